@@ -1,0 +1,188 @@
+"""JUDGE a run that did not complete: which rank, and why we think so.
+
+Evidence, strongest first: a rank that raised outside of communication or died without a word; a rank that
+never came; a process that is stopped; a rank that is outside of communication while others are inside.
+Errors that collectives raise on the surviving ranks are echoes and name nobody.
+"""
+
+import signal
+from collections.abc import Sequence
+
+from nccltool.model import Finding, Subject
+from nccltool.units import format_bytes
+from nccltool.watch import SIGTERM_EXIT, RankState, RunState
+
+_OTHERS_SHOWN = 4
+
+
+def after_fault(run: RunState) -> Finding | None:
+    """The culprit when a rank failed or died; None when no rank did."""
+    states = [run.ranks[rank] for rank in run.faults]
+    own = [s for s in states if (s.failed and not s.failed.in_collective) or (s.died and s.exit_code != SIGTERM_EXIT)]
+    if own:
+        first = own[0]
+        return _raised(run, first) if first.failed else _died(run, first)
+    echoes = [s for s in states if s.failed]
+    if echoes:
+        return _silent(run, echoes) or _collective_failed(run, echoes[0])
+    return _died(run, states[0]) if states else None
+
+
+def after_timeout(run: RunState, waited_s: float) -> Finding:
+    """The culprit when nothing moved for `waited_s` seconds."""
+    missing = _missing(run)
+    if missing:
+        return _never_came(run, missing, waited_s)
+    living = [s for s in run.ranks.values() if not s.ended]
+    stopped = [s for s in living if s.beat and s.beat.state in ("T", "t")]
+    if stopped:
+        return _hung(run, stopped, waited_s, "its process is stopped (state T): something sent it SIGSTOP")
+    outside = [s for s in living if not s.inside_call and not s.said_bye]
+    if outside and len(outside) < len(living):
+        return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
+    return _undetermined(run, living, waited_s)
+
+
+def _missing(run: RunState) -> list[int]:
+    if run.everybody_spawned:
+        return []
+    return [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
+
+
+def _raised(run: RunState, state: RankState) -> Finding:
+    assert state.failed is not None
+    return Finding(
+        code="rank-error",
+        severity="error",
+        subject=_subject(state),
+        message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
+        evidence=(*_waiting(run, state), *_tail(state)),
+        remedy="read the traceback in the rank's log",
+    )
+
+
+def _died(run: RunState, state: RankState) -> Finding:
+    return Finding(
+        code="rank-died",
+        severity="error",
+        subject=_subject(state),
+        message=f"{_who(state)} {_how(state)} {_where(run, state)}",
+        evidence=(*_waiting(run, state), *_tail(state)),
+        remedy=_died_remedy(state),
+    )
+
+
+def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
+    """Everybody who spoke only echoed; one who said nothing at all is the cause."""
+    quiet = [s for s in run.ranks.values() if s.failed is None and not s.said_bye and s not in echoes]
+    stopped = [s for s in quiet if s.beat and s.beat.state in ("T", "t")] or quiet
+    if not stopped or len(stopped) > len(run.ranks) // 2:
+        return None
+    reason = "the others failed while talking to it, and it said nothing"
+    return _hung(run, stopped, 0.0, reason)
+
+
+def _collective_failed(run: RunState, state: RankState) -> Finding:
+    assert state.failed is not None
+    return Finding(
+        code="collective-failed",
+        severity="error",
+        subject=_subject(state),
+        message=f"communication failed {_where(run, state)}; {_who(state)} said so first: "
+        + _first_line(state.failed.text),
+        evidence=_tail(state),
+        remedy="no rank died: look at the network between the hosts, the interface that was chosen and firewalls",
+    )
+
+
+def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Finding:
+    names = ", ".join(str(rank) for rank in missing[:8]) + (", ..." if len(missing) > 8 else "")
+    came = sorted({state.host for state in run.ranks.values()})
+    return Finding(
+        code="rank-missing",
+        severity="error",
+        subject=Subject(kind="rank", name=str(missing[0])),
+        message=f"rank {names} of {run.expected_ranks} never came in {waited_s:.0f} s",
+        evidence=(f"came: {', '.join(came)}" if came else "no rank came",),
+        remedy="look at the host that should have started it; --join-timeout waits longer",
+    )
+
+
+def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: str) -> Finding:
+    first = states[0]
+    who = _who(first) if len(states) == 1 else "ranks " + ", ".join(str(s.rank) for s in states)
+    waited = f" for {waited_s:.0f} s" if waited_s else ""
+    stack = (f"stack: {first.stack}",) if first.stack else ()
+    return Finding(
+        code="rank-hung",
+        severity="error",
+        subject=_subject(first),
+        message=f"{who} did not come{waited} {_where(run, first)}",
+        evidence=(reason, *_waiting(run, first), *stack, *_tail(first)),
+        remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
+    )
+
+
+def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -> Finding:
+    at = _where(run, living[0]) if living else "after the ranks had ended"
+    return Finding(
+        code="hang",
+        severity="error",
+        subject=Subject(kind="run", name="all ranks"),
+        message=f"nothing moved for {waited_s:.0f} s {at}; all ranks are in the same call, so no rank is the culprit",
+        evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
+        remedy="suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
+    )
+
+
+def _subject(state: RankState) -> Subject:
+    return Subject(kind="rank", name=str(state.rank))
+
+
+def _who(state: RankState) -> str:
+    return f"rank {state.rank} on {state.host} (node {state.node_rank}, pid {state.pid})"
+
+
+def _how(state: RankState) -> str:
+    code = state.exit_code
+    if code is None or code >= 0:
+        return f"exited with code {code} without a word"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def _died_remedy(state: RankState) -> str:
+    if state.exit_code == -signal.SIGKILL:
+        return f"on {state.host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+    return f"read the rank's log; on {state.host}: dmesg"
+
+
+def _where(run: RunState, state: RankState) -> str:
+    """Where a rank was, as part of a sentence."""
+    entered = state.entered
+    if entered is None:
+        if state.facts is None:
+            return "before it said hello"
+        phase = state.beat.phase if state.beat else "joining"
+        return f"after hello, before the first operation ({phase})"
+    step = f"{entered.op} at {format_bytes(entered.bytes)}"
+    phase = state.beat.phase if state.beat and state.beat.step == entered.step else ""
+    if run.result_seen(entered.step) or (state.beat and state.beat.step > entered.step):
+        return f"after {step}, before its next step"
+    return f"in {step}" + (f" ({phase})" if phase else "")
+
+
+def _waiting(run: RunState, culprit: RankState) -> tuple[str, ...]:
+    others = [s for s in run.ranks.values() if s is not culprit and not s.died]
+    shown = [f"rank {s.rank} waited {_where(run, s)}" for s in others[:_OTHERS_SHOWN] if s.entered or s.facts]
+    return (*shown, f"and {len(others) - _OTHERS_SHOWN} more") if len(others) > _OTHERS_SHOWN else tuple(shown)
+
+
+def _tail(state: RankState) -> tuple[str, ...]:
+    return tuple(f"log of rank {state.rank}: {line}" for line in state.log if line.strip())
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:300] if text else "an error"

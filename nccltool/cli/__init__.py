@@ -1,0 +1,38 @@
+"""The command line: one command a file. Importing this imports click and nothing heavy."""
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from nccltool import __version__
+
+_COMMANDS = ("probe", "runs")
+"""Files of this folder that hold a command; a test holds it against the folder."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nccltool")
+def cli() -> None:
+    """Measure, check and diagnose the collectives of a GPU cluster."""
+
+
+for _name in _COMMANDS:
+    cli.add_command(import_module(f"nccltool.cli.{_name}").command)
+
+
+def main() -> None:
+    """Run, and turn what the user can change into one sentence and an exit code."""
+    from nccltool.errors import NccltoolError
+
+    try:
+        cli()
+    except NccltoolError as error:
+        click.echo(f"Error: {error.message}", err=True)
+        if error.remedy:
+            click.echo(f"  -> {error.remedy}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,0 +1,28 @@
+"""Options that mean the same in every command, and their twins in the environment."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def option(*names: str, **settings: Any) -> Callable[[F], F]:
+    """A click option with the environment twin NCCLTOOL_<LONG NAME>."""
+    long = next(name for name in names if name.startswith("--"))
+    twin = "NCCLTOOL_" + long.lstrip("-").replace("-", "_").upper()
+    return click.option(*names, envvar=twin, show_default=settings.get("default") is not None, **settings)
+
+
+def shown(function: F) -> F:
+    """--format, --output: where and how the result is shown."""
+    formats = click.Choice(("table", "json", "csv"))
+    function = option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
+    return option("--format", "form", type=formats, default="table", help="How to show it.")(function)
+
+
+def kept(function: F) -> F:
+    """--run-dir: where runs are kept."""
+    text = "The folder that keeps runs (default: nccltool/runs in your XDG state folder)."
+    return option("--run-dir", type=click.Path(file_okay=False), help=text)(function)

@@ -1,0 +1,58 @@
+"""nccltool probe."""
+
+from typing import cast
+
+import click
+
+from nccltool.cli.options import kept, option, shown
+
+
+@click.command("probe")
+@option("--op", "ops", default="all", help="Operations, comma-separated, or all.")
+@option("-b", "--min-bytes", help="Smallest size: 8, 64K, 1MiB (binary).  [default: 1KiB]")
+@option("-e", "--max-bytes", help="Largest size.  [default: 16MiB on Gloo, 1GiB on NCCL]")
+@option("-f", "--step-factor", type=click.IntRange(2), help="Multiply the size by this.  [default: 4]")
+@option("-i", "--step-bytes", help="Add this to the size instead.")
+@option("--sizes", help="Sizes, comma-separated, instead of a range.")
+@option("-d", "--dtype", default="float32", help="Element type.")
+@option("-o", "--reduce-op", default="sum", help="Reduction: sum, prod, min, max, avg.")
+@option("-n", "--iterations", type=click.IntRange(1, 10**6), default=20, help="Timed iterations.")
+@option("-w", "--warmup", type=click.IntRange(0, 10**6), default=5, help="Iterations before them.")
+@option("-c", "--checks", type=click.IntRange(0, 10**6), default=1, help="Rounds of checking data; 0 = none.")
+@option("--nodes", type=click.IntRange(1), help="Nodes.  [default: 1, or as the launcher says]")
+@option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
+@option("--node-rank", type=click.IntRange(0), help="This host is node R of --nodes; needs --rdzv-endpoint.")
+@option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node.")
+@option("--backend", type=click.Choice(("auto", "nccl", "gloo")), default="auto", help="torch backend.")
+@option("--timeout", type=click.FloatRange(1), default=30.0, help="Seconds in which something must move.")
+@option("--join-timeout", type=click.FloatRange(1), default=120.0, help="Seconds to wait for other nodes.")
+@option("--deadline", type=click.FloatRange(1), default=3600.0, help="Seconds for the whole run.")
+@option("--min-busbw", type=click.FloatRange(0), help="GB/s that each operation must reach at its largest size.")
+@option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
+@option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@shown
+@kept
+def command(**options: object) -> None:
+    """Bandwidth and latency of collectives over ranks and nodes, with checked data.
+
+    With no cluster around, --nodes N starts N torch elastic agents on this host and says that the nodes are
+    emulated. On real hosts, start the same command on each with --node-rank R --rdzv-endpoint HOST:PORT.
+    Inside a job of torchrun, srun or mpirun the command is the worker, and rank 0 shows the result.
+    """
+    from pathlib import Path
+
+    from nccltool import jobs, runs
+    from nccltool.cli.screen import Screen
+    from nccltool.probe import Probe, this_command
+
+    run_dir = options.pop("run_dir")
+    probe = Probe(
+        order=jobs.from_options(options),
+        runs_folder=Path(str(run_dir)) if run_dir else runs.default_base(),
+        min_busbw_gb_per_s=cast("float | None", options["min_busbw"]),
+        command=this_command(),
+    )
+    screen = Screen.of(options, probe.order.leads)
+    run, folder = probe.run(screen.progress)
+    screen.show(run, folder)
+    raise SystemExit(run.verdict.exit_code)

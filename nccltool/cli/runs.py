@@ -1,0 +1,28 @@
+"""nccltool runs."""
+
+import click
+
+from nccltool.cli.options import kept, shown
+
+
+@click.command("runs")
+@click.argument("run", required=False)
+@shown
+@kept
+def command(run: str | None, form: str, output: str | None, run_dir: str | None) -> None:
+    """List past runs, or show one again: RUN is an id, a folder, or a run.json."""
+    from pathlib import Path
+
+    from nccltool import render, runs
+    from nccltool.cli.screen import write
+    from nccltool.render import run_list
+
+    base = Path(run_dir) if run_dir else runs.default_base()
+    if run is None:
+        text = run_list.render(tuple(runs.entries(base)), form)
+    else:
+        text = render.renderer(form)(runs.load(runs.find(base, run)))
+    if output:
+        write(output, text)
+    else:
+        click.echo(text, nl=False)

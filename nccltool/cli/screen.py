@@ -1,0 +1,112 @@
+"""What the user sees: the result on standard output, everything else on standard error."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nccltool import collectives, render
+from nccltool.errors import BadInput
+from nccltool.events import Result
+from nccltool.model import Run
+from nccltool.units import format_bytes, format_gb_per_s, format_seconds
+from nccltool.watch import RunState
+
+_REFRESH_S = 0.1
+
+
+class Screen:
+    """Progress while it runs, the result at its end."""
+
+    def __init__(self, form: str, output: str | None, verbose: bool, quiet: bool, leads: bool) -> None:
+        self._form, self._output = form, output
+        self._verbose, self._quiet, self._leads = verbose, quiet, leads
+        self._on_terminal = sys.stderr.isatty() and not quiet and leads
+        self._shown_rows = 0
+        self._drawn_at = 0.0
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], leads: bool) -> "Screen":
+        """The screen that the options ask for. Raises BadInput when the output file cannot be written."""
+        output = options["output"]
+        if output and leads:
+            writable(output)
+        return cls(options["form"], output, options["verbose"], options["quiet"], leads)
+
+    def progress(self, state: RunState) -> None:
+        """Called often while the run goes on."""
+        if self._verbose and self._leads and not self._quiet:
+            self._new_rows(state)
+        now = time.monotonic()
+        if self._on_terminal and now - self._drawn_at > _REFRESH_S:
+            self._drawn_at = now
+            self._line(_status(state, now))
+
+    def show(self, run: Run, folder: Path) -> None:
+        """The result. Where rank 0 is elsewhere, only what went wrong here."""
+        self._line("")
+        if not self._leads:
+            for finding in run.findings:
+                click.echo(f"{finding.severity.upper()} {finding.code}: {finding.message}", err=True)
+            return
+        text = render.renderer(self._form)(run)
+        if self._output:
+            write(self._output, text)
+        else:
+            click.echo(text, nl=False)
+        if not self._quiet:
+            click.echo(f"kept in {folder}", err=True)
+
+    def _line(self, text: str) -> None:
+        if self._on_terminal:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    def _new_rows(self, state: RunState) -> None:
+        world_size = state.world.world_size if state.world else 1
+        for result, samples in state.results[self._shown_rows :]:
+            self._line("")
+            click.echo(_row(result, samples, world_size), err=True)
+        self._shown_rows = len(state.results)
+
+
+def _status(state: RunState, now: float) -> str:
+    elapsed = format_seconds(max(now - state.started_at, 0.1))
+    if state.world is None:
+        came = sum(1 for rank in state.ranks.values() if rank.facts)
+        return f"{came} of {state.expected_ranks} ranks are here, {elapsed}"
+    done = f"[{len(state.results)}/{state.world.steps}]"
+    entered = [rank.entered for rank in state.ranks.values() if rank.entered]
+    if not entered:
+        return f"{done} {elapsed}"
+    latest = max(entered, key=lambda enter: enter.step)
+    return f"{done} {latest.op} {format_bytes(latest.bytes)}, {elapsed}"
+
+
+def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
+    mean_s = sum(samples) / len(samples) / 1e9 / collectives.get(result.op).TRIPS
+    busbw = result.bytes / mean_s * collectives.get(result.op).bus_factor(world_size)
+    return (
+        f"{result.op:15} {format_bytes(result.bytes):>9} {format_seconds(mean_s):>9} "
+        f"busbw {format_gb_per_s(busbw):>7} GB/s  wrong {'-' if result.wrong is None else result.wrong}"
+    )
+
+
+def writable(path: str) -> None:
+    """Find out before the run that its result can be written. Raises BadInput."""
+    try:
+        with Path(path).open("a"):
+            return
+    except OSError as error:
+        raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error
+
+
+def write(path: str, text: str) -> None:
+    """Write the result. Raises BadInput."""
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error

@@ -1,0 +1,50 @@
+"""Element types and reduce operations: sizes, and what each backend can do."""
+
+from nccltool.errors import BadInput
+
+ELEMENT_SIZE = {
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int64": 8,
+    "int32": 4,
+    "int8": 1,
+    "uint8": 1,
+}
+"""Bytes per element. Gloo and NCCL both take all of these (torch 2.13; other integers raise)."""
+
+ALIASES = {"float": "float32", "double": "float64", "half": "float16", "bf16": "bfloat16"}
+"""nccl-tests' spellings."""
+
+REDUCE_OPS = ("sum", "prod", "min", "max", "avg")
+
+EXACT_INTEGERS = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8}
+"""Floating types hold every integer up to this one exactly (2 ** significand bits, IEEE 754 and bfloat16)."""
+
+MAX_INTEGER = {"int64": 2**63 - 1, "int32": 2**31 - 1, "int8": 127, "uint8": 255}
+
+
+def is_float(dtype: str) -> bool:
+    """Whether `dtype` is a floating type."""
+    return dtype in EXACT_INTEGERS
+
+
+def largest_exact(dtype: str) -> int:
+    """The largest integer up to which every integer is exact in `dtype`."""
+    return EXACT_INTEGERS.get(dtype) or MAX_INTEGER[dtype]
+
+
+def dtype_named(text: str) -> str:
+    """The element type called `text`, also in nccl-tests' spelling."""
+    name = ALIASES.get(text, text)
+    if name not in ELEMENT_SIZE:
+        raise BadInput(f"{text!r} is not a data type", f"choose from {', '.join(ELEMENT_SIZE)}")
+    return name
+
+
+def why_not(backend: str, dtype: str, reduce_op: str) -> str | None:
+    """Why `backend` cannot reduce this type with this operation, or None when it can."""
+    if backend == "gloo" and reduce_op == "avg" and not is_float(dtype):
+        return f"gloo cannot average {dtype}: use -o sum, or a floating type"
+    return None

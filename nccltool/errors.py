@@ -1,0 +1,38 @@
+"""What can go wrong that a user can do something about.
+
+NccltoolError               one sentence and a remedy; the command line prints both
+├── BadInput                an option, a file or a value is wrong            exit 2
+├── RunDirError             the run directory cannot be written              exit 2
+└── DidNotComplete          a rank died, hung or never came                  exit 3
+
+Anything else that is raised is a defect of nccltool.
+"""
+
+
+class NccltoolError(Exception):
+    """A sentence for the user, and what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+class BadInput(NccltoolError):
+    """An option, a file or a value that cannot be used; the message names it."""
+
+    exit_code = 2
+
+
+class RunDirError(NccltoolError):
+    """The run directory cannot be made or written."""
+
+    exit_code = 2
+
+
+class DidNotComplete(NccltoolError):
+    """The run ended before its plan did."""
+
+    exit_code = 3

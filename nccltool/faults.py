@@ -1,0 +1,87 @@
+"""Drills: NCCLTOOL_FAULT makes one chosen rank misbehave at a chosen place.
+
+Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1MiB,at=timing`.
+
+    ACTION   kill     SIGKILL to itself
+             stop     SIGSTOP to itself
+             hang     sleeps for ever, in Python
+             raise    raises a Python exception
+             exit     leaves with exit code 3, without a word
+             slow     sleeps `ms` (default 50) before each iteration
+             corrupt  changes one element of the receive buffer before it is checked
+    rank     which rank (default 1)
+    op       at which operation (default: the first one)
+    size     at which size, as the table shows it (default: the first one of the operation)
+    at       start    before the rank says hello
+             hello    after hello, before the group is made
+             enter    between two operations: before it enters the step
+             timing   in the middle of the timed iterations (the default)
+             check    during the check of the data (always so for corrupt)
+    ms       for slow: milliseconds
+"""
+
+from dataclasses import dataclass, fields
+
+from nccltool.collectives import NAMES
+from nccltool.errors import BadInput
+from nccltool.units import parse_bytes
+
+ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", "corrupt")
+PLACES = ("start", "hello", "enter", "timing", "check")
+VARIABLE = "NCCLTOOL_FAULT"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fault:
+    """One drill."""
+
+    action: str
+    rank: int = 1
+    op: str | None = None
+    size: int | None = None
+    at: str = "timing"
+    ms: int = 50
+
+    def hits(self, rank: int, at: str, op: str = "", size: int = 0) -> bool:
+        """Whether this rank must misbehave here."""
+        here = self.rank == rank and self.at == at
+        return here and self.op in (None, op) and self.size in (None, size)
+
+
+def parse(text: str) -> Fault | None:
+    """The drill that `text` asks for; None for an empty text. Raises BadInput with the word that is wrong."""
+    if not text:
+        return None
+    action, _, rest = text.partition(":")
+    if action not in ACTIONS:
+        raise _bad(f"{action!r} is not an action", f"choose from {', '.join(ACTIONS)}")
+    pairs = dict(_pair(word) for word in rest.split(",") if word)
+    fault = Fault(action=action, **{key: _value(key, value) for key, value in pairs.items()})
+    if action == "corrupt":
+        return Fault(action=action, rank=fault.rank, op=fault.op, size=fault.size, at="check")
+    return fault
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    known = [f.name for f in fields(Fault) if f.name != "action"]
+    if not equals or key not in known:
+        raise _bad(f"{word!r} is not KEY=VALUE with a known key", f"known keys: {', '.join(known)}")
+    return key, value
+
+
+def _value(key: str, text: str) -> object:
+    if key == "size":
+        return parse_bytes(text)
+    if key in ("rank", "ms"):
+        if not text.isdecimal():
+            raise _bad(f"{key}={text} is not a number", f"write {key}=1")
+        return int(text)
+    allowed = PLACES if key == "at" else NAMES
+    if text not in allowed:
+        raise _bad(f"{key}={text} is not known", f"choose from {', '.join(allowed)}")
+    return text
+
+
+def _bad(message: str, remedy: str) -> BadInput:
+    return BadInput(f"{VARIABLE}: {message}", remedy)

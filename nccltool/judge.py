@@ -1,0 +1,104 @@
+"""JUDGE measurements and findings: pure."""
+
+from collections.abc import Iterable, Sequence
+
+from nccltool.events import WrongData
+from nccltool.model import Finding, Measurement, Subject, Verdict
+from nccltool.units import format_bytes, format_gb_per_s
+
+DID_NOT_COMPLETE = frozenset(
+    {
+        "rank-error",
+        "rank-died",
+        "rank-hung",
+        "rank-missing",
+        "hang",
+        "collective-failed",
+        "node-missing",
+        "node-rank-twice",
+        "node-failed",
+        "rdzv-unreachable",
+        "port-in-use",
+        "leader-gone",
+        "deadline",
+        "run-dir-full",
+        "world-size",
+        "ranks-per-node",
+        "world-of-one",
+        "duplicate-gpu",
+        "version-mismatch",
+        "backend-unavailable",
+        "unsupported",
+    }
+)
+"""Codes of errors after which there is no complete measurement: exit 3."""
+
+
+def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
+    """A finding for each rank that received wrong data, at its first place."""
+    first: dict[int, WrongData] = {}
+    for event in wrong:
+        first.setdefault(event.rank, event)
+    return tuple(_wrong(event, wrong) for event in first.values())
+
+
+def _wrong(event: WrongData, all_wrong: Sequence[WrongData]) -> Finding:
+    total = sum(other.elements for other in all_wrong if other.rank == event.rank)
+    return Finding(
+        code="wrong-data",
+        severity="error",
+        subject=Subject(kind="rank", name=str(event.rank)),
+        message=f"rank {event.rank} received {total} wrong element{'s' if total > 1 else ''}, "
+        f"first in {event.op} at {format_bytes(event.bytes)}",
+        evidence=(f"element {event.first_index}: got {event.got}, expected {event.expected} ({event.source})",),
+        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts",
+    )
+
+
+def below(measurements: Iterable[Measurement], min_busbw_gb_per_s: float | None) -> tuple[Finding, ...]:
+    """Operations whose bus bandwidth at their largest size is under the threshold.
+
+    Never the mean over sizes: it depends on the sweep more than on the fabric.
+    """
+    if min_busbw_gb_per_s is None:
+        return ()
+    largest: dict[str, Measurement] = {}
+    for row in measurements:
+        if row.op not in largest or row.bytes > largest[row.op].bytes:
+            largest[row.op] = row
+    slow = [row for row in largest.values() if row.busbw_bytes_per_s < min_busbw_gb_per_s * 1e9]
+    return tuple(
+        Finding(
+            code="busbw-low",
+            severity="error",
+            subject=Subject(kind="operation", name=row.op),
+            message=f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s "
+            f"is under {min_busbw_gb_per_s:g} GB/s",
+            evidence=("threshold: --min-busbw, judged at the operation's largest size",),
+            remedy="compare with a run on fewer nodes; look at the rank and host that the others wait for",
+        )
+        for row in slow
+    )
+
+
+def verdict(measurements: Sequence[Measurement], findings: Sequence[Finding], interrupted: bool) -> Verdict:
+    """Status and exit code of a run (docs: exit codes)."""
+    errors = [finding.code for finding in findings if finding.severity == "error"]
+    if interrupted:
+        return Verdict(status="incomplete", exit_code=130)
+    if any(code in DID_NOT_COMPLETE for code in errors):
+        return Verdict(status="incomplete", exit_code=3)
+    if errors:
+        return Verdict(status="fail", exit_code=1)
+    if not measurements:
+        return Verdict(status="unknown", exit_code=4)
+    warned = any(finding.severity == "warning" for finding in findings)
+    return Verdict(status="warn" if warned else "pass", exit_code=0)
+
+
+def followed(findings: Sequence[Finding], interrupted: bool) -> Verdict:
+    """Exit code of a command whose rank 0 is elsewhere: it only says whether its own ranks were done."""
+    if interrupted:
+        return Verdict(status="incomplete", exit_code=130)
+    failed = any(finding.severity == "error" for finding in findings)
+    return Verdict(status="incomplete" if failed else "pass", exit_code=3 if failed else 0)

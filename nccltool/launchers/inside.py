@@ -1,0 +1,155 @@
+"""Inside a job that torchrun, srun or mpirun started: this process is one rank of it.
+
+The variables are those that the launchers document: torch elastic, Slurm's srun, Open MPI, and the
+process-management interface of MPICH, Intel MPI and other Hydra launchers.
+"""
+
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nccltool.errors import BadInput
+
+_PSEUDO_STEPS = 4294967290
+"""Slurm numbers its batch and interactive steps from here: no ranks were started in them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where a rank is in its job, and where the store of the job is."""
+
+    launcher: str
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+    node_rank: int
+    store_host: str
+    store_port: int
+    store_is_hosted: bool
+    """Somebody else (the torchrun agent) runs the store; else rank 0 must."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    name: str
+    marker: str
+    rank: str
+    world_size: str
+    local_rank: str
+    local_world_size: str
+    node_rank: str
+    job_id: str
+
+
+_DIALECTS = (
+    _Dialect(
+        "torchrun",
+        "LOCAL_RANK",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "GROUP_RANK",
+        "TORCHELASTIC_RUN_ID",
+    ),
+    _Dialect(
+        "mpirun",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "",
+        "OMPI_MCA_ess_base_jobid",
+    ),
+    _Dialect(
+        "mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_ID"
+    ),
+    _Dialect(
+        "srun",
+        "SLURM_STEP_ID",
+        "SLURM_PROCID",
+        "SLURM_STEP_NUM_TASKS",
+        "SLURM_LOCALID",
+        "SLURM_STEP_TASKS_PER_NODE",
+        "SLURM_NODEID",
+        "SLURM_JOB_ID",
+    ),
+)
+
+
+def detect(env: Mapping[str, str], endpoint: str = "") -> Place | None:
+    """This process's place in a started job, or None when no launcher started it.
+
+    Raises BadInput when a variable is damaged or the address of the store cannot be known.
+    """
+    for dialect in _DIALECTS:
+        if dialect.marker in env and dialect.rank in env and dialect.world_size in env:
+            if dialect.name == "srun" and _number(env, "SLURM_STEP_ID") >= _PSEUDO_STEPS:
+                continue
+            return _place(dialect, env, endpoint)
+    return None
+
+
+def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
+    rank, world_size = _number(env, dialect.rank), _number(env, dialect.world_size)
+    local_rank = _number(env, dialect.local_rank, 0)
+    local_world_size = _number(env, dialect.local_world_size, 1)
+    node_rank = _number(env, dialect.node_rank, rank // max(local_world_size, 1))
+    host, port = _store(dialect, env, endpoint, world_size == local_world_size)
+    return Place(
+        launcher=dialect.name,
+        rank=rank,
+        world_size=world_size,
+        local_rank=local_rank,
+        local_world_size=local_world_size,
+        node_rank=node_rank,
+        store_host=host,
+        store_port=port,
+        store_is_hosted=env.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+    )
+
+
+def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, one_node: bool) -> tuple[str, int]:
+    if endpoint:
+        return parse_endpoint(endpoint)
+    if "MASTER_ADDR" in env:
+        return env["MASTER_ADDR"], _number(env, "MASTER_PORT", 29500)
+    port = 20000 + zlib.crc32(env.get(dialect.job_id, "").encode()) % 20000
+    if one_node:
+        return "127.0.0.1", port
+    if dialect.name == "srun" and "SLURM_STEP_NODELIST" in env:
+        return first_host(env["SLURM_STEP_NODELIST"]), port
+    raise BadInput(
+        f"{dialect.name} does not say where rank 0 is",
+        "set --rdzv-endpoint HOST:PORT to an address of rank 0's host, the same on all ranks",
+    )
+
+
+def parse_endpoint(text: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[v6]:port`."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise BadInput(f"--rdzv-endpoint {text!r} is not HOST:PORT", "for example --rdzv-endpoint node1:29500")
+    return host, int(port)
+
+
+def first_host(nodelist: str) -> str:
+    """The first host of a Slurm node list: n[3-7,9] -> n3."""
+    match = re.match(r"([^\[,]+)(?:\[([0-9]+))?", nodelist)
+    if match is None:
+        raise BadInput(f"{nodelist!r} is not a node list", "set --rdzv-endpoint HOST:PORT")
+    return match[1] + (match[2] or "")
+
+
+def _number(env: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = env.get(name)
+    if text is None and default is not None:
+        return default
+    match = re.match(r"\d+", text or "")  # SLURM_STEP_TASKS_PER_NODE is like 2(x4)
+    if match is None:
+        raise BadInput(f"the launcher's variable {name}={text!r} is not a number", "start the job again")
+    return int(match[0])

@@ -1,0 +1,13 @@
+"""The nodes that this command starts itself: all of them on this host, or its own one with --node-rank."""
+
+import sys
+
+from nccltool.model import Job
+
+
+def commands(job: Job) -> tuple[tuple[str, ...], ...]:
+    """Argv of the node processes. One process imports torch and forks an agent for each of its nodes.
+
+    The job goes in on standard input: nothing to quote, nothing for `ps` to show.
+    """
+    return ((sys.executable, "-m", "nccltool.worker"),)

@@ -1,0 +1,180 @@
+"""The nouns that every stage shares: frozen, without I/O.
+
+`None` means "not known" everywhere; an empty tuple means "looked, and there is none".
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+Status = Literal["pass", "warn", "fail", "incomplete", "unknown"]
+Placement = Literal["in-place", "out-of-place"]
+Cadence = Literal["stream", "isolated"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """The sizes of a sweep, in bytes: an explicit list, or first to last by a factor or a step."""
+
+    listed: tuple[int, ...] = ()
+    first: int | None = None
+    last: int | None = None
+    factor: int | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """What to run and where; crosses to the workers as JSON."""
+
+    run_id: str
+    ops: tuple[str, ...]
+    sizes: Sizes = field(default_factory=Sizes)
+    dtype: str = "float32"
+    reduce_op: str = "sum"
+    iterations: int = 20
+    warmup: int = 5
+    checks: int = 1
+    nodes: int | None = None
+    """Nodes that the user expects; None inside a job whose launcher decided it."""
+    nproc_per_node: int | None = None
+    """Ranks on each node; None inside a job whose launcher decided it."""
+    backend: str = "auto"
+    timeout_s: float = 30.0
+    """How long no rank may make any progress."""
+    join_timeout_s: float = 120.0
+    """How long to wait for the other nodes."""
+    deadline_s: float = 3600.0
+    """How long the whole run may take."""
+    emulated: bool = False
+    """Several nodes are processes of this one host."""
+    node_ranks: tuple[int, ...] = (0,)
+    """The nodes whose ranks this command starts; empty inside a job that a launcher started."""
+    endpoint: str = ""
+    """host:port of the store of node 0; empty = this host, a free port."""
+    scratch: str = ""
+    """A folder for temporary files that is removed at the end."""
+    fault: str = ""
+    """A drill: see nccltool.faults."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stats:
+    """Seconds per iteration over the iterations of one measurement."""
+
+    mean: float
+    median: float
+    p90: float
+    p99: float | None
+    """None under 100 samples: it would be the maximum under another name."""
+    min: float
+    max: float
+    ci95: tuple[float, float] | None
+    """95 % interval of the mean; None when there are too few samples."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measurement:
+    """One operation at one size, over all ranks."""
+
+    op: str
+    bytes: int
+    """Size as nccl-tests defines it for this operation."""
+    bytes_per_rank: int
+    count: int
+    """Elements in nccl-tests' count column."""
+    dtype: str
+    reduce_op: str | None
+    placement: Placement
+    cadence: Cadence
+    iterations: int
+    time_s: Stats
+    algbw_bytes_per_s: float
+    busbw_bytes_per_s: float
+    wrong: int | None
+    """Wrong elements over all ranks and checks; None when not checked."""
+    late_rank: int | None = None
+    late_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """What a finding is about."""
+
+    kind: Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """What is wrong, where, why we think so, what to do."""
+
+    code: str
+    severity: Severity
+    subject: Subject
+    message: str
+    evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """The one word and the exit code of a run."""
+
+    status: Status
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankFacts:
+    """What one rank says of itself before anything is measured."""
+
+    rank: int
+    node_rank: int
+    local_rank: int
+    world_size: int
+    host: str
+    host_id: str
+    """Boot id and network namespace: equal for ranks that share one network stack."""
+    pid: int
+    python: str
+    torch: str
+    nccl: str | None
+    """None = this torch has no NCCL."""
+    nccltool: str
+    gpu: str | None
+    """UUID or PCI address of the rank's GPU; None = it has none."""
+    gpu_name: str | None = None
+    host_addresses: tuple[str, ...] | None = None
+    """What the host's own name resolves to; None = it does not resolve."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunInfo:
+    """The circumstances of a run."""
+
+    id: str
+    started: str
+    """RFC 3339, UTC."""
+    command: tuple[str, ...]
+    nccltool: str
+    torch: str | None
+    backend: str | None
+    backend_version: str | None
+    backend_reason: str | None
+    nodes: int | None
+    emulated: bool
+    world_size: int | None
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """All of a run: the only input of render and exporters."""
+
+    info: RunInfo
+    verdict: Verdict
+    measurements: tuple[Measurement, ...]
+    findings: tuple[Finding, ...]
+    kind: str = "probe"

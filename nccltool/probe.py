@@ -1,0 +1,111 @@
+"""From an order to a finished run: make the run directory, run, judge, save."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from nccltool import __version__, judge, plan, runner
+from nccltool.errors import RunDirError
+from nccltool.jobs import Order
+from nccltool.launchers import local
+from nccltool.model import Finding, Run, RunInfo, Subject
+from nccltool.runs import RunDir
+from nccltool.units import format_bytes
+from nccltool.watch import RunState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Probe:
+    """What to run, where to keep it, and what to expect of it."""
+
+    order: Order
+    runs_folder: Path
+    min_busbw_gb_per_s: float | None
+    command: Sequence[str]
+
+    def run(self, progress: runner.Progress) -> tuple[Run, Path]:
+        """Do it: (the run, its folder). Raises RunDirError before anything is started."""
+        started = datetime.now(UTC)
+        job = self.order.job
+        run_dir = RunDir(self.runs_folder, job)
+        outcome = runner.run(self.order, local.commands(job), run_dir, progress)
+        run = self._judged(outcome, f"{started:%Y-%m-%dT%H:%M:%SZ}")
+        try:
+            run_dir.finish(run)
+        except RunDirError:
+            if not any(finding.code == "run-dir-full" for finding in run.findings):
+                raise
+        finally:
+            run_dir.close()
+        return run, run_dir.path
+
+    def _judged(self, outcome: runner.Outcome, started: str) -> Run:
+        state = outcome.state
+        measurements = state.measurements()
+        findings = (
+            *outcome.findings,
+            *judge.below(measurements, self.min_busbw_gb_per_s),
+            *_left_out(state),
+        )
+        if not self.order.leads:
+            verdict = judge.followed(findings, outcome.interrupted)
+        else:
+            verdict = judge.verdict(measurements, findings, outcome.interrupted)
+        return Run(
+            info=_info(state, self.command, started),
+            verdict=verdict,
+            measurements=measurements,
+            findings=findings,
+        )
+
+
+def _left_out(state: RunState) -> tuple[Finding, ...]:
+    world = state.world
+    if world is None:
+        return ()
+    left_out = plan.left_out(state.job, world.backend, world.world_size)
+    return tuple(
+        Finding(
+            code="left-out",
+            severity="info",
+            subject=Subject(kind="operation", name=op),
+            message=f"{op} at {format_bytes(size)} was left out: less than 16 B a rank, or too few ranks",
+        )
+        for op, size in left_out
+    )
+
+
+def _info(state: RunState, command: Sequence[str], started: str) -> RunInfo:
+    facts = [rank.facts for rank in state.ranks.values() if rank.facts]
+    world = state.world
+    nodes = {rank.node_rank for rank in state.ranks.values()}
+    return RunInfo(
+        id=state.job.run_id,
+        started=started,
+        command=tuple(command),
+        nccltool=__version__,
+        torch=facts[0].torch if facts else _installed_torch(),
+        backend=world.backend if world else None,
+        backend_version=world.backend_version if world else None,
+        backend_reason=world.backend_reason if world else None,
+        nodes=state.job.nodes or len(nodes) or None,
+        emulated=world.emulated if world else state.job.emulated,
+        world_size=world.world_size if world else state.expected_ranks,
+        hosts=tuple(dict.fromkeys(rank.host for _, rank in sorted(state.ranks.items()))),
+    )
+
+
+def _installed_torch() -> str | None:
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def this_command() -> tuple[str, ...]:
+    """The command line as the user typed it, without the interpreter's path."""
+    return ("nccltool", *sys.argv[1:])
+

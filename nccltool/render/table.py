@@ -1,0 +1,66 @@
+"""The table for people: where it ran, a row a measurement, then what was found."""
+
+from tabulate import tabulate
+
+from nccltool.model import Finding, Measurement, Run, RunInfo
+from nccltool.units import format_bytes, format_gb_per_s, format_seconds
+
+HEADERS = ("op", "size", "time", "algbw", "busbw", "wrong", "iterations", "note")
+LEGEND = (
+    "size: as in nccl-tests, 1 MiB = 2**20 B   time: mean over iterations of the slowest rank\n"
+    "algbw, busbw: GB/s = 10**9 B/s   wrong: elements over all ranks"
+)
+
+
+def render(run: Run) -> str:
+    """Plain text, with a newline at its end."""
+    blocks = [_circumstances(run.info)]
+    if run.measurements:
+        blocks += [_rows(run), LEGEND]
+    blocks += [_finding(finding) for finding in run.findings]
+    return "\n".join([*blocks, _last_line(run)]) + "\n"
+
+
+def _circumstances(info: RunInfo) -> str:
+    where = ", ".join(info.hosts) or "no host answered"
+    lines = [
+        f"nccltool {info.nccltool}, torch {info.torch or 'unknown'}, run {info.id}",
+        f"{info.nodes or '?'} nodes, {info.world_size or '?'} ranks on {where}",
+    ]
+    if info.backend:
+        lines.append(f"backend {info.backend}: {info.backend_reason}")
+    if info.emulated:
+        lines.append("EMULATED: the nodes are processes of one host; no network between nodes was measured")
+    return "\n".join(lines)
+
+
+def _rows(run: Run) -> str:
+    rows = [_row(row, run.info) for row in run.measurements]
+    align = ("left", "right", "right", "right", "right", "right", "right", "left")
+    return str(tabulate(rows, HEADERS, tablefmt="simple", colalign=align, disable_numparse=True))
+
+
+def _row(row: Measurement, info: RunInfo) -> tuple[str, ...]:
+    return (
+        row.op,
+        format_bytes(row.bytes),
+        format_seconds(row.time_s.mean),
+        format_gb_per_s(row.algbw_bytes_per_s),
+        format_gb_per_s(row.busbw_bytes_per_s),
+        "not checked" if row.wrong is None else str(row.wrong),
+        str(row.iterations),
+        "emulated" if info.emulated else "",
+    )
+
+
+def _finding(finding: Finding) -> str:
+    lines = [f"{finding.severity.upper()} {finding.code}: {finding.message}"]
+    lines += [f"    {line}" for text in finding.evidence for line in text.splitlines()]
+    if finding.remedy:
+        lines.append(f"    -> {finding.remedy}")
+    return "\n".join(lines)
+
+
+def _last_line(run: Run) -> str:
+    count = len(run.measurements)
+    return f"{run.verdict.status}: {count} measurement{'' if count == 1 else 's'}, exit code {run.verdict.exit_code}"

@@ -1,0 +1,267 @@
+"""Starts the processes, reads their events, saves them, watches the time, and ends everything.
+
+Nothing outlives this: every process it starts is in a session of its own that is killed at the end, and the
+kernel kills each of them when its parent dies.
+"""
+
+import contextlib
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import FrameType
+
+import msgspec
+
+from nccltool import blame, events, judge
+from nccltool.errors import RunDirError
+from nccltool.jobs import Order
+from nccltool.model import Finding, Job, Subject
+from nccltool.runs import RunDir
+from nccltool.units import format_seconds
+from nccltool.watch import RunState
+
+SETTLE_S = 1.5
+"""After the first fault, how long to listen to what the other ranks have to say."""
+LEAVE_S = 8.0
+"""After the last rank said bye, how long the processes may take to end."""
+FOLLOWER_S = 5.0
+"""How much longer a command waits whose rank 0 is elsewhere: that one sees more, and names the culprit."""
+IMPORT_S = 90.0
+"""How long importing torch may take on a cold file system before any rank exists."""
+_TICK_S = 0.2
+_READ = 65536
+
+Progress = Callable[[RunState], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run; `state` holds the measurements."""
+
+    state: RunState
+    findings: tuple[Finding, ...]
+    interrupted: bool
+    """Ended by Ctrl-C or a signal."""
+
+
+def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress: Progress) -> Outcome:
+    """Run a job to its end, or to its deadline."""
+    scratch = tempfile.mkdtemp(prefix="nccltool-")
+    job = replace(order.job, scratch=scratch)
+    runner = _Runner(job, order, run_dir, progress)
+    try:
+        with _signals_interrupt():
+            runner.start(argvs)
+            return runner.until_end()
+    finally:
+        runner.kill()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Interrupted(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Ctrl-C, a scheduler's SIGTERM and a closed terminal all end the run in order."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise _Interrupted
+
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Stream:
+    """Lines of one pipe."""
+
+    def __init__(self, fd: int, is_events: bool) -> None:
+        self.fd, self.is_events = fd, is_events
+        self._rest = b""
+
+    def lines(self) -> list[bytes] | None:
+        chunk = os.read(self.fd, _READ)
+        if not chunk:
+            return None
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return lines
+
+
+class _Runner:
+    def __init__(self, job: Job, order: Order, run_dir: RunDir, progress: Progress) -> None:
+        self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
+        self._state = RunState(job, order.ranks_seen, time.monotonic())
+        self._selector = selectors.DefaultSelector()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._left_at: float | None = None
+        self._ending: Finding | None = None
+        self._stderr: list[str] = []
+
+    def start(self, argvs: Sequence[Sequence[str]]) -> None:
+        """Start the node processes and give them the job."""
+        line = msgspec.json.encode(self._job) + b"\n"
+        for argv in argvs:
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._processes.append(child)
+            assert child.stdin and child.stdout and child.stderr
+            child.stdin.write(line)
+            child.stdin.flush()
+            for pipe, is_events in ((child.stdout, True), (child.stderr, False)):
+                self._selector.register(pipe, selectors.EVENT_READ, _Stream(pipe.fileno(), is_events))
+
+    def until_end(self) -> Outcome:
+        """Listen until all is said, or the time is up."""
+        interrupted = False
+        try:
+            while self._selector.get_map() and not self._over(time.monotonic()):
+                self._listen()
+                self._progress(self._state)
+        except _Interrupted:
+            interrupted = self._state.fault_at is None  # a fault that the scheduler reacted to comes first
+            if not interrupted:
+                self._settle()
+        except RunDirError as error:
+            self._ending = _run_dir_full(error)
+        return Outcome(self._state, self._findings(interrupted), interrupted)
+
+    def _listen(self) -> None:
+        for key, _ in self._selector.select(_TICK_S):
+            stream: _Stream = key.data
+            lines = stream.lines()
+            if lines is None:
+                self._selector.unregister(key.fileobj)
+                continue
+            for line in lines:
+                self._take(line, stream.is_events)
+
+    def _take(self, line: bytes, is_events: bool) -> None:
+        event = events.decode(line) if is_events else None
+        if event is None:
+            text = line.decode(errors="replace")
+            self._stderr = [*self._stderr[-20:], text]
+            self._run_dir.log(text + "\n")
+            return
+        if isinstance(event, events.Log):
+            self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
+        self._run_dir.event(line[1:] + b"\n")
+        self._state.apply(event, time.monotonic())
+        if isinstance(event, events.Result):
+            self._run_dir.sync()
+            self._answer(b"saved\n")
+
+    def _answer(self, line: bytes) -> None:
+        for child in self._processes:
+            with contextlib.suppress(BrokenPipeError):  # its end is noticed where its output ends
+                assert child.stdin
+                child.stdin.write(line)
+                child.stdin.flush()
+
+    def _over(self, now: float) -> bool:
+        state = self._state
+        if state.fault_at is not None:
+            return now - state.fault_at > SETTLE_S or state.everybody_ended
+        if state.everybody_left:
+            self._left_at = self._left_at or now
+            return now - self._left_at > LEAVE_S
+        if now - state.started_at > self._job.deadline_s:
+            self._ending = _deadline(state, self._job.deadline_s)
+            return True
+        waited = now - state.progress_at
+        if waited > self._patience():
+            self._ending = blame.after_timeout(state, waited) if state.ranks else self._nothing_came(waited)
+            return True
+        return False
+
+    def _patience(self) -> float:
+        """How long nothing may move."""
+        if self._state.everybody_spawned:
+            return self._job.timeout_s + (0.0 if self._leads else FOLLOWER_S)
+        # a rendezvous that times out says itself which node is missing; give it the time to
+        return max(self._job.join_timeout_s, self._job.timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
+
+    def _settle(self) -> None:
+        with contextlib.suppress(_Interrupted, RunDirError):
+            end = time.monotonic() + SETTLE_S
+            while self._selector.get_map() and time.monotonic() < end:
+                self._listen()
+
+    def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
+        state = self._state
+        found = [*state.findings, *judge.wrong_data(state.wrong)]
+        if self._ending is not None:
+            found.append(self._ending)
+        elif not interrupted:
+            culprit = blame.after_fault(state)
+            if culprit is not None:
+                found.append(culprit)
+            elif not state.everybody_left and not any(f.severity == "error" for f in state.findings):
+                found.append(self._node_failed())
+        return tuple(found)
+
+    def _nothing_came(self, waited_s: float) -> Finding:
+        return replace(self._node_failed(), message=f"no rank was started in {waited_s:.0f} s")
+
+    def _node_failed(self) -> Finding:
+        codes = [child.poll() for child in self._processes]
+        return Finding(
+            code="node-failed",
+            severity="error",
+            subject=Subject(kind="run", name="node process"),
+            message=f"the node process ended (exit code {codes[0]}) before its ranks were done",
+            evidence=tuple(line for line in self._stderr if line.strip())[-10:],
+            remedy="read log.txt in the run directory; does `python -c 'import torch'` work there?",
+        )
+
+    def kill(self) -> None:
+        """End every process of the run."""
+        for child in self._processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            for pipe in (child.stdin, child.stdout, child.stderr):
+                with contextlib.suppress(BrokenPipeError):
+                    assert pipe
+                    pipe.close()
+        self._selector.close()
+
+
+def _deadline(state: RunState, deadline_s: float) -> Finding:
+    done = f"{len(state.results)} of {state.world.steps}" if state.world else "0"
+    return Finding(
+        code="deadline",
+        severity="error",
+        subject=Subject(kind="run", name="deadline"),
+        message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
+        remedy="ask for less (--op, -e, -n), or raise --deadline",
+    )
+
+
+def _run_dir_full(error: RunDirError) -> Finding:
+    return Finding(
+        code="run-dir-full",
+        severity="error",
+        subject=Subject(kind="file", name="run directory"),
+        message=error.message,
+        evidence=("the run was ended: what is measured must be on disk before the next measurement",),
+        remedy=error.remedy,
+    )
+
+

@@ -1,0 +1,167 @@
+"""The run directory: what was measured is here before the next measurement starts.
+
+    RUNS/<run id>/job.json       what was asked for
+                  events.jsonl   everything that ranks said, as it came
+                  log.txt        everything that they printed
+                  run.json       the document, written at the end
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from nccltool import documents
+from nccltool.errors import BadInput, RunDirError
+from nccltool.model import Job, Run
+
+VARIABLE = "NCCLTOOL_RUN_DIR"
+
+
+def default_base() -> Path:
+    """Where runs go when nothing is said: the state folder of the XDG base directories."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(state) / "nccltool/runs"
+
+
+def new_id() -> str:
+    """An id that sorts by time."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+class RunDir:
+    """One run's folder, open for writing."""
+
+    def __init__(self, base: Path, job: Job) -> None:
+        self.path = base / job.run_id
+        with _said(self.path):
+            self.path.mkdir(parents=True)
+            self._events = os.open(self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._log = os.open(self.path / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            _write_beside(self.path / "job.json", msgspec.json.format(msgspec.json.encode(job), indent=2))
+
+    def event(self, line: bytes) -> None:
+        """Append an event."""
+        with _said(self.path):
+            _write_all(self._events, line)
+
+    def log(self, text: str) -> None:
+        """Append text that somebody printed."""
+        with _said(self.path):
+            _write_all(self._log, text.encode(errors="replace"))
+
+    def sync(self) -> None:
+        """Have everything on the disk."""
+        with _said(self.path):
+            os.fdatasync(self._events)
+
+    def finish(self, run: Run) -> None:
+        """Write the document."""
+        with _said(self.path):
+            _write_beside(self.path / "run.json", documents.to_json(run).encode() + b"\n")
+
+    def close(self) -> None:
+        """No more will come."""
+        os.close(self._events)
+        os.close(self._log)
+
+
+@contextlib.contextmanager
+def _said(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunDirError(
+            f"the run directory {path} cannot be written: {error.strerror}",
+            f"name a folder with room that you may write: --run-dir DIR or {VARIABLE}",
+        ) from error
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _write_beside(path: Path, data: bytes) -> None:
+    """Write and rename, so that no reader ever sees half of it."""
+    beside = path.with_name(path.name + ".tmp")
+    beside.write_bytes(data)
+    beside.replace(path)
+
+
+def load(path: Path) -> Run:
+    """The run in a folder, or in a run.json."""
+    file = path / "run.json" if path.is_dir() else path
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        hint = "it did not end in order; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
+        raise BadInput(f"{file} cannot be read: {error.strerror}", hint) from error
+    return documents.from_json(text, str(file))
+
+
+def folders(base: Path) -> tuple[Path, ...]:
+    """The folders of runs, oldest first."""
+    try:
+        return tuple(sorted(entry for entry in base.iterdir() if (entry / "job.json").is_file()))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise BadInput(f"{base} cannot be read: {error.strerror}", "check --run-dir") from error
+
+
+def find(base: Path, name: str) -> Path:
+    """The folder or file of a run: a path, or an id (or the beginning of one id) under `base`."""
+    if Path(name).exists():
+        return Path(name)
+    matches = [folder for folder in folders(base) if folder.name.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    problem = "is not a run" if not matches else f"could be {len(matches)} runs"
+    raise BadInput(f"{name!r} {problem} under {base}", "nccltool runs lists them")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A run in the list; `status` is unknown when its document is missing or damaged."""
+
+    id: str
+    path: str
+    started: str | None
+    status: str
+    exit_code: int | None
+    command: tuple[str, ...]
+    measurements: int | None
+
+
+def entries(base: Path) -> Iterator[Entry]:
+    """The runs under a folder, oldest first; a damaged one is listed, not hidden."""
+    for folder in folders(base):
+        try:
+            run = load(folder)
+        except BadInput:
+            status = "unknown" if (folder / "run.json").exists() else "incomplete"
+            yield Entry(
+                id=folder.name,
+                path=str(folder),
+                started=None,
+                status=status,
+                exit_code=None,
+                command=(),
+                measurements=None,
+            )
+        else:
+            yield Entry(
+                id=run.info.id,
+                path=str(folder),
+                started=run.info.started,
+                status=run.verdict.status,
+                exit_code=run.verdict.exit_code,
+                command=run.info.command,
+                measurements=len(run.measurements),
+            )

@@ -1,0 +1,188 @@
+"""What the runner knows at each moment, built up from the event stream. No I/O, no clock of its own."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nccltool import collectives, events, stats
+from nccltool.model import Finding, Job, Measurement, RankFacts
+
+LOG_TAIL = 12
+"""Lines of a rank's log that are kept for a finding."""
+SIGTERM_EXIT = -15
+
+
+@dataclass(slots=True)
+class RankState:
+    """The last that was heard of a rank."""
+
+    rank: int
+    node_rank: int = 0
+    host: str = "?"
+    pid: int | None = None
+    facts: RankFacts | None = None
+    entered: events.Enter | None = None
+    beat: events.Beat | None = None
+    failed: events.Failed | None = None
+    exit_code: int | None = None
+    said_bye: bool = False
+    stack: str = ""
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_TAIL))
+    heard_at: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will come from it."""
+        return self.exit_code is not None
+
+    @property
+    def died(self) -> bool:
+        """Ended without having said why."""
+        return self.exit_code is not None and not self.said_bye and self.failed is None
+
+    @property
+    def inside_call(self) -> bool:
+        """In a communication call: waiting for others, as far as anyone can tell."""
+        return self.beat is not None and self.beat.calls % 2 == 1
+
+
+class RunState:
+    """All ranks, and what was measured."""
+
+    def __init__(self, job: Job, ranks_seen: int, now: float) -> None:
+        self.job = job
+        self._ranks_seen = ranks_seen
+        self.ranks: dict[int, RankState] = {}
+        self.world: events.World | None = None
+        self.findings: list[Finding] = []
+        self.wrong: list[events.WrongData] = []
+        self.results: list[tuple[events.Result, tuple[int, ...]]] = []
+        self.started_at = self.progress_at = now
+        self.fault_at: float | None = None
+        self.faults: list[int] = []
+        """Ranks in the order in which they failed or died."""
+        self._samples: dict[int, list[int]] = {}
+
+    @property
+    def expected_ranks(self) -> int:
+        """How many ranks must be heard of here."""
+        return self._ranks_seen
+
+    @property
+    def everybody_spawned(self) -> bool:
+        """All ranks have a process."""
+        return len(self.ranks) == self.expected_ranks
+
+    @property
+    def everybody_left(self) -> bool:
+        """All ranks are done in order."""
+        states = self.ranks.values()
+        return len(states) == self.expected_ranks and all(state.said_bye for state in states)
+
+    @property
+    def everybody_ended(self) -> bool:
+        """No rank that ever started is still there."""
+        return bool(self.ranks) and all(state.ended for state in self.ranks.values())
+
+    def apply(self, event: events.AnyEvent, now: float) -> None:
+        """Take an event in."""
+        rank = event.facts.rank if isinstance(event, events.Hello) else getattr(event, "rank", None)
+        if isinstance(rank, int):
+            state = self.ranks.setdefault(rank, RankState(rank))
+            state.heard_at = now
+            self._apply_to_rank(state, event, now)
+        else:
+            self._apply_to_run(event, now)
+
+    def _apply_to_rank(self, state: RankState, event: events.AnyEvent, now: float) -> None:
+        match event:
+            case events.Beat():
+                self._beat(state, event, now)
+                return
+            case events.Log():
+                state.log.append(event.text)
+                return
+            case events.Stack():
+                state.stack = event.text
+                return
+            case events.Spawned():
+                state.node_rank, state.host, state.pid = event.node_rank, event.host, event.pid
+            case events.Hello():
+                state.facts, state.host = event.facts, event.facts.host
+                state.node_rank = event.facts.node_rank
+            case events.Enter():
+                state.entered = event
+            case events.WrongData():
+                self.wrong.append(event)
+            case events.Bye():
+                state.said_bye = True
+            case events.Failed():
+                state.failed = event
+                self._fault(state, now)
+            case events.Exited():
+                state.exit_code = event.code
+                if state.died:
+                    self._fault(state, now)
+        self.progress_at = now
+
+    def _beat(self, state: RankState, beat: events.Beat, now: float) -> None:
+        before = state.beat
+        state.beat = beat
+        if before is None or (before.phase, before.step, before.calls) != (beat.phase, beat.step, beat.calls):
+            self.progress_at = now
+
+    def _fault(self, state: RankState, now: float) -> None:
+        self.fault_at = self.fault_at or now
+        if state.rank not in self.faults:
+            self.faults.append(state.rank)
+
+    def _apply_to_run(self, event: events.AnyEvent, now: float) -> None:
+        self.progress_at = now
+        match event:
+            case events.World():
+                self.world = event
+            case events.Reported():
+                self.findings.append(event.finding)
+                if event.finding.severity == "error":
+                    self.fault_at = self.fault_at or now
+            case events.Samples():
+                self._samples.setdefault(event.step, []).extend(event.ns)
+            case events.Result():
+                self.results.append((event, tuple(self._samples.pop(event.step, ()))))
+
+    def result_seen(self, step: int) -> bool:
+        """Whether a step is done."""
+        return any(result.step == step for result, _ in self.results)
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All that was measured."""
+        return tuple(self._measurements())
+
+    def _measurements(self) -> Iterator[Measurement]:
+        world_size = self.world.world_size if self.world else 1
+        for result, samples in self.results:
+            if samples:
+                yield measurement(result, samples, world_size)
+
+
+def measurement(result: events.Result, samples_ns: tuple[int, ...], world_size: int) -> Measurement:
+    """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
+    nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
+    collective = collectives.get(result.op)
+    times = stats.summarise([ns / 1e9 / collective.TRIPS for ns in samples_ns])
+    algbw = result.bytes / times.mean
+    return Measurement(
+        op=result.op,
+        bytes=result.bytes,
+        bytes_per_rank=result.bytes_per_rank,
+        count=result.count,
+        dtype=result.dtype,
+        reduce_op=result.reduce_op,
+        placement=collective.PLACEMENT,
+        cadence="stream",
+        iterations=len(samples_ns),
+        time_s=times,
+        algbw_bytes_per_s=algbw,
+        busbw_bytes_per_s=algbw * collective.bus_factor(world_size),
+        wrong=result.wrong,
+    )

@@ -1,0 +1,1 @@
+"""What runs on every node and rank: the only place that imports torch."""

@@ -1,0 +1,68 @@
+"""A page of shared memory on which each rank notes how far it is.
+
+Its supervisor reads the note from outside, also when the rank is stopped, stuck in a call or dead. Writing
+a word costs some tens of nanoseconds, so the rank can do it at every iteration.
+"""
+
+import mmap
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+PHASES = (
+    "starting",
+    "joining",
+    "connecting",
+    "warm-up",
+    "timing",
+    "collecting samples",
+    "checking",
+    "waiting for the result to be saved",
+    "leaving",
+    "between steps",
+)
+
+PHASE, STEP, CALLS = range(3)
+_WORDS = 8
+
+
+class Slot:
+    """The note of one rank: phase, step, and a count of communication calls.
+
+    The count goes up when a call is entered and again when it returns, so it is odd inside a call: that is
+    what tells a rank that waits for others from the one that they wait for.
+    """
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, mmap.PAGESIZE)  # MAP_SHARED: seen on both sides of a fork
+        self.words = memoryview(self._memory).cast("q")[:_WORDS]
+        self.words[STEP] = -1
+
+    def phase(self, name: str, step: int | None = None) -> None:
+        """Note the beginning of a phase, and of a step."""
+        self.words[CALLS] = 0
+        self.words[PHASE] = PHASES.index(name)
+        if step is not None:
+            self.words[STEP] = step
+
+    def watched(self, call: Callable[[], Result]) -> Callable[[], Result]:
+        """`call`, noted when it is entered and when it returns."""
+        words = self.words
+
+        def noted() -> Result:
+            words[CALLS] += 1
+            result = call()
+            words[CALLS] += 1
+            return result
+
+        return noted
+
+    def tick(self) -> None:
+        """Note progress outside of calls."""
+        self.words[CALLS] += 2
+
+    def read(self) -> tuple[str, int, int]:
+        """Phase, step, count of calls."""
+        phase, step, calls = self.words[:3]
+        return PHASES[phase], step, calls

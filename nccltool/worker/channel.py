@@ -1,0 +1,33 @@
+"""Writing events to the runner, and hearing from it, over inherited file descriptors."""
+
+import os
+import select
+
+from nccltool.events import Event, encode
+
+
+class Channel:
+    """The way to the runner. Every process of a node holds a copy of both descriptors."""
+
+    def __init__(self, out_fd: int, in_fd: int | None) -> None:
+        self._out_fd = out_fd
+        self._in_fd = in_fd
+
+    def emit(self, event: Event) -> None:
+        """Send an event, in one write."""
+        os.write(self._out_fd, encode(event))
+
+    def wait_for_line(self, timeout_s: float) -> str | None:
+        """The next line of the runner; None when none came in time. Raises EOFError when the runner is gone."""
+        if self._in_fd is None:
+            return ""
+        line = b""
+        while not line.endswith(b"\n"):
+            ready, _, _ = select.select([self._in_fd], [], [], timeout_s)
+            if not ready:
+                return None
+            byte = os.read(self._in_fd, 1)  # one at a time: what follows belongs to another reader
+            if not byte:
+                raise EOFError("the runner is gone")
+            line += byte
+        return line.decode().rstrip("\n")

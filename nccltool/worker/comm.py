@@ -1,0 +1,80 @@
+"""torch.distributed as the collectives see it (collectives.base.Comm), over the names of several releases."""
+
+from typing import Any
+
+import torch.distributed as dist
+from torch import Tensor
+
+REDUCE_OPS = {
+    "sum": dist.ReduceOp.SUM,
+    "prod": dist.ReduceOp.PRODUCT,
+    "min": dist.ReduceOp.MIN,
+    "max": dist.ReduceOp.MAX,
+    "avg": dist.ReduceOp.AVG,
+}
+
+# 2.13 renamed these; the old names still work there but warn.
+_all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+_reduce_scatter: Any = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
+
+class TorchComm:
+    """The default process group. On CUDA the calls return when the work is queued, on CPUs when it is done."""
+
+    def __init__(self, reduce_op: str) -> None:
+        self.rank = dist.get_rank()
+        self.world_size = dist.get_world_size()
+        self._reduce_op = REDUCE_OPS[reduce_op]
+        # NCCL must queue both directions as one group or ranks wait for each other; Gloo needs no group.
+        self._grouped = dist.get_backend() == "nccl"
+
+    def all_reduce(self, tensor: Tensor) -> None:
+        """Reduce in place, on all ranks."""
+        dist.all_reduce(tensor, self._reduce_op)
+
+    def all_gather(self, recv: Tensor, send: Tensor) -> None:
+        """Concatenate every rank's `send` in `recv`."""
+        _all_gather(recv, send)
+
+    def reduce_scatter(self, recv: Tensor, send: Tensor) -> None:
+        """Reduce `send`, keep this rank's chunk in `recv`."""
+        _reduce_scatter(recv, send, self._reduce_op)
+
+    def broadcast(self, tensor: Tensor, root: int) -> None:
+        """Copy the root's tensor to all ranks."""
+        dist.broadcast(tensor, root)
+
+    def reduce(self, tensor: Tensor, root: int) -> None:
+        """Reduce in place, on the root."""
+        dist.reduce(tensor, root, self._reduce_op)
+
+    def gather(self, send: Tensor, parts: list[Tensor] | None, root: int) -> None:
+        """Collect every rank's `send` in the root's `parts`."""
+        dist.gather(send, parts, root)
+
+    def scatter(self, recv: Tensor, parts: list[Tensor] | None, root: int) -> None:
+        """Hand out the root's `parts`."""
+        dist.scatter(recv, parts, root)
+
+    def all_to_all(self, recv: Tensor, send: Tensor) -> None:
+        """Send chunk i to rank i."""
+        dist.all_to_all_single(recv, send)
+
+    def exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> None:
+        """Send and receive at the same time."""
+        if self._grouped:
+            ops = [dist.P2POp(dist.isend, send, to), dist.P2POp(dist.irecv, recv, source)]
+            works = dist.batch_isend_irecv(ops)
+        else:
+            works = [dist.isend(send, to), dist.irecv(recv, source)]
+        for work in works:
+            if work is not None:
+                work.wait()
+
+    def send(self, tensor: Tensor, to: int) -> None:
+        """Send to one rank."""
+        dist.send(tensor, to)
+
+    def recv(self, tensor: Tensor, source: int) -> None:
+        """Receive from one rank."""
+        dist.recv(tensor, source)

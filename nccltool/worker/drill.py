@@ -1,0 +1,63 @@
+"""Carrying out a drill (nccltool.faults) inside a rank."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from torch import Tensor
+
+from nccltool.faults import Fault
+
+
+class Drilled(Exception):
+    """The exception of a `raise` drill."""
+
+
+class Drill:
+    """Misbehaves where the fault says; does nothing without one."""
+
+    def __init__(self, fault: Fault | None, rank: int) -> None:
+        self._fault, self._rank = fault, rank
+
+    def at(self, place: str, op: str = "", size: int = 0) -> None:
+        """Reach a place."""
+        fault = self._fault
+        if fault is not None and fault.action != "corrupt" and fault.hits(self._rank, place, op, size):
+            self._act(fault)
+
+    def disturb(self, call: Callable[[], None], iterations: int, op: str, size: int) -> Callable[[], None]:
+        """`call`, with the fault in its middle iteration (or in each, for slow) when it is due in this step."""
+        fault = self._fault
+        if fault is None or not fault.hits(self._rank, "timing", op, size):
+            return call
+        count = 0
+
+        def disturbed() -> None:
+            nonlocal count
+            if fault.action == "slow" or count == iterations // 2:
+                self._act(fault)
+            count += 1
+            call()
+
+        return disturbed
+
+    def corrupt(self, buffer: Tensor, op: str, size: int) -> None:
+        """Change one element in the middle of a buffer that is about to be checked."""
+        fault = self._fault
+        due = fault is not None and fault.action == "corrupt" and fault.hits(self._rank, "check", op, size)
+        if due and len(buffer):
+            buffer[len(buffer) // 2] += 1
+
+    def _act(self, fault: Fault) -> None:
+        if fault.action in ("kill", "stop"):
+            os.kill(os.getpid(), signal.SIGKILL if fault.action == "kill" else signal.SIGSTOP)
+        elif fault.action == "hang":
+            while True:
+                time.sleep(3600)
+        elif fault.action == "raise":
+            raise Drilled(f"a drill: NCCLTOOL_FAULT asked rank {self._rank} to raise")
+        elif fault.action == "exit":
+            os._exit(3)
+        else:
+            time.sleep(fault.ms / 1000)

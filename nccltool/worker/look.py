@@ -1,0 +1,51 @@
+"""What a rank sees of itself: the facts of its hello."""
+
+import os
+import platform
+import socket
+
+import torch
+import torch.distributed as dist
+
+from nccltool import __version__
+from nccltool.facts import net
+from nccltool.launchers.inside import Place
+from nccltool.model import RankFacts
+
+_RESOLVE_S = 0.5
+
+
+def facts(place: Place) -> RankFacts:
+    """The facts of this rank. Touches CUDA only where a device is."""
+    gpu, gpu_name = _gpu(place.local_rank)
+    host = socket.gethostname()
+    return RankFacts(
+        rank=place.rank,
+        node_rank=place.node_rank,
+        local_rank=place.local_rank,
+        world_size=place.world_size,
+        host=host,
+        host_id=net.host_id(),
+        pid=os.getpid(),
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        nccl=_nccl_version(),
+        nccltool=__version__,
+        gpu=gpu,
+        gpu_name=gpu_name,
+        host_addresses=net.resolve(host, _RESOLVE_S),
+    )
+
+
+def _gpu(local_rank: int) -> tuple[str | None, str | None]:
+    if not torch.cuda.is_available() or local_rank >= torch.cuda.device_count():
+        return None, None
+    properties = torch.cuda.get_device_properties(local_rank)
+    uuid = getattr(properties, "uuid", None)  # torch >= 2.5
+    return str(uuid or f"device {local_rank}"), str(properties.name)
+
+
+def _nccl_version() -> str | None:
+    if not dist.is_nccl_available() or not torch.cuda.is_available():
+        return None
+    return ".".join(str(part) for part in torch.cuda.nccl.version())

@@ -1,0 +1,114 @@
+"""The life of one rank: hello, meet, connect, probe, bye."""
+
+import os
+import sys
+import traceback
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.distributed import PrefixStore
+
+from nccltool import events, faults, plan, world
+from nccltool.launchers.inside import Place
+from nccltool.model import Job
+from nccltool.worker import look, meet
+from nccltool.worker.board import Slot
+from nccltool.worker.channel import Channel
+from nccltool.worker.drill import Drill
+from nccltool.worker.probe import CollectiveFailed, Prober
+from nccltool.worker.rendezvous import StoreAddress, connect
+
+_MESSAGE = 600
+_TRACE = 1800
+
+
+def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
+    """Run one rank to its end; 0 when it did all that was asked."""
+    try:
+        _live(job, place, slot, channel)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the runner must hear of it before we go
+        cause = error.__cause__ if isinstance(error, CollectiveFailed) else error
+        text = f"{type(cause).__name__}: {cause}"
+        trace = traceback.format_exc()
+        sys.stderr.write(trace)
+        in_collective = isinstance(error, CollectiveFailed)
+        channel.emit(
+            events.Failed(rank=place.rank, in_collective=in_collective, text=text[:_MESSAGE], trace=trace[-_TRACE:])
+        )
+        return 1
+    channel.emit(events.Bye(rank=place.rank))
+    return 0
+
+
+def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
+    drill = Drill(faults.parse(job.fault), place.rank)
+    drill.at("start")
+    slot.phase("joining")
+    facts = look.facts(place)
+    channel.emit(events.Hello(facts=facts))
+    drill.at("hello")
+    store = PrefixStore("nccltool/ranks", connect(StoreAddress(place.store_host, place.store_port), job.timeout_s))
+    decision, findings, ranks = slot.watched(lambda: meet.meet(job, place, store, facts))()
+    _report(channel, findings)
+    if not decision.go:
+        return
+    slot.phase("connecting")
+    interface = meet.interface(decision, place, facts)
+    device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
+    clocks = slot.watched(lambda: meet.clocks(place, store, job.timeout_s))()
+    if place.rank == 0:
+        _report(channel, world.clock_findings(ranks, clocks))
+        steps = len(plan.steps(job, decision.backend, place.world_size))
+        channel.emit(
+            events.World(
+                world_size=place.world_size,
+                emulated=world.is_emulated(ranks),
+                backend=decision.backend,
+                backend_version=facts.nccl or facts.torch,
+                backend_reason=decision.reason,
+                steps=steps,
+            )
+        )
+    prober = Prober(job, device, slot, channel, drill)
+    for step in plan.steps(job, decision.backend, place.world_size):
+        prober.run(step)
+    slot.phase("leaving")
+    dist.destroy_process_group()
+
+
+def _report(channel: Channel, findings: tuple[world.Finding, ...]) -> None:
+    for finding in findings:
+        channel.emit(events.Reported(finding=finding))
+
+
+def _connect(
+    job: Job,
+    place: Place,
+    store: PrefixStore,
+    decision: meet.Decision,
+    interface: tuple[str, str] | None,
+) -> torch.device:
+    """Set up the process group, and make the first contact."""
+    if interface is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface[0]
+    device = torch.device("cpu")
+    if decision.backend == "nccl":
+        device = torch.device("cuda", place.local_rank)
+        torch.cuda.set_device(device)
+    try:
+        dist.init_process_group(
+            decision.backend,
+            store=PrefixStore("group", store),
+            rank=place.rank,
+            world_size=place.world_size,
+            # the runner acts after timeout_s and names the culprit; this only frees ranks that lost it
+            timeout=timedelta(seconds=2 * job.timeout_s + 10),
+        )
+        # not barrier(): on Gloo it can raise an earlier collective's error on one rank only
+        dist.all_reduce(torch.zeros(1, device=device))
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    except Exception as error:
+        raise CollectiveFailed("while the group was being set up") from error
+    return device
