@@ -13,12 +13,15 @@ from nccltool.units import format_bytes
 from nccltool.watch import SIGTERM_EXIT, RankState, RunState
 
 _OTHERS_SHOWN = 4
+_FRAMES_SHOWN = 9
 
 
 def after_fault(run: RunState) -> Finding | None:
     """The culprit when a rank failed or died; None when no rank did."""
     states = [run.ranks[rank] for rank in run.faults]
-    own = [s for s in states if (s.failed and not s.failed.in_collective) or (s.died and s.exit_code != SIGTERM_EXIT)]
+    own = [
+        s for s in states if (s.failed and not s.failed.in_collective) or (s.died and s.exit_code != SIGTERM_EXIT)
+    ]
     if own:
         first = own[0]
         return _raised(run, first) if first.failed else _died(run, first)
@@ -112,7 +115,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
     first = states[0]
     who = _who(first) if len(states) == 1 else "ranks " + ", ".join(str(s.rank) for s in states)
     waited = f" for {waited_s:.0f} s" if waited_s else ""
-    stack = (f"stack: {first.stack}",) if first.stack else ()
+    stack = (f"stack: {_top_of(first.stack)}",) if first.stack else ()
     return Finding(
         code="rank-hung",
         severity="error",
@@ -129,7 +132,7 @@ def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -
         code="hang",
         severity="error",
         subject=Subject(kind="run", name="all ranks"),
-        message=f"nothing moved for {waited_s:.0f} s {at}; all ranks are in the same call, so no rank is the culprit",
+        message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
         remedy="suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
     )
@@ -186,3 +189,7 @@ def _tail(state: RankState) -> tuple[str, ...]:
 
 def _first_line(text: str) -> str:
     return text.splitlines()[0][:300] if text else "an error"
+
+
+def _top_of(stack: str) -> str:
+    return "\n".join(stack.splitlines()[:_FRAMES_SHOWN])

@@ -45,9 +45,13 @@ def from_json(text: bytes, where: str) -> Run:
     try:
         document = msgspec.json.decode(text, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{where} is not a run of nccltool: {error}", "name a run.json, or a run's folder") from error
+        raise BadInput(
+            f"{where} is not a run of nccltool: {error}", "name a run.json, or a run's folder"
+        ) from error
     if document.schema != SCHEMA:
-        raise BadInput(f"{where} has schema {document.schema}, this nccltool reads {SCHEMA}", "use its own version")
+        raise BadInput(
+            f"{where} has schema {document.schema}, this nccltool reads {SCHEMA}", "use its own version"
+        )
     return Run(
         kind=document.kind,
         info=document.run,

@@ -22,7 +22,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     """Base of all events."""
 
 
-class Spawned(Event, tag="spawned"):
+class Spawned(Event, frozen=True, tag="spawned"):
     """A supervisor started the process of a rank."""
 
     rank: int
@@ -31,13 +31,13 @@ class Spawned(Event, tag="spawned"):
     pid: int
 
 
-class Hello(Event, tag="hello"):
+class Hello(Event, frozen=True, tag="hello"):
     """A rank is up and says what it is."""
 
     facts: RankFacts
 
 
-class World(Event, tag="world"):
+class World(Event, frozen=True, tag="world"):
     """Rank 0: everybody came and the checks before the start are passed."""
 
     world_size: int
@@ -48,7 +48,7 @@ class World(Event, tag="world"):
     steps: int
 
 
-class Enter(Event, tag="enter"):
+class Enter(Event, frozen=True, tag="enter"):
     """A rank begins a step."""
 
     rank: int
@@ -57,14 +57,14 @@ class Enter(Event, tag="enter"):
     bytes: int
 
 
-class Samples(Event, tag="samples"):
+class Samples(Event, frozen=True, tag="samples"):
     """Rank 0: nanoseconds per iteration, a stretch of them."""
 
     step: int
     ns: tuple[int, ...]
 
 
-class Result(Event, tag="result"):
+class Result(Event, frozen=True, tag="result"):
     """Rank 0: a step is done; its samples have been sent. The runner answers `saved` when it is on disk."""
 
     step: int
@@ -78,7 +78,7 @@ class Result(Event, tag="result"):
     wrong: int | None
 
 
-class WrongData(Event, tag="wrong"):
+class WrongData(Event, frozen=True, tag="wrong"):
     """A rank found wrong elements in its receive buffer."""
 
     rank: int
@@ -92,13 +92,13 @@ class WrongData(Event, tag="wrong"):
     source: str
 
 
-class Reported(Event, tag="finding"):
+class Reported(Event, frozen=True, tag="finding"):
     """A finding made by a worker."""
 
     finding: Finding
 
 
-class Failed(Event, tag="error"):
+class Failed(Event, frozen=True, tag="error"):
     """A rank caught an exception."""
 
     rank: int
@@ -108,7 +108,7 @@ class Failed(Event, tag="error"):
     trace: str = ""
 
 
-class Beat(Event, tag="beat"):
+class Beat(Event, frozen=True, tag="beat"):
     """How far a rank is, as its supervisor sees it from outside."""
 
     rank: int
@@ -120,7 +120,7 @@ class Beat(Event, tag="beat"):
     """Process state as in /proc/<pid>/stat: R, S, D, T (stopped), Z, or '' when it cannot be read."""
 
 
-class Exited(Event, tag="exit"):
+class Exited(Event, frozen=True, tag="exit"):
     """The process of a rank has ended."""
 
     rank: int
@@ -128,21 +128,21 @@ class Exited(Event, tag="exit"):
     """Exit code, or minus the signal's number."""
 
 
-class Log(Event, tag="log"):
+class Log(Event, frozen=True, tag="log"):
     """Text that a rank's process wrote."""
 
     rank: int
     text: str
 
 
-class Stack(Event, tag="stack"):
+class Stack(Event, frozen=True, tag="stack"):
     """Where a rank that makes no progress is."""
 
     rank: int
     text: str
 
 
-class Bye(Event, tag="bye"):
+class Bye(Event, frozen=True, tag="bye"):
     """A rank is done, in order."""
 
     rank: int
@@ -183,8 +183,8 @@ def _line(event: Event) -> bytes:
 
 
 def _shortened(event: Event, by: int) -> Event:
-    longest = max(_texts(event).items(), key=lambda item: len(item[1]))
-    field, text = longest
+    field, text = max(_texts(event).items(), key=lambda item: len(item[1]))
+    assert len(text) > 3, "an event without long text fits"
     return msgspec.structs.replace(event, **{field: "..." + text[max(by, 16) + 3 :]})
 
 
@@ -198,6 +198,7 @@ def decode(line: bytes) -> AnyEvent | None:
     if not line.startswith(RECORD_SEPARATOR):
         return None
     try:
-        return _decoder.decode(line[1:])
+        event: AnyEvent = _decoder.decode(line[1:])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    return event

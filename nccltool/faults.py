@@ -10,8 +10,8 @@ Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1Mi
              slow     sleeps `ms` (default 50) before each iteration
              corrupt  changes one element of the receive buffer before it is checked
     rank     which rank (default 1)
-    op       at which operation (default: the first one)
-    size     at which size, as the table shows it (default: the first one of the operation)
+    op       at which operation (default: at each)
+    size     at which size, as the table shows it (default: at each)
     at       start    before the rank says hello
              hello    after hello, before the group is made
              enter    between two operations: before it enters the step
@@ -21,6 +21,7 @@ Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1Mi
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from nccltool.collectives import NAMES
 from nccltool.errors import BadInput
@@ -70,7 +71,7 @@ def _pair(word: str) -> tuple[str, str]:
     return key, value
 
 
-def _value(key: str, text: str) -> object:
+def _value(key: str, text: str) -> Any:
     if key == "size":
         return parse_bytes(text)
     if key in ("rank", "ms"):

@@ -102,16 +102,16 @@ def _here(options: Mapping[str, Any], env: Mapping[str, str]) -> _Where:
             ranks_seen=nodes * nproc,
         )
     if node_rank is None or not endpoint:
-        given, lacking = ("--node-rank", "--rdzv-endpoint") if endpoint is None else ("--rdzv-endpoint", "--node-rank")
+        given, lacking = (
+            ("--node-rank", "--rdzv-endpoint") if endpoint is None else ("--rdzv-endpoint", "--node-rank")
+        )
         raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
     inside.parse_endpoint(endpoint)
     if node_rank >= nodes:
         raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
     leads = node_rank == 0
     seen = nodes * nproc if leads else nproc
-    return _Where(
-        nodes=nodes, nproc=nproc, node_ranks=(node_rank,), emulated=False, leads=leads, ranks_seen=seen
-    )
+    return _Where(nodes=nodes, nproc=nproc, node_ranks=(node_rank,), emulated=False, leads=leads, ranks_seen=seen)
 
 
 def _nproc(text: str | None, nodes: int, env: Mapping[str, str]) -> int:

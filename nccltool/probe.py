@@ -108,4 +108,3 @@ def _installed_torch() -> str | None:
 def this_command() -> tuple[str, ...]:
     """The command line as the user typed it, without the interpreter's path."""
     return ("nccltool", *sys.argv[1:])
-

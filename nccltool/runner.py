@@ -121,7 +121,9 @@ class _Runner:
                 start_new_session=True,
             )
             self._processes.append(child)
-            assert child.stdin and child.stdout and child.stderr
+            assert child.stdin
+            assert child.stdout
+            assert child.stderr
             child.stdin.write(line)
             child.stdin.flush()
             for pipe, is_events in ((child.stdout, True), (child.stderr, False)):
@@ -263,5 +265,3 @@ def _run_dir_full(error: RunDirError) -> Finding:
         evidence=("the run was ended: what is measured must be on disk before the next measurement",),
         remedy=error.remedy,
     )
-
-

@@ -1,9 +1,9 @@
 """The run directory: what was measured is here before the next measurement starts.
 
-    RUNS/<run id>/job.json       what was asked for
-                  events.jsonl   everything that ranks said, as it came
-                  log.txt        everything that they printed
-                  run.json       the document, written at the end
+RUNS/<run id>/job.json       what was asked for
+              events.jsonl   everything that ranks said, as it came
+              log.txt        everything that they printed
+              run.json       the document, written at the end
 """
 
 import contextlib

@@ -38,7 +38,9 @@ def format_seconds(seconds: float) -> str:
     """A duration to three digits in the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}" if seconds < 1000 * factor else f"{seconds / factor:.0f} {unit}"
+            return (
+                f"{seconds / factor:.3g} {unit}" if seconds < 1000 * factor else f"{seconds / factor:.0f} {unit}"
+            )
     return f"{seconds / 1e-6:.3g} us"
 
 

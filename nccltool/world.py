@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from nccltool.model import Finding, Job, RankFacts, Subject
 from nccltool.dtypes import why_not
+from nccltool.model import Finding, Job, RankFacts, Subject
 
 CLOCK_TOLERANCE_S = 5.0
 """torch elastic's keep-alive interval; its c10d rendezvous drops a node that is three of them behind
@@ -191,9 +191,9 @@ def _loopback_names(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
             code="loopback-hostname",
             severity="warning",
             subject=Subject(kind="host", name=facts.host),
-            message=f"the name {facts.host} resolves to {', '.join(addresses)} on its own host",
+            message=f"the name {facts.host} resolves to {', '.join(addresses or ())} on its own host",
             evidence=("Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers",),
-            remedy=f"map {facts.host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME in your jobs",
+            remedy=f"map {facts.host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
         )
 
 

@@ -64,9 +64,7 @@ _DIALECTS = (
         "",
         "OMPI_MCA_ess_base_jobid",
     ),
-    _Dialect(
-        "mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_ID"
-    ),
+    _Dialect("mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_ID"),
     _Dialect(
         "srun",
         "SLURM_STEP_ID",

@@ -23,7 +23,13 @@ def _table(entries: Sequence[Entry]) -> str:
         return "no runs yet\n"
     headers = ("run", "started", "status", "rows", "command")
     rows = [
-        (e.id, e.started or "?", e.status, "?" if e.measurements is None else e.measurements, " ".join(e.command))
+        (
+            e.id,
+            e.started or "?",
+            e.status,
+            "?" if e.measurements is None else e.measurements,
+            " ".join(e.command),
+        )
         for e in entries
     ]
     return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True)) + "\n"

@@ -63,4 +63,6 @@ def _finding(finding: Finding) -> str:
 
 def _last_line(run: Run) -> str:
     count = len(run.measurements)
-    return f"{run.verdict.status}: {count} measurement{'' if count == 1 else 's'}, exit code {run.verdict.exit_code}"
+    return (
+        f"{run.verdict.status}: {count} measurement{'' if count == 1 else 's'}, exit code {run.verdict.exit_code}"
+    )

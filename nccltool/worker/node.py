@@ -66,7 +66,9 @@ def _start_agents(job: Job, in_fd: int, out_fd: int) -> int:
     return max(abs(code) for code in codes)
 
 
-def _fork_agent(job: Job, node: int, address: StoreAddress, channel: Channel, listener: socket.socket | None) -> int:
+def _fork_agent(
+    job: Job, node: int, address: StoreAddress, channel: Channel, listener: socket.socket | None
+) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid:

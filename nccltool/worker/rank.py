@@ -11,7 +11,7 @@ from torch.distributed import PrefixStore
 
 from nccltool import events, faults, plan, world
 from nccltool.launchers.inside import Place
-from nccltool.model import Job
+from nccltool.model import Finding, Job
 from nccltool.worker import look, meet
 from nccltool.worker.board import Slot
 from nccltool.worker.channel import Channel
@@ -34,7 +34,9 @@ def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
         sys.stderr.write(trace)
         in_collective = isinstance(error, CollectiveFailed)
         channel.emit(
-            events.Failed(rank=place.rank, in_collective=in_collective, text=text[:_MESSAGE], trace=trace[-_TRACE:])
+            events.Failed(
+                rank=place.rank, in_collective=in_collective, text=text[:_MESSAGE], trace=trace[-_TRACE:]
+            )
         )
         return 1
     channel.emit(events.Bye(rank=place.rank))
@@ -77,7 +79,7 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     dist.destroy_process_group()
 
 
-def _report(channel: Channel, findings: tuple[world.Finding, ...]) -> None:
+def _report(channel: Channel, findings: tuple[Finding, ...]) -> None:
     for finding in findings:
         channel.emit(events.Reported(finding=finding))
 

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 
 from nccltool import events
-from nccltool.model import Job
 from nccltool.launchers.inside import Place
+from nccltool.model import Job
 from nccltool.worker import process
 from nccltool.worker.board import Slot
 from nccltool.worker.channel import Channel
@@ -24,7 +24,7 @@ RankMain = Callable[[Job, Place, Slot, Channel], int]
 BEAT_S = 1.0
 KEEP_ALIVE_BEATS = 5
 """A beat without news is sent only this often."""
-STACK_AT = 0.7
+STACK_AT = 0.5
 """Share of the time-out after which a rank that stands still is asked where it is."""
 _TEXT = 2000
 _WAKE_S = 0.2
@@ -94,6 +94,7 @@ class _Watch:
             gone, status = os.waitpid(self._pid, os.WNOHANG)
             if gone:
                 return self._ended(os.waitstatus_to_exitcode(status))
+            self._forward_stack()
             if time.monotonic() >= next_beat:
                 next_beat += BEAT_S
                 self._beat()
@@ -112,7 +113,6 @@ class _Watch:
         elif not self._asked and now - self._still_since > STACK_AT * self._job.timeout_s:
             self._asked = True
             os.kill(self._pid, signal.SIGUSR1)
-        self._forward_stack()
         self._beats += 1
         if (where, state) != self._seen or self._beats % KEEP_ALIVE_BEATS == 0:
             self._emit_beat(state)
