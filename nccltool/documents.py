@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from nccltool.errors import BadInput
-from nccltool.model import Finding, Measurement, Run, RunInfo, Verdict
+from nccltool.model import Finding, Measurement, Run, RunInfo, Status, Verdict
 
 SCHEMA = 1
 
@@ -13,7 +13,7 @@ SCHEMA = 1
 class _Document(msgspec.Struct, kw_only=True):
     schema: int
     kind: str
-    status: str
+    status: Status
     exit_code: int
     run: RunInfo
     findings: tuple[Finding, ...]
@@ -44,7 +44,7 @@ def from_json(text: bytes, where: str) -> Run:
     """Read a document. Raises BadInput that names `where` and the key that is wrong."""
     try:
         document = msgspec.json.decode(text, type=_Document)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(
             f"{where} is not a run of nccltool: {error}", "name a run.json, or a run's folder"
         ) from error
@@ -55,7 +55,7 @@ def from_json(text: bytes, where: str) -> Run:
     return Run(
         kind=document.kind,
         info=document.run,
-        verdict=Verdict(status=document.status, exit_code=document.exit_code),  # type: ignore[arg-type]
+        verdict=Verdict(status=document.status, exit_code=document.exit_code),
         measurements=document.measurements,
         findings=document.findings,
     )

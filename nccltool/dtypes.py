@@ -1,7 +1,5 @@
 """Element types and reduce operations: sizes, and what each backend can do."""
 
-from nccltool.errors import BadInput
-
 ELEMENT_SIZE = {
     "float64": 8,
     "float32": 4,
@@ -33,14 +31,6 @@ def is_float(dtype: str) -> bool:
 def largest_exact(dtype: str) -> int:
     """The largest integer up to which every integer is exact in `dtype`."""
     return EXACT_INTEGERS.get(dtype) or MAX_INTEGER[dtype]
-
-
-def dtype_named(text: str) -> str:
-    """The element type called `text`, also in nccl-tests' spelling."""
-    name = ALIASES.get(text, text)
-    if name not in ELEMENT_SIZE:
-        raise BadInput(f"{text!r} is not a data type", f"choose from {', '.join(ELEMENT_SIZE)}")
-    return name
 
 
 def why_not(backend: str, dtype: str, reduce_op: str) -> str | None:

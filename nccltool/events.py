@@ -5,6 +5,9 @@ with one `write` of at most 4096 bytes (PIPE_BUF), so that lines of several proc
 other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
 """
 
+import contextlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -146,6 +149,8 @@ class Bye(Event, frozen=True, tag="bye"):
     """A rank is done, in order."""
 
     rank: int
+    peak_rss_bytes: int | None = None
+    """Most memory that was resident at once; None when it cannot be read."""
 
 
 AnyEvent = (
@@ -165,32 +170,43 @@ AnyEvent = (
     | Bye
 )
 
+_SHORTEST_CUT = 16
+"""Longer than the words that must stay whole: kinds of events, operations, types."""
+
 _decoder = msgspec.json.Decoder(AnyEvent)
 _encoder = msgspec.json.Encoder()
 
 
 def encode(event: Event) -> bytes:
-    """The line of an event; text that would not fit is cut at its beginning."""
-    line = _line(event)
-    while len(line) > MAX_LINE:
-        event = _shortened(event, len(line) - MAX_LINE)
+    """The line of an event; texts that would not fit are cut at their beginning."""
+    with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair: a file name that is not UTF-8
         line = _line(event)
+        if len(line) <= MAX_LINE:
+            return line
+    plain = _each_text(msgspec.to_builtins(event), lambda text: text.encode(errors="replace").decode())
+    limit = MAX_LINE
+    while len(line := _line(plain)) > MAX_LINE:
+        limit //= 2
+        assert limit >= _SHORTEST_CUT, "an event without long text fits"
+        plain = _each_text(plain, partial(_cut, most=limit))
     return line
 
 
-def _line(event: Event) -> bytes:
+def _line(event: Any) -> bytes:
     return RECORD_SEPARATOR + _encoder.encode(event) + b"\n"
 
 
-def _shortened(event: Event, by: int) -> Event:
-    field, text = max(_texts(event).items(), key=lambda item: len(item[1]))
-    assert len(text) > 3, "an event without long text fits"
-    return msgspec.structs.replace(event, **{field: "..." + text[max(by, 16) + 3 :]})
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else "..." + text[3 - most :]
 
 
-def _texts(event: Event) -> dict[str, str]:
-    fields: dict[str, Any] = {name: getattr(event, name) for name in event.__struct_fields__}
-    return {name: value for name, value in fields.items() if isinstance(value, str)}
+def _each_text(plain: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every text in it changed."""
+    if isinstance(plain, dict):
+        return {key: _each_text(value, change) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_each_text(value, change) for value in plain]
+    return change(plain) if isinstance(plain, str) else plain
 
 
 def decode(line: bytes) -> AnyEvent | None:
@@ -199,6 +215,6 @@ def decode(line: bytes) -> AnyEvent | None:
         return None
     try:
         event: AnyEvent = _decoder.decode(line[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return event

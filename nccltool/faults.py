@@ -73,7 +73,10 @@ def _pair(word: str) -> tuple[str, str]:
 
 def _value(key: str, text: str) -> Any:
     if key == "size":
-        return parse_bytes(text)
+        try:
+            return parse_bytes(text)
+        except BadInput as error:
+            raise _bad(error.message, error.remedy) from error
     if key in ("rank", "ms"):
         if not text.isdecimal():
             raise _bad(f"{key}={text} is not a number", f"write {key}=1")

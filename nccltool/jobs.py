@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nccltool import collectives, dtypes, faults, runs
+from nccltool import collectives, dtypes, faults, plan, runs
 from nccltool.errors import BadInput
 from nccltool.facts import gpu
 from nccltool.launchers import inside
@@ -15,6 +15,9 @@ from nccltool.units import parse_bytes
 
 RANKS_WITHOUT_GPU = 2
 """Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
+
+MOST_SIZES = 10_000
+"""More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,9 +37,10 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
     where = _inside(place, options) if place else _here(options, env)
     fault = env.get(faults.VARIABLE, "")
     faults.parse(fault)
-    dtype = dtypes.dtype_named(options["dtype"])
+    word = options["dtype"]
+    dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
-    _check_backend(options["backend"], dtype, reduce_op)
+    _check_backend(options["backend"], dtype, reduce_op, env)
     job = Job(
         run_id=runs.new_id(),
         ops=_ops(options["ops"]),
@@ -102,9 +106,7 @@ def _here(options: Mapping[str, Any], env: Mapping[str, str]) -> _Where:
             ranks_seen=nodes * nproc,
         )
     if node_rank is None or not endpoint:
-        given, lacking = (
-            ("--node-rank", "--rdzv-endpoint") if endpoint is None else ("--rdzv-endpoint", "--node-rank")
-        )
+        given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
         raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
     inside.parse_endpoint(endpoint)
     if node_rank >= nodes:
@@ -147,13 +149,17 @@ def _sizes(options: Mapping[str, Any]) -> Sizes:
     listed = options["sizes"]
     first, last = _size("--min-bytes", options["min_bytes"]), _size("--max-bytes", options["max_bytes"])
     step, factor = _size("--step-bytes", options["step_bytes"]), options["step_factor"]
-    if listed and any(value is not None for value in (first, last, step, factor)):
+    if listed is not None and any(value is not None for value in (first, last, step, factor)):
         raise BadInput("--sizes cannot be combined with -b, -e, -f or -i", "use one or the other")
     if step is not None and factor is not None:
         raise BadInput("-i and -f cannot be combined", "use -f 2 to multiply, or -i 1MiB to add")
     if first is not None and last is not None and first > last:
         raise BadInput(f"-b {options['min_bytes']} is above -e {options['max_bytes']}", "swap them")
-    if listed:
+    if step is not None and ((last or min(plan.DEFAULT_LAST.values())) - (first or 0)) // step > MOST_SIZES:
+        raise BadInput(
+            f"-i {options['step_bytes']} makes more than {MOST_SIZES} sizes", "use a larger -i, or -f 2"
+        )
+    if listed is not None:
         return Sizes(listed=tuple(_required("--sizes", word) for word in listed.split(",")))
     return Sizes(first=first, last=last, factor=factor, step=step)
 
@@ -172,8 +178,8 @@ def _required(option: str, text: str) -> int:
     return size
 
 
-def _check_backend(backend: str, dtype: str, reduce_op: str) -> None:
-    likely = "gloo" if backend == "auto" and gpu.count() == 0 else backend
+def _check_backend(backend: str, dtype: str, reduce_op: str, env: Mapping[str, str]) -> None:
+    likely = "gloo" if backend == "auto" and gpu.count(env) == 0 else backend
     reason = dtypes.why_not(likely, dtype, reduce_op)
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d or -o")

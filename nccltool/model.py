@@ -178,3 +178,17 @@ class Run:
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     kind: str = "probe"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A run in the list of past runs."""
+
+    id: str
+    path: str
+    started: str | None
+    status: Status
+    """incomplete when it has no document, unknown when that is damaged."""
+    exit_code: int | None
+    command: tuple[str, ...]
+    measurements: int | None

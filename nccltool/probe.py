@@ -107,4 +107,5 @@ def _installed_torch() -> str | None:
 
 def this_command() -> tuple[str, ...]:
     """The command line as the user typed it, without the interpreter's path."""
-    return ("nccltool", *sys.argv[1:])
+    words = (word.encode(errors="replace").decode() for word in sys.argv[1:])  # a word may not be UTF-8
+    return ("nccltool", *words)

@@ -18,7 +18,7 @@ from types import FrameType
 
 import msgspec
 
-from nccltool import blame, events, judge
+from nccltool import blame, events, judge, processes
 from nccltool.errors import RunDirError
 from nccltool.jobs import Order
 from nccltool.model import Finding, Job, Subject
@@ -32,6 +32,8 @@ LEAVE_S = 8.0
 """After the last rank said bye, how long the processes may take to end."""
 FOLLOWER_S = 5.0
 """How much longer a command waits whose rank 0 is elsewhere: that one sees more, and names the culprit."""
+GONE_S = 3.0
+"""How long to wait for killed processes to disappear; one in an uninterruptible driver call may take longer."""
 IMPORT_S = 90.0
 """How long importing torch may take on a cold file system before any rank exists."""
 _TICK_S = 0.2
@@ -52,6 +54,7 @@ class Outcome:
 
 def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress: Progress) -> Outcome:
     """Run a job to its end, or to its deadline."""
+    processes.adopt_orphans()
     scratch = tempfile.mkdtemp(prefix="nccltool-")
     job = replace(order.job, scratch=scratch)
     runner = _Runner(job, order, run_dir, progress)
@@ -235,9 +238,8 @@ class _Runner:
     def kill(self) -> None:
         """End every process of the run."""
         for child in self._processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+            processes.end_group(child.pid, GONE_S)
+            child.poll()
             for pipe in (child.stdin, child.stdout, child.stderr):
                 with contextlib.suppress(BrokenPipeError):
                     assert pipe

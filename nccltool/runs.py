@@ -10,7 +10,6 @@ import contextlib
 import os
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import msgspec
 
 from nccltool import documents
 from nccltool.errors import BadInput, RunDirError
-from nccltool.model import Job, Run
+from nccltool.model import Entry, Job, Run, Status
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
 
@@ -117,7 +116,7 @@ def folders(base: Path) -> tuple[Path, ...]:
 
 def find(base: Path, name: str) -> Path:
     """The folder or file of a run: a path, or an id (or the beginning of one id) under `base`."""
-    if Path(name).exists():
+    if os.path.exists(name):  # noqa: PTH110 - Path.exists raises when the name is too long for a file
         return Path(name)
     matches = [folder for folder in folders(base) if folder.name.startswith(name)]
     if len(matches) == 1:
@@ -126,26 +125,13 @@ def find(base: Path, name: str) -> Path:
     raise BadInput(f"{name!r} {problem} under {base}", "nccltool runs lists them")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """A run in the list; `status` is unknown when its document is missing or damaged."""
-
-    id: str
-    path: str
-    started: str | None
-    status: str
-    exit_code: int | None
-    command: tuple[str, ...]
-    measurements: int | None
-
-
 def entries(base: Path) -> Iterator[Entry]:
     """The runs under a folder, oldest first; a damaged one is listed, not hidden."""
     for folder in folders(base):
         try:
             run = load(folder)
         except BadInput:
-            status = "unknown" if (folder / "run.json").exists() else "incomplete"
+            status: Status = "unknown" if (folder / "run.json").exists() else "incomplete"
             yield Entry(
                 id=folder.name,
                 path=str(folder),

@@ -9,7 +9,7 @@ import re
 from nccltool.errors import BadInput
 
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -36,12 +36,15 @@ def format_bytes(size: int) -> str:
 
 def format_seconds(seconds: float) -> str:
     """A duration to three digits in the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
-    for unit, factor in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= factor:
-            return (
-                f"{seconds / factor:.3g} {unit}" if seconds < 1000 * factor else f"{seconds / factor:.0f} {unit}"
-            )
-    return f"{seconds / 1e-6:.3g} us"
+    for unit, factor in (("us", 1e-6), ("ms", 1e-3)):
+        text = _three_digits(seconds / factor)
+        if float(text) < 1000:
+            return f"{text} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"
 
 
 def format_gb_per_s(bytes_per_s: float) -> str:
@@ -49,4 +52,4 @@ def format_gb_per_s(bytes_per_s: float) -> str:
     rate = bytes_per_s / 1e9
     if rate >= 100:
         return f"{rate:.1f}"
-    return f"{rate:.2f}" if rate >= 1 else f"{rate:.3g}"
+    return f"{rate:.2f}" if rate >= 1 else f"{rate:#.3g}"

@@ -1,11 +1,23 @@
 """Options that mean the same in every command, and their twins in the environment."""
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A finite number from `min` on: nan would be a limit that nothing ever passes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or click's usage error."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:

@@ -4,7 +4,7 @@ from typing import cast
 
 import click
 
-from nccltool.cli.options import kept, option, shown
+from nccltool.cli.options import Number, kept, option, shown
 
 
 @click.command("probe")
@@ -24,10 +24,10 @@ from nccltool.cli.options import kept, option, shown
 @option("--node-rank", type=click.IntRange(0), help="This host is node R of --nodes; needs --rdzv-endpoint.")
 @option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node.")
 @option("--backend", type=click.Choice(("auto", "nccl", "gloo")), default="auto", help="torch backend.")
-@option("--timeout", type=click.FloatRange(1), default=30.0, help="Seconds in which something must move.")
-@option("--join-timeout", type=click.FloatRange(1), default=120.0, help="Seconds to wait for other nodes.")
-@option("--deadline", type=click.FloatRange(1), default=3600.0, help="Seconds for the whole run.")
-@option("--min-busbw", type=click.FloatRange(0), help="GB/s that each operation must reach at its largest size.")
+@option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move.")
+@option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes.")
+@option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run.")
+@option("--min-busbw", type=Number(0), help="GB/s that each operation must reach at its largest size.")
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @shown

@@ -2,18 +2,19 @@
 
 import os
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 
 
 def count(env: Mapping[str, str] = os.environ, root: Path = Path("/")) -> int:
-    """NVIDIA (or AMD) GPUs that a rank started here would see.
+    """NVIDIA GPUs that a rank started here would see.
 
-    CUDA_VISIBLE_DEVICES counts where it is set; else the driver's devices: /proc/driver/nvidia/gpus has a
-    folder for each, and /dev/nvidiaN is what a container was given.
+    The devices are /dev/nvidiaN, which is also what a container was given. Of CUDA_VISIBLE_DEVICES, CUDA
+    ignores the first word that is not a device and all that follow.
     """
     visible = env.get("CUDA_VISIBLE_DEVICES")
     present = len(list((root / "dev").glob("nvidia[0-9]*")))
     if visible is None:
         return present
-    named = [word for word in visible.split(",") if word.strip() not in ("", "-1", "NoDevFiles")]
-    return min(len(named), present)
+    named = takewhile(lambda word: word.strip() not in ("", "-1", "NoDevFiles"), visible.split(","))
+    return min(len(list(named)), present)

@@ -7,7 +7,7 @@ process-management interface of MPICH, Intel MPI and other Hydra launchers.
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool.errors import BadInput
 
@@ -43,6 +43,10 @@ class _Dialect:
     job_id: str
 
 
+_HYDRA = _Dialect(
+    "mpiexec", "MPI_LOCALRANKID", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_ID"
+)
+
 _DIALECTS = (
     _Dialect(
         "torchrun",
@@ -64,7 +68,7 @@ _DIALECTS = (
         "",
         "OMPI_MCA_ess_base_jobid",
     ),
-    _Dialect("mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_ID"),
+    _HYDRA,  # before srun: Hydra may start its helpers with srun, and the ranks inherit their variables
     _Dialect(
         "srun",
         "SLURM_STEP_ID",
@@ -75,6 +79,7 @@ _DIALECTS = (
         "SLURM_NODEID",
         "SLURM_JOB_ID",
     ),
+    replace(_HYDRA, marker="PMI_RANK"),  # after srun: with --mpi=pmi2 it sets PMI_RANK, but not the local rank
 )
 
 
@@ -93,6 +98,11 @@ def detect(env: Mapping[str, str], endpoint: str = "") -> Place | None:
 
 def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
     rank, world_size = _number(env, dialect.rank), _number(env, dialect.world_size)
+    if rank >= world_size:
+        raise BadInput(
+            f"the launcher's variables say {dialect.rank}={rank} but {dialect.world_size}={world_size}",
+            "start the job again",
+        )
     local_rank = _number(env, dialect.local_rank, 0)
     local_world_size = _number(env, dialect.local_world_size, 1)
     node_rank = _number(env, dialect.node_rank, rank // max(local_world_size, 1))
@@ -147,7 +157,7 @@ def _number(env: Mapping[str, str], name: str, default: int | None = None) -> in
     text = env.get(name)
     if text is None and default is not None:
         return default
-    match = re.match(r"\d+", text or "")  # SLURM_STEP_TASKS_PER_NODE is like 2(x4)
+    match = re.fullmatch(r"(\d+)(?:\(x\d+\))?(?:,.*)?", text or "")  # SLURM_STEP_TASKS_PER_NODE: 2(x4),1
     if match is None:
         raise BadInput(f"the launcher's variable {name}={text!r} is not a number", "start the job again")
-    return int(match[0])
+    return int(match[1])

@@ -8,7 +8,7 @@ from dataclasses import fields
 import msgspec
 from tabulate import tabulate
 
-from nccltool.runs import Entry
+from nccltool.model import Entry
 
 SCHEMA = 1
 

@@ -91,7 +91,7 @@ class Pattern:
             total = torch.where(rank < self.world_size, combine(total, value), total)
         if self.reduce_op != "avg":
             return total
-        return total / self.world_size if is_float(self.dtype_name) else total // self.world_size
+        return total.to(torch.float64) / self.world_size if is_float(self.dtype_name) else total // self.world_size
 
     def _contributors(self) -> int:
         most = {"prod": self._top().bit_length() - 1, "avg": 2}.get(self.reduce_op or "", MAX_CONTRIBUTORS)

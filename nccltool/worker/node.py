@@ -10,11 +10,11 @@ from datetime import timedelta
 import msgspec
 from torch.distributed import TCPStore
 
-from nccltool import events
+from nccltool import events, processes
 from nccltool.launchers import inside
 from nccltool.launchers.inside import Place
 from nccltool.model import Finding, Job, Subject
-from nccltool.worker import agent, process, rank
+from nccltool.worker import agent, rank
 from nccltool.worker.bus import Receiver, Sender
 from nccltool.worker.channel import Channel
 from nccltool.worker.rendezvous import StoreAddress, connect
@@ -26,7 +26,7 @@ _BACKLOG = 1024
 
 def main() -> None:
     """Run the job that comes in on standard input."""
-    process.die_with_parent(os.getppid())
+    processes.die_with_parent(os.getppid())
     in_fd, out_fd = _take_over_standard_streams()
     line = Channel(out_fd, in_fd).wait_for_line(60.0)
     job = msgspec.json.decode(line or "", type=Job)
@@ -75,7 +75,7 @@ def _fork_agent(
         return pid
     code = 1
     try:
-        process.die_with_parent(parent)
+        processes.die_with_parent(parent)
         if listener is not None:
             listener.close()
         code = agent.run(job, node, address, channel)
@@ -92,7 +92,7 @@ def _started_by_launcher(job: Job, place: Place, in_fd: int, out_fd: int) -> int
     parent = os.getpid()
     watcher = os.fork()
     if watcher == 0:
-        process.die_with_parent(parent)
+        processes.die_with_parent(parent)
         os._exit(min(abs(supervise(job, place, channel, rank.main)), 255))
     store = None
     if leads and not place.store_is_hosted:

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from nccltool import collectives, events
+from nccltool import collectives, events, processes
 from nccltool.collectives.base import Collective
 from nccltool.model import Job
 from nccltool.plan import Step
@@ -43,21 +43,27 @@ class Prober:
             events.Enter(rank=self._comm.rank, step=step.index, op=step.op, bytes=step.layout.bytes)
         )
         collective = collectives.get(step.op)
-        send, recv = self._buffers(collective, step)
-        call = self._guarded(collective.bind(self._comm, send, recv))
-        self._report_samples(step, self._time(call, step))
+        send, recv = self.buffers(collective, step)
+        call = self.call(collective, send, recv)
+        self._report_samples(step, self.time(call, step))
         self._drill.at("check", step.op, step.layout.bytes)
         wrong = self._check(collective, step, send, recv, call) if self._job.checks else None
         self._report_result(collective, step, wrong)
+        del call, send, recv
+        processes.give_back_free_memory()
 
-    def _buffers(self, collective: Collective, step: Step) -> tuple[Tensor, Tensor]:
-        """Written once, so that every page is there: an untouched zero page would be read from cache."""
+    def buffers(self, collective: Collective, step: Step) -> tuple[Tensor, Tensor]:
+        """Send and receive buffer, written once: an untouched page would be the one zero page, read from cache."""
         send = torch.empty(step.layout.send, dtype=self._dtype, device=self._device).fill_(0)
         if collective.PLACEMENT == "in-place":
             return send, send
         return send, torch.empty(step.layout.recv, dtype=self._dtype, device=self._device).fill_(0)
 
-    def _time(self, call: Callable[[], None], step: Step) -> list[int]:
+    def call(self, collective: Collective, send: Tensor, recv: Tensor) -> Callable[[], None]:
+        """The operation, noted on the board while it runs."""
+        return self._guarded(collective.bind(self._comm, send, recv))
+
+    def time(self, call: Callable[[], None], step: Step) -> list[int]:
         """Nanoseconds from one completion over all ranks to the next.
 
         Iteration i is complete when the slowest rank has completed it. Counted from a common start, that is

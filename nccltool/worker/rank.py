@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import PrefixStore
 
-from nccltool import events, faults, plan, world
+from nccltool import events, faults, plan, processes, world
 from nccltool.launchers.inside import Place
 from nccltool.model import Finding, Job
 from nccltool.worker import look, meet
@@ -39,7 +39,7 @@ def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
             )
         )
         return 1
-    channel.emit(events.Bye(rank=place.rank))
+    channel.emit(events.Bye(rank=place.rank, peak_rss_bytes=processes.peak_rss_bytes()))
     return 0
 
 

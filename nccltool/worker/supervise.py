@@ -12,10 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from nccltool import events
+from nccltool import events, processes
 from nccltool.launchers.inside import Place
 from nccltool.model import Job
-from nccltool.worker import process
 from nccltool.worker.board import Slot
 from nccltool.worker.channel import Channel
 
@@ -38,7 +37,7 @@ def supervise(job: Job, place: Place, channel: Channel, rank_main: RankMain) -> 
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        process.die_with_parent(parent)
+        processes.die_with_parent(parent)
         os.close(log_read)
         os.close(stack_read)
         _become_rank(log_write, stack_write)
@@ -83,6 +82,8 @@ class _Watch:
         self._asked = False
 
     def until_exit(self) -> int:
+        # elastic ends all ranks of a node when one has failed; how each of them ended must still be said
+        signal.signal(signal.SIGTERM, lambda number, frame: os.kill(self._pid, signal.SIGTERM))
         rank, node_rank, host = self._place.rank, self._place.node_rank, socket.gethostname()
         self._channel.emit(events.Spawned(rank=rank, node_rank=node_rank, host=host, pid=self._pid))
         poll = select.poll()
@@ -106,7 +107,7 @@ class _Watch:
         return lines is not None
 
     def _beat(self) -> None:
-        where, state = self._slot.read(), process.state(self._pid)
+        where, state = self._slot.read(), processes.state(self._pid)
         now = time.monotonic()
         if self._seen is None or where != self._seen[0]:
             self._still_since, self._asked = now, False
