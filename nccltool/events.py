@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from nccltool.model import Finding, RankFacts
+from nccltool.model import Cadence, Finding, Placement, RankFacts
 
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
@@ -77,8 +77,13 @@ class Result(Event, frozen=True, tag="result"):
     bytes_per_rank: int
     dtype: str
     reduce_op: str | None
-    placement: str
+    placement: Placement
+    cadence: Cadence
+    noisy: bool
+    """The budget ended before the interval was as narrow as asked for."""
     wrong: int | None
+    late_rank: int | None = None
+    late_s: float | None = None
 
 
 class WrongData(Event, frozen=True, tag="wrong"):

@@ -49,6 +49,11 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
         reduce_op=reduce_op,
         iterations=options["iterations"],
         warmup=options["warmup"],
+        precision=options["precision"] / 100,
+        budget_s=options["budget"],
+        cadence=options["cadence"],
+        placement=options["placement"],
+        cuda_graph=_cuda_graph(options),
         checks=options["checks"],
         backend=options["backend"],
         timeout_s=options["timeout"],
@@ -183,3 +188,12 @@ def _check_backend(backend: str, dtype: str, reduce_op: str, env: Mapping[str, s
     reason = dtypes.why_not(likely, dtype, reduce_op)
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d or -o")
+
+
+def _cuda_graph(options: Mapping[str, Any]) -> bool:
+    wanted = bool(options["cuda_graph"])
+    if wanted and (options["backend"] == "gloo" or gpu.count() == 0):
+        raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
+    if wanted and options["cadence"] == "isolated":
+        raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")
+    return wanted

@@ -32,9 +32,19 @@ class Job:
     sizes: Sizes = field(default_factory=Sizes)
     dtype: str = "float32"
     reduce_op: str = "sum"
-    iterations: int = 20
-    warmup: int = 5
+    iterations: int | None = None
+    """Timed iterations; None = until precise enough."""
+    warmup: int | None = None
+    """Iterations before them; None = until times settle."""
+    precision: float = 0.02
+    """Relative half-width of the 95 % interval of the mean at which a row is precise enough."""
+    budget_s: float = 0.3
+    """Time that one row may take to get there."""
     checks: int = 1
+    cadence: Cadence = "stream"
+    placement: Literal["natural", "in-place", "out-of-place", "both"] = "natural"
+    """Which forms of an operation to run; natural = the one that torch users call."""
+    cuda_graph: bool = False
     nodes: int | None = None
     """Nodes that the user expects; None inside a job whose launcher decided it."""
     nproc_per_node: int | None = None
@@ -93,7 +103,10 @@ class Measurement:
     busbw_bytes_per_s: float
     wrong: int | None
     """Wrong elements over all ranks and checks; None when not checked."""
+    noisy: bool = False
+    """The budget ended before the interval was as narrow as asked for."""
     late_rank: int | None = None
+    """The rank that the others waited for; None = no rank stood out."""
     late_s: float | None = None
 
 

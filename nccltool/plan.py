@@ -1,12 +1,12 @@
 """From a job to its steps: the operations and sizes in the order in which every rank runs them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool import collectives
-from nccltool.collectives.base import Layout
+from nccltool.collectives.base import ALIGNMENT, Layout
 from nccltool.dtypes import ELEMENT_SIZE
-from nccltool.model import Job, Sizes
+from nccltool.model import Job, Placement, Sizes
 
 DEFAULT_LAST = {"gloo": 16 * 2**20, "nccl": 1 * 2**30}
 """Largest default size: Gloo on CPUs is flat from a few MiB on; NCCL over NVLink still climbs at 256 MiB
@@ -17,11 +17,22 @@ DEFAULT_FACTOR = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation at one size."""
+    """One operation at one size in one placement."""
 
     index: int
     op: str
+    placement: Placement
     layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What cannot be run, and why."""
+
+    op: str
+    nominal_bytes: int | None
+    """None = at every size."""
+    reason: str
 
 
 def sizes_in_bytes(sizes: Sizes, backend: str) -> tuple[int, ...]:
@@ -41,29 +52,40 @@ def _grow(first: int, last: int, factor: int, step: int | None) -> Iterator[int]
 
 
 def steps(job: Job, backend: str, world_size: int) -> tuple[Step, ...]:
-    """The steps that can be run in a world of this size.
-
-    Left out: operations that need more ranks, and sizes whose per-rank part rounds down to nothing
-    (nccl-tests prints those as rows of size 0); `left_out` names them.
-    """
-    return tuple(
-        Step(index, op, layout)
-        for index, (op, _, layout) in enumerate(
-            (op, size, layout) for op, size, layout in _all(job, backend, world_size) if layout is not None
-        )
-    )
+    """The steps that can be run in a world of this size; `left_out` names the others."""
+    possible = [step for step in _all(job, backend, world_size) if isinstance(step, Step)]
+    return tuple(replace(step, index=index) for index, step in enumerate(possible))
 
 
-def left_out(job: Job, backend: str, world_size: int) -> tuple[tuple[str, int], ...]:
-    """(operation, nominal bytes) that `steps` leaves out."""
-    return tuple((op, size) for op, size, layout in _all(job, backend, world_size) if layout is None)
+def left_out(job: Job, backend: str, world_size: int) -> tuple[LeftOut, ...]:
+    """What `steps` leaves out."""
+    impossible = [step for step in _all(job, backend, world_size) if isinstance(step, LeftOut)]
+    return tuple(dict.fromkeys(impossible))
 
 
-def _all(job: Job, backend: str, world_size: int) -> Iterator[tuple[str, int, Layout | None]]:
-    element_size = ELEMENT_SIZE[job.dtype]
+def _all(job: Job, backend: str, world_size: int) -> Iterator[Step | LeftOut]:
     for op in job.ops:
         collective = collectives.get(op)
+        if world_size < collective.MIN_WORLD:
+            yield LeftOut(op, None, f"it needs {collective.MIN_WORLD} ranks")
+            continue
+        placements = _placements(collective, job.placement)
+        if not placements:
+            yield LeftOut(op, None, f"torch.distributed has no {job.placement} form of it")
         for size in sizes_in_bytes(job.sizes, backend):
-            layout = collective.layout(size // element_size, world_size, element_size)
-            possible = world_size >= collective.MIN_WORLD and layout.bytes > 0
-            yield op, size, layout if possible else None
+            for placement in placements:
+                yield _step(job, op, size, placement, world_size)
+
+
+def _placements(collective: collectives.Collective, wanted: str) -> tuple[Placement, ...]:
+    if wanted == "natural":
+        return collective.PLACEMENTS[:1]
+    return tuple(have for have in collective.PLACEMENTS if wanted in ("both", have))
+
+
+def _step(job: Job, op: str, size: int, placement: Placement, world_size: int) -> Step | LeftOut:
+    element_size = ELEMENT_SIZE[job.dtype]
+    layout = collectives.get(op).layout(size // element_size, world_size, element_size)
+    if not layout.bytes:  # nccl-tests prints such rows, as size 0
+        return LeftOut(op, size, f"{size} B is less than {ALIGNMENT} B for each of {world_size} ranks")
+    return Step(0, op, placement, layout)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -32,12 +32,14 @@ class Probe:
         job = self.order.job
         run_dir = RunDir(self.runs_folder, job)
         outcome = runner.run(self.order, local.commands(job), run_dir, progress)
-        run = self._judged(outcome, f"{started:%Y-%m-%dT%H:%M:%SZ}")
+        began = f"{started:%Y-%m-%dT%H:%M:%SZ}"
+        run = self._judged(outcome, began)
         try:
             run_dir.finish(run)
-        except RunDirError:
+        except RunDirError as error:  # what was measured is shown all the same
             if not any(finding.code == "run-dir-full" for finding in run.findings):
-                raise
+                full = runner.run_dir_full(error, "the result could not be saved")
+                run = self._judged(replace(outcome, findings=(*outcome.findings, full)), began)
         finally:
             run_dir.close()
         return run, run_dir.path
@@ -66,16 +68,19 @@ def _left_out(state: RunState) -> tuple[Finding, ...]:
     world = state.world
     if world is None:
         return ()
-    left_out = plan.left_out(state.job, world.backend, world.world_size)
     return tuple(
         Finding(
             code="left-out",
             severity="info",
-            subject=Subject(kind="operation", name=op),
-            message=f"{op} at {format_bytes(size)} was left out: less than 16 B a rank, or too few ranks",
+            subject=Subject(kind="operation", name=out.op),
+            message=f"{out.op}{_at(out.nominal_bytes)} was left out: {out.reason}",
         )
-        for op, size in left_out
+        for out in plan.left_out(state.job, world.backend, world.world_size)
     )
+
+
+def _at(size: int | None) -> str:
+    return "" if size is None else f" at {format_bytes(size)}"
 
 
 def _info(state: RunState, command: Sequence[str], started: str) -> RunInfo:

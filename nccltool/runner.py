@@ -115,9 +115,12 @@ class _Runner:
     def start(self, argvs: Sequence[Sequence[str]]) -> None:
         """Start the node processes and give them the job."""
         line = msgspec.json.encode(self._job) + b"\n"
+        # torch and elastic leave files where temporary files go, most of all when ranks die
+        env = {**os.environ, "TMPDIR": self._job.scratch}
         for argv in argvs:
             child = subprocess.Popen(
                 argv,
+                env=env,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -144,7 +147,9 @@ class _Runner:
             if not interrupted:
                 self._settle()
         except RunDirError as error:
-            self._ending = _run_dir_full(error)
+            self._ending = run_dir_full(
+                error, "the run was ended: a result must be saved before the next one starts"
+            )
         return Outcome(self._state, self._findings(interrupted), interrupted)
 
     def _listen(self) -> None:
@@ -258,12 +263,13 @@ def _deadline(state: RunState, deadline_s: float) -> Finding:
     )
 
 
-def _run_dir_full(error: RunDirError) -> Finding:
+def run_dir_full(error: RunDirError, what_follows: str) -> Finding:
+    """The finding for a run directory that took no more."""
     return Finding(
         code="run-dir-full",
         severity="error",
         subject=Subject(kind="file", name="run directory"),
         message=error.message,
-        evidence=("the run was ended: what is measured must be on disk before the next measurement",),
+        evidence=(what_follows,),
         remedy=error.remedy,
     )

@@ -9,7 +9,8 @@ from nccltool.model import Stats
 MIN_FOR_P99 = 100
 """With fewer samples the 99th percentile is the maximum."""
 MIN_FOR_INTERVAL = 5
-_RESAMPLES = 500
+MAX_BLOCKS = 50
+_RESAMPLES = 400
 _MANY = 1000
 """From here on the bootstrap costs seconds and says what the normal distribution says."""
 
@@ -24,20 +25,29 @@ def summarise(seconds: Sequence[float]) -> Stats:
         p99=_nearest_rank(ordered, 0.99) if len(ordered) >= MIN_FOR_P99 else None,
         min=ordered[0],
         max=ordered[-1],
-        ci95=interval(ordered) if len(ordered) >= MIN_FOR_INTERVAL else None,
+        ci95=interval(seconds) if len(ordered) >= MIN_FOR_INTERVAL else None,
     )
 
 
 def interval(seconds: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of the mean by the percentile bootstrap (Efron 1979): no distribution is assumed."""
-    count = len(seconds)
-    if count >= _MANY:
-        mean = _mean(seconds)
-        error = math.sqrt(sum((value - mean) ** 2 for value in seconds) / (count - 1) / count)
-        return mean - 1.96 * error, mean + 1.96 * error
+    """95 % interval of the mean by a block bootstrap: neither a distribution nor independence is assumed.
+
+    `seconds` in the order of measurement. Successive iterations disturb each other, so stretches of them are
+    resampled, not single ones (Kuensch 1989); percentiles of the resampled means (Efron 1979).
+    """
+    blocks = _blocks(seconds)
     source = random.Random(0)  # noqa: S311 - resampling, and the same run must give the same interval
-    means = sorted(_mean(source.choices(seconds, k=count)) for _ in range(_RESAMPLES))
+    count = len(blocks)
+    means = sorted(_mean(source.choices(blocks, k=count)) for _ in range(_RESAMPLES))
     return _nearest_rank(means, 0.025), _nearest_rank(means, 0.975)
+
+
+def _blocks(seconds: Sequence[float]) -> list[float]:
+    """Means of at most MAX_BLOCKS equal stretches; a remainder joins the last."""
+    length = max(len(seconds) // MAX_BLOCKS, 1)
+    starts = range(0, len(seconds) - length + 1, length)
+    ends = [*list(starts)[1:], len(seconds)]
+    return [_mean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _mean(numbers: Sequence[float]) -> float:

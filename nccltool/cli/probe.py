@@ -6,6 +6,11 @@ import click
 
 from nccltool.cli.options import Number, kept, option, shown
 
+_COUNT = click.IntRange(1, 10**6)
+_COUNT_OR_NONE = click.IntRange(0, 10**6)
+_CADENCES = click.Choice(("stream", "isolated"))
+_PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
+
 
 @click.command("probe")
 @option("--op", "ops", default="all", help="Operations, comma-separated, or all.")
@@ -16,9 +21,25 @@ from nccltool.cli.options import Number, kept, option, shown
 @option("--sizes", help="Sizes, comma-separated, instead of a range.")
 @option("-d", "--dtype", default="float32", help="Element type.")
 @option("-o", "--reduce-op", default="sum", help="Reduction: sum, prod, min, max, avg.")
-@option("-n", "--iterations", type=click.IntRange(1, 10**6), default=20, help="Timed iterations.")
-@option("-w", "--warmup", type=click.IntRange(0, 10**6), default=5, help="Iterations before them.")
-@option("-c", "--checks", type=click.IntRange(0, 10**6), default=1, help="Rounds of checking data; 0 = none.")
+@option(
+    "-n", "--iterations", type=click.IntRange(1, 10**6), help="Timed iterations.  [default: as --precision needs]"
+)
+@option("-w", "--warmup", type=_COUNT_OR_NONE, help="Iterations before them.  [default: until steady]")
+@option(
+    "--precision", type=click.FloatRange(0.01, 100), default=2.0, help="Half-width of the 95 % interval, in %."
+)
+@option("--budget", type=click.FloatRange(0.001), default=0.3, help="Seconds that a row may take to get there.")
+@option(
+    "--cadence", type=click.Choice(("stream", "isolated")), default="stream", help="Back to back, or one by one."
+)
+@option(
+    "--placement",
+    type=click.Choice(("natural", "in-place", "out-of-place", "both")),
+    default="natural",
+    help="Forms.",
+)
+@option("--cuda-graph", is_flag=True, help="Replay a CUDA graph: no launch cost (NCCL only).")
+@option("-c", "--checks", type=_COUNT_OR_NONE, default=1, help="Rounds of checking data; 0 = none.")
 @option("--nodes", type=click.IntRange(1), help="Nodes.  [default: 1, or as the launcher says]")
 @option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
 @option("--node-rank", type=click.IntRange(0), help="This host is node R of --nodes; needs --rdzv-endpoint.")

@@ -7,7 +7,7 @@ from nccltool.model import Placement
 
 NAME = "all_reduce"
 REDUCES = True
-PLACEMENT: Placement = "in-place"
+PLACEMENTS: tuple[Placement, ...] = ("in-place",)
 MIN_WORLD = 1
 TRIPS = 1
 

@@ -7,7 +7,7 @@ from nccltool.model import Placement
 
 NAME = "all_to_all"
 REDUCES = False
-PLACEMENT: Placement = "out-of-place"
+PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
 MIN_WORLD = 1
 TRIPS = 1
 

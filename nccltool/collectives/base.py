@@ -73,7 +73,8 @@ class Collective(Protocol):
     NAME: str
     REDUCES: bool
     """Takes a reduce op."""
-    PLACEMENT: Placement
+    PLACEMENTS: tuple[Placement, ...]
+    """Forms that torch.distributed has; the natural one first."""
     MIN_WORLD: int
     """Smallest world in which the call is valid."""
     TRIPS: int

@@ -7,7 +7,7 @@ from nccltool.model import Placement
 
 NAME = "broadcast"
 REDUCES = False
-PLACEMENT: Placement = "in-place"
+PLACEMENTS: tuple[Placement, ...] = ("in-place",)
 MIN_WORLD = 1
 TRIPS = 1
 

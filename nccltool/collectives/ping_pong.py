@@ -7,7 +7,7 @@ from nccltool.model import Placement
 
 NAME = "ping_pong"
 REDUCES = False
-PLACEMENT: Placement = "out-of-place"
+PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
 MIN_WORLD = 2
 TRIPS = 2
 

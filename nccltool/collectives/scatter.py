@@ -7,7 +7,7 @@ from nccltool.model import Placement
 
 NAME = "scatter"
 REDUCES = False
-PLACEMENT: Placement = "out-of-place"
+PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
 MIN_WORLD = 1
 TRIPS = 1
 

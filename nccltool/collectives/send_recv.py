@@ -7,7 +7,7 @@ from nccltool.model import Placement
 
 NAME = "send_recv"
 REDUCES = False
-PLACEMENT: Placement = "out-of-place"
+PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
 MIN_WORLD = 2
 TRIPS = 1
 

@@ -1,11 +1,15 @@
 """The table for people: where it ran, a row a measurement, then what was found."""
 
+from collections.abc import Iterator
+
 from tabulate import tabulate
 
 from nccltool.model import Finding, Measurement, Run, RunInfo
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time", "algbw", "busbw", "wrong", "iterations", "note")
+_OFTEN_OUT_OF_PLACE = ("all_gather", "reduce_scatter")
+"""Operations with two forms, of which the table names the rarer one."""
 LEGEND = (
     "size: as in nccl-tests, 1 MiB = 2**20 B   time: mean over iterations of the slowest rank\n"
     "algbw, busbw: GB/s = 10**9 B/s   wrong: elements over all ranks"
@@ -49,8 +53,28 @@ def _row(row: Measurement, info: RunInfo) -> tuple[str, ...]:
         format_gb_per_s(row.busbw_bytes_per_s),
         "not checked" if row.wrong is None else str(row.wrong),
         str(row.iterations),
-        "emulated" if info.emulated else "",
+        ", ".join(_notes(row, info)),
     )
+
+
+def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
+    if info.emulated:
+        yield "emulated"
+    if row.placement == "in-place" and row.op in _OFTEN_OUT_OF_PLACE:
+        yield "in place"
+    if row.cadence == "isolated":
+        yield "isolated"
+    if row.noisy:
+        yield f"noisy: {_spread(row)}"
+    if row.late_rank is not None and row.late_s is not None:
+        yield f"waited {format_seconds(row.late_s)} for rank {row.late_rank}"
+
+
+def _spread(row: Measurement) -> str:
+    if row.time_s.ci95 is None:
+        return "too few iterations"
+    low, high = row.time_s.ci95
+    return f"+-{(high - low) / 2 / row.time_s.mean * 100:.0f} %"
 
 
 def _finding(finding: Finding) -> str:

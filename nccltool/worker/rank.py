@@ -16,7 +16,8 @@ from nccltool.worker import look, meet
 from nccltool.worker.board import Slot
 from nccltool.worker.channel import Channel
 from nccltool.worker.drill import Drill
-from nccltool.worker.probe import CollectiveFailed, Prober
+from nccltool.worker.group import CollectiveFailed
+from nccltool.worker.probe import Prober
 from nccltool.worker.rendezvous import StoreAddress, connect
 
 _MESSAGE = 600

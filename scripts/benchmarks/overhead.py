@@ -28,6 +28,7 @@ from nccltool.worker.probe import Prober
 WORLD = 2
 SIZES = (8, 2**20, 2**22, 2**24)
 ITERATIONS = {8: 100, 2**20: 20, 2**22: 10, 2**24: 5}
+WARM_UP = 3
 SECONDS_EACH = 3.0
 """Time for one operation at one size; as many rounds as fit."""
 BUSBW_TARGET = 0.97
@@ -67,9 +68,9 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     for op in collectives.NAMES:
         for size in SIZES:
             sizes = Sizes(listed=(max(size, _smallest(op)),))
-            job = Job(run_id="bench", ops=(op,), sizes=sizes, iterations=ITERATIONS[size])
+            job = Job(run_id="bench", ops=(op,), sizes=sizes)
             step = plan.steps(job, "gloo", WORLD)[0]
-            bare_s, ratio, rounds = _alternate(job, step)
+            bare_s, ratio, rounds = _alternate(job, step, ITERATIONS[size])
             if rank == 0:
                 said.send((op, step.layout.bytes, bare_s, ratio, rounds))
     dist.destroy_process_group()
@@ -81,24 +82,25 @@ def _smallest(op: str) -> int:
     return 8 if whole else 16 * WORLD
 
 
-def _alternate(job: Job, step: plan.Step) -> tuple[float, float, int]:
+def _alternate(job: Job, step: plan.Step, iterations: int) -> tuple[float, float, int]:
     """(bare seconds, ours / bare, rounds): each round runs both, in turns first and second.
 
     The ratio is that of the medians over all rounds, both ends of which see the same disturbances.
     """
     prober = Prober(job, torch.device("cpu"), Slot(), Channel(1, None), Drill(None, dist.get_rank()))
-    collective = collectives.get(step.op)
-    send, recv = prober.buffers(collective, step)
-    call, bare_call = prober.call(collective, send, recv), _bare(step.op, send, recv)
+    send, recv = prober.buffers(step)
+    call, bare_call = prober.call(step, send, recv), _bare(step.op, send, recv)
 
     def ours() -> float:
-        samples = prober.time(call, step)
+        for _ in range(WARM_UP):
+            call()
+        samples = prober.timer.batch(call, iterations)
         return sum(samples) / len(samples) / 1e9
 
     def bare() -> float:
-        return _loop(bare_call, job)
+        return _loop(bare_call, iterations)
 
-    round_s = bare() * (job.iterations + job.warmup) * 2
+    round_s = bare() * (iterations + WARM_UP) * 2
     rounds = max(int(SECONDS_EACH / round_s) // 2 * 2, 4)
 
     def one_round(number: int) -> tuple[float, float]:
@@ -112,16 +114,16 @@ def _alternate(job: Job, step: plan.Step) -> tuple[float, float, int]:
     return bare_s, statistics.median(pair[1] for pair in pairs) / bare_s, rounds
 
 
-def _loop(call: Call, job: Job) -> float:
-    for _ in range(job.warmup):
+def _loop(call: Call, iterations: int) -> float:
+    for _ in range(WARM_UP):
         call()
     dist.all_reduce(torch.zeros(1))
     begin = time.perf_counter()
-    for _ in range(job.iterations):
+    for _ in range(iterations):
         call()
     slowest = torch.tensor([time.perf_counter() - begin], dtype=torch.float64)
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    return float(slowest) / job.iterations
+    return float(slowest) / iterations
 
 
 def _bare(op: str, send: torch.Tensor, recv: torch.Tensor) -> Call:
