@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from nccltool.errors import BadInput
-from nccltool.model import Finding, Measurement, Run, RunInfo, Status, Verdict
+from nccltool.model import Finding, Measurement, Model, Run, RunInfo, Status, Verdict
 
 SCHEMA = 1
 
@@ -18,6 +18,7 @@ class _Document(msgspec.Struct, kw_only=True):
     run: RunInfo
     findings: tuple[Finding, ...]
     measurements: tuple[Measurement, ...]
+    models: tuple[Model, ...] = ()
 
 
 def to_document(run: Run) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def to_document(run: Run) -> dict[str, Any]:
         run=run.info,
         findings=run.findings,
         measurements=run.measurements,
+        models=run.models,
     )
     plain: dict[str, Any] = msgspec.to_builtins(document)
     return plain
@@ -58,4 +60,5 @@ def from_json(text: bytes, where: str) -> Run:
         verdict=Verdict(status=document.status, exit_code=document.exit_code),
         measurements=document.measurements,
         findings=document.findings,
+        models=document.models,
     )

@@ -53,7 +53,7 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
         budget_s=options["budget"],
         cadence=options["cadence"],
         placement=options["placement"],
-        cuda_graph=_cuda_graph(options),
+        cuda_graph=_cuda_graph(options, env),
         checks=options["checks"],
         backend=options["backend"],
         timeout_s=options["timeout"],
@@ -190,9 +190,9 @@ def _check_backend(backend: str, dtype: str, reduce_op: str, env: Mapping[str, s
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d or -o")
 
 
-def _cuda_graph(options: Mapping[str, Any]) -> bool:
+def _cuda_graph(options: Mapping[str, Any], env: Mapping[str, str]) -> bool:
     wanted = bool(options["cuda_graph"])
-    if wanted and (options["backend"] == "gloo" or gpu.count() == 0):
+    if wanted and (options["backend"] == "gloo" or gpu.count(env) == 0):
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
     if wanted and options["cadence"] == "isolated":
         raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")

@@ -33,6 +33,9 @@ DID_NOT_COMPLETE = frozenset(
 )
 """Codes of errors after which there is no complete measurement: exit 3."""
 
+CANNOT_TELL = frozenset({"busbw-unknown"})
+"""Codes of checks that looked and could not decide: exit 4 when nothing else is wrong."""
+
 
 def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
     """A finding for each rank that received wrong data, at its first place."""
@@ -56,28 +59,48 @@ def _wrong(event: WrongData, all_wrong: Sequence[WrongData]) -> Finding:
 
 
 def below(measurements: Iterable[Measurement], min_busbw_gb_per_s: float | None) -> tuple[Finding, ...]:
-    """Operations whose bus bandwidth at their largest size is under the threshold.
+    """Operations whose bus bandwidth at their largest size is under the threshold, or cannot be told from it.
 
     Never the mean over sizes: it depends on the sweep more than on the fabric.
     """
     if min_busbw_gb_per_s is None:
         return ()
-    largest: dict[str, Measurement] = {}
+    largest: dict[tuple[str, str], Measurement] = {}
     for row in measurements:
-        if row.op not in largest or row.bytes > largest[row.op].bytes:
-            largest[row.op] = row
-    slow = [row for row in largest.values() if row.busbw_bytes_per_s < min_busbw_gb_per_s * 1e9]
-    return tuple(
-        Finding(
-            code="busbw-low",
-            severity="error",
-            subject=Subject(kind="operation", name=row.op),
-            message=f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s "
-            f"is under {min_busbw_gb_per_s:g} GB/s",
-            evidence=("threshold: --min-busbw, judged at the operation's largest size",),
-            remedy="compare with a run on fewer nodes; look at the rank and host that the others wait for",
-        )
-        for row in slow
+        key = (row.op, row.placement)
+        if key not in largest or row.bytes > largest[key].bytes:
+            largest[key] = row
+    found = [_against_threshold(row, min_busbw_gb_per_s) for row in largest.values()]
+    return tuple(finding for finding in found if finding is not None)
+
+
+def busbw_interval(row: Measurement) -> tuple[float, float]:
+    """95 % interval of the bus bandwidth, B/s: that of the mean time, turned over."""
+    if row.time_s.ci95 is None:
+        return row.busbw_bytes_per_s, row.busbw_bytes_per_s
+    fast, slow = row.time_s.ci95
+    return row.busbw_bytes_per_s * row.time_s.mean / slow, row.busbw_bytes_per_s * row.time_s.mean / fast
+
+
+def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
+    low, high = busbw_interval(row)
+    threshold = min_gb_per_s * 1e9
+    straddles = row.noisy and low < threshold < high
+    if not straddles and row.busbw_bytes_per_s >= threshold:
+        return None
+    interval = f"95 % interval {format_gb_per_s(low)} to {format_gb_per_s(high)} GB/s"
+    what = f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
+    return Finding(
+        code="busbw-unknown" if straddles else "busbw-low",
+        severity="warning" if straddles else "error",
+        subject=Subject(kind="operation", name=row.op),
+        message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: too noisy"
+        if straddles
+        else f"{what} is under {min_gb_per_s:g} GB/s",
+        evidence=(interval, "threshold: --min-busbw, judged at the operation's largest size"),
+        remedy="measure longer: --budget 5"
+        if straddles
+        else "compare with a run on fewer nodes; look at the rank and host that the others wait for",
     )
 
 
@@ -90,7 +113,7 @@ def verdict(measurements: Sequence[Measurement], findings: Sequence[Finding], in
         return Verdict(status="incomplete", exit_code=3)
     if errors:
         return Verdict(status="fail", exit_code=1)
-    if not measurements:
+    if not measurements or any(finding.code in CANNOT_TELL for finding in findings):
         return Verdict(status="unknown", exit_code=4)
     warned = any(finding.severity == "warning" for finding in findings)
     return Verdict(status="warn" if warned else "pass", exit_code=0)

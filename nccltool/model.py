@@ -183,6 +183,20 @@ class RunInfo:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Model:
+    """t = alpha + bytes / beta for one operation (nccltool.fit)."""
+
+    op: str
+    placement: Placement
+    alpha_s: float
+    beta_bytes_per_s: float
+    n_half_bytes: float
+    """The size at which half of beta is reached."""
+    residual: float
+    """Median relative deviation of the measured times."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
     """All of a run: the only input of render and exporters."""
 
@@ -190,6 +204,7 @@ class Run:
     verdict: Verdict
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
+    models: tuple[Model, ...] = ()
     kind: str = "probe"
 
 

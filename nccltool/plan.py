@@ -87,5 +87,6 @@ def _step(job: Job, op: str, size: int, placement: Placement, world_size: int) -
     element_size = ELEMENT_SIZE[job.dtype]
     layout = collectives.get(op).layout(size // element_size, world_size, element_size)
     if not layout.bytes:  # nccl-tests prints such rows, as size 0
-        return LeftOut(op, size, f"{size} B is less than {ALIGNMENT} B for each of {world_size} ranks")
+        least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
+        return LeftOut(op, size, f"{size} B is less than {least}")
     return Step(0, op, placement, layout)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from nccltool import __version__, judge, plan, runner
+from nccltool import __version__, fit, judge, plan, runner
 from nccltool.errors import RunDirError
 from nccltool.jobs import Order
 from nccltool.launchers import local
@@ -50,6 +50,7 @@ class Probe:
         findings = (
             *outcome.findings,
             *judge.below(measurements, self.min_busbw_gb_per_s),
+            *fit.dips(measurements),
             *_left_out(state),
         )
         if not self.order.leads:
@@ -61,6 +62,7 @@ class Probe:
             verdict=verdict,
             measurements=measurements,
             findings=findings,
+            models=fit.models(measurements),
         )
 
 

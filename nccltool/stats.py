@@ -9,10 +9,8 @@ from nccltool.model import Stats
 MIN_FOR_P99 = 100
 """With fewer samples the 99th percentile is the maximum."""
 MIN_FOR_INTERVAL = 5
-MAX_BLOCKS = 50
+_BLOCKS = 50
 _RESAMPLES = 400
-_MANY = 1000
-"""From here on the bootstrap costs seconds and says what the normal distribution says."""
 
 
 def summarise(seconds: Sequence[float]) -> Stats:
@@ -43,8 +41,8 @@ def interval(seconds: Sequence[float]) -> tuple[float, float]:
 
 
 def _blocks(seconds: Sequence[float]) -> list[float]:
-    """Means of at most MAX_BLOCKS equal stretches; a remainder joins the last."""
-    length = max(len(seconds) // MAX_BLOCKS, 1)
+    """Means of equal stretches, _BLOCKS of them or somewhat more; a remainder joins the last."""
+    length = max(len(seconds) // _BLOCKS, 1)
     starts = range(0, len(seconds) - length + 1, length)
     ends = [*list(starts)[1:], len(seconds)]
     return [_mean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]

@@ -21,23 +21,12 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @option("--sizes", help="Sizes, comma-separated, instead of a range.")
 @option("-d", "--dtype", default="float32", help="Element type.")
 @option("-o", "--reduce-op", default="sum", help="Reduction: sum, prod, min, max, avg.")
-@option(
-    "-n", "--iterations", type=click.IntRange(1, 10**6), help="Timed iterations.  [default: as --precision needs]"
-)
+@option("-n", "--iterations", type=_COUNT, help="Timed iterations.  [default: as --precision needs]")
 @option("-w", "--warmup", type=_COUNT_OR_NONE, help="Iterations before them.  [default: until steady]")
-@option(
-    "--precision", type=click.FloatRange(0.01, 100), default=2.0, help="Half-width of the 95 % interval, in %."
-)
-@option("--budget", type=click.FloatRange(0.001), default=0.3, help="Seconds that a row may take to get there.")
-@option(
-    "--cadence", type=click.Choice(("stream", "isolated")), default="stream", help="Back to back, or one by one."
-)
-@option(
-    "--placement",
-    type=click.Choice(("natural", "in-place", "out-of-place", "both")),
-    default="natural",
-    help="Forms.",
-)
+@option("--precision", type=Number(0.01, 100), default=2.0, help="Half-width of the 95 % interval, in %.")
+@option("--budget", type=Number(0.001), default=0.3, help="Seconds that a row may take to get there.")
+@option("--cadence", type=_CADENCES, default="stream", help="Back to back, or one by one.")
+@option("--placement", type=_PLACEMENTS, default="natural", help="Forms of the operations to run.")
 @option("--cuda-graph", is_flag=True, help="Replay a CUDA graph: no launch cost (NCCL only).")
 @option("-c", "--checks", type=_COUNT_OR_NONE, default=1, help="Rounds of checking data; 0 = none.")
 @option("--nodes", type=click.IntRange(1), help="Nodes.  [default: 1, or as the launcher says]")

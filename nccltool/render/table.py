@@ -21,6 +21,8 @@ def render(run: Run) -> str:
     blocks = [_circumstances(run.info)]
     if run.measurements:
         blocks += [_rows(run), LEGEND]
+    if run.models:
+        blocks.append(_models(run))
     blocks += [_finding(finding) for finding in run.findings]
     return "\n".join([*blocks, _last_line(run)]) + "\n"
 
@@ -75,6 +77,24 @@ def _spread(row: Measurement) -> str:
         return "too few iterations"
     low, high = row.time_s.ci95
     return f"+-{(high - low) / 2 / row.time_s.mean * 100:.0f} %"
+
+
+def _models(run: Run) -> str:
+    headers = ("model t = alpha + bytes / beta", "alpha", "beta", "n-half", "residual")
+    rows = [
+        (
+            model.op
+            if model.placement != "in-place" or model.op not in _OFTEN_OUT_OF_PLACE
+            else f"{model.op} in place",
+            format_seconds(model.alpha_s),
+            f"{format_gb_per_s(model.beta_bytes_per_s)} GB/s",
+            format_bytes(round(model.n_half_bytes / 1024) * 1024),
+            f"{model.residual * 100:.0f} %",
+        )
+        for model in run.models
+    ]
+    align = ("left", "right", "right", "right", "right")
+    return "\n" + str(tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)) + "\n"
 
 
 def _finding(finding: Finding) -> str:

@@ -1,9 +1,9 @@
-"""`scripts/bench [startup] [overhead] [sweep] [drills]`: all of them when none is named."""
+"""`scripts/bench [NAME...]`: all of them when none is named."""
 
 import sys
 from importlib import import_module
 
-ALL = ("startup", "overhead", "sweep", "drills")
+ALL = ("startup", "overhead", "adaptive", "lateness", "sweep", "drills")
 
 
 def main() -> None:
