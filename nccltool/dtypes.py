@@ -1,5 +1,9 @@
 """Element types and reduce operations: sizes, and what each backend can do."""
 
+from collections.abc import Iterable
+
+from nccltool.collectives import NAMES, get
+
 ELEMENT_SIZE = {
     "float64": 8,
     "float32": 4,
@@ -9,16 +13,28 @@ ELEMENT_SIZE = {
     "int32": 4,
     "int8": 1,
     "uint8": 1,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
 }
-"""Bytes per element. Gloo and NCCL both take all of these (torch 2.13; other integers raise)."""
+"""Bytes per element. Gloo and NCCL take all of these but float8 everywhere (torch 2.13; other integers raise)."""
+
+FLOAT8_ON_GLOO = ("send_recv", "ping_pong")
+"""Point-to-point calls carry bytes; Gloo's collectives raise "Invalid scalar type" (torch 2.13)."""
 
 ALIASES = {"float": "float32", "double": "float64", "half": "float16", "bf16": "bfloat16"}
 """nccl-tests' spellings."""
 
 REDUCE_OPS = ("sum", "prod", "min", "max", "avg")
 
-EXACT_INTEGERS = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8}
-"""Floating types hold every integer up to this one exactly (2 ** significand bits, IEEE 754 and bfloat16)."""
+EXACT_INTEGERS = {
+    "float64": 2**53,
+    "float32": 2**24,
+    "float16": 2**11,
+    "bfloat16": 2**8,
+    "float8_e4m3fn": 2**4,
+    "float8_e5m2": 2**3,
+}
+"""Floating types hold every integer up to this exactly: 2 ** significand bits of IEEE 754, bfloat16, OCP FP8."""
 
 MAX_INTEGER = {"int64": 2**63 - 1, "int32": 2**31 - 1, "int8": 127, "uint8": 255}
 
@@ -33,8 +49,14 @@ def largest_exact(dtype: str) -> int:
     return EXACT_INTEGERS.get(dtype) or MAX_INTEGER[dtype]
 
 
-def why_not(backend: str, dtype: str, reduce_op: str) -> str | None:
-    """Why `backend` cannot reduce this type with this operation, or None when it can."""
+def why_not(backend: str, dtype: str, reduce_op: str, ops: Iterable[str]) -> str | None:
+    """Why `backend` cannot run these operations on this type, or None when it can."""
     if backend == "gloo" and reduce_op == "avg" and not is_float(dtype):
         return f"gloo cannot average {dtype}: use -o sum, or a floating type"
+    if not dtype.startswith("float8"):
+        return None
+    possible = FLOAT8_ON_GLOO if backend == "gloo" else [op for op in NAMES if not get(op).REDUCES]
+    impossible = [op for op in ops if op not in possible]
+    if impossible:
+        return f"{backend} cannot run {impossible[0]} on {dtype}: use --op {','.join(possible)}"
     return None

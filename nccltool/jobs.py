@@ -40,10 +40,14 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
     word = options["dtype"]
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
-    _check_backend(options["backend"], dtype, reduce_op, env)
+    ops = _ops(options["ops"])
+    likely = "gloo" if options["backend"] == "auto" and gpu.count(env) == 0 else options["backend"]
+    reason = dtypes.why_not(likely, dtype, reduce_op, ops)
+    if reason:
+        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
     job = Job(
         run_id=runs.new_id(),
-        ops=_ops(options["ops"]),
+        ops=ops,
         sizes=_sizes(options),
         dtype=dtype,
         reduce_op=reduce_op,
@@ -181,13 +185,6 @@ def _required(option: str, text: str) -> int:
     if size == 0:
         raise BadInput(f"{option}: a size of 0 bytes measures nothing", "start at 8 bytes: -b 8")
     return size
-
-
-def _check_backend(backend: str, dtype: str, reduce_op: str, env: Mapping[str, str]) -> None:
-    likely = "gloo" if backend == "auto" and gpu.count(env) == 0 else backend
-    reason = dtypes.why_not(likely, dtype, reduce_op)
-    if reason:
-        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d or -o")
 
 
 def _cuda_graph(options: Mapping[str, Any], env: Mapping[str, str]) -> bool:

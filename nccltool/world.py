@@ -38,7 +38,7 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
 
 def backend_problems(job: Job, backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
     """Why the backend cannot do the job, as findings."""
-    reason = why_not(backend, job.dtype, job.reduce_op)
+    reason = why_not(backend, job.dtype, job.reduce_op, job.ops)
     lacking = [facts for facts in ranks if backend == "nccl" and (facts.gpu is None or facts.nccl is None)]
     found = [
         Finding(

@@ -54,7 +54,7 @@ def main() -> bool:
     fixed = max(row[3] for row in rows) + WARM_UP
     share = sum(row[2] for row in rows) / sum(fixed * row[4] for row in rows)
     worst = max(row[5] for row in rows if row[0] >= MEDIAN_FROM)
-    good = share <= SHARE_TARGET and worst <= MEDIAN_TARGET
+    good: bool = share <= SHARE_TARGET and worst <= MEDIAN_TARGET
     print(f"adaptive takes {share:.2f} of the time of {fixed} fixed iterations (at most {SHARE_TARGET});")
     print(
         f"worst median {worst * 100:.1f} % off (at most {MEDIAN_TARGET * 100:.0f} %) {'ok' if good else 'MISSED'}"
