@@ -18,7 +18,7 @@ WARM_UP_SHARE = 0.25
 
 FIRST_BATCH = 20
 MAX_SAMPLES = 5000
-"""More say nothing new about a mean, and samples are kept and sent."""
+"""More say nothing new, and samples are kept and sent."""
 
 
 def warm(medians: Sequence[float], spent_s: float, budget_s: float) -> bool:
@@ -36,7 +36,7 @@ def next_batch(
 ) -> int:
     """Iterations to add to `samples` (seconds each); 0 = enough.
 
-    It is enough when the 95 % interval of the mean is within `precision` (relative half-width), or when the
+    It is enough when the 95 % interval of the median is within `precision` (relative half-width), or when the
     budget is spent. Batches grow with what is there, so that the number of decisions stays small.
     `estimate_s` is the time of one iteration in warm-up.
     """
@@ -45,7 +45,7 @@ def next_batch(
         return max(min(FIRST_BATCH, affordable), stats.MIN_FOR_INTERVAL)
     if len(samples) >= MAX_SAMPLES or spent_s >= budget_s:
         return 0
-    width = relative_half_width(samples)
+    width = stats.relative_half_width(samples)
     if width is not None and width <= precision:
         return 0
     mean = sum(samples) / len(samples)
@@ -54,12 +54,3 @@ def next_batch(
     needed = len(samples) * ((width / precision) ** 2 - 1) * 1.1 if width else len(samples)
     wanted = min(int(needed) + 1, 2 * len(samples), MAX_SAMPLES - len(samples))
     return max(min(wanted, affordable), 0)
-
-
-def relative_half_width(samples: Sequence[float]) -> float | None:
-    """Half the 95 % interval of the mean, relative to it; None when there are too few samples."""
-    if len(samples) < stats.MIN_FOR_INTERVAL:
-        return None
-    low, high = stats.interval(samples)
-    mean = sum(samples) / len(samples)
-    return (high - low) / 2 / mean if mean else None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 
+from nccltool.judge import busbw_interval
 from nccltool.model import Finding, Measurement, Model, Placement, Subject
 from nccltool.units import format_bytes, format_gb_per_s
 
@@ -85,7 +86,7 @@ def dips(rows: Iterable[Measurement]) -> tuple[Finding, ...]:
     for (op, _), group in _by_operation(rows).items():
         ordered = sorted(group, key=lambda row: row.bytes)
         for small, large in pairwise(ordered):
-            if _fastest(large) < _slowest(small) * (1 - DIP_SLACK):
+            if busbw_interval(large)[1] < busbw_interval(small)[0] * (1 - DIP_SLACK):
                 found.append(_dip(op, small, large))
     return tuple(found)
 
@@ -98,19 +99,9 @@ def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
         subject=Subject(kind="operation", name=op),
         message=f"{op}: {format_bytes(large.bytes)} is slower than {format_bytes(small.bytes)}: "
         f"busbw {before} GB/s, then {after} GB/s",
-        evidence=("the 95 % intervals are more than 5 % apart",),
+        evidence=("the intervals of both are more than 5 % apart",),
         remedy="a switch of protocol or algorithm between these sizes; on CPUs, the end of a cache",
     )
-
-
-def _slowest(row: Measurement) -> float:
-    seconds = row.time_s.ci95[1] if row.time_s.ci95 else row.time_s.max
-    return row.busbw_bytes_per_s * row.time_s.mean / seconds
-
-
-def _fastest(row: Measurement) -> float:
-    seconds = row.time_s.ci95[0] if row.time_s.ci95 else row.time_s.min
-    return row.busbw_bytes_per_s * row.time_s.mean / seconds
 
 
 def _by_operation(rows: Iterable[Measurement]) -> dict[tuple[str, Placement], list[Measurement]]:

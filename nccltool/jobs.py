@@ -41,7 +41,8 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
     ops = _ops(options["ops"])
-    likely = "gloo" if options["backend"] == "auto" and gpu.count(env) == 0 else options["backend"]
+    auto = "nccl" if gpu.count(env) else "gloo"
+    likely = auto if options["backend"] == "auto" else options["backend"]
     reason = dtypes.why_not(likely, dtype, reduce_op, ops)
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")

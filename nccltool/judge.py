@@ -75,11 +75,11 @@ def below(measurements: Iterable[Measurement], min_busbw_gb_per_s: float | None)
 
 
 def busbw_interval(row: Measurement) -> tuple[float, float]:
-    """95 % interval of the bus bandwidth, B/s: that of the mean time, turned over."""
-    if row.time_s.ci95 is None:
-        return row.busbw_bytes_per_s, row.busbw_bytes_per_s
-    fast, slow = row.time_s.ci95
-    return row.busbw_bytes_per_s * row.time_s.mean / slow, row.busbw_bytes_per_s * row.time_s.mean / fast
+    """What the bus bandwidth could be, B/s: from the 95 % interval of the median time to the mean time."""
+    mean = row.time_s.mean
+    fast, slow = row.time_s.ci95 or (mean, mean)
+    work = row.busbw_bytes_per_s * mean
+    return work / max(slow, mean), work / min(fast, mean)
 
 
 def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
@@ -88,7 +88,7 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
     straddles = row.noisy and low < threshold < high
     if not straddles and row.busbw_bytes_per_s >= threshold:
         return None
-    interval = f"95 % interval {format_gb_per_s(low)} to {format_gb_per_s(high)} GB/s"
+    interval = f"between {format_gb_per_s(low)} and {format_gb_per_s(high)} GB/s"
     what = f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
     return Finding(
         code="busbw-unknown" if straddles else "busbw-low",

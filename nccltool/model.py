@@ -37,7 +37,7 @@ class Job:
     warmup: int | None = None
     """Iterations before them; None = until times settle."""
     precision: float = 0.02
-    """Relative half-width of the 95 % interval of the mean at which a row is precise enough."""
+    """Relative half-width of the 95 % interval of the median at which a row is precise enough."""
     budget_s: float = 0.3
     """Time that one row may take to get there."""
     checks: int = 1
@@ -80,7 +80,7 @@ class Stats:
     min: float
     max: float
     ci95: tuple[float, float] | None
-    """95 % interval of the mean; None when there are too few samples."""
+    """95 % interval of the median; None when there are too few samples."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -187,7 +187,8 @@ class _Runner:
     def _over(self, now: float) -> bool:
         state = self._state
         if state.fault_at is not None:
-            return now - state.fault_at > SETTLE_S or state.everybody_ended
+            # where rank 0 is elsewhere, the node process ends by itself when it has told that one
+            return now - state.fault_at > SETTLE_S or (self._leads and state.everybody_ended)
         if state.everybody_left:
             self._left_at = self._left_at or now
             return now - self._left_at > LEAVE_S

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from statistics import median
 
 from nccltool.model import Stats
 
@@ -18,7 +19,7 @@ def summarise(seconds: Sequence[float]) -> Stats:
     ordered = sorted(seconds)
     return Stats(
         mean=_mean(ordered),
-        median=_middle(ordered),
+        median=median(ordered),
         p90=_nearest_rank(ordered, 0.90),
         p99=_nearest_rank(ordered, 0.99) if len(ordered) >= MIN_FOR_P99 else None,
         min=ordered[0],
@@ -28,33 +29,40 @@ def summarise(seconds: Sequence[float]) -> Stats:
 
 
 def interval(seconds: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of the mean by a block bootstrap: neither a distribution nor independence is assumed.
+    """95 % interval of the median by a block bootstrap: neither a distribution nor independence is assumed.
 
-    `seconds` in the order of measurement. Successive iterations disturb each other, so stretches of them are
-    resampled, not single ones (Kuensch 1989); percentiles of the resampled means (Efron 1979).
+    `seconds` in the order of measurement. Successive iterations disturb each other, so the medians of whole
+    stretches are resampled, not single iterations (Kuensch 1989); percentiles of the resampled medians (Efron
+    1979). Of the median and not of the mean: on a busy machine the mean hangs on a few iterations that the
+    scheduler interrupted, and no affordable count narrows it down.
     """
-    blocks = _blocks(seconds)
+    blocks = _block_medians(seconds)
     source = random.Random(0)  # noqa: S311 - resampling, and the same run must give the same interval
     count = len(blocks)
-    means = sorted(_mean(source.choices(blocks, k=count)) for _ in range(_RESAMPLES))
-    return _nearest_rank(means, 0.025), _nearest_rank(means, 0.975)
+    medians = sorted(median(source.choices(blocks, k=count)) for _ in range(_RESAMPLES))
+    centre = median(seconds)
+    return min(_nearest_rank(medians, 0.025), centre), max(_nearest_rank(medians, 0.975), centre)
 
 
-def _blocks(seconds: Sequence[float]) -> list[float]:
-    """Means of equal stretches, _BLOCKS of them or somewhat more; a remainder joins the last."""
+def relative_half_width(seconds: Sequence[float]) -> float | None:
+    """Half the interval, relative to the median; None when there are too few samples."""
+    if len(seconds) < MIN_FOR_INTERVAL:
+        return None
+    low, high = interval(seconds)
+    centre = median(seconds)
+    return (high - low) / 2 / centre if centre else None
+
+
+def _block_medians(seconds: Sequence[float]) -> list[float]:
+    """Medians of at most _BLOCKS equal stretches; a remainder joins the last."""
     length = max(len(seconds) // _BLOCKS, 1)
-    starts = range(0, len(seconds) - length + 1, length)
-    ends = [*list(starts)[1:], len(seconds)]
-    return [_mean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
+    starts = list(range(0, len(seconds) - length + 1, length))[:_BLOCKS]
+    ends = [*starts[1:], len(seconds)]
+    return [median(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
-
-
-def _middle(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _nearest_rank(ordered: Sequence[float], share: float) -> float:

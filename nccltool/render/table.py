@@ -8,6 +8,8 @@ from nccltool.model import Finding, Measurement, Run, RunInfo
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time", "algbw", "busbw", "wrong", "iterations", "note")
+_HEAVY_TAIL = 1.25
+"""A mean this far above the median is that of a few slow iterations, and the row says so."""
 _OFTEN_OUT_OF_PLACE = ("all_gather", "reduce_scatter")
 """Operations with two forms, of which the table names the rarer one."""
 LEGEND = (
@@ -66,6 +68,8 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
         yield "in place"
     if row.cadence == "isolated":
         yield "isolated"
+    if row.time_s.mean > _HEAVY_TAIL * row.time_s.median:
+        yield f"tail: median {format_seconds(row.time_s.median)}"
     if row.noisy:
         yield f"noisy: {_spread(row)}"
     if row.late_rank is not None and row.late_s is not None:
@@ -76,7 +80,7 @@ def _spread(row: Measurement) -> str:
     if row.time_s.ci95 is None:
         return "too few iterations"
     low, high = row.time_s.ci95
-    return f"+-{(high - low) / 2 / row.time_s.mean * 100:.0f} %"
+    return f"+-{(high - low) / 2 / row.time_s.median * 100:.0f} %"
 
 
 def _models(run: Run) -> str:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nccltool import adapt, collectives, events, processes
+from nccltool import collectives, events, processes, stats
 from nccltool.model import Job
 from nccltool.plan import Step
 from nccltool.worker import clock
@@ -100,5 +100,5 @@ class Prober:
 
     def _is_noisy(self, samples: list[int]) -> bool:
         """Whether the budget ended before the interval was as narrow as asked for."""
-        width = adapt.relative_half_width([float(ns) for ns in samples])
+        width = stats.relative_half_width([float(ns) for ns in samples])
         return self._job.iterations is None and (width is None or width > self._job.precision)

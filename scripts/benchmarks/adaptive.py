@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from nccltool import adapt, plan
+from nccltool import adapt, plan, stats
 from nccltool.model import Job, Sizes
 from nccltool.units import format_bytes
 from nccltool.worker.board import Slot
@@ -97,7 +97,7 @@ def _needed(samples: list[float]) -> int:
     """The smallest count (to a tenth) whose interval is narrow enough."""
     count = 20
     while count < len(samples):
-        width = adapt.relative_half_width(samples[:count])
+        width = stats.relative_half_width(samples[:count])
         if width is not None and width <= PRECISION:
             return count
         count += max(count // 10, 1)
