@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 
-from nccltool.judge import busbw_interval
 from nccltool.model import Finding, Measurement, Model, Placement, Subject
 from nccltool.units import format_bytes, format_gb_per_s
 
@@ -86,7 +85,7 @@ def dips(rows: Iterable[Measurement]) -> tuple[Finding, ...]:
     for (op, _), group in _by_operation(rows).items():
         ordered = sorted(group, key=lambda row: row.bytes)
         for small, large in pairwise(ordered):
-            if busbw_interval(large)[1] < busbw_interval(small)[0] * (1 - DIP_SLACK):
+            if large.busbw_interval[1] < small.busbw_interval[0] * (1 - DIP_SLACK):
                 found.append(_dip(op, small, large))
     return tuple(found)
 

@@ -74,33 +74,32 @@ def below(measurements: Iterable[Measurement], min_busbw_gb_per_s: float | None)
     return tuple(finding for finding in found if finding is not None)
 
 
-def busbw_interval(row: Measurement) -> tuple[float, float]:
-    """What the bus bandwidth could be, B/s: from the 95 % interval of the median time to the mean time."""
-    mean = row.time_s.mean
-    fast, slow = row.time_s.ci95 or (mean, mean)
-    work = row.busbw_bytes_per_s * mean
-    return work / max(slow, mean), work / min(fast, mean)
-
-
 def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
-    low, high = busbw_interval(row)
+    low, high = row.busbw_interval
     threshold = min_gb_per_s * 1e9
-    straddles = row.noisy and low < threshold < high
-    if not straddles and row.busbw_bytes_per_s >= threshold:
-        return None
-    interval = f"between {format_gb_per_s(low)} and {format_gb_per_s(high)} GB/s"
     what = f"{row.op} at {format_bytes(row.bytes)}: busbw {format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
+    evidence = (
+        f"between {format_gb_per_s(low)} and {format_gb_per_s(high)} GB/s",
+        "threshold: --min-busbw, judged at the operation's largest size",
+    )
+    if row.noisy and low < threshold < high:
+        return Finding(
+            code="busbw-unknown",
+            severity="warning",
+            subject=Subject(kind="operation", name=row.op),
+            message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: too noisy",
+            evidence=evidence,
+            remedy="measure longer: --budget 5",
+        )
+    if row.busbw_bytes_per_s >= threshold:
+        return None
     return Finding(
-        code="busbw-unknown" if straddles else "busbw-low",
-        severity="warning" if straddles else "error",
+        code="busbw-low",
+        severity="error",
         subject=Subject(kind="operation", name=row.op),
-        message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: too noisy"
-        if straddles
-        else f"{what} is under {min_gb_per_s:g} GB/s",
-        evidence=(interval, "threshold: --min-busbw, judged at the operation's largest size"),
-        remedy="measure longer: --budget 5"
-        if straddles
-        else "compare with a run on fewer nodes; look at the rank and host that the others wait for",
+        message=f"{what} is under {min_gb_per_s:g} GB/s",
+        evidence=evidence,
+        remedy="compare with a run on fewer nodes; look at the rank and host that the others wait for",
     )
 
 

@@ -109,6 +109,14 @@ class Measurement:
     """The rank that the others waited for; None = no rank stood out."""
     late_s: float | None = None
 
+    @property
+    def busbw_interval(self) -> tuple[float, float]:
+        """What the bus bandwidth could be, B/s: from the 95 % interval of the median time to the mean time."""
+        mean = self.time_s.mean
+        fast, slow = self.time_s.ci95 or (mean, mean)
+        work = self.busbw_bytes_per_s * mean
+        return work / max(slow, mean), work / min(fast, mean)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:

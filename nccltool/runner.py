@@ -59,7 +59,7 @@ def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress:
     job = replace(order.job, scratch=scratch)
     runner = _Runner(job, order, run_dir, progress)
     try:
-        with _signals_interrupt():
+        with _signals(runner.interrupt):
             runner.start(argvs)
             return runner.until_end()
     finally:
@@ -67,24 +67,21 @@ def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-class _Interrupted(Exception):
-    pass
+def signals_held() -> contextlib.AbstractContextManager[None]:
+    """Signals do nothing in here but end a run: its result is saved and shown all the same."""
+    return _signals(lambda number, frame: None)
 
 
 @contextlib.contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """Ctrl-C, a scheduler's SIGTERM and a closed terminal all end the run in order."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise _Interrupted
-
+def _signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Ctrl-C, a scheduler's SIGTERM and a closed terminal are all taken alike."""
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in wanted}
+    before = {number: signal.signal(number, handler) for number in wanted}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 class _Stream:
@@ -96,9 +93,9 @@ class _Stream:
 
     def lines(self) -> list[bytes] | None:
         chunk = os.read(self.fd, _READ)
-        if not chunk:
+        if not chunk and not self._rest:
             return None
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        *lines, self._rest = (self._rest + (chunk or b"\n")).split(b"\n")  # a last line may have no end
         return lines
 
 
@@ -111,6 +108,11 @@ class _Runner:
         self._left_at: float | None = None
         self._ending: Finding | None = None
         self._stderr: list[str] = []
+        self._signal: int | None = None
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """A signal's handler: end the run at the next tick, in order."""
+        self._signal = number
 
     def start(self, argvs: Sequence[Sequence[str]]) -> None:
         """Start the node processes and give them the job."""
@@ -139,13 +141,14 @@ class _Runner:
         """Listen until all is said, or the time is up."""
         interrupted = False
         try:
-            while self._selector.get_map() and not self._over(time.monotonic()):
+            while self._selector.get_map() and not self._signal and not self._over(time.monotonic()):
                 self._listen()
                 self._progress(self._state)
-        except _Interrupted:
-            interrupted = self._state.fault_at is None  # a fault that the scheduler reacted to comes first
-            if not interrupted:
-                self._settle()
+            if self._signal and not self._state.everybody_left:
+                # a launcher sends SIGTERM when another rank has failed; what that one said may be under way
+                if self._signal == signal.SIGTERM or self._state.fault_at is not None:
+                    self._settle()
+                interrupted = self._state.fault_at is None
         except RunDirError as error:
             self._ending = run_dir_full(
                 error, "the run was ended: a result must be saved before the next one starts"
@@ -204,15 +207,17 @@ class _Runner:
     def _patience(self) -> float:
         """How long nothing may move."""
         if self._state.everybody_spawned:
-            return self._job.timeout_s + (0.0 if self._leads else FOLLOWER_S)
+            if self._leads:
+                return self._job.timeout_s
+            joining = not any(rank.entered for rank in self._state.ranks.values())
+            return max(self._job.join_timeout_s if joining else 0.0, self._job.timeout_s) + FOLLOWER_S
         # a rendezvous that times out says itself which node is missing; give it the time to
         return max(self._job.join_timeout_s, self._job.timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
 
     def _settle(self) -> None:
-        with contextlib.suppress(_Interrupted, RunDirError):
-            end = time.monotonic() + SETTLE_S
-            while self._selector.get_map() and time.monotonic() < end:
-                self._listen()
+        end = time.monotonic() + SETTLE_S
+        while self._selector.get_map() and time.monotonic() < end:
+            self._listen()
 
     def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state
@@ -231,7 +236,10 @@ class _Runner:
         return replace(self._node_failed(), message=f"no rank was started in {waited_s:.0f} s")
 
     def _node_failed(self) -> Finding:
-        codes = [child.poll() for child in self._processes]
+        for child in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # its pipes end a moment before it does
+                child.wait(1.0)
+        codes = [child.returncode for child in self._processes]
         return Finding(
             code="node-failed",
             severity="error",

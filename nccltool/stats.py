@@ -54,9 +54,12 @@ def relative_half_width(seconds: Sequence[float]) -> float | None:
 
 
 def _block_medians(seconds: Sequence[float]) -> list[float]:
-    """Medians of at most _BLOCKS equal stretches; a remainder joins the last."""
-    length = max(len(seconds) // _BLOCKS, 1)
-    starts = list(range(0, len(seconds) - length + 1, length))[:_BLOCKS]
+    """Medians of at most _BLOCKS equal stretches; a remainder joins the last.
+
+    Of odd length: the median of a pair is its mean, and the mean of skewed times is not their median.
+    """
+    length = math.ceil(len(seconds) / _BLOCKS) | 1
+    starts = range(0, len(seconds) - length + 1, length)
     ends = [*starts[1:], len(seconds)]
     return [median(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
 

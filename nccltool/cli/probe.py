@@ -54,6 +54,7 @@ def command(**options: object) -> None:
     from nccltool import jobs, runs
     from nccltool.cli.screen import Screen
     from nccltool.probe import Probe, this_command
+    from nccltool.runner import signals_held
 
     run_dir = options.pop("run_dir")
     probe = Probe(
@@ -63,6 +64,7 @@ def command(**options: object) -> None:
         command=this_command(),
     )
     screen = Screen.of(options, probe.order.leads)
-    run, folder = probe.run(screen.progress)
-    screen.show(run, folder)
+    with signals_held():
+        run, folder = probe.run(screen.progress)
+        screen.show(run, folder)
     raise SystemExit(run.verdict.exit_code)

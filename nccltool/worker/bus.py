@@ -5,16 +5,17 @@ sender that dies between taking a number and writing leaves a hole, which the re
 """
 
 import os
+import queue
 import threading
+import time
 from collections.abc import Callable
-from datetime import timedelta
 
-from torch.distributed import DistStoreError, PrefixStore, TCPStore
+from torch.distributed import PrefixStore, TCPStore
 
 from nccltool.worker.rendezvous import CONNECTION_ERRORS
 
-_POLL_S = 0.5
-_PATIENCE = 4
+_POLL_S = 0.05
+_PATIENCE = 40
 """Polls after which a hole is stepped over when later messages exist."""
 
 
@@ -28,37 +29,36 @@ class Sender:
     def __init__(self, read_fd: int, out_fd: int, connect: Callable[[], TCPStore], lost: Callable[[], None]):
         self._read_fd, self._out_fd = read_fd, out_fd
         self._connect, self._lost = connect, lost
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        # apart: our own runner hears of its ranks also while node 0 cannot be reached
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._send)]
+        for thread in self._threads:
+            thread.start()
 
     def finish(self, timeout_s: float) -> None:
         """Wait until all is sent; the pipe's writers must be gone."""
-        self._thread.join(timeout_s)
+        for thread in self._threads:
+            thread.join(timeout_s)
 
-    def _run(self) -> None:
-        try:
-            self._send_all()
-        except CONNECTION_ERRORS:
-            self._lost()
-            self._drain()
-
-    def _send_all(self) -> None:
-        store: PrefixStore | None = None
+    def _read(self) -> None:
         rest = b""
         while chunk := os.read(self._read_fd, 65536):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 os.write(self._out_fd, line + b"\n")
             if lines:
-                store = store or _open(self._connect())
-                number = store.add("last", 1)
-                store.set(f"{number}", b"\n".join(lines) + b"\n")
-        if store is not None:
-            store.add("finished", 1)
+                self._messages.put(b"\n".join(lines) + b"\n")
+        self._messages.put(None)
 
-    def _drain(self) -> None:
-        while chunk := os.read(self._read_fd, 65536):
-            os.write(self._out_fd, chunk)
+    def _send(self) -> None:
+        try:
+            store = _open(self._connect())
+            while (message := self._messages.get()) is not None:
+                number = store.add("last", 1)
+                store.set(f"{number}", message)
+            store.add("finished", 1)
+        except CONNECTION_ERRORS:
+            self._lost()
 
 
 class Receiver:
@@ -80,21 +80,20 @@ class Receiver:
             return  # the store went with the run
 
     def _receive(self, store: PrefixStore) -> None:
-        number, polls = 1, 0
+        number, looks = 1, 0
         while True:
-            try:
-                store.wait([str(number)], timedelta(seconds=_POLL_S))
-            except DistStoreError:
-                polls += 1
-                last = store.add("last", 0)
-                if last < number and store.add("finished", 0) >= self._senders:
-                    return
-                if last <= number or polls < _PATIENCE:
-                    continue
-            else:
+            if store.check([str(number)]):
                 self._write(store.get(str(number)))
                 store.delete_key(str(number))
-            number, polls = number + 1, 0
+                number, looks = number + 1, 0
+                continue
+            time.sleep(_POLL_S)  # not store.wait: c10d logs two lines whenever nothing came
+            last = store.add("last", 0)
+            if last < number and store.add("finished", 0) >= self._senders:
+                return
+            looks = looks + 1 if last > number else 0
+            if looks > _PATIENCE:
+                number, looks = number + 1, 0
 
     def _write(self, message: bytes) -> None:
         for line in message.splitlines(keepends=True):

@@ -118,7 +118,8 @@ class _Bus:
             return
 
         def client() -> TCPStore:
-            return connect(address, job.join_timeout_s)
+            # longer than a rank or an agent tries: they know more of what is missing
+            return connect(address, job.join_timeout_s + _FLUSH_S)
 
         if self._leads:
             self._end = Receiver(self._out_fd, client, senders)

@@ -51,7 +51,8 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     facts = look.facts(place)
     channel.emit(events.Hello(facts=facts))
     drill.at("hello")
-    store = PrefixStore("nccltool/ranks", connect(StoreAddress(place.store_host, place.store_port), job.timeout_s))
+    address = StoreAddress(place.store_host, place.store_port)
+    store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
     decision, findings, ranks = slot.watched(lambda: meet.meet(job, place, store, facts))()
     _report(channel, findings)
     if not decision.go:

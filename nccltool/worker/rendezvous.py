@@ -8,6 +8,7 @@ one port is enough.
 
 import json
 import socket
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -23,6 +24,7 @@ from nccltool.model import Finding, Subject
 
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
+_RETRY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class NodesMissing(RendezvousTimeoutError):
 
 def connect(address: StoreAddress, timeout_s: float) -> TCPStore:
     """A client of the store; retries until the time is up."""
+    _await_listener(address, timeout_s)
     return TCPStore(
         address.host,
         address.port,
@@ -50,6 +53,21 @@ def connect(address: StoreAddress, timeout_s: float) -> TCPStore:
         wait_for_workers=False,
         timeout=timedelta(seconds=timeout_s),
     )
+
+
+def _await_listener(address: StoreAddress, timeout_s: float) -> None:
+    """TCPStore's own retries come ever later, so that it could miss much of a run. Raises OSError."""
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            left = max(end - time.monotonic(), _RETRY_S)
+            socket.create_connection((address.host, address.port), timeout=left).close()
+        except OSError:
+            if time.monotonic() > end - _RETRY_S:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
 
 
 class FixedRendezvous(RendezvousHandler):

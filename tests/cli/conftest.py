@@ -1,0 +1,37 @@
+"""Commands without processes: what the runner would return is made from events by hand."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from nccltool import runner
+from nccltool.events import AnyEvent
+from nccltool.jobs import Order
+from nccltool.model import Finding
+from nccltool.runner import Outcome, Progress
+from nccltool.runs import RunDir
+from nccltool.watch import RunState
+
+Act = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def act(monkeypatch: pytest.MonkeyPatch) -> Act:
+    """Sets what the runner returns; until it is set, a start fails the test."""
+
+    def refuse(*words: object) -> Outcome:
+        raise AssertionError("this command must end before anything is started")
+
+    def play(events: Sequence[AnyEvent] = (), findings: Sequence[Finding] = (), interrupted: bool = False) -> None:
+        def played(order: Order, argvs: object, run_dir: RunDir, progress: Progress) -> Outcome:
+            state = RunState(order.job, order.ranks_seen, now=0.0)
+            for number, event in enumerate(events, start=1):
+                state.apply(event, float(number))
+                progress(state)
+            return Outcome(state, (*state.findings, *findings), interrupted)
+
+        monkeypatch.setattr(runner, "run", played)
+
+    monkeypatch.setattr(runner, "run", refuse)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    return play

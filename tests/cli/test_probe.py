@@ -1,0 +1,183 @@
+"""nccltool probe, from the events of a run to what the user sees, keeps and gets as exit code."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nccltool import documents, events, render, runner
+from nccltool.events import AnyEvent
+from nccltool.model import Finding, Run
+from tests.cli.conftest import Act
+from tests.conftest import Nccltool
+from tests.samples import facts, finding
+
+WORLD = events.World(
+    world_size=2, emulated=True, backend="gloo", backend_version="2.13.0", backend_reason="no GPU", steps=2
+)
+HELLO = [events.Hello(facts=facts(rank, node_rank=rank, host="alpha", gpu=None)) for rank in (0, 1)]
+
+
+def measured(
+    step: int, op: str = "all_reduce", size: int = 1024, ms: Sequence[int] = (2,), **changes: Any
+) -> list[AnyEvent]:
+    """A step from its beginning to its result."""
+    fields: dict[str, Any] = {
+        "count": size // 4,
+        "bytes": size,
+        "bytes_per_rank": size,
+        "dtype": "float32",
+        "reduce_op": "sum",
+        "placement": "in-place",
+        "cadence": "stream",
+        "noisy": False,
+        "wrong": 0,
+    }
+    return [
+        events.Enter(rank=0, step=step, op=op, bytes=size),
+        events.Enter(rank=1, step=step, op=op, bytes=size),
+        events.Samples(step=step, ns=tuple(one * 1_000_000 for one in ms)),
+        events.Result(step=step, op=op, **{**fields, **changes}),
+    ]
+
+
+GOOD: list[AnyEvent] = [*HELLO, WORLD, *measured(0), *measured(1, size=2**20, ms=(1, 2, 3))]
+COMMAND = ("probe", "--nodes", "2", "--op", "all_reduce", "--sizes", "1K,1M")
+
+
+def the_run(tmp_path: Path) -> tuple[Path, Run]:
+    """The only run that was kept, and what its document holds."""
+    (folder,) = (tmp_path / "state/nccltool/runs").iterdir()
+    return folder, documents.from_json((folder / "run.json").read_bytes(), "run.json")
+
+
+def test_a_good_run_is_shown_and_kept(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
+    act(GOOD)
+    said = nccltool(*COMMAND)
+    folder, run = the_run(tmp_path)
+    assert (said.code, said.err) == (0, f"kept in {folder}\n")
+    assert said.out == render.renderer("table")(run)
+    assert [(row.op, row.bytes, row.iterations) for row in run.measurements] == [
+        ("all_reduce", 1024, 1),
+        ("all_reduce", 2**20, 3),
+    ]
+    assert (run.verdict.status, run.findings) == ("pass", ())
+
+
+def test_the_circumstances_of_a_run(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
+    act(GOOD)
+    nccltool(*COMMAND)
+    folder, run = the_run(tmp_path)
+    info = run.info
+    assert (info.id, info.command) == (folder.name, ("nccltool", *COMMAND))
+    assert (info.torch, info.backend, info.backend_reason) == ("2.13.0", "gloo", "no GPU")
+    assert (info.nodes, info.world_size, info.emulated, info.hosts) == (2, 2, True, ("alpha",))
+
+
+@pytest.mark.parametrize("form", render.FORMATS)
+def test_formats(form: str, tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
+    act(GOOD)
+    said = nccltool(*COMMAND, "--format", form, "-q")
+    _, run = the_run(tmp_path)
+    assert (said.code, said.out, said.err) == (0, render.renderer(form)(run), "")
+
+
+def test_into_a_file(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
+    act(GOOD)
+    said = nccltool(*COMMAND, "--format", "json", "--output", str(tmp_path / "out.json"))
+    assert (said.code, said.out) == (0, "")
+    assert json.loads((tmp_path / "out.json").read_text())["exit_code"] == 0
+
+
+def test_rows_as_they_come(act: Act, nccltool: Nccltool) -> None:
+    act([*GOOD[:7], *measured(1, op="ping_pong", size=8, ms=(4,), wrong=None)])
+    said = nccltool(*COMMAND, "-v")
+    assert said.err.splitlines()[:-1] == [
+        "all_reduce          1 KiB      2 ms busbw 0.000512 GB/s  wrong 0",
+        "ping_pong             8 B      2 ms busbw 4.00e-06 GB/s  wrong -",
+    ]
+
+
+def test_no_progress_line_where_no_terminal_is(act: Act, nccltool: Nccltool) -> None:
+    act(GOOD)
+    assert "\r" not in nccltool(*COMMAND).err
+
+
+DIED = finding()
+
+
+@pytest.mark.parametrize(
+    ("stream", "findings", "interrupted", "words", "code", "status", "kept"),
+    [
+        (GOOD, [], False, ["--min-busbw", "0.1"], 0, "pass", []),
+        (GOOD, [], False, ["--min-busbw", "1"], 1, "fail", ["busbw-low"]),
+        (GOOD[:7], [DIED], False, [], 3, "incomplete", ["rank-died"]),
+        ([], [DIED], False, [], 3, "incomplete", ["rank-died"]),
+        ([*HELLO, WORLD], [], False, [], 4, "unknown", []),
+        (GOOD[:7], [], True, [], 130, "incomplete", []),
+    ],
+)
+def test_exit_codes(
+    stream: Sequence[AnyEvent],
+    findings: list[Finding],
+    interrupted: bool,
+    words: list[str],
+    code: int,
+    status: str,
+    kept: list[str],
+    tmp_path: Path,
+    act: Act,
+    nccltool: Nccltool,
+) -> None:
+    act(stream, findings, interrupted)
+    said = nccltool(*COMMAND, *words, "--format", "json")
+    shown = json.loads(said.out)
+    _, run = the_run(tmp_path)
+    assert (said.code, shown["exit_code"], shown["status"]) == (code, code, status)
+    assert [one.code for one in run.findings] == kept
+    assert len(run.measurements) == sum(isinstance(event, events.Result) for event in stream)
+
+
+def test_what_was_left_out_is_said(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
+    act([*HELLO, WORLD, *measured(0)])
+    nccltool("probe", "--nodes", "2", "--op", "all_reduce,all_gather", "--sizes", "2,1K")
+    _, run = the_run(tmp_path)
+    assert [(one.code, one.severity, one.subject.name, one.message) for one in run.findings] == [
+        ("left-out", "info", "all_reduce", "all_reduce at 2 B was left out: 2 B is less than one element"),
+        ("left-out", "info", "all_gather", "all_gather at 2 B was left out: 2 B is less than one element"),
+    ]
+
+
+def test_a_command_whose_rank_0_is_elsewhere_shows_only_what_went_wrong(
+    tmp_path: Path, act: Act, nccltool: Nccltool
+) -> None:
+    words = (*COMMAND, "--node-rank", "1", "--rdzv-endpoint", "alpha:29500", "--output", str(tmp_path / "out"))
+    act(HELLO[1:])
+    said = nccltool(*words)
+    assert (said.code, said.out, said.err) == (0, "", "")
+    act(HELLO[1:], [DIED])
+    said = nccltool(*words)
+    assert (said.code, said.out, said.err) == (3, "", f"ERROR rank-died: {DIED.message}\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_result_that_cannot_be_saved_is_shown_all_the_same(
+    tmp_path: Path, act: Act, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act(GOOD)
+    runs = tmp_path / "state/nccltool/runs"
+    played = runner.run
+
+    def and_take_the_folder_away(*words: Any) -> runner.Outcome:
+        outcome = played(*words)
+        (folder,) = runs.iterdir()
+        folder.rename(tmp_path / "gone")
+        return outcome
+
+    monkeypatch.setattr(runner, "run", and_take_the_folder_away)
+    said = nccltool(*COMMAND, "--format", "json")
+    shown = json.loads(said.out)
+    assert (said.code, shown["status"], len(shown["measurements"])) == (3, "incomplete", 2)
+    assert [one["code"] for one in shown["findings"]] == ["run-dir-full"]

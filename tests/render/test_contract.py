@@ -1,0 +1,51 @@
+"""Every format shows every run, as it is stored in tests/golden."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nccltool import render
+from nccltool.cli.options import shown
+from nccltool.model import Run
+from tests.samples import RUNS
+
+NOT_A_FORMAT = {"run_list"}
+"""Renders the list of runs, in every format."""
+
+formats = pytest.mark.parametrize("form", render.FORMATS)
+runs = pytest.mark.parametrize("name", RUNS)
+
+
+def test_formats_are_the_files_of_the_folder() -> None:
+    files = {file.stem for file in Path(render.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files - NOT_A_FORMAT == set(render.FORMATS)
+
+
+def test_the_command_line_offers_every_format() -> None:
+    @shown
+    def command() -> None: ...
+
+    (choice,) = [option for option in command.__click_params__ if option.name == "form"]
+    assert tuple(choice.type.choices) == render.FORMATS
+
+
+@formats
+def test_the_signature(form: str) -> None:
+    parameters = inspect.signature(render.renderer(form)).parameters
+    assert {name: parameter.annotation for name, parameter in parameters.items()} == {"run": Run}
+
+
+@formats
+@runs
+def test_golden(form: str, name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"run-{name}.{form}", render.renderer(form)(RUNS[name]()))
+
+
+@formats
+@runs
+def test_text_ends_with_one_newline(form: str, name: str) -> None:
+    text = render.renderer(form)(RUNS[name]())
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")

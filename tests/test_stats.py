@@ -1,0 +1,121 @@
+"""Statistics: a table by hand, and what must hold for any samples."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nccltool import stats
+from nccltool.model import Stats
+
+SAMPLES = st.lists(st.floats(1e-7, 1e3), min_size=1, max_size=150)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "summary"),
+    [
+        ([2.0], Stats(mean=2.0, median=2.0, p90=2.0, p99=None, min=2.0, max=2.0, ci95=None)),
+        ([4.0, 1.0], Stats(mean=2.5, median=2.5, p90=4.0, p99=None, min=1.0, max=4.0, ci95=None)),
+        ([4.0, 1.0, 1.0], Stats(mean=2.0, median=1.0, p90=4.0, p99=None, min=1.0, max=4.0, ci95=None)),
+        ([1.0] * 5, Stats(mean=1.0, median=1.0, p90=1.0, p99=None, min=1.0, max=1.0, ci95=(1.0, 1.0))),
+    ],
+)
+def test_few_samples(seconds: list[float], summary: Stats) -> None:
+    assert stats.summarise(seconds) == summary
+
+
+@pytest.mark.parametrize(
+    ("count", "p90", "p99"),
+    [
+        (10, 9.0, None),
+        (11, 10.0, None),
+        (99, 90.0, None),
+        (100, 90.0, 99.0),
+        (101, 91.0, 100.0),
+        (1000, 900.0, 990.0),
+    ],
+)
+def test_percentiles_are_samples_by_nearest_rank(count: int, p90: float, p99: float | None) -> None:
+    summary = stats.summarise([float(value) for value in range(count, 0, -1)])
+    assert (summary.p90, summary.p99) == (p90, p99)
+
+
+@given(SAMPLES)
+def test_the_order_of_the_numbers(seconds: list[float]) -> None:
+    summary = stats.summarise(seconds)
+    assert summary.min <= summary.median <= summary.p90 <= (summary.p99 or summary.max) <= summary.max
+    assert summary.min * (1 - 1e-12) <= summary.mean <= summary.max * (1 + 1e-12)
+    assert {summary.min, summary.max, summary.p90} <= set(seconds)
+    assert (summary.p99 is None) == (len(seconds) < stats.MIN_FOR_P99)
+    assert (summary.ci95 is None) == (len(seconds) < stats.MIN_FOR_INTERVAL)
+
+
+@given(st.lists(st.floats(1e-7, 1e3), min_size=1, max_size=20), st.randoms(use_true_random=False))
+def test_only_the_interval_knows_the_order_of_the_samples(seconds: list[float], shuffler: random.Random) -> None:
+    shuffled = list(seconds)
+    shuffler.shuffle(shuffled)
+    assert replace(stats.summarise(shuffled), ci95=None) == replace(stats.summarise(seconds), ci95=None)
+
+
+@given(st.lists(st.floats(1e-7, 1e3), min_size=stats.MIN_FOR_INTERVAL, max_size=150))
+def test_the_interval_lies_within_the_samples(seconds: list[float]) -> None:
+    low, high = stats.interval(seconds)
+    assert min(seconds) * (1 - 1e-12) <= low <= high <= max(seconds) * (1 + 1e-12)
+
+
+TRUE_MEDIAN = 2 * math.log(2)
+"""Of the exponential distribution with the mean 2, which is as skewed as times are."""
+
+
+@pytest.mark.parametrize("count", [20, 51, 60, 99, 120, 150, 2000])
+def test_the_interval_finds_the_true_median(count: int) -> None:
+    """Of 100 intervals of 95 %, the true median lies in most."""
+    source = random.Random(1)
+    intervals = [stats.interval([source.expovariate(0.5) for _ in range(count)]) for _ in range(100)]
+    assert 85 <= sum(low <= TRUE_MEDIAN <= high for low, high in intervals) <= 99
+
+
+def test_the_interval_finds_the_true_median_of_iterations_that_disturb_each_other() -> None:
+    """Each sample keeps 0.8 of the deviation of the one before; resampled one by one, they would look too good."""
+    source = random.Random(3)
+
+    def disturbed(count: int) -> list[float]:
+        seconds, deviation = [], 0.0
+        for _ in range(count):
+            deviation = 0.8 * deviation + source.gauss(0.0, 0.1)
+            seconds.append(2.0 + deviation)
+        return seconds
+
+    intervals = [stats.interval(disturbed(1000)) for _ in range(100)]
+    assert 80 <= sum(low <= 2.0 <= high for low, high in intervals) <= 99
+
+
+def test_a_few_interrupted_iterations_do_not_widen_the_interval() -> None:
+    source = random.Random(5)
+    quiet = [source.gauss(1.0, 0.01) for _ in range(200)]
+    interrupted = [value + (50.0 if number % 40 == 7 else 0.0) for number, value in enumerate(quiet)]
+    quiet_width, width = (stats.relative_half_width(seconds) for seconds in (quiet, interrupted))
+    assert quiet_width == pytest.approx(0.002, abs=0.001)
+    assert width == pytest.approx(quiet_width, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "width"), [([], None), ([1.0] * 4, None), ([1.0] * 5, 0.0), ([0.0] * 5, None)]
+)
+def test_when_there_is_no_width(seconds: list[float], width: float | None) -> None:
+    assert stats.relative_half_width(seconds) == width
+
+
+@given(st.lists(st.floats(1e-7, 1e3), min_size=stats.MIN_FOR_INTERVAL, max_size=150))
+def test_the_median_lies_in_its_interval(seconds: list[float]) -> None:
+    low, high = stats.interval(seconds)
+    assert low <= stats.summarise(seconds).median <= high
+
+
+def test_the_same_samples_give_the_same_interval() -> None:
+    source = random.Random(4)
+    seconds = [source.random() for _ in range(100)]
+    assert stats.interval(seconds) == stats.interval(seconds)

@@ -1,0 +1,36 @@
+"""Fixtures for tests that start real ranks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import PROBE, Command
+
+Start = Callable[..., Command]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts commands (`nccltool probe` unless told otherwise) that are gone when the test is."""
+    with ExitStack() as stack:
+        yield _starter(stack, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def start_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """The same for a command whose result several tests look at."""
+    with ExitStack() as stack:
+        yield _starter(stack, tmp_path_factory.mktemp("once"))
+
+
+def _starter(stack: ExitStack, folder: Path) -> Start:
+    count = 0
+
+    def begin(*words: str, argv: tuple[str, ...] = PROBE, **env: str) -> Command:
+        nonlocal count
+        count += 1
+        return stack.enter_context(Command([*argv, *words], folder / str(count), env))
+
+    return begin
