@@ -1,7 +1,8 @@
 """JUDGE a run that did not complete: which rank, and why we think so.
 
 Evidence, strongest first: a rank that raised outside of communication or died without a word; a rank that
-never came; a process that is stopped; a rank that is outside of communication while others are inside.
+never came; one that is not heard any more; a process that is stopped; a rank that is outside of communication
+while others are inside.
 Errors that collectives raise on the surviving ranks are echoes and name nobody.
 """
 
@@ -37,6 +38,10 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     if missing:
         return _never_came(run, missing, waited_s)
     living = [s for s in run.ranks.values() if not s.ended]
+    silent = _silent_for(living, waited_s / 2)
+    if silent:
+        reason = f"nothing was heard from {silent[0].host} since then: it is down, or cut off from the network"
+        return _hung(run, silent, waited_s, reason)
     stopped = [s for s in living if s.beat and s.beat.state in ("T", "t")]
     if stopped:
         return _hung(run, stopped, waited_s, "its process is stopped (state T): something sent it SIGSTOP")
@@ -44,6 +49,12 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     if outside and len(outside) < len(living):
         return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
     return _undetermined(run, living, waited_s)
+
+
+def _silent_for(living: Sequence[RankState], seconds: float) -> list[RankState]:
+    """Ranks whose supervisors, who speak more often than that, have not been heard while others were."""
+    latest = max((s.heard_at for s in living), default=0.0)
+    return [s for s in living if s.heard_at < latest - seconds]
 
 
 def _missing(run: RunState) -> list[int]:

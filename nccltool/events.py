@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from nccltool.model import Cadence, Finding, Placement, RankFacts
+from nccltool.model import Cadence, Finding, Limit, Placement, RankFacts
 
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
@@ -49,6 +49,9 @@ class World(Event, frozen=True, tag="world"):
     backend_version: str
     backend_reason: str
     steps: int
+    limits: tuple[Limit, ...] = ()
+    limit_source: str | None = None
+    limit_unknown_reason: str | None = None
 
 
 class Enter(Event, frozen=True, tag="enter"):

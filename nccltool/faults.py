@@ -58,6 +58,8 @@ def parse(text: str) -> Fault | None:
         raise _bad(f"{action!r} is not an action", f"choose from {', '.join(ACTIONS)}")
     pairs = dict(_pair(word) for word in rest.split(",") if word)
     fault = Fault(action=action, **{key: _value(key, value) for key, value in pairs.items()})
+    if fault.at in ("start", "hello") and (fault.op or fault.size):
+        raise _bad(f"at={fault.at} comes before any operation", "leave op= and size= out, or choose another at=")
     if action == "corrupt":
         return Fault(action=action, rank=fault.rank, op=fault.op, size=fault.size, at="check")
     return fault

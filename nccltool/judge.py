@@ -29,6 +29,7 @@ DID_NOT_COMPLETE = frozenset(
         "version-mismatch",
         "backend-unavailable",
         "unsupported",
+        "interface-unusable",
     }
 )
 """Codes of errors after which there is no complete measurement: exit 3."""
@@ -58,10 +59,13 @@ def _wrong(event: WrongData, all_wrong: Sequence[WrongData]) -> Finding:
     )
 
 
-def below(measurements: Iterable[Measurement], min_busbw_gb_per_s: float | None) -> tuple[Finding, ...]:
+def below(
+    measurements: Iterable[Measurement], ops: Iterable[str], min_busbw_gb_per_s: float | None
+) -> tuple[Finding, ...]:
     """Operations whose bus bandwidth at their largest size is under the threshold, or cannot be told from it.
 
-    Never the mean over sizes: it depends on the sweep more than on the fabric.
+    Never the mean over sizes: it depends on the sweep more than on the fabric. `ops` were asked for; one that
+    was not measured cannot be told either.
     """
     if min_busbw_gb_per_s is None:
         return ()
@@ -71,7 +75,20 @@ def below(measurements: Iterable[Measurement], min_busbw_gb_per_s: float | None)
         if key not in largest or row.bytes > largest[key].bytes:
             largest[key] = row
     found = [_against_threshold(row, min_busbw_gb_per_s) for row in largest.values()]
-    return tuple(finding for finding in found if finding is not None)
+    measured = {op for op, _ in largest}
+    missing = [_not_measured(op) for op in ops if op not in measured]
+    return (*(finding for finding in found if finding is not None), *missing)
+
+
+def _not_measured(op: str) -> Finding:
+    return Finding(
+        code="busbw-unknown",
+        severity="warning",
+        subject=Subject(kind="operation", name=op),
+        message=f"{op} was not measured: its bus bandwidth cannot be judged",
+        evidence=("threshold: --min-busbw, judged at the operation's largest size",),
+        remedy="leave it out of --op, or give it sizes and ranks that it can run with",
+    )
 
 
 def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:

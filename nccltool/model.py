@@ -70,15 +70,16 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stats:
-    """Seconds per iteration over the iterations of one measurement."""
+    """Seconds per iteration over the iterations of one measurement. None = the source of the numbers keeps no
+    single iterations: output of nccl-tests has the mean only."""
 
     mean: float
-    median: float
-    p90: float
+    median: float | None
+    p90: float | None
     p99: float | None
-    """None under 100 samples: it would be the maximum under another name."""
-    min: float
-    max: float
+    """None under 100 samples too: it would be the maximum under another name."""
+    min: float | None
+    max: float | None
     ci95: tuple[float, float] | None
     """95 % interval of the median; None when there are too few samples."""
 
@@ -97,7 +98,7 @@ class Measurement:
     reduce_op: str | None
     placement: Placement
     cadence: Cadence
-    iterations: int
+    iterations: int | None
     time_s: Stats
     algbw_bytes_per_s: float
     busbw_bytes_per_s: float
@@ -108,6 +109,10 @@ class Measurement:
     late_rank: int | None = None
     """The rank that the others waited for; None = no rank stood out."""
     late_s: float | None = None
+    limit_busbw_bytes_per_s: float | None = None
+    """The most that the wires allow (nccltool.limits); None = not known."""
+    limit_may_be_exceeded: bool = False
+    """A switch that reduces (NVLS, SHARP) can save bytes that the limit counts."""
 
     @property
     def busbw_interval(self) -> tuple[float, float]:
@@ -116,6 +121,15 @@ class Measurement:
         fast, slow = self.time_s.ci95 or (mean, mean)
         work = self.busbw_bytes_per_s * mean
         return work / max(slow, mean), work / min(fast, mean)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limit:
+    """The largest bus bandwidth of an operation that the wires of a world allow."""
+
+    op: str
+    busbw_bytes_per_s: float
+    may_be_exceeded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,6 +202,10 @@ class RunInfo:
     emulated: bool
     world_size: int | None
     hosts: tuple[str, ...]
+    limit_source: str | None = None
+    """What the limits of the measurements were worked out from."""
+    limit_unknown_reason: str | None = None
+    """Why they are not known, where they should be: several hosts, or GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -47,9 +47,10 @@ class Probe:
     def _judged(self, outcome: runner.Outcome, started: str) -> Run:
         state = outcome.state
         measurements = state.measurements()
+        ops = state.job.ops if state.everybody_left else ()  # what a fault cut off is no open question
         findings = (
             *outcome.findings,
-            *judge.below(measurements, self.min_busbw_gb_per_s),
+            *judge.below(measurements, ops, self.min_busbw_gb_per_s),
             *fit.dips(measurements),
             *_left_out(state),
         )
@@ -102,6 +103,8 @@ def _info(state: RunState, command: Sequence[str], started: str) -> RunInfo:
         emulated=world.emulated if world else state.job.emulated,
         world_size=world.world_size if world else state.expected_ranks,
         hosts=tuple(dict.fromkeys(rank.host for _, rank in sorted(state.ranks.items()))),
+        limit_source=world.limit_source if world else None,
+        limit_unknown_reason=world.limit_unknown_reason if world else None,
     )
 
 

@@ -191,7 +191,8 @@ class _Runner:
         state = self._state
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
-            return now - state.fault_at > SETTLE_S or (self._leads and state.everybody_ended)
+            all_said = self._leads and state.everybody_spawned and state.everybody_ended
+            return now - state.fault_at > SETTLE_S or all_said
         if state.everybody_left:
             self._left_at = self._left_at or now
             return now - self._left_at > LEAVE_S

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nccltool import collectives, events, stats
-from nccltool.model import Finding, Job, Measurement, RankFacts
+from nccltool.model import Finding, Job, Limit, Measurement, RankFacts
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
@@ -160,12 +160,15 @@ class RunState:
 
     def _measurements(self) -> Iterator[Measurement]:
         world_size = self.world.world_size if self.world else 1
+        limits = {limit.op: limit for limit in self.world.limits} if self.world else {}
         for result, samples in self.results:
             if samples:
-                yield measurement(result, samples, world_size)
+                yield measurement(result, samples, world_size, limits.get(result.op))
 
 
-def measurement(result: events.Result, samples_ns: tuple[int, ...], world_size: int) -> Measurement:
+def measurement(
+    result: events.Result, samples_ns: tuple[int, ...], world_size: int, limit: Limit | None = None
+) -> Measurement:
     """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
     nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
     collective = collectives.get(result.op)
@@ -188,4 +191,6 @@ def measurement(result: events.Result, samples_ns: tuple[int, ...], world_size: 
         noisy=result.noisy,
         late_rank=result.late_rank,
         late_s=result.late_s,
+        limit_busbw_bytes_per_s=limit.busbw_bytes_per_s if limit else None,
+        limit_may_be_exceeded=limit is not None and limit.may_be_exceeded,
     )

@@ -10,6 +10,9 @@ CLOCK_TOLERANCE_S = 5.0
 """torch elastic's keep-alive interval; its c10d rendezvous drops a node that is three of them behind
 (torch 2.13, dynamic_rendezvous.py)."""
 
+_HOSTS_SHOWN = 8
+"""An event must fit 4 KiB."""
+
 
 def check(job: Job, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
     """Findings about the world; severity error means: do not measure."""
@@ -202,4 +205,6 @@ def _rank(facts: RankFacts) -> Subject:
 
 
 def _hosts(ranks: Iterable[RankFacts]) -> str:
-    return ", ".join(sorted({facts.host for facts in ranks}))
+    hosts = sorted({facts.host for facts in ranks})
+    more = f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else ""
+    return ", ".join(hosts[:_HOSTS_SHOWN]) + more

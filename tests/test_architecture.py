@@ -23,13 +23,24 @@ LAYERS = (
     ("nccltool", "errors", "model"),
     ("units",),
     # L1: what varies (one file each in a folder), the stream of events, the documents, the arithmetic
-    ("collectives", "launchers", "facts", "events", "stats", "documents", "processes", "fit", "lateness"),
+    (
+        "collectives",
+        "launchers",
+        "facts",
+        "events",
+        "stats",
+        "documents",
+        "processes",
+        "fit",
+        "lateness",
+        "nccl_tests",
+    ),
     # L2: what stands on one of those
-    ("adapt", "dtypes", "faults", "runs", "watch"),
-    ("plan", "world"),
+    ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires"),
+    ("plan", "world", "limits"),
     ("jobs", "blame", "judge"),
     # L3: what does the work: the runner on this side of the pipe, the worker on the other
-    ("runner", "worker"),
+    ("imports", "runner", "worker"),
     ("probe",),
     # L4: what people and programs see
     ("render",),
@@ -42,7 +53,7 @@ ONLY = {
     "collectives": {"model", "errors"},
     "launchers": {"model", "errors"},
     "facts": set[str](),
-    "render": {"model", "units", "documents"},
+    "render": {"model", "units", "documents", "nccl_tests"},
 }
 """Families that may import less than the rows above them."""
 

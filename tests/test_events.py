@@ -125,6 +125,13 @@ def test_what_is_kept_of_a_text(event: events.Log, kept: str) -> None:
     assert events.decode(events.encode(event)) == events.Log(rank=1, text=kept)
 
 
+def test_a_line_that_just_fits_stays_whole() -> None:
+    room = MAX_LINE - len(events.encode(events.Log(rank=1, text="")))
+    fits, too_long = (events.Log(rank=1, text="x" * length) for length in (room, room + 1))
+    assert events.decode(events.encode(fits)) == fits
+    assert events.decode(events.encode(too_long)) != too_long
+
+
 def test_short_texts_stay_whole_beside_a_long_one() -> None:
     event = events.Failed(rank=1, in_collective=False, text="ValueError: no", trace="x" * 10**5)
     shown = events.decode(events.encode(event))

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import click
 import pytest
 
 from nccltool import collectives, jobs
-from nccltool.cli.probe import command
+from nccltool.cli import cli
 from nccltool.dtypes import ELEMENT_SIZE
 from nccltool.errors import BadInput
 from nccltool.facts import gpu
@@ -25,9 +26,15 @@ TWO_NODES = replace(
 )
 
 
+def options(*words: str) -> dict[str, Any]:
+    """What `nccltool probe WORDS` hands on."""
+    parent = click.Context(cli, info_name="nccltool", **cli.context_settings)
+    return cli.commands["probe"].make_context("probe", list(words), parent).params
+
+
 def ordered(words: str, env: Mapping[str, str] = NO_GPU) -> Order:
     """What the words mean, without the id of the run, which is new each time."""
-    order = jobs.from_options(command.make_context("probe", words.split()).params, env)
+    order = jobs.from_options(options(*words.split()), env)
     assert order.job.run_id
     return replace(order, job=replace(order.job, run_id=""))
 
@@ -94,8 +101,8 @@ def test_what_auto_means_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_run_has_its_own_id() -> None:
-    options = command.make_context("probe", []).params
-    assert jobs.from_options(options, NO_GPU).job.run_id != jobs.from_options(options, NO_GPU).job.run_id
+    ids = {jobs.from_options(options(), NO_GPU).job.run_id for _ in range(8)}
+    assert len(ids) > 1
 
 
 def test_a_drill_comes_from_the_environment() -> None:
@@ -203,7 +210,7 @@ def test_a_word_that_cannot_be_used(words: str, message: str, remedy: str | None
 )
 def test_an_empty_word(words: list[str], message: str) -> None:
     with pytest.raises(BadInput) as error:
-        jobs.from_options(command.make_context("probe", words).params, NO_GPU)
+        jobs.from_options(options(*words), NO_GPU)
     assert error.value.message == message
 
 

@@ -190,7 +190,7 @@ def unknown(op: str, message: str, interval: str) -> Finding:
     ],
 )
 def test_thresholds(rows: list[Measurement], threshold: float | None, findings: list[Finding]) -> None:
-    assert list(judge.below(rows, threshold)) == findings
+    assert list(judge.below(rows, (), threshold)) == findings
 
 
 def wrong(rank: int, **changes: Any) -> WrongData:
@@ -255,3 +255,10 @@ def wrong_finding(rank: int, message: str, evidence: str) -> Finding:
 )
 def test_wrong_data_is_one_finding_a_rank(events: list[WrongData], findings: list[Finding]) -> None:
     assert list(judge.wrong_data(events)) == findings
+
+
+def test_an_operation_that_was_not_measured_cannot_be_told() -> None:
+    (finding,) = judge.below((), ("send_recv",), 1.0)
+    assert (finding.code, finding.severity, finding.subject.name) == ("busbw-unknown", "warning", "send_recv")
+    assert judge.verdict((), (finding,), interrupted=False).exit_code == 4
+    assert judge.below((), ("send_recv",), None) == ()

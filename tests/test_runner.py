@@ -54,6 +54,7 @@ def folder(tmp_path: Path) -> Iterator[RunDir]:
 def play(folder: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
     """Runs a program as the node process. At the end nothing of it is left, and this process is as it was."""
     (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(runner, "SETTLE_S", 0.2)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
@@ -73,7 +74,9 @@ def text_of(folder: RunDir, name: str) -> str:
     return (folder.path / name).read_text()
 
 
-def test_a_run_in_order(play: Play, folder: RunDir) -> None:
+def test_a_run_in_order(play: Play, folder: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
     outcome = play(
         """
 spawned(0)
@@ -86,6 +89,7 @@ leave(0)
     )
     assert (outcome.findings, outcome.interrupted) == ((), False)
     assert [row.time_s.mean for row in outcome.state.measurements()] == [1.5e-6, 1.5e-6]
+    assert synced == [folder._events] * 2
     kept = [json.loads(line)["event"] for line in text_of(folder, "events.jsonl").splitlines()]
     assert kept == ["spawned", "world", "samples", "result", "samples", "result", "bye", "exit"]
 
@@ -109,7 +113,8 @@ def test_the_job_goes_in_and_temporary_files_go_into_its_scratch(play: Play, fol
     play(
         """
 spawned(0)
-say("log", rank=0, text=f"{job['run_id']} {os.environ['TMPDIR'] == job['scratch']} {os.path.isdir(job['scratch'])}")
+scratch = job["scratch"]
+say("log", rank=0, text=f"{job['run_id']} {os.environ['TMPDIR'] == scratch} {os.path.isdir(scratch)}")
 leave(0)
 """
     )
@@ -219,7 +224,8 @@ def test_wrong_data_is_found_in_a_run_that_goes_on(play: Play) -> None:
     outcome = play(
         """
 spawned(0)
-say("wrong", rank=0, step=0, op="all_reduce", bytes=8, elements=1, first_index=0, got="1", expected="2", source="rank 1")
+at = dict(step=0, op="all_reduce", bytes=8, elements=1, first_index=0)
+say("wrong", rank=0, **at, got="1", expected="2", source="rank 1")
 measure(0)
 leave(0)
 """
@@ -264,6 +270,25 @@ def test_a_fault_to_which_somebody_reacts_with_a_signal_comes_first(play: Play) 
 
     outcome = play("spawned(0)\nsay('exit', rank=0, code=-11)\nspawned(1)", progress=interrupt, ranks=2)
     assert (outcome.interrupted, [found.code for found in outcome.findings]) == (False, ["rank-died"])
+
+
+def test_what_is_under_way_when_a_launcher_ends_the_others_is_heard(play: Play) -> None:
+    def interrupt(state: RunState) -> None:
+        if state.ranks:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    program = "spawned(0)\ntime.sleep(0.05)\nsay('exit', rank=0, code=-11)\ntime.sleep(600)"
+    outcome = play(program, progress=interrupt)
+    assert (outcome.interrupted, [found.code for found in outcome.findings]) == (False, ["rank-died"])
+
+
+def test_a_signal_after_the_last_rank_has_left_changes_nothing(play: Play) -> None:
+    def interrupt(state: RunState) -> None:
+        if state.everybody_left:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = play("spawned(0)\nmeasure(0)\nleave(0)\ntime.sleep(600)", progress=interrupt)
+    assert (outcome.interrupted, outcome.findings) == (False, ())
 
 
 def test_nothing_outlives_the_run(play: Play) -> None:

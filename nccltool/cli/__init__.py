@@ -1,6 +1,5 @@
 """The command line: one command a file. Importing this imports click and nothing heavy."""
 
-import os
 import sys
 from importlib import import_module
 
@@ -8,7 +7,7 @@ import click
 
 from nccltool import __version__
 
-_COMMANDS = ("probe", "runs")
+_COMMANDS = ("probe", "runs", "import_")
 """Files of this folder that hold a command; a test holds it against the folder."""
 
 
@@ -27,12 +26,9 @@ def main() -> None:
     from nccltool.errors import NccltoolError
 
     try:
-        cli()
+        cli(prog_name="nccltool")
     except NccltoolError as error:
         click.echo(f"Error: {error.message}", err=True)
         if error.remedy:
             click.echo(f"  -> {error.remedy}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)

@@ -29,7 +29,7 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
 
 def shown(function: F) -> F:
     """--format, --output: where and how the result is shown."""
-    formats = click.Choice(("table", "json", "csv"))
+    formats = click.Choice(("table", "json", "csv", "nccl-tests", "nccl-tests-json"))
     function = option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
     return option("--format", "form", type=formats, default="table", help="How to show it.")(function)
 

@@ -15,9 +15,14 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
 
     from nccltool import render, runs
     from nccltool.cli.screen import write
+    from nccltool.errors import BadInput
     from nccltool.render import run_list
 
     base = Path(run_dir) if run_dir else runs.default_base()
+    if run is None and form not in run_list.FORMATS:
+        raise BadInput(
+            f"--format {form} shows one run, not a list of runs", f"choose from {', '.join(run_list.FORMATS)}"
+        )
     if run is None:
         text = run_list.render(tuple(runs.entries(base)), form)
     else:

@@ -60,7 +60,7 @@ def ethernet(root: Path = Path("/")) -> Devices:
 def interface(name: str, root: Path = Path("/")) -> Nic:
     """One network interface."""
     folder = root / _NET / name
-    virtual = folder.is_dir() and not (folder / "device").is_dir()
+    virtual = _is_dir(folder) and not _is_dir(folder / "device")
     rate, reason = _rate(folder, virtual, root)
     return Nic(
         name=name,
@@ -73,9 +73,9 @@ def interface(name: str, root: Path = Path("/")) -> Nic:
 
 
 def _rate(folder: Path, virtual: bool, root: Path) -> tuple[float | None, str | None]:
-    if not folder.is_dir():
+    if not _is_dir(folder):
         return None, f"/{_NET / folder.name} cannot be read"
-    if (folder / "bonding").is_dir():
+    if _is_dir(folder / "bonding"):
         return _bond(folder, root)
     if "DEVTYPE=vlan" in _words(folder / "uevent"):
         return _vlan(folder, root)
@@ -86,9 +86,9 @@ def _rate(folder: Path, virtual: bool, root: Path) -> tuple[float | None, str | 
 
 def rdma(root: Path = Path("/")) -> Devices:
     """The ports of the RDMA adapters: InfiniBand, RoCE, EFA."""
-    if not (root / _RDMA.parent).is_dir():
+    if not _is_dir(root / _RDMA.parent):
         return Devices(nics=None, reason=f"/{_RDMA.parent} cannot be read")
-    if not (root / _RDMA).exists():  # no driver of an RDMA adapter is loaded
+    if not _is_dir(root / _RDMA):  # no driver of an RDMA adapter is loaded
         return Devices(nics=())
     try:
         adapters = sorted((root / _RDMA).iterdir(), key=_natural)
@@ -131,7 +131,7 @@ def _bond_under(port: Path, root: Path) -> Path | None:
     """The folder of the bond that a RoCE port runs over, if any."""
     names = {_text(file) for file in (port / "gid_attrs/ndevs").glob("*")}  # an empty slot cannot be read
     folders = [root / _NET / name for name in names if name]
-    return next((folder for folder in folders if (folder / "bonding").is_dir()), None)
+    return next((folder for folder in folders if _is_dir(folder / "bonding")), None)
 
 
 def _bond(folder: Path, root: Path) -> tuple[float | None, str | None]:
@@ -184,6 +184,13 @@ def _driver(device_of: Path) -> str | None:
 def _natural(path: Path) -> tuple[tuple[str, int], ...]:
     """mlx5_2 comes before mlx5_10."""
     return tuple((word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", path.name))
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _text(file: Path) -> str | None:

@@ -125,7 +125,8 @@ def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, one_node: b
         return parse_endpoint(endpoint)
     if "MASTER_ADDR" in env:
         return env["MASTER_ADDR"], _number(env, "MASTER_PORT", 29500)
-    port = 20000 + zlib.crc32(env.get(dialect.job_id, "").encode()) % 20000
+    job_id = env.get(dialect.job_id) or env.get("PMIX_NAMESPACE", "")  # Open MPI 5 has only the latter
+    port = 20000 + zlib.crc32(job_id.encode()) % 20000
     if one_node:
         return "127.0.0.1", port
     if dialect.name == "srun" and "SLURM_STEP_NODELIST" in env:

@@ -26,6 +26,7 @@ COLUMNS = (
     "algbw_bytes_per_s",
     "busbw_bytes_per_s",
     "wrong",
+    "limit_busbw_bytes_per_s",
 )
 
 
@@ -61,4 +62,5 @@ def _row(run: Run, row: Measurement) -> tuple[object, ...]:
         row.algbw_bytes_per_s,
         row.busbw_bytes_per_s,
         row.wrong,
+        row.limit_busbw_bytes_per_s,
     )

@@ -13,6 +13,10 @@ from nccltool.model import Entry
 SCHEMA = 1
 
 
+FORMATS = ("table", "json", "csv")
+"""The other formats show the measurements of one run."""
+
+
 def render(entries: Sequence[Entry], form: str) -> str:
     """Text, with a newline at its end."""
     return {"table": _table, "json": _json, "csv": _csv}[form](entries)

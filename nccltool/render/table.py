@@ -7,7 +7,8 @@ from tabulate import tabulate
 from nccltool.model import Finding, Measurement, Run, RunInfo
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 
-HEADERS = ("op", "size", "time", "algbw", "busbw", "wrong", "iterations", "note")
+HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "iterations", "note")
+_LIMIT = HEADERS.index("% of limit")
 _HEAVY_TAIL = 1.25
 """A mean this far above the median is that of a few slow iterations, and the row says so."""
 _OFTEN_OUT_OF_PLACE = ("all_gather", "reduce_scatter")
@@ -22,7 +23,7 @@ def render(run: Run) -> str:
     """Plain text, with a newline at its end."""
     blocks = [_circumstances(run.info)]
     if run.measurements:
-        blocks += [_rows(run), LEGEND]
+        blocks += [_rows(run), LEGEND, *_limits(run)]
     if run.models:
         blocks.append(_models(run))
     blocks += [_finding(finding) for finding in run.findings]
@@ -43,9 +44,12 @@ def _circumstances(info: RunInfo) -> str:
 
 
 def _rows(run: Run) -> str:
-    rows = [_row(row, run.info) for row in run.measurements]
-    align = ("left", "right", "right", "right", "right", "right", "right", "left")
-    return str(tabulate(rows, HEADERS, tablefmt="simple", colalign=align, disable_numparse=True))
+    rows = [HEADERS, *(_row(row, run.info) for row in run.measurements)]
+    align = ["left", *["right" for _ in HEADERS[1:-1]], "left"]
+    if not _limits(run):
+        rows = [row[:_LIMIT] + row[_LIMIT + 1 :] for row in rows]
+        del align[_LIMIT]
+    return str(tabulate(rows, "firstrow", tablefmt="simple", colalign=align, disable_numparse=True))
 
 
 def _row(row: Measurement, info: RunInfo) -> tuple[str, ...]:
@@ -55,10 +59,31 @@ def _row(row: Measurement, info: RunInfo) -> tuple[str, ...]:
         format_seconds(row.time_s.mean),
         format_gb_per_s(row.algbw_bytes_per_s),
         format_gb_per_s(row.busbw_bytes_per_s),
+        _share(row),
         "not checked" if row.wrong is None else str(row.wrong),
-        str(row.iterations),
+        "?" if row.iterations is None else str(row.iterations),
         ", ".join(_notes(row, info)),
     )
+
+
+def _share(row: Measurement) -> str:
+    if row.limit_busbw_bytes_per_s is None:
+        return ""
+    percent = row.busbw_bytes_per_s / row.limit_busbw_bytes_per_s * 100
+    return f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+
+
+def _limits(run: Run) -> list[str]:
+    """What the limits are made of, or why there are none; empty where nothing limits."""
+    lines = []
+    if run.info.limit_source:
+        lines.append(f"% of limit: of what the wires allow. {run.info.limit_source}")
+    if run.info.limit_unknown_reason:
+        lines.append(f"% of limit is not known: {run.info.limit_unknown_reason}")
+    above = dict.fromkeys(row.op for row in run.measurements if row.limit_may_be_exceeded)
+    if above:
+        lines.append(f"{', '.join(above)} can be above 100 % where switches reduce (NVLS, SHARP)")
+    return lines
 
 
 def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
@@ -68,8 +93,9 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
         yield "in place"
     if row.cadence == "isolated":
         yield "isolated"
-    if row.time_s.mean > _HEAVY_TAIL * row.time_s.median:
-        yield f"tail: median {format_seconds(row.time_s.median)}"
+    middle = row.time_s.median
+    if middle is not None and row.time_s.mean > _HEAVY_TAIL * middle:
+        yield f"tail: median {format_seconds(middle)}"
     if row.noisy:
         yield f"noisy: {_spread(row)}"
     if row.late_rank is not None and row.late_s is not None:
@@ -80,7 +106,12 @@ def _spread(row: Measurement) -> str:
     if row.time_s.ci95 is None:
         return "too few iterations"
     low, high = row.time_s.ci95
-    return f"+-{(high - low) / 2 / row.time_s.median * 100:.0f} %"
+    return f"+-{(high - low) / 2 / (row.time_s.median or row.time_s.mean) * 100:.0f} %"
+
+
+def _about(size: float) -> str:
+    """A size that is an estimate: whole KiB where there are any."""
+    return format_bytes(round(size / 1024) * 1024 if size >= 1024 else round(size))
 
 
 def _models(run: Run) -> str:
@@ -92,7 +123,7 @@ def _models(run: Run) -> str:
             else f"{model.op} in place",
             format_seconds(model.alpha_s),
             f"{format_gb_per_s(model.beta_bytes_per_s)} GB/s",
-            format_bytes(round(model.n_half_bytes / 1024) * 1024),
+            _about(model.n_half_bytes),
             f"{model.residual * 100:.0f} %",
         )
         for model in run.models

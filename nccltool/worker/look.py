@@ -7,8 +7,8 @@ import socket
 import torch
 import torch.distributed as dist
 
-from nccltool import __version__
-from nccltool.facts import net
+from nccltool import __version__, wires
+from nccltool.facts import net, nic
 from nccltool.launchers.inside import Place
 from nccltool.model import RankFacts
 
@@ -35,6 +35,11 @@ def facts(place: Place) -> RankFacts:
         gpu_name=gpu_name,
         host_addresses=net.resolve(host, _RESOLVE_S),
     )
+
+
+def network(backend: str) -> wires.Wire:
+    """The network of this host, as `backend` uses it now that the group is set up."""
+    return wires.network(backend, os.environ, nic.ethernet(), nic.rdma())
 
 
 def _gpu(local_rank: int) -> tuple[str | None, str | None]:

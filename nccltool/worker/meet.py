@@ -4,6 +4,7 @@ The store answers while a rank is missing, where a collective would hang.
 """
 
 import json
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from datetime import timedelta
 import msgspec
 from torch.distributed import PrefixStore
 
-from nccltool import world
+from nccltool import wires, world
 from nccltool.facts import net
 from nccltool.launchers.inside import Place
-from nccltool.model import Finding, Job, RankFacts
+from nccltool.model import Finding, Job, RankFacts, Subject
+from nccltool.worker import look
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,12 +101,49 @@ def interface(decision: Decision, place: Place, facts: RankFacts) -> tuple[str, 
     return (name, why) if name else None
 
 
+def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Finding | None:
+    """Why the interfaces that GLOO_SOCKET_IFNAME names cannot be used here; None when they can."""
+    there = [name for _, name in socket.if_nameindex()]
+    for name in wanted.split(",") if wanted and decision.backend == "gloo" else ():
+        if name not in there:
+            reason = f"it has {', '.join(there)}"
+        elif not decision.one_host and all(net.is_loopback(address) for address in net.addresses_of(name)):
+            reason = "its addresses lead to no other host"
+        else:
+            continue
+        return Finding(
+            code="interface-unusable",
+            severity="error",
+            subject=Subject(kind="variable", name="GLOO_SOCKET_IFNAME"),
+            message=f"rank {facts.rank} on {facts.host} cannot use GLOO_SOCKET_IFNAME={wanted}: {name}: {reason}",
+            remedy="unset GLOO_SOCKET_IFNAME (the interface towards the other hosts is found), or name that one",
+        )
+    return None
+
+
 def clocks(place: Place, store: PrefixStore, timeout_s: float) -> list[float]:
     """Every rank's wall clock, read right after a collective; on rank 0, elsewhere empty."""
     store.set(f"clock/{place.rank}", json.dumps(time.time()))
     if place.rank:
         return []
     return [float(json.loads(_get(store, f"clock/{rank}", timeout_s))) for rank in range(place.world_size)]
+
+
+def networks(
+    place: Place, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
+) -> dict[str, wires.Wire]:
+    """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
+    if decision.one_host:
+        return {}
+    if place.local_rank == 0:
+        store.set(f"network/{place.rank}", msgspec.json.encode(look.network(decision.backend)))
+    if place.rank:
+        return {}
+    first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
+    return {
+        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=wires.Wire)
+        for host, rank in first.items()
+    }
 
 
 def _get(store: PrefixStore, key: str, timeout_s: float) -> bytes:

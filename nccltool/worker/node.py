@@ -165,7 +165,7 @@ def _bind(host: str, port: int) -> socket.socket:
                 code="port-in-use",
                 severity="error",
                 subject=Subject(kind="host", name=me),
-                message=f"node 0 ({me}) cannot listen on port {port}: {error.strerror}",
+                message=f"node 0 ({me}) cannot listen on port {port}: {os.strerror(error.errno or 0)}",
                 remedy=f"choose another port in --rdzv-endpoint, or end what holds it: ss -ltnp 'sport = :{port}'",
             )
         ) from error

@@ -9,9 +9,10 @@ import torch
 import torch.distributed as dist
 from torch.distributed import PrefixStore
 
-from nccltool import events, faults, plan, processes, world
+from nccltool import events, faults, limits, plan, processes, world
 from nccltool.launchers.inside import Place
-from nccltool.model import Finding, Job
+from nccltool.model import Finding, Job, RankFacts
+from nccltool.wires import Wire
 from nccltool.worker import look, meet
 from nccltool.worker.board import Slot
 from nccltool.worker.channel import Channel
@@ -58,27 +59,39 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     if not decision.go:
         return
     slot.phase("connecting")
+    problem = meet.interface_problem(decision, facts, os.environ.get("GLOO_SOCKET_IFNAME", ""))
+    if problem is not None:
+        _report(channel, (problem,))
+        return
     interface = meet.interface(decision, place, facts)
     device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
     clocks = slot.watched(lambda: meet.clocks(place, store, job.timeout_s))()
+    networks = slot.watched(lambda: meet.networks(place, store, decision, ranks, job.timeout_s))()
     if place.rank == 0:
         _report(channel, world.clock_findings(ranks, clocks))
-        steps = len(plan.steps(job, decision.backend, place.world_size))
-        channel.emit(
-            events.World(
-                world_size=place.world_size,
-                emulated=world.is_emulated(ranks),
-                backend=decision.backend,
-                backend_version=facts.nccl or facts.torch,
-                backend_reason=decision.reason,
-                steps=steps,
-            )
-        )
+        channel.emit(_world(job, decision, ranks, networks))
     prober = Prober(job, device, slot, channel, drill)
     for step in plan.steps(job, decision.backend, place.world_size):
         prober.run(step)
     slot.phase("leaving")
     dist.destroy_process_group()
+
+
+def _world(
+    job: Job, decision: meet.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, Wire]
+) -> events.World:
+    limited = limits.of(job.ops, decision.backend, ranks, networks)
+    return events.World(
+        world_size=len(ranks),
+        emulated=world.is_emulated(ranks),
+        backend=decision.backend,
+        backend_version=ranks[0].nccl or ranks[0].torch,
+        backend_reason=decision.reason,
+        steps=len(plan.steps(job, decision.backend, len(ranks))),
+        limits=limited.rows,
+        limit_source=limited.source,
+        limit_unknown_reason=limited.unknown_reason,
+    )
 
 
 def _report(channel: Channel, findings: tuple[Finding, ...]) -> None:

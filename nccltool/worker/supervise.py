@@ -22,7 +22,7 @@ RankMain = Callable[[Job, Place, Slot, Channel], int]
 
 BEAT_S = 1.0
 KEEP_ALIVE_BEATS = 5
-"""A beat without news is sent only this often."""
+"""A beat without news is sent only this often, or four times in the time-out where that is short."""
 STACK_AT = 0.5
 """Share of the time-out after which a rank that stands still is asked where it is."""
 _TEXT = 2000
@@ -115,7 +115,8 @@ class _Watch:
             self._asked = True
             os.kill(self._pid, signal.SIGUSR1)
         self._beats += 1
-        if (where, state) != self._seen or self._beats % KEEP_ALIVE_BEATS == 0:
+        every = max(1, min(KEEP_ALIVE_BEATS, int(self._job.timeout_s / 4 / BEAT_S)))
+        if (where, state) != self._seen or self._beats % every == 0:
             self._emit_beat(state)
         self._seen = (where, state)
 

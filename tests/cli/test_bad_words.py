@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from nccltool import render
 from tests.conftest import Nccltool
+
+FORMATS = ", ".join(repr(form) for form in render.FORMATS)
 
 
 def last_sentence(err: str) -> str:
@@ -28,8 +31,8 @@ def last_sentence(err: str) -> str:
             "probe --backend bogus",
             "Invalid value for '--backend': 'bogus' is not one of 'auto', 'nccl', 'gloo'.",
         ),
-        ("probe --format xml", "Invalid value for '--format': 'xml' is not one of 'table', 'json', 'csv'."),
-        ("runs --format xml", "Invalid value for '--format': 'xml' is not one of 'table', 'json', 'csv'."),
+        ("probe --format xml", f"Invalid value for '--format': 'xml' is not one of {FORMATS}."),
+        ("runs --format xml", f"Invalid value for '--format': 'xml' is not one of {FORMATS}."),
         (
             "probe --cadence fast",
             "Invalid value for '--cadence': 'fast' is not one of 'stream', 'isolated'.",

@@ -1,6 +1,8 @@
 """nccltool probe, from the events of a run to what the user sees, keeps and gets as exit code."""
 
+import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +105,35 @@ def test_rows_as_they_come(act: Act, nccltool: Nccltool) -> None:
 def test_no_progress_line_where_no_terminal_is(act: Act, nccltool: Nccltool) -> None:
     act(GOOD)
     assert "\r" not in nccltool(*COMMAND).err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("words", "shown"), [((), True), (("-q",), False)])
+def test_progress_on_a_terminal(
+    words: tuple[str, ...], shown: bool, act: Act, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nccltool.cli.screen._REFRESH_S", -1.0)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    act(GOOD)
+    nccltool(*COMMAND, *words)
+    lines = [re.sub(r", \S+ \S+$| \S+ u?m?s$", "", line) for line in terminal.getvalue().split("\r\x1b[K")[1:-1]]
+    assert list(dict.fromkeys(lines)) == (
+        [
+            "1 of 2 ranks are here",
+            "2 of 2 ranks are here",
+            "[0/2]",
+            "[0/2] all_reduce 1 KiB",
+            "[1/2] all_reduce 1 KiB",
+            "[1/2] all_reduce 1 MiB",
+            "[2/2] all_reduce 1 MiB",
+        ]
+        if shown
+        else []
+    )
 
 
 DIED = finding()

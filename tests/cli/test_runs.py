@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from nccltool import render
+from nccltool.render import run_list
 from nccltool.runs import RunDir
 from tests.conftest import Nccltool
 from tests.samples import failing_run, good_run, job
@@ -46,6 +47,17 @@ def test_the_list_of_another_folder(tmp_path: Path, base: Path, nccltool: Ncclto
     assert nccltool("runs", "--run-dir", str(tmp_path / "none")).out == "no runs yet\n"
     assert nccltool("runs", NCCLTOOL_RUN_DIR=str(tmp_path / "none")).out == "no runs yet\n"
     assert nccltool("runs", "--run-dir", str(base)).out.count("nccltool probe") == 2
+
+
+@pytest.mark.parametrize("form", [form for form in render.FORMATS if form not in run_list.FORMATS])
+def test_a_format_of_one_run_only(form: str, nccltool: Nccltool) -> None:
+    said = nccltool("runs", "--format", form)
+    sentence = f"Error: --format {form} shows one run, not a list of runs\n"
+    assert (said.code, said.out, said.err) == (
+        2,
+        "",
+        f"{sentence}  -> choose from {', '.join(run_list.FORMATS)}\n",
+    )
 
 
 @pytest.mark.parametrize("form", render.FORMATS)

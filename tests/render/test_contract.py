@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from nccltool import render
@@ -20,15 +21,17 @@ runs = pytest.mark.parametrize("name", RUNS)
 
 def test_formats_are_the_files_of_the_folder() -> None:
     files = {file.stem for file in Path(render.__file__).parent.glob("*.py")} - {"__init__"}
-    assert files - NOT_A_FORMAT == set(render.FORMATS)
+    assert files - NOT_A_FORMAT == {form.replace("-", "_") for form in render.FORMATS}
 
 
 def test_the_command_line_offers_every_format() -> None:
+    @click.command
     @shown
     def command() -> None: ...
 
-    (choice,) = [option for option in command.__click_params__ if option.name == "form"]
-    assert tuple(choice.type.choices) == render.FORMATS
+    (option,) = [option for option in command.params if option.name == "form"]
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == render.FORMATS
 
 
 @formats

@@ -32,7 +32,11 @@ ENTRIES = (
     ),
 )
 
-formats = pytest.mark.parametrize("form", render.FORMATS)
+formats = pytest.mark.parametrize("form", run_list.FORMATS)
+
+
+def test_what_a_list_can_be_shown_as() -> None:
+    assert set(run_list.FORMATS) <= set(render.FORMATS)
 
 
 @formats

@@ -1,0 +1,38 @@
+"""nccltool import; the underscore because the word is Python's."""
+
+import click
+
+from nccltool.cli.options import kept, option, shown
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@option("--op", help="The operation, where files do not name it (nccl-tests before 2.17).")
+@option("--ranks", type=click.IntRange(1), help="How many ranks there were, where files do not list them.")
+@option("--keep", is_flag=True, help="Store the runs, so that `nccltool runs` lists them.")
+@shown
+@kept
+def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: bool, **shown: str | None) -> None:
+    """Read what nccl-tests or rccl-tests printed (text or JSON) into runs, and judge it.
+
+    FILE is the unchanged output of one or more tests; - is standard input. Files that are cut, and numbers that
+    cannot be read, are refused; numbers that do not fit each other are findings.
+    """
+    from pathlib import Path
+
+    from nccltool import imports, render, runs
+    from nccltool.cli.screen import write
+    from nccltool.probe import this_command
+
+    found = imports.read(files, imports.told(op, ranks), this_command())
+    if keep:
+        base = Path(shown["run_dir"]) if shown["run_dir"] else runs.default_base()
+        for imported in found:
+            click.echo(f"kept in {imports.keep(imported, base)}", err=True)
+    form, output = str(shown["form"]), shown["output"]
+    text = render.joined([imported.run for imported in found], form)
+    if output:
+        write(output, text)
+    else:
+        click.echo(text, nl=False)
+    raise SystemExit(imports.exit_code(found))

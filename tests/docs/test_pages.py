@@ -1,0 +1,219 @@
+"""What the pages say of the program is so: commands, help, findings, variables, keys, factors, files, links."""
+
+import ast
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from nccltool import collectives, faults, jobs, judge, model
+from nccltool.cli import cli
+from tests.conftest import Nccltool
+from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
+
+DOCS = ROOT / "docs"
+OF_US = [command for page in PAGES for command in commands(page)]
+CALLS = [command for command in OF_US if command.words_of_nccltool() is not None]
+SCRIPTS = sorted({command.program for command in OF_US if command.program.startswith(("scripts/", ".ci/"))})
+
+OF_LAUNCHERS = {
+    "torchrun": {"RANK": "0", "WORLD_SIZE": "16", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", "MASTER_PORT": "1"},
+    "srun": {
+        "SLURM_STEP_ID": "0",
+        "SLURM_PROCID": "0",
+        "SLURM_STEP_NUM_TASKS": "16",
+        "SLURM_STEP_NODELIST": "n[1-2]",
+    },
+    "mpirun": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "16"},
+}
+"""What a rank sees that they started."""
+
+
+def _title(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _options() -> Iterator[tuple[str, click.Option]]:
+    for name, command in sorted(cli.commands.items()):
+        yield from ((name, option) for option in command.params if isinstance(option, click.Option))
+
+
+TWINS = {str(option.envvar) for _, option in _options() if option.envvar}
+
+
+@pytest.mark.parametrize("command", CALLS, ids=str)
+def test_every_command_in_the_pages_is_understood(command: Command) -> None:
+    words = list(command.words_of_nccltool() or ())
+    if not words or words[0].startswith("-"):
+        assert words in ([], ["--help"], ["--version"])
+        return
+    subcommand = cli.commands[words[0]]
+    if "--help" in words:
+        assert words[1:] == ["--help"]
+        return
+    options = subcommand.make_context(words[0], words[1:]).params
+    if words[0] == "probe":
+        jobs.from_options(options, command.env | OF_LAUNCHERS.get(command.program, {}))
+
+
+@pytest.mark.parametrize("command", [call for call in OF_US if call.env], ids=str)
+def test_every_variable_in_front_of_a_command_is_known(command: Command) -> None:
+    ours = {name for name in command.env if name.startswith("NCCLTOOL_")}
+    assert ours <= {*TWINS, faults.VARIABLE, "NCCLTOOL_PYTHON"}
+
+
+def test_every_script_in_the_pages_is_there() -> None:
+    missing = [name for name in SCRIPTS if not (ROOT / name).stat().st_mode & 0o111]
+    assert SCRIPTS
+    assert missing == []
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    ours = [command.argv for command in commands(README) if command.program.startswith("scripts/")]
+    assert ours[:2] == [("scripts/nccltool", "probe", "--nodes", "2"), ("scripts/test",)]
+
+
+@pytest.mark.parametrize("name", ["", *sorted(cli.commands)])
+def test_help_stands_in_the_pages_as_it_is_printed(name: str, nccltool: Nccltool) -> None:
+    page = DOCS / "commands" / f"{name or 'README'}.md"
+    words = [*name.split(), "--help"]
+    said = nccltool(*words)
+    assert (said.code, said.err) == (0, "")
+    hold(page, f"```console\n$ nccltool {' '.join(words)}\n", "```\n", said.out)
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_option_is_explained_on_its_page(name: str) -> None:
+    page = (DOCS / "commands" / f"{name}.md").read_text()
+    explained = set(re.findall(r"^\| `(?:-\w`, `)?(--[\w-]+)", page, re.MULTILINE))
+    options = {max(option.opts, key=len) for command, option in _options() if command == name}
+    assert explained == options
+
+
+def _codes() -> dict[str, set[str]]:
+    """Every code that the package gives a finding, and the severities that stand beside it."""
+    found: dict[str, set[str]] = {}
+    for file in (ROOT / "nccltool").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+                words = {keyword.arg: keyword.value for keyword in node.keywords}
+                for code in _texts(words["code"]):
+                    found.setdefault(code, set()).update(_texts(words["severity"]))
+    return found
+
+
+def _texts(node: ast.expr) -> set[str]:
+    """The texts that an expression can be: a constant, or either side of `a if c else b`."""
+    if isinstance(node, ast.IfExp):
+        return _texts(node.body) | _texts(node.orelse)
+    assert isinstance(node, ast.Constant), (
+        "a code is a text where the finding is made: docs/findings.md is held to it"
+    )
+    return {str(node.value)}
+
+
+CODES = _codes()
+_HEADING = re.compile(r"^### `([\w-]+)`\n\n([^\n]+)\n\n(.+?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
+SECTIONS = {code: (facts, text) for code, facts, text in _HEADING.findall((DOCS / "findings.md").read_text())}
+
+
+def test_every_finding_has_its_section() -> None:
+    assert sorted(SECTIONS) == sorted(CODES)
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_a_section_says_how_bad_it_is_and_what_to_do(code: str) -> None:
+    facts, text = SECTIONS[code]
+    severities = [severity for severity in ("error", "warning", "info") if severity in facts]
+    assert severities
+    assert set(severities) <= CODES[code]
+    if "error" in severities:
+        assert f"exit {3 if code in judge.DID_NOT_COMPLETE else 1}" in facts
+    if code in judge.CANNOT_TELL:
+        assert "exit 4" in facts
+    assert "**What to do.**" in text
+
+
+def test_every_variable_has_its_row() -> None:
+    page = (DOCS / "environment.md").read_text()
+    rows = set(re.findall(r"^\| `(NCCLTOOL_\w+)`", page, re.MULTILINE))
+    assert rows == {*TWINS, faults.VARIABLE, "NCCLTOOL_PYTHON"}
+
+
+def _keys(heading: str) -> list[str]:
+    section = (DOCS / "json.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("heading", "noun"),
+    [
+        ("`run`", model.RunInfo),
+        ("`findings[]`", model.Finding),
+        ("`findings[].subject`", model.Subject),
+        ("`measurements[]`", model.Measurement),
+        ("`measurements[].time_s`", model.Stats),
+        ("`models[]`", model.Model),
+        ("`runs[]`", model.Entry),
+    ],
+    ids=str,
+)
+def test_every_key_has_its_row(heading: str, noun: type) -> None:
+    assert _keys(heading) == [field.name for field in dataclasses.fields(noun)]
+
+
+_FACTOR = re.compile(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_the_factors_are_those_of_the_code() -> None:
+    section = (DOCS / "concepts.md").read_text().partition("## The factors\n")[2].partition("\n## ")[0]
+    written = {op: text.strip() for op, text in _FACTOR.findall(section)}
+    assert list(written) == list(collectives.NAMES)
+    formulas = {"1": lambda n: 1.0, "(n-1)/n": lambda n: (n - 1) / n, "2(n-1)/n": lambda n: 2 * (n - 1) / n}
+    for op, text in written.items():
+        for size in (1, 2, 3, 8):
+            assert formulas[text](size) == collectives.get(op).bus_factor(size)
+
+
+def test_the_tree_in_the_readme_names_every_module() -> None:
+    files = sorted((ROOT / "nccltool").rglob("*.py"), key=lambda file: (file.parent.parts, file.name))
+    hold(README, "```text\nnccltool/\n", "```\n", "".join(_tree_lines(files)))
+
+
+def _tree_lines(files: list[Path]) -> Iterator[str]:
+    folder = ROOT / "nccltool"
+    for file in files:
+        depth = len(file.relative_to(ROOT / "nccltool").parts)
+        if file.parent != folder:
+            folder = file.parent
+            yield f"{'  ' * (depth - 1)}{folder.name}/\n"
+        first = (ast.get_docstring(ast.parse(file.read_text())) or "").split("\n\n")[0]
+        text = " ".join(first.split()).removesuffix(".")
+        yield f"{'  ' * depth}{file.name:<{24 - 2 * depth}} {text}\n"
+
+
+_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(#[\w-]+)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_title)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text()):
+        if "://" in target:
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+            assert anchor[1:] in [_anchor(heading) for heading in headings], target + anchor
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_title)
+def test_no_page_names_a_place_of_its_writer(page: Path) -> None:
+    assert re.findall(r"/work/|/tmp/v\b|/root/", page.read_text()) == []
