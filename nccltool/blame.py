@@ -37,7 +37,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     missing = _missing(run)
     if missing:
         return _never_came(run, missing, waited_s)
-    living = [s for s in run.ranks.values() if not s.ended]
+    living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
     silent = _silent_for(living, waited_s / 2)
     if silent:
         reason = f"nothing was heard from {silent[0].host} since then: it is down, or cut off from the network"
@@ -88,7 +88,7 @@ def _died(run: RunState, state: RankState) -> Finding:
 
 def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
     """Everybody who spoke only echoed; one who said nothing at all is the cause."""
-    quiet = [s for s in run.ranks.values() if s.failed is None and not s.said_bye and s not in echoes]
+    quiet = [s for _, s in sorted(run.ranks.items()) if s.failed is None and not s.said_bye and s not in echoes]
     stopped = [s for s in quiet if s.beat and s.beat.state in ("T", "t")] or quiet
     if not stopped or len(stopped) > len(run.ranks) // 2:
         return None
@@ -124,7 +124,7 @@ def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Findi
 
 def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: str) -> Finding:
     first = states[0]
-    who = _who(first) if len(states) == 1 else "ranks " + ", ".join(str(s.rank) for s in states)
+    who = _who(first) if len(states) == 1 else _several(states)
     waited = f" for {waited_s:.0f} s" if waited_s else ""
     stack = (f"stack: {_top_of(first.stack)}",) if first.stack else ()
     return Finding(
@@ -132,7 +132,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
         severity="error",
         subject=_subject(first),
         message=f"{who} did not come{waited} {_where(run, first)}",
-        evidence=(reason, *_waiting(run, first), *stack, *_tail(first)),
+        evidence=(reason, *_waiting(run, *states), *stack, *_tail(first)),
         remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
     )
 
@@ -155,6 +155,11 @@ def _subject(state: RankState) -> Subject:
 
 def _who(state: RankState) -> str:
     return f"rank {state.rank} on {state.host} (node {state.node_rank}, pid {state.pid})"
+
+
+def _several(states: Sequence[RankState]) -> str:
+    ranks, hosts = (str(s.rank) for s in states), dict.fromkeys(s.host for s in states)
+    return f"ranks {', '.join(ranks)} on {', '.join(hosts)}"
 
 
 def _how(state: RankState) -> str:
@@ -188,8 +193,8 @@ def _where(run: RunState, state: RankState) -> str:
     return f"in {step}" + (f" ({phase})" if phase else "")
 
 
-def _waiting(run: RunState, culprit: RankState) -> tuple[str, ...]:
-    others = [s for s in run.ranks.values() if s is not culprit and not s.died]
+def _waiting(run: RunState, *culprits: RankState) -> tuple[str, ...]:
+    others = [s for _, s in sorted(run.ranks.items()) if s not in culprits and not s.died]
     shown = [f"rank {s.rank} waited {_where(run, s)}" for s in others[:_OTHERS_SHOWN] if s.entered or s.facts]
     return (*shown, f"and {len(others) - _OTHERS_SHOWN} more") if len(others) > _OTHERS_SHOWN else tuple(shown)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nccltool import __version__, collectives, fit, importers, judge, nccl_tests, runs, stats
 from nccltool.errors import BadInput
-from nccltool.importers import Half, Row, Test, Told, checks
+from nccltool.importers import Half, Report, Row, Told, checks
 from nccltool.model import Finding, Job, Measurement, Run, RunInfo, Sizes, Stats, Subject
 from nccltool.runs import RunDir
 
@@ -81,11 +81,11 @@ def _bytes(name: str) -> bytes:
         raise BadInput(f"{name} cannot be read: {reason}", "check the name; - is standard input") from error
 
 
-def _world(test: Test) -> tuple[object, ...]:
+def _world(test: Report) -> tuple[object, ...]:
     return test.world_size, test.hosts, test.backend, test.backend_version, test.emulated
 
 
-def _run(tests: tuple[Test, ...], where: str, told: Told, command: Sequence[str]) -> Run:
+def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[str]) -> Run:
     measurements = tuple(row for test in tests for row in _measurements(test))
     findings = (*(finding for test in tests for finding in checks.findings(test, told)), _provenance(tests, where))
     return Run(
@@ -97,7 +97,7 @@ def _run(tests: tuple[Test, ...], where: str, told: Told, command: Sequence[str]
     )
 
 
-def _info(test: Test, command: Sequence[str]) -> RunInfo:
+def _info(test: Report, command: Sequence[str]) -> RunInfo:
     hosts = test.hosts or ()
     return RunInfo(
         id=runs.new_id(),
@@ -115,7 +115,7 @@ def _info(test: Test, command: Sequence[str]) -> RunInfo:
     )
 
 
-def _provenance(tests: tuple[Test, ...], where: str) -> Finding:
+def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
     roots = {row.root for test in tests for row in test.rows if row.root}
     evidence = [text for test in tests for text in test.said]
     if roots:
@@ -131,7 +131,7 @@ def _provenance(tests: tuple[Test, ...], where: str) -> Finding:
     )
 
 
-def _measurements(test: Test) -> Iterator[Measurement]:
+def _measurements(test: Report) -> Iterator[Measurement]:
     for row in test.rows:
         for half in row.halves:
             mean_s = _mean_s(test, row, half)
@@ -139,14 +139,14 @@ def _measurements(test: Test) -> Iterator[Measurement]:
                 yield _measurement(test, row, half, mean_s)
 
 
-def _mean_s(test: Test, row: Row, half: Half) -> float | None:
+def _mean_s(test: Report, row: Row, half: Half) -> float | None:
     """Time of one call. With -C 1 the printed one is not that which the bandwidths are made of."""
     if test.cpu_time:
         return row.bytes / half.algbw.value / 1e9 if half.algbw.value else None
     return half.time.value / 1e6
 
 
-def _measurement(test: Test, row: Row, half: Half, mean_s: float) -> Measurement:
+def _measurement(test: Report, row: Row, half: Half, mean_s: float) -> Measurement:
     op = collectives.get(test.op)
     algbw, busbw = checks.bandwidths(test, row, half)
     return Measurement(

@@ -166,7 +166,7 @@ def step(sizes: tuple[int, ...]) -> tuple[str, int]:
     steps = {after - before for before, after in grown}
     if len(ratios) == 1 and (ratio := ratios.pop()) > 1 and ratio == int(ratio):
         return "factor", int(ratio)
-    return "bytes", steps.pop() if len(steps) == 1 else 0
+    return "bytes", max(steps.pop(), 0) if len(steps) == 1 else 0
 
 
 def version_number(text: str | None) -> int | None:

@@ -10,15 +10,15 @@ import re
 import nccltool.importers.nccl_json as nccl_json
 import nccltool.importers.rccl_json as rccl_json
 import nccltool.importers.text as text
-from nccltool.importers.base import Half, Row, Test, Told, refuse
+from nccltool.importers.base import Half, Report, Row, Told, refuse
 
-__all__ = ["Half", "Row", "Test", "Told", "read"]
+__all__ = ["Half", "Report", "Row", "Told", "read"]
 
 _JSON = re.compile(r"\s*(\{|\[\s*[\[{\]])")
 """A text can begin with a bracket too: mpirun --tag-output writes [1,0]<stdout>: before each line."""
 
 
-def read(data: bytes, where: str, told: Told) -> tuple[Test, ...]:
+def read(data: bytes, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a file. Raises BadInput that names the file, the place, and what was expected there."""
     content = data.decode("utf-8-sig", errors="replace")
     if not content.strip():

@@ -82,7 +82,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Test:
+class Report:
     """One program's output."""
 
     where: str

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nccltool import collectives
 from nccltool.collectives.base import Layout
-from nccltool.importers.base import Half, Printed, Row, Test, Told
+from nccltool.importers.base import Half, Printed, Report, Row, Told
 from nccltool.model import Finding, Subject
 from nccltool.units import format_bytes
 
@@ -14,7 +14,7 @@ _ARITHMETIC = 1e-9
 """Relative error of the arithmetic here and there."""
 
 
-def findings(test: Test, told: Told) -> tuple[Finding, ...]:
+def findings(test: Report, told: Told) -> tuple[Finding, ...]:
     """What is wrong with the test, or with its file."""
     return (
         *_wrong_data(test),
@@ -26,7 +26,7 @@ def findings(test: Test, told: Told) -> tuple[Finding, ...]:
     )
 
 
-def bandwidths(test: Test, row: Row, half: Half) -> tuple[float, float]:
+def bandwidths(test: Report, row: Row, half: Half) -> tuple[float, float]:
     """(algbw, busbw) in GB/s: as printed, or worked out of the time where that says more digits of the same."""
     algbw = half.algbw
     by_time = _by_time(row, half)
@@ -75,11 +75,11 @@ def _example(op: str, world_size: int) -> Layout:
     return collectives.get(op).layout(16 * world_size, world_size, 1)
 
 
-def _file(test: Test) -> Subject:
+def _file(test: Report) -> Subject:
     return Subject(kind="file", name=test.where)
 
 
-def _wrong_data(test: Test) -> Iterator[Finding]:
+def _wrong_data(test: Report) -> Iterator[Finding]:
     bad = [(row, half) for row in test.rows for half in row.halves if half.wrong and not half.repeats]
     evidence = [f"{_place(row, test)} {half.placement}: {half.wrong} wrong elements" for row, half in bad]
     if test.out_of_bounds:
@@ -97,7 +97,7 @@ def _wrong_data(test: Test) -> Iterator[Finding]:
     )
 
 
-def _world_of_one(test: Test, told: Told) -> Iterator[Finding]:
+def _world_of_one(test: Report, told: Told) -> Iterator[Finding]:
     if test.world_size != 1:
         return
     yield Finding(
@@ -110,7 +110,7 @@ def _world_of_one(test: Test, told: Told) -> Iterator[Finding]:
     )
 
 
-def _inconsistent(test: Test) -> Iterator[Finding]:
+def _inconsistent(test: Report) -> Iterator[Finding]:
     problems = [problem for row in test.rows for problem in _of_row(row, test)]
     problems += _of_average(test)
     if not problems:
@@ -127,7 +127,7 @@ def _inconsistent(test: Test) -> Iterator[Finding]:
     )
 
 
-def _of_row(row: Row, test: Test) -> Iterator[str]:
+def _of_row(row: Row, test: Report) -> Iterator[str]:
     place = _place(row, test)
     elements = count(row, test.op, test.world_size)
     if row.count not in (None, elements):
@@ -137,7 +137,7 @@ def _of_row(row: Row, test: Test) -> Iterator[str]:
             yield from (f"{place} {half.placement}: {problem}" for problem in _of_half(half, row, test))
 
 
-def _of_half(half: Half, row: Row, test: Test) -> Iterator[str]:
+def _of_half(half: Half, row: Row, test: Report) -> Iterator[str]:
     by_time = _by_time(row, half)
     if not test.cpu_time and by_time is not None and not _meet(half.algbw, by_time):
         yield (
@@ -153,7 +153,7 @@ def _of_half(half: Half, row: Row, test: Test) -> Iterator[str]:
         )
 
 
-def _of_average(test: Test) -> list[str]:
+def _of_average(test: Report) -> list[str]:
     halves = [half for row in test.rows for half in row.halves]
     numbers = [half.busbw for half in halves]
     if test.average is None or test.average.value != test.average.value or not numbers:
@@ -174,7 +174,7 @@ def _fits(number: Printed, least: float, most: float) -> bool:
     return low <= most * (1 + _ARITHMETIC) and least * (1 - _ARITHMETIC) <= high
 
 
-def _under_minimum(test: Test) -> Iterator[Finding]:
+def _under_minimum(test: Report) -> Iterator[Finding]:
     if test.under_minimum and test.average is not None:
         yield Finding(
             code="import-under-minimum",
@@ -186,19 +186,19 @@ def _under_minimum(test: Test) -> Iterator[Finding]:
         )
 
 
-def _errors(test: Test) -> Iterator[Finding]:
+def _errors(test: Report) -> Iterator[Finding]:
     if test.errors:
         yield Finding(
             code="import-nccl-error",
             severity="warning",
             subject=_file(test),
             message=f"NCCL's last error was: {test.errors[-1]}",
-            evidence=_some(list(test.errors)),
+            evidence=_some(list(test.errors[:-1])),
             remedy="it may be of no account when every row was measured; look at NCCL's log",
         )
 
 
-def _left_out(test: Test) -> Iterator[Finding]:
+def _left_out(test: Report) -> Iterator[Finding]:
     empty = [_place(row, test) for row in test.rows if not row.bytes]
     unmeasured = [
         f"{_place(row, test)} {half.placement}"
@@ -217,7 +217,7 @@ def _left_out(test: Test) -> Iterator[Finding]:
             )
 
 
-def _place(row: Row, test: Test) -> str:
+def _place(row: Row, test: Report) -> str:
     return f"{row.where}, {test.op} at {format_bytes(row.bytes)}"
 
 

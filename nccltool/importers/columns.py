@@ -53,7 +53,7 @@ class Columns:
 
 def is_heading(line: str) -> bool:
     """Whether a comment is the line that names the columns."""
-    return tuple(line[1:].split()[:3]) == _FIRST[0]
+    return line[1:].split()[:1] == ["size"]
 
 
 def placements(line: str) -> tuple[Placement, ...]:

@@ -6,7 +6,7 @@ result is refused: it could change what the others mean.
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -15,8 +15,8 @@ from nccltool.importers.base import (
     UNMEASURED,
     Half,
     Printed,
+    Report,
     Row,
-    Test,
     Told,
     element_type,
     operation,
@@ -28,6 +28,8 @@ from nccltool.model import Placement
 _NEWEST = nccl_tests.JSON_VERSION
 _ROUNDED = 0.5e-6
 """nccl-tests writes six decimals."""
+
+T = TypeVar("T")
 
 Number = float | str
 """A number, or "nan"."""
@@ -111,7 +113,8 @@ class _File(msgspec.Struct):
     nccl_version: int | None = None
     start_time: str | None = None
     config: _Config | None = None
-    results: tuple[_Result, ...] = ()
+    results: tuple[Any, ...] = ()
+    """Each a _Result; converted one by one, so that a sentence can name its place."""
     out_of_bounds: _OutOfBounds | None = None
     average_bus_bandwidth: _Average | None = None
     average_bus_bandwidith: _Average | None = None
@@ -119,24 +122,26 @@ class _File(msgspec.Struct):
     nccltool: _Ours | None = None
 
 
-def read(whole: Any, where: str, told: Told) -> Test:
+def read(whole: Any, where: str, told: Told) -> Report:
     """The test in a decoded file. Raises BadInput."""
     version = whole.get("version") if isinstance(whole, dict) else None
     if not isinstance(version, int) or not 1 <= version <= _NEWEST:
         refuse(where, f"version {version!r} of nccl-tests' JSON; expected 1 to {_NEWEST}", "use a newer nccltool")
-    try:
-        file = msgspec.convert(whole, _File)
-    except msgspec.ValidationError as error:
-        refuse(where, f"not as nccl-tests writes version {version}: {error}")
+    file = _converted(whole, _File, where)
     average = file.average_bus_bandwidth or file.average_bus_bandwidith
     if file.config is None or file.out_of_bounds is None or average is None:
         refuse(where, "the test was stopped: expected config, out_of_bounds and average_bus_bandwidth")
-    return _test(file, file.config, file.out_of_bounds, average, where, told)
+    return _report(file, file.config, file.out_of_bounds.count, average, where, told)
 
 
-def _test(
-    file: _File, config: _Config, out_of_bounds: _OutOfBounds, average: _Average, where: str, told: Told
-) -> Test:
+def _converted(value: Any, kind: type[T], where: str) -> T:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        refuse(where, f"not as nccl-tests writes it: {error}")
+
+
+def _report(file: _File, config: _Config, failed: int, average: _Average, where: str, told: Told) -> Report:
     ours = file.nccltool or _Ours()
     group = config.devices[0].group if config.devices else 0
     together = [device for device in config.devices if device.group == group]
@@ -146,7 +151,9 @@ def _test(
     if mean is None:
         refuse(where, "average_bus_bandwidth has no bandwidth")
     version = nccl_tests.version_text(file.nccl_version) if file.nccl_version else None
-    return Test(
+    places = [f"{where}, results[{index}]" for index in range(len(file.results))]
+    results = [_converted(result, _Result, place) for result, place in zip(file.results, places, strict=True)]
+    return Report(
         where=where,
         tool=f"nccl-tests (JSON version {file.version})",
         op=operation(file.args[0] if file.args else None, told, where),
@@ -156,11 +163,9 @@ def _test(
         backend_version=ours.backend_version or version,
         emulated=ours.emulated,
         cadence="isolated" if _true(config.blocking_collectives, where) else "stream",
-        cpu_time=any(half and half.cpu_time is not None for row in file.results for half in _halves(row)),
-        rows=tuple(
-            _row(result, config, f"{where}, results[{index}]") for index, result in enumerate(file.results)
-        ),
-        out_of_bounds=out_of_bounds.count,
+        cpu_time=any(half and half.cpu_time is not None for row in results for half in _halves(row)),
+        rows=tuple(_row(result, config, place) for result, place in zip(results, places, strict=True)),
+        out_of_bounds=failed,
         average=_number(mean, where),
         under_minimum=average.okay != "unchecked" and not _true(average.okay, where),
         errors=tuple(text for text in file.errors if text),

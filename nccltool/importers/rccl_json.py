@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from nccltool.importers.base import Half, Printed, Row, Test, Told, element_type, operation, refuse, world_size
+from nccltool.importers.base import Half, Printed, Report, Row, Told, element_type, operation, refuse, world_size
 
 _ROUNDED = 0.5e-6
 """rccl-tests writes six decimals."""
@@ -44,30 +44,36 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     gpus: Count | None = None
 
 
-def read(whole: Any, where: str, told: Told) -> tuple[Test, ...]:
+def read(whole: Any, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a decoded file, one for each operation. Raises BadInput."""
-    try:
-        records = msgspec.convert(whole, tuple[_Record, ...])
-    except msgspec.ValidationError as error:
-        refuse(where, f"neither a file of nccl-tests -J nor of rccl-tests -Z json: {error}")
+    if not isinstance(whole, list):
+        refuse(where, "neither a file of nccl-tests -J nor of rccl-tests -Z json; expected results, or a list")
+    records = tuple(_record(value, f"{where}, record {index + 1}") for index, value in enumerate(whole))
     if not records:
         refuse(where, "it holds no results")
     first = records[0]
     different = next((index for index, record in enumerate(records) if _world(record) != _world(first)), None)
     if different is not None:
         refuse(f"{where}, record {different + 1}", "of another test than the first; expected one in a file")
-    return (_test(records, where, told),)
+    return (_report(records, where, told),)
+
+
+def _record(value: Any, where: str) -> _Record:
+    try:
+        return msgspec.convert(value, _Record)
+    except msgspec.ValidationError as error:
+        refuse(where, f"not as rccl-tests writes it: {error}")
 
 
 def _world(record: _Record) -> tuple[str, int | None, int | None, int | None]:
     return record.name, record.ranks, record.gpus_per_rank, record.gpus
 
 
-def _test(records: tuple[_Record, ...], where: str, told: Told) -> Test:
+def _report(records: tuple[_Record, ...], where: str, told: Told) -> Report:
     first = records[0]
     ranks = first.ranks * (first.gpus_per_rank or 1) if first.ranks is not None else first.gpus
     nodes = f", {first.nodes} nodes" if first.nodes else ""
-    return Test(
+    return Report(
         where=where,
         tool="rccl-tests (JSON)",
         op=operation(_NAMES.get(first.name, first.name), told, where),

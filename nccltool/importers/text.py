@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from nccltool import nccl_tests
 from nccltool.importers import columns as layout
-from nccltool.importers.base import Printed, Row, Test, Told, operation, printed, refuse, world_size
+from nccltool.importers.base import Printed, Report, Row, Told, operation, printed, refuse, world_size
 from nccltool.model import Placement
 
 _LABEL = re.compile(r"\s*(?:(\[[^\]\s]*\d+,\s*\d+\]<std(?:out|err)>):\s?|(\d+):(?:\s|$))")
@@ -20,9 +20,7 @@ _TOOL = re.compile(r"# ((?:nccl|rccl)-tests) version (\S+)(?:.*-library=(\d+))?"
 _RCCL_TOOL = re.compile(r"(rccl-tests): Version (\S+)")
 _STARTING = re.compile(r"# Collective test starting: (\S+)")
 _CONCLUDED = re.compile(r"# Collective test concluded: (\S+)")
-_PARAMETERS = re.compile(
-    r"# nThread (\d+) nGpus (\d+) minBytes .* iters: (\d+)(?: agg iters: (\d+))? validation: \d+"
-)
+_PARAMETERS = re.compile(r"# nThread \d+ nGpus \d+ minBytes .* warmup iters: \d+ iters: (\d+) .*validation: \d+")
 _BLOCKING = re.compile(r"# Blocking Enabled: (.*)")
 _RANK = re.compile(r"#\s+Rank\s+(\d+)(?:\s+Group\s+(\d+))?(?:\s+Pid\s+-?\d+)?\s+on\s+(\S+)\s+device\s+\d+\s+\[")
 _IS_RANK = re.compile(r"#\s+Rank\s+\d")
@@ -42,7 +40,7 @@ _MIXED = "label the lines of each process (srun -l, mpirun --tag-output), or giv
 Lines = list[tuple[int, str]]
 
 
-def read(text: str, where: str, told: Told) -> tuple[Test, ...]:
+def read(text: str, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a text. Raises BadInput."""
     sections = []
     for lines in _processes(text):
@@ -55,9 +53,8 @@ def read(text: str, where: str, told: Told) -> tuple[Test, ...]:
 def _processes(text: str) -> Iterable[Lines]:
     """The lines of each process, with their numbers. Without labels they are those of one."""
     by_label: dict[str, Lines] = {}
-    lines = text.split("\n")
-    if lines[-1]:
-        lines[-1] = ""  # a line without an end was cut, and counts as nothing
+    *lines, cut = text.split("\n")
+    lines += [""] if cut else []  # a line without an end was cut, and says nothing
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r")
         label = _LABEL.match(line)
@@ -104,7 +101,7 @@ class _Section:
         """A place in the file."""
         return f"{self.file}, line {line}"
 
-    def test(self, told: Told, one_of_several: bool) -> Test:
+    def test(self, told: Told, one_of_several: bool) -> Report:
         """The test, when it is complete."""
         where = self.at(self.line) if one_of_several else self.file
         self._check_ranks()
@@ -112,7 +109,7 @@ class _Section:
         together = [host for _, of_group, host in self.ranks if of_group == group]
         found = len(together) if together and not self.ranks_are_cut else None
         backend, version = self._backend()
-        return Test(
+        return Report(
             where=where,
             tool=self.tool or "nccl-tests",
             op=operation(self.program, told, where),

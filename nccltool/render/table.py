@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from tabulate import tabulate
 
-from nccltool.model import Finding, Measurement, Run, RunInfo
+from nccltool.model import Finding, Measurement, Model, Run, RunInfo
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "iterations", "note")
 _LIMIT = HEADERS.index("% of limit")
 _HEAVY_TAIL = 1.25
 """A mean this far above the median is that of a few slow iterations, and the row says so."""
-_OFTEN_OUT_OF_PLACE = ("all_gather", "reduce_scatter")
-"""Operations with two forms, of which the table names the rarer one."""
+_IN_PLACE = ("all_reduce", "broadcast", "reduce")
+"""Operations that torch.distributed does in place, the others out of place; the table names the rarer form."""
 LEGEND = (
     "size: as in nccl-tests, 1 MiB = 2**20 B   time: mean over iterations of the slowest rank\n"
     "algbw, busbw: GB/s = 10**9 B/s   wrong: elements over all ranks"
@@ -89,8 +89,8 @@ def _limits(run: Run) -> list[str]:
 def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
     if info.emulated:
         yield "emulated"
-    if row.placement == "in-place" and row.op in _OFTEN_OUT_OF_PLACE:
-        yield "in place"
+    if _is_rare(row):
+        yield row.placement.replace("-", " ")
     if row.cadence == "isolated":
         yield "isolated"
     middle = row.time_s.median
@@ -100,6 +100,10 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
         yield f"noisy: {_spread(row)}"
     if row.late_rank is not None and row.late_s is not None:
         yield f"waited {format_seconds(row.late_s)} for rank {row.late_rank}"
+
+
+def _is_rare(row: Measurement | Model) -> bool:
+    return (row.placement == "in-place") != (row.op in _IN_PLACE)
 
 
 def _spread(row: Measurement) -> str:
@@ -118,9 +122,7 @@ def _models(run: Run) -> str:
     headers = ("model t = alpha + bytes / beta", "alpha", "beta", "n-half", "residual")
     rows = [
         (
-            model.op
-            if model.placement != "in-place" or model.op not in _OFTEN_OUT_OF_PLACE
-            else f"{model.op} in place",
+            f"{model.op} {model.placement.replace('-', ' ')}" if _is_rare(model) else model.op,
             format_seconds(model.alpha_s),
             f"{format_gb_per_s(model.beta_bytes_per_s)} GB/s",
             _about(model.n_half_bytes),

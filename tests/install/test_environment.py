@@ -1,6 +1,7 @@
 """scripts/_env, which makes .venv: when it is reused, when it is made anew, and what is said when it cannot be.
 
-Nothing is downloaded here: the Python and the environment are small programs. test_fresh_clone.py does it for real.
+Nothing is downloaded here: the Python and the environment are small programs. test_fresh_clone.py does it in
+earnest.
 """
 
 import os
@@ -205,7 +206,8 @@ def _pid_in(file: Path) -> int:
 
 def test_of_two_at_once_the_second_waits_for_the_first(checkout: Checkout) -> None:
     program = (
-        f'. "{checkout.root}/scripts/_env"; rm "$VENV/base.stamp"; exec 9>"$ROOT/.cache/environment.lock"; flock 9;'
+        f'. "{checkout.root}/scripts/_env"; rm "$VENV/base.stamp";'
+        'exec 9>"$ROOT/.cache/environment.lock"; flock 9;'
         "echo locked; read -r _; _write_stamp base"
     )
     (checkout.root / ".cache").mkdir()

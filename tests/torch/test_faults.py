@@ -160,9 +160,9 @@ def test_one_of_four_ranks(start: Start) -> None:
 # ---- from outside
 
 
-def begin_long(start: Start) -> tuple[Command, int]:
+def begin_long(start: Start, *words: str) -> tuple[Command, int]:
     """A run in its second row, and the process of its rank 1."""
-    command = start(*LONG, NCCLTOOL_FAULT=SLOW)
+    command = start(*LONG, *words, NCCLTOOL_FAULT=SLOW)
     pid = command.wait_for("spawned", rank=1)["pid"]
     for rank in (0, 1):
         command.wait_for("enter", rank=rank, bytes=65536)
@@ -202,6 +202,14 @@ def test_what_looks_after_a_rank_is_killed(start: Start, levels: int) -> None:
     result = ended(command)
     assert_culprit(result, "rank-hung", 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) did not come {IN_SECOND_ROW}")
     assert rows(result) == [("all_reduce", 1024)]
+
+
+def test_the_agent_of_two_ranks_is_killed(start: Start) -> None:
+    command, pid = begin_long(start, "--nproc-per-node", "2")
+    os.kill(parent_of(parent_of(pid)), signal.SIGKILL)  # it has rank 0 too
+    result = ended(command)
+    error = assert_culprit(result, "rank-hung", 0, rf"ranks 0, 1 on {HOST} did not come {IN_SECOND_ROW}")
+    assert error["evidence"][0] == "the others failed while talking to it, and it said nothing"
 
 
 def test_the_node_process_is_killed(start: Start) -> None:
