@@ -20,9 +20,7 @@ _FRAMES_SHOWN = 9
 def after_fault(run: RunState) -> Finding | None:
     """The culprit when a rank failed or died; None when no rank did."""
     states = [run.ranks[rank] for rank in run.faults]
-    own = [
-        s for s in states if (s.failed and not s.failed.in_collective) or (s.died and s.exit_code != SIGTERM_EXIT)
-    ]
+    own = [s for s in states if _is_own(s)] or _terminated(states)
     if own:
         first = own[0]
         return _raised(run, first) if first.failed else _died(run, first)
@@ -30,6 +28,22 @@ def after_fault(run: RunState) -> Finding | None:
     if echoes:
         return _silent(run, echoes) or _collective_failed(run, echoes[0])
     return _died(run, states[0]) if states else None
+
+
+def _is_own(state: RankState) -> bool:
+    """Whether a rank surely went down by itself, and not because another one did."""
+    if state.failed:
+        return not state.failed.in_collective
+    return state.died and state.exit_code != SIGTERM_EXIT
+
+
+def _terminated(states: Sequence[RankState]) -> list[RankState]:
+    """Ranks that somebody else ended by SIGTERM: elastic only ends those of a node where one has failed before."""
+    return [
+        state
+        for number, state in enumerate(states)
+        if state.died and not any(other.node_rank == state.node_rank for other in states[:number])
+    ]
 
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:
@@ -88,7 +102,8 @@ def _died(run: RunState, state: RankState) -> Finding:
 
 def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
     """Everybody who spoke only echoed; one who said nothing at all is the cause."""
-    quiet = [s for _, s in sorted(run.ranks.items()) if s.failed is None and not s.said_bye and s not in echoes]
+    # one that has ended was ended by its agent after another rank's error, or it would be the culprit already
+    quiet = [s for _, s in sorted(run.ranks.items()) if s.failed is None and not s.ended and not s.said_bye]
     stopped = [s for s in quiet if s.beat and s.beat.state in ("T", "t")] or quiet
     if not stopped or len(stopped) > len(run.ranks) // 2:
         return None

@@ -13,6 +13,8 @@ from nccltool.launchers import inside
 from nccltool.model import Job, Sizes
 from nccltool.units import parse_bytes
 
+_COUNT_DIGITS = 4
+"""No host has more GPUs or cores than this many digits."""
 RANKS_WITHOUT_GPU = 2
 """Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
 
@@ -36,7 +38,9 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
     place = inside.detect(env, options["rdzv_endpoint"] or "")
     where = _inside(place, options) if place else _here(options, env)
     fault = env.get(faults.VARIABLE, "")
-    faults.parse(fault)
+    drill = faults.parse(fault)
+    if drill is not None and not place and drill.rank >= (where.nodes or 1) * (where.nproc or 1):
+        raise BadInput(f"{faults.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0")
     word = options["dtype"]
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
@@ -134,8 +138,8 @@ def _nproc(text: str | None, nodes: int, env: Mapping[str, str]) -> int:
 
 
 def _count(option: str, text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise BadInput(f"{option} {text!r} is not a number of ranks", f"{option} 8, or {option} auto")
+    if not text.isdecimal() or len(text) > _COUNT_DIGITS or int(text) < 1:
+        raise BadInput(f"{option} {text[:20]!r} is not a number of ranks", f"{option} 8, or {option} auto")
     return int(text)
 
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 
 import msgspec
@@ -55,7 +56,7 @@ class Outcome:
 def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress: Progress) -> Outcome:
     """Run a job to its end, or to its deadline."""
     processes.adopt_orphans()
-    scratch = tempfile.mkdtemp(prefix="nccltool-")
+    scratch = _scratch(run_dir)
     job = replace(order.job, scratch=scratch)
     runner = _Runner(job, order, run_dir, progress)
     try:
@@ -67,15 +68,27 @@ def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def signals_held() -> contextlib.AbstractContextManager[None]:
-    """Signals do nothing in here but end a run: its result is saved and shown all the same."""
-    return _signals(lambda number, frame: None)
+def _scratch(run_dir: RunDir) -> str:
+    try:
+        return tempfile.mkdtemp(prefix="nccltool-")
+    except OSError:  # no temporary folder that may be written: a read-only container
+        return tempfile.mkdtemp(prefix="scratch-", dir=run_dir.path)
+
+
+_ALL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def signals_held(*numbers: signal.Signals) -> contextlib.AbstractContextManager[None]:
+    """These signals (all when none is named) do nothing in here but end a run: its result is kept all the same."""
+    return _signals(lambda number, frame: None, numbers or _ALL_SIGNALS)
 
 
 @contextlib.contextmanager
-def _signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Ctrl-C, a scheduler's SIGTERM and a closed terminal are all taken alike."""
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+def _signals(
+    handler: Callable[[int, FrameType | None], None], numbers: Sequence[signal.Signals] = _ALL_SIGNALS
+) -> Iterator[None]:
+    """Ctrl-C, a scheduler's SIGTERM and a closed terminal are taken alike; what nohup turned off stays off."""
+    wanted = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handler) for number in wanted}
     try:
         yield
@@ -118,7 +131,7 @@ class _Runner:
         """Start the node processes and give them the job."""
         line = msgspec.json.encode(self._job) + b"\n"
         # torch and elastic leave files where temporary files go, most of all when ranks die
-        env = {**os.environ, "TMPDIR": self._job.scratch}
+        env = {**os.environ, "TMPDIR": self._job.scratch, "PYTHONPATH": _our_package_first()}
         for argv in argvs:
             child = subprocess.Popen(
                 argv,
@@ -226,21 +239,29 @@ class _Runner:
         if self._ending is not None:
             found.append(self._ending)
         elif not interrupted:
-            culprit = blame.after_fault(state)
-            if culprit is not None:
-                found.append(culprit)
-            elif not state.everybody_left and not any(f.severity == "error" for f in state.findings):
+            culprit, said = blame.after_fault(state), any(f.severity == "error" for f in state.findings)
+            if not said and not state.everybody_left and (culprit is None or self._node_was_killed()):
                 found.append(self._node_failed())
+            elif culprit is not None:
+                found.append(culprit)
         return tuple(found)
 
     def _nothing_came(self, waited_s: float) -> Finding:
         return replace(self._node_failed(), message=f"no rank was started in {waited_s:.0f} s")
 
-    def _node_failed(self) -> Finding:
-        for child in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # its pipes end a moment before it does
+    def _node_was_killed(self) -> bool:
+        """Then all its ranks died, and what they still said of each other are echoes."""
+        return any(code is not None and code < 0 for code in self._exit_codes())
+
+    def _exit_codes(self) -> list[int | None]:
+        """None for a node process that is still there; its pipes end a moment before it does."""
+        for child in () if self._selector.get_map() else self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(1.0)
-        codes = [child.returncode for child in self._processes]
+        return [child.poll() for child in self._processes]
+
+    def _node_failed(self) -> Finding:
+        codes = self._exit_codes()
         return Finding(
             code="node-failed",
             severity="error",
@@ -260,6 +281,12 @@ class _Runner:
                     assert pipe
                     pipe.close()
         self._selector.close()
+
+
+def _our_package_first() -> str:
+    """The worker must be of the same nccltool as the command, wherever that was found."""
+    here = str(Path(__file__).parent.parent)
+    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:

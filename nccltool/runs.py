@@ -24,7 +24,12 @@ VARIABLE = "NCCLTOOL_RUN_DIR"
 
 def default_base() -> Path:
     """Where runs go when nothing is said: the state folder of the XDG base directories."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    state = os.environ.get("XDG_STATE_HOME")
+    if not state:
+        try:
+            state = str(Path.home() / ".local/state")
+        except RuntimeError as error:
+            raise BadInput("there is no home folder to keep runs in", "set HOME, or use --run-dir DIR") from error
     return Path(state) / "nccltool/runs"
 
 
@@ -107,11 +112,26 @@ def load(path: Path) -> Run:
 def folders(base: Path) -> tuple[Path, ...]:
     """The folders of runs, oldest first."""
     try:
-        return tuple(sorted(entry for entry in base.iterdir() if (entry / "job.json").is_file()))
+        return tuple(sorted(entry for entry in base.iterdir() if _is_run(entry)))
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise BadInput(f"{base} cannot be read: {error.strerror}", "check --run-dir") from error
+
+
+def _is_run(folder: Path) -> bool:
+    """Also a folder that may not be looked into: it is listed as unknown."""
+    try:
+        return (folder / "job.json").is_file()
+    except OSError:
+        return True
+
+
+def _has_document(folder: Path) -> bool:
+    try:
+        return (folder / "run.json").exists()
+    except OSError:
+        return True
 
 
 def find(base: Path, name: str) -> Path:
@@ -131,7 +151,7 @@ def entries(base: Path) -> Iterator[Entry]:
         try:
             run = load(folder)
         except BadInput:
-            status: Status = "unknown" if (folder / "run.json").exists() else "incomplete"
+            status: Status = "unknown" if _has_document(folder) else "incomplete"
             yield Entry(
                 id=folder.name,
                 path=str(folder),

@@ -9,6 +9,8 @@ import re
 from nccltool.errors import BadInput
 
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MAX_BYTES = 2**50
+"""More is a slip of the finger; up to here a float holds every byte exactly."""
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
@@ -21,6 +23,8 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise BadInput(f"{text!r} is not a size", "write bytes with an optional unit: 8, 64K, 1MiB, 2G")
     size = float(match[1]) * _BINARY[match[2].upper()]
+    if size > MAX_BYTES:
+        raise BadInput(f"{text[:20]!r} is more than any memory", f"at most {format_bytes(MAX_BYTES)}")
     if size != int(size):
         raise BadInput(f"{text!r} is not a whole number of bytes", "use a smaller unit")
     return int(size)

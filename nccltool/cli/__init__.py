@@ -1,5 +1,6 @@
 """The command line: one command a file. Importing this imports click and nothing heavy."""
 
+import signal
 import sys
 from importlib import import_module
 
@@ -23,6 +24,7 @@ for _name in _COMMANDS:
 
 def main() -> None:
     """Run, and turn what the user can change into one sentence and an exit code."""
+    _leave_on_signals()
     from nccltool.errors import NccltoolError
 
     try:
@@ -32,3 +34,10 @@ def main() -> None:
         if error.remedy:
             click.echo(f"  -> {error.remedy}", err=True)
         sys.exit(error.exit_code)
+
+
+def _leave_on_signals() -> None:
+    """Interrupted is 130 from the first moment on. What nohup or `&` turned off stays off."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: sys.exit(130))

@@ -21,7 +21,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     from pathlib import Path
 
     from nccltool import imports, render, runs
-    from nccltool.cli.screen import write
+    from nccltool.cli.screen import put, write
     from nccltool.probe import this_command
 
     found = imports.read(files, imports.told(op, ranks), this_command())
@@ -34,5 +34,5 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     if output:
         write(output, text)
     else:
-        click.echo(text, nl=False)
+        put(text)
     raise SystemExit(imports.exit_code(found))

@@ -23,7 +23,7 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @option("-o", "--reduce-op", default="sum", help="Reduction: sum, prod, min, max, avg.")
 @option("-n", "--iterations", type=_COUNT, help="Timed iterations.  [default: as --precision needs]")
 @option("-w", "--warmup", type=_COUNT_OR_NONE, help="Iterations before them.  [default: until steady]")
-@option("--precision", type=Number(0.01, 100), default=2.0, help="Half-width of the 95 % interval, in %.")
+@option("--precision", type=Number(0.01, 100), default=2.0, help="Half-width of the median's 95 % interval, in %.")
 @option("--budget", type=Number(0.001), default=0.3, help="Seconds that a row may take to get there.")
 @option("--cadence", type=_CADENCES, default="stream", help="Back to back, or one by one.")
 @option("--placement", type=_PLACEMENTS, default="natural", help="Forms of the operations to run.")
@@ -50,6 +50,7 @@ def command(**options: object) -> None:
     Inside a job of torchrun, srun or mpirun the command is the worker, and rank 0 shows the result.
     """
     from pathlib import Path
+    from signal import SIGHUP, SIGTERM
 
     from nccltool import jobs, runs
     from nccltool.cli.screen import Screen
@@ -66,5 +67,6 @@ def command(**options: object) -> None:
     screen = Screen.of(options, probe.order.leads)
     with signals_held():
         run, folder = probe.run(screen.progress)
+    with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
     raise SystemExit(run.verdict.exit_code)

@@ -14,7 +14,7 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
     from pathlib import Path
 
     from nccltool import render, runs
-    from nccltool.cli.screen import write
+    from nccltool.cli.screen import put, write
     from nccltool.errors import BadInput
     from nccltool.render import run_list
 
@@ -30,4 +30,4 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
     if output:
         write(output, text)
     else:
-        click.echo(text, nl=False)
+        put(text)

@@ -1,5 +1,6 @@
 """What the user sees: the result on standard output, everything else on standard error."""
 
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.watch import RunState
 
 _REFRESH_S = 0.1
+_WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
+"""Formats that have no place for findings: what went wrong is then said beside them."""
 
 
 class Screen:
@@ -24,7 +27,7 @@ class Screen:
     def __init__(self, form: str, output: str | None, verbose: bool, quiet: bool, leads: bool) -> None:
         self._form, self._output = form, output
         self._verbose, self._quiet, self._leads = verbose, quiet, leads
-        self._on_terminal = sys.stderr.isatty() and not quiet and leads
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not quiet and leads
         self._shown_rows = 0
         self._drawn_at = 0.0
 
@@ -49,14 +52,15 @@ class Screen:
         """The result. Where rank 0 is elsewhere, only what went wrong here."""
         self._line("")
         if not self._leads:
-            for finding in run.findings:
-                click.echo(f"{finding.severity.upper()} {finding.code}: {finding.message}", err=True)
+            _name_errors(run)
             return
         text = render.renderer(self._form)(run)
         if self._output:
             write(self._output, text)
         else:
-            click.echo(text, nl=False)
+            put(text)
+        if self._form in _WITHOUT_FINDINGS:
+            _name_errors(run)
         if not self._quiet:
             click.echo(f"kept in {folder}", err=True)
 
@@ -93,6 +97,29 @@ def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
         f"{result.op:15} {format_bytes(result.bytes):>9} {format_seconds(mean_s):>9} "
         f"busbw {format_gb_per_s(busbw):>7} GB/s  wrong {'-' if result.wrong is None else result.wrong}"
     )
+
+
+def put(text: str) -> None:
+    """Write the result to standard output, all of it. Raises BadInput."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, ValueError, OSError):  # replaced by something that is no file
+        click.echo(text, nl=False)
+        return
+    data = text.encode(errors="replace")
+    try:
+        while data:  # not print(): with unbuffered output a signal would cost it the rest
+            data = data[os.write(descriptor, data) :]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise BadInput(f"standard output cannot be written: {error.strerror}", "use --output FILE") from error
+
+
+def _name_errors(run: Run) -> None:
+    for finding in run.findings:
+        if finding.severity != "info":
+            click.echo(f"{finding.severity.upper()} {finding.code}: {finding.message}", err=True)
 
 
 def writable(path: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from nccltool.importers.base import Half, Printed, Row, element_type, printed, refuse
 from nccltool.model import Placement
 
+_REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
 _FIRST = (("size", "count", "type"), ("redop", "root"))
 _TIMES = ("time", "cputime")
 _CHECKS = ("#wrong", "error")
@@ -112,6 +113,8 @@ def row(line: str, columns: Columns, where: str) -> Row:
     cells = dict(zip(columns.first, fields, strict=False))
     dtype, element_size = element_type(cells["type"], where)
     redop = cells.get("redop")
+    if redop not in (None, *_REDOPS):
+        refuse(where, f"expected a reduction ({' '.join(_REDOPS)}), found {redop}")
     root = int(_whole(cells["root"], "root", where)) if "root" in cells else -1
     start, width = len(columns.first), len(columns.half)
     halves = [

@@ -80,6 +80,10 @@ _DIALECTS = (
         "SLURM_JOB_ID",
     ),
     replace(_HYDRA, marker="PMI_RANK"),  # after srun: with --mpi=pmi2 it sets PMI_RANK, but not the local rank
+    # what Kubernetes operators set for PyTorch, and people by hand: one rank for each of the hosts
+    _Dialect(
+        "a launcher", "MASTER_ADDR", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", ""
+    ),
 )
 
 
@@ -124,7 +128,10 @@ def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, one_node: b
     if endpoint:
         return parse_endpoint(endpoint)
     if "MASTER_ADDR" in env:
-        return env["MASTER_ADDR"], _number(env, "MASTER_PORT", 29500)
+        port = _number(env, "MASTER_PORT", 29500)
+        if not 0 < port < 65536:
+            raise BadInput(f"MASTER_PORT={port} is not a port", "set it to a number from 1 to 65535")
+        return env["MASTER_ADDR"], port
     job_id = env.get(dialect.job_id) or env.get("PMIX_NAMESPACE", "")  # Open MPI 5 has only the latter
     port = 20000 + zlib.crc32(job_id.encode()) % 20000
     if one_node:

@@ -10,4 +10,5 @@ def commands(job: Job) -> tuple[tuple[str, ...], ...]:
 
     The job goes in on standard input: nothing to quote, nothing for `ps` to show.
     """
-    return ((sys.executable, "-m", "nccltool.worker"),)
+    # -P: a user's logging.py or random.py in this folder must not be imported in place of Python's
+    return ((sys.executable, "-P", "-m", "nccltool.worker"),)

@@ -31,10 +31,11 @@ def render(run: Run) -> str:
 
 
 def _circumstances(info: RunInfo) -> str:
-    where = ", ".join(info.hosts) or "no host answered"
+    where = f" on {', '.join(info.hosts)}" if info.hosts else "; no host answered"
+    nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
     lines = [
         f"nccltool {info.nccltool}, torch {info.torch or 'unknown'}, run {info.id}",
-        f"{info.nodes or '?'} nodes, {info.world_size or '?'} ranks on {where}",
+        f"{nodes}, {info.world_size or '?'} rank{'' if info.world_size == 1 else 's'}{where}",
     ]
     if info.backend:
         lines.append(f"backend {info.backend}: {info.backend_reason}")

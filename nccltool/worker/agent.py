@@ -52,8 +52,11 @@ def run(job: Job, node_rank: int, store: StoreAddress, channel: Channel) -> int:
     except NodesMissing as missing:
         channel.emit(events.Reported(finding=missing.finding))
         return 1
-    except ChildFailedError:
-        return 1  # its supervisor has said which rank and how
+    except ChildFailedError as error:
+        for rank_number, failure in error.failures.items():
+            if failure.exitcode < 0:  # the supervisor itself was killed; else it has said which rank and how
+                channel.emit(events.Exited(rank=rank_number, code=failure.exitcode))
+        return 1
     return 0
 
 

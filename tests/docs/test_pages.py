@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from nccltool import collectives, faults, jobs, judge, model
+from nccltool import collectives, dtypes, faults, jobs, judge, model, render
 from nccltool.cli import cli
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
@@ -178,6 +178,19 @@ def test_the_factors_are_those_of_the_code() -> None:
         for n in (1, 2, 3, 8):
             formulas = {"1": 1.0, "(n-1)/n": (n - 1) / n, "2(n-1)/n": 2 * (n - 1) / n}
             assert formulas[text] == collectives.get(op).bus_factor(n)
+
+
+def test_every_module_has_a_place_in_the_layers() -> None:
+    section = (DOCS / "architecture.md").read_text().partition("## Layers\n")[2].partition("\n## ")[0]
+    placed = set(re.findall(r"`(\w+)/?`", section))
+    modules = {path.stem for path in (ROOT / "nccltool").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert {name for name in modules if not name.startswith("__")} - placed == set()
+
+
+def test_every_word_of_a_choice_stands_on_the_page_of_probe() -> None:
+    page = (DOCS / "commands/probe.md").read_text().partition("## What to measure")[2]
+    words = {*collectives.NAMES, *dtypes.ELEMENT_SIZE, *dtypes.REDUCE_OPS, *render.FORMATS}
+    assert {word for word in words if not re.search(rf"\b{word}\b", page)} == set()
 
 
 def test_the_tree_in_the_readme_names_every_module() -> None:

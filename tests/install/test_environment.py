@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from nccltool import processes
+
 ROOT = Path(__file__).parents[2]
 REAL_PYTHON = "#!/bin/sh\necho 3.11\n"
 """A Python that is new enough, and whose environments and pips do nothing."""
@@ -181,19 +183,28 @@ def test_a_pip_that_fails_shows_the_end_of_its_log(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
-def test_an_interrupt_ends_what_was_started(checkout: Checkout, number: signal.Signals, code: int) -> None:
+def test_an_interrupt_ends_all_that_was_started(checkout: Checkout, number: signal.Signals, code: int) -> None:
     _stop_halfway(checkout.root)
     started = checkout.root.parent / "started"
-    text = f'#!/bin/sh\ncase "$1" in -c) echo 3.11;; *) echo $$ >"{started}"; exec sleep 600;; esac\n'
+    text = f'#!/bin/sh\ncase "$1" in -c) echo 3.11;; *) sleep 600 & echo $! >"{started}"; wait;; esac\n'
     python = _program(checkout.root.parent / "slow python", text)
     env = {"PATH": os.environ["PATH"], "NCCLTOOL_PYTHON": str(python)}
     with subprocess.Popen([checkout.command], env=env, stderr=subprocess.PIPE, text=True) as process:
-        child = _pid_in(started)
+        grandchild = _pid_in(started)
         process.send_signal(number)
         said = process.communicate(timeout=60)[1]
     assert process.returncode == code
     assert said.endswith("nccltool: interrupted; the next use makes the environment anew\n")
-    assert not Path(f"/proc/{child}").exists()
+    assert _ends(grandchild)
+
+
+def _ends(pid: int) -> bool:
+    """Whether a process that was killed is gone, or waits for its parent to take notice."""
+    for _ in range(100):
+        if processes.state(pid) in ("", "Z"):
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def _pid_in(file: Path) -> int:

@@ -38,10 +38,10 @@ def begin_long(lab: Lab, start: Start) -> tuple[Command, Command, int]:
 def finding(ended: Ended, code: str) -> dict[str, Any]:
     """The only error of a run that did not complete."""
     assert (ended.code, ended.document["status"]) == (3, "incomplete"), ended.said
-    errors: list[dict[str, Any]] = [each for each in ended.document["findings"] if each["severity"] == "error"]
-    assert [error["code"] for error in errors] == [code], ended.said
-    assert f"ERROR {code}: {errors[0]['message']}\n" in ended.stdout
-    return errors[0]
+    assert [problem["code"] for problem in ended.problems] == [code], ended.said
+    (error,) = ended.problems
+    assert f"ERROR {code}: {error['message']}\n" in ended.stdout
+    return error
 
 
 def assert_names_rank_1(first: Ended, code: str, message: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def test_an_interface_that_leads_nowhere(lab: Lab, start: Start, interface: str,
     first, second = begin(lab, start, GLOO_SOCKET_IFNAME=interface)
     ended = first.wait(LIMIT_S)
     assert (ended.code, ended.document["measurements"]) == (3, []), ended.said
-    errors = ended.document["findings"]
+    errors = ended.problems
     assert {(error["code"], error["subject"]["name"]) for error in errors} == {
         ("interface-unusable", "GLOO_SOCKET_IFNAME")
     }
@@ -241,9 +241,7 @@ def test_interrupted_on_node_0(lab: Lab, start: Start) -> None:
     first, second, _ = begin_long(lab, start)
     first.send(signal.SIGINT)
     ended = first.wait(LIMIT_S)
-    assert (ended.code, ended.document["status"], ended.document["findings"]) == (130, "incomplete", []), (
-        ended.said
-    )
+    assert (ended.code, ended.document["status"], ended.problems) == (130, "incomplete", []), ended.said
     assert [row["bytes"] for row in ended.document["measurements"]] == [1024]
     assert_followed(second.wait(LIMIT_S), "leader-gone")
     assert lab.quiet()

@@ -22,7 +22,7 @@ def assert_measured(ended: Ended, hosts: list[str], world: int) -> None:
     assert ended.code == 0, ended.said
     document = json.loads(ended.stdout)
     run = document["run"]
-    assert (document["status"], document["findings"]) == ("pass", [])
+    assert (document["status"], ended.problems) == ("pass", [])
     assert (run["nodes"], run["world_size"], run["emulated"], run["hosts"]) == (len(hosts), world, False, hosts)
     rows = [(row["op"], row["bytes"], row["wrong"]) for row in document["measurements"]]
     assert rows == [(op, size, 0) for op in collectives.NAMES for size in (1024, 65536)]
@@ -93,7 +93,7 @@ def test_a_name_that_is_loopback_on_its_own_host(lab: Lab, start: Start, number:
     first, second = (start(host, join(rank, 2, *QUICK)) for rank, host in enumerate(lab.hosts))
     ended = first.wait(LIMIT_S)
     assert (ended.code, ended.document["status"]) == (0, "warn"), ended.said
-    (finding,) = ended.document["findings"]
+    (finding,) = ended.problems
     assert (finding["code"], finding["severity"]) == ("loopback-hostname", "warning")
     assert finding["subject"] == {"kind": "host", "name": culprit.name}
     assert finding["message"] == f"the name {culprit.name} resolves to 127.0.1.1 on its own host"
@@ -108,7 +108,7 @@ def test_a_clock_that_is_a_minute_behind(lab: Lab, start: Start) -> None:
     second = start(two, (*behind, *join(1, 2, *QUICK)))
     ended = first.wait(LIMIT_S)
     assert (ended.code, ended.document["status"]) == (0, "warn"), ended.said
-    (finding,) = ended.document["findings"]
+    (finding,) = ended.problems
     assert (finding["code"], finding["subject"]) == ("clock-skew", {"kind": "host", "name": "n2"})
     assert re.fullmatch(r"the clock of n2 is (59|60|61) s behind the other host", finding["message"])
     assert len(ended.document["measurements"]) == 2 * len(collectives.NAMES)

@@ -13,4 +13,4 @@ from tests.samples import job
     "wanted", [job(), job(nodes=16), job(node_ranks=(3,), emulated=False), job(node_ranks=())]
 )
 def test_one_process_whatever_the_number_of_nodes(wanted: Job) -> None:
-    assert local.commands(wanted) == ((sys.executable, "-m", "nccltool.worker"),)
+    assert local.commands(wanted) == ((sys.executable, "-P", "-m", "nccltool.worker"),)

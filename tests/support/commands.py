@@ -53,6 +53,11 @@ class Ended:
         return {finding["code"]: finding for finding in self.document["findings"]}
 
     @property
+    def problems(self) -> list[dict[str, Any]]:
+        """The findings that judge; what is for information may come from a machine that is busy (a dip)."""
+        return [finding for finding in self.document["findings"] if finding["severity"] != "info"]
+
+    @property
     def said(self) -> str:
         """Everything, for the message of an assertion."""
         return f"exit code {self.code}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"

@@ -41,8 +41,7 @@ def assert_culprit(result: Ended, code: str, rank: int, message: str) -> dict[st
     assert (result.code, result.document["status"], result.document["exit_code"]) == (3, "incomplete", 3), (
         result.said
     )
-    errors: list[dict[str, Any]] = [f for f in result.document["findings"] if f["severity"] == "error"]
-    (error,) = errors
+    (error,) = result.problems
     assert (error["code"], error["subject"]) == (code, {"kind": "rank", "name": str(rank)}), result.said
     assert re.fullmatch(message, error["message"]), error["message"]
     assert f"ERROR {code}: {error['message']}\n" in result.stdout
@@ -122,7 +121,7 @@ def test_a_rank_that_stands_still(start: Start, place: str) -> None:
 
 def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:
     result = ended(start(*SWEEP, NCCLTOOL_FAULT="slow:rank=1,op=broadcast,ms=100"))
-    assert (result.code, result.document["findings"]) == (0, []), result.said
+    assert (result.code, result.problems) == (0, []), result.said
     slow = [row for row in result.document["measurements"] if row["op"] == "broadcast"]
     assert [row["late_rank"] for row in slow] == [1, 1]
     assert all(row["late_s"] > 0.05 < row["time_s"]["mean"] for row in slow)
@@ -133,7 +132,7 @@ def test_one_corrupt_element(start: Start, dtype: str, reduce_op: str) -> None:
     words = (*SWEEP, "-d", dtype, "-o", reduce_op)
     result = ended(start(*words, NCCLTOOL_FAULT="corrupt:rank=1,op=all_reduce,size=64KiB"))
     assert (result.code, result.document["status"]) == (1, "fail"), result.said
-    (error,) = result.document["findings"]
+    (error,) = result.problems
     assert (error["code"], error["subject"]) == ("wrong-data", {"kind": "rank", "name": "1"})
     assert error["message"] == "rank 1 received 1 wrong element, first in all_reduce at 64 KiB"
     middle = 65536 // {"float32": 4, "bfloat16": 2, "int8": 1}[dtype] // 2
@@ -241,7 +240,7 @@ def test_interrupted(start: Start, number: signal.Signals) -> None:
     command.send(number)
     result = ended(command)
     assert (result.code, result.document["status"], result.document["exit_code"]) == (130, "incomplete", 130)
-    assert result.document["findings"] == []
+    assert result.problems == []
     assert rows(result) == [("all_reduce", 1024)]
 
 
@@ -291,7 +290,7 @@ def test_a_full_disk(start: Start, tiny_disk: Path) -> None:
     result = ended(start(*words, "--run-dir", str(tiny_disk)))
     assert result.code == 3, result.said
     document = json.loads(result.stdout)
-    (error,) = document["findings"]
+    (error,) = [finding for finding in document["findings"] if finding["severity"] != "info"]
     assert (error["code"], error["severity"]) == ("run-dir-full", "error")
     assert "No space left on device" in error["message"]
     measured = [(row["op"], row["bytes"]) for row in document["measurements"]]
