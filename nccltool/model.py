@@ -38,7 +38,7 @@ class Job:
     """Iterations before them; None = until times settle."""
     precision: float = 0.02
     """Relative half-width of the 95 % interval of the median at which a row is precise enough."""
-    budget_s: float = 0.3
+    budget_s: float = 0.2
     """Time that one row may take to get there."""
     checks: int = 1
     cadence: Cadence = "stream"

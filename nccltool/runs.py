@@ -35,7 +35,7 @@ def default_base() -> Path:
 
 def new_id() -> str:
     """An id that sorts by time."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 class RunDir:

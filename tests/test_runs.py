@@ -89,7 +89,7 @@ def test_where_runs_go_when_nothing_is_said(state: str, base: str, monkeypatch: 
 def test_ids_sort_by_time_and_differ() -> None:
     ids = {runs.new_id() for _ in range(8)}
     assert len(ids) > 1
-    assert all(re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{4}", run_id) for run_id in ids)
+    assert all(re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", run_id) for run_id in ids)
 
 
 def test_entries(tmp_path: Path) -> None:
