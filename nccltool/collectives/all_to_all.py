@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from nccltool.collectives.base import Comm, Layout, Part, Tensor, per_rank_count
+from nccltool.collectives.base import Comm, Layout, Part, Tensor, per_rank_count, without_own_part
 from nccltool.model import Placement
 
 NAME = "all_to_all"
@@ -21,7 +21,7 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 
 def bus_factor(world_size: int) -> float:
     """(n-1)/n: a rank's own part does not travel (doc/PERFORMANCE.md)."""
-    return (world_size - 1) / world_size
+    return without_own_part(world_size)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

@@ -5,7 +5,7 @@ files for the bus factors. Tensors and torch.distributed come in from the worker
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from nccltool.model import Placement
@@ -107,3 +107,21 @@ def per_rank_count(elements: int, world_size: int, element_size: int) -> int:
     """Elements of one rank's part of a payload of `elements`, rounded down to 16 bytes."""
     alignment = max(ALIGNMENT // element_size, 1)
     return elements // world_size // alignment * alignment
+
+
+def gathered(elements: int, world_size: int, element_size: int) -> Layout:
+    """Every rank sends its n-th part; the nominal size is the total that is received."""
+    part = per_rank_count(elements, world_size, element_size)
+    total = part * world_size
+    return Layout(part, total, part, total * element_size, part * element_size)
+
+
+def scattered(elements: int, world_size: int, element_size: int) -> Layout:
+    """Every rank receives its n-th part; the nominal size is the total that is sent."""
+    turned = gathered(elements, world_size, element_size)
+    return replace(turned, send=turned.recv, recv=turned.send)
+
+
+def without_own_part(world_size: int) -> float:
+    """(n-1)/n: of a total that is split over the ranks, a rank's own part does not travel."""
+    return (world_size - 1) / world_size

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from nccltool.collectives.base import Comm, Layout, Part, Tensor, per_rank_count
+from nccltool.collectives.base import Comm, Layout, Part, Tensor, scattered, without_own_part
 from nccltool.model import Placement
 
 NAME = "reduce_scatter"
@@ -14,14 +14,12 @@ TRIPS = 1
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
     """The nominal size is the total that each rank puts in; it keeps the n-th part."""
-    part = per_rank_count(elements, world_size, element_size)
-    total = part * world_size
-    return Layout(total, part, part, total * element_size, part * element_size)
+    return scattered(elements, world_size, element_size)
 
 
 def bus_factor(world_size: int) -> float:
     """(n-1)/n: a rank's own part does not travel (doc/PERFORMANCE.md)."""
-    return (world_size - 1) / world_size
+    return without_own_part(world_size)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
