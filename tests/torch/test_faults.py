@@ -191,15 +191,19 @@ def test_a_rank_stopped_from_outside(start: Start) -> None:
     )
 
 
-@pytest.mark.parametrize("levels", [1, 2], ids=["supervisor", "agent"])
-def test_what_looks_after_a_rank_is_killed(start: Start, levels: int) -> None:
+@pytest.mark.parametrize(
+    ("levels", "code", "what"),
+    [(1, "rank-died", "was killed by SIGKILL"), (2, "rank-hung", "did not come")],
+    ids=["supervisor", "agent"],
+)
+def test_what_looks_after_a_rank_is_killed(start: Start, levels: int, code: str, what: str) -> None:
     command, pid = begin_long(start)
     victim = pid
     for _ in range(levels):
         victim = parent_of(victim)
     os.kill(victim, signal.SIGKILL)
     result = ended(command)
-    assert_culprit(result, "rank-hung", 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) did not come {IN_SECOND_ROW}")
+    assert_culprit(result, code, 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) {what} {IN_SECOND_ROW}")
     assert rows(result) == [("all_reduce", 1024)]
 
 
