@@ -9,6 +9,7 @@ Errors that collectives raise on the surviving ranks are echoes and name nobody.
 import signal
 from collections.abc import Sequence
 
+from nccltool.events import AgentKilled
 from nccltool.model import Finding, Subject
 from nccltool.units import format_bytes
 from nccltool.watch import SIGTERM_EXIT, RankState, RunState
@@ -19,6 +20,8 @@ _FRAMES_SHOWN = 9
 
 def after_fault(run: RunState) -> Finding | None:
     """The culprit when a rank failed or died; None when no rank did."""
+    if run.agents_killed:  # its ranks went down with it; what they or others still said are echoes
+        return _agent_killed(run, run.agents_killed[0])
     states = [run.ranks[rank] for rank in run.faults]
     own = [s for s in states if _is_own(s)] or _terminated(states)
     if own:
@@ -28,6 +31,11 @@ def after_fault(run: RunState) -> Finding | None:
     if echoes:
         return _silent(run, echoes) or _collective_failed(run, echoes[0])
     return _died(run, states[0]) if states else None
+
+
+def knows(run: RunState) -> bool:
+    """Whether who failed is surely among what was said, so that waiting for more tells only of echoes."""
+    return bool(run.agents_killed) or any(_is_own(run.ranks[rank]) for rank in run.faults)
 
 
 def _is_own(state: RankState) -> bool:
@@ -97,6 +105,21 @@ def _died(run: RunState, state: RankState) -> Finding:
         message=f"{_who(state)} {_how(state)} {_where(run, state)}",
         evidence=(*_waiting(run, state), *_tail(state)),
         remedy=_died_remedy(state),
+    )
+
+
+def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
+    ranks = [s for _, s in sorted(run.ranks.items()) if s.node_rank == agent.node_rank]
+    where = f" {_where(run, ranks[0])}" if ranks else ""
+    who = f", and with it {_several(ranks)}" if ranks else ""
+    how = f"was killed by {_signal(-agent.code)}{where}{who}"
+    return Finding(
+        code="agent-killed",
+        severity="error",
+        subject=Subject(kind="host", name=agent.host),
+        message=f"the agent of node {agent.node_rank} on {agent.host} {how}",
+        evidence=_waiting(run, *ranks),
+        remedy=_killed_remedy(agent.host, -agent.code),
     )
 
 
@@ -173,24 +196,32 @@ def _who(state: RankState) -> str:
 
 
 def _several(states: Sequence[RankState]) -> str:
-    ranks, hosts = (str(s.rank) for s in states), dict.fromkeys(s.host for s in states)
-    return f"ranks {', '.join(ranks)} on {', '.join(hosts)}"
+    ranks, hosts = [str(s.rank) for s in states], dict.fromkeys(s.host for s in states)
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)} on {', '.join(hosts)}"
 
 
 def _how(state: RankState) -> str:
     code = state.exit_code
     if code is None or code >= 0:
         return f"exited with code {code} without a word"
+    return f"was killed by {_signal(-code)}"
+
+
+def _signal(number: int) -> str:
     try:
-        return f"was killed by {signal.Signals(-code).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"was killed by signal {-code}"
+        return f"signal {number}"
 
 
 def _died_remedy(state: RankState) -> str:
-    if state.exit_code == -signal.SIGKILL:
-        return f"on {state.host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
-    return f"read the rank's log; on {state.host}: dmesg"
+    return _killed_remedy(state.host, -(state.exit_code or 0))
+
+
+def _killed_remedy(host: str, number: int) -> str:
+    if number == signal.SIGKILL:
+        return f"on {host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+    return f"read the rank's log; on {host}: dmesg"
 
 
 def _where(run: RunState, state: RankState) -> str:

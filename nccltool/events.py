@@ -139,6 +139,15 @@ class Exited(Event, frozen=True, tag="exit"):
     """Exit code, or minus the signal's number."""
 
 
+class AgentKilled(Event, frozen=True, tag="agent-killed"):
+    """The agent of a node was ended by a signal, and the kernel ended its ranks with it."""
+
+    node_rank: int
+    host: str
+    code: int
+    """Minus the signal's number."""
+
+
 class Log(Event, frozen=True, tag="log"):
     """Text that a rank's process wrote."""
 
@@ -173,6 +182,7 @@ AnyEvent = (
     | Failed
     | Beat
     | Exited
+    | AgentKilled
     | Log
     | Stack
     | Bye

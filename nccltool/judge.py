@@ -12,6 +12,7 @@ DID_NOT_COMPLETE = frozenset(
         "rank-died",
         "rank-hung",
         "rank-missing",
+        "agent-killed",
         "hang",
         "collective-failed",
         "node-missing",

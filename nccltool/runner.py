@@ -29,6 +29,8 @@ from nccltool.watch import RunState
 
 SETTLE_S = 1.5
 """After the first fault, how long to listen to what the other ranks have to say."""
+ECHOES_S = 5.0
+"""The same while only echoes have come: elastic takes a while to see that a supervisor of its own is dead."""
 LEAVE_S = 8.0
 """After the last rank said bye, how long the processes may take to end."""
 FOLLOWER_S = 5.0
@@ -205,7 +207,7 @@ class _Runner:
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
             all_said = self._leads and state.everybody_spawned and state.everybody_ended
-            return now - state.fault_at > SETTLE_S or all_said
+            return now - state.fault_at > self._settle_s() or all_said
         if state.everybody_left:
             self._left_at = self._left_at or now
             return now - self._left_at > LEAVE_S
@@ -227,6 +229,10 @@ class _Runner:
             return max(self._job.join_timeout_s if joining else 0.0, self._job.timeout_s) + FOLLOWER_S
         # a rendezvous that times out says itself which node is missing; give it the time to
         return max(self._job.join_timeout_s, self._job.timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
+
+    def _settle_s(self) -> float:
+        said = any(finding.severity == "error" for finding in self._state.findings)
+        return SETTLE_S if said or blame.knows(self._state) else ECHOES_S
 
     def _settle(self) -> None:
         end = time.monotonic() + SETTLE_S

@@ -61,6 +61,7 @@ class RunState:
         self.fault_at: float | None = None
         self.faults: list[int] = []
         """Ranks in the order in which they failed or died."""
+        self.agents_killed: list[events.AgentKilled] = []
         self._samples: dict[int, list[int]] = {}
 
     @property
@@ -145,6 +146,9 @@ class RunState:
                 self.findings.append(event.finding)
                 if event.finding.severity == "error":
                     self.fault_at = self.fault_at or now
+            case events.AgentKilled():
+                self.agents_killed.append(event)
+                self.fault_at = self.fault_at or now
             case events.Samples():
                 self._samples.setdefault(event.step, []).extend(event.ns)
             case events.Result():

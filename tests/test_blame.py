@@ -65,6 +65,10 @@ def died(rank: int, code: int) -> list[AnyEvent]:
     return [events.Exited(rank=rank, code=code)]
 
 
+def agent_killed(node_rank: int) -> list[AnyEvent]:
+    return [events.AgentKilled(node_rank=node_rank, host=HOSTS[2 * node_rank], code=-9)]
+
+
 def raised(rank: int, text: str, in_collective: bool = False) -> list[AnyEvent]:
     return [events.Failed(rank=rank, in_collective=in_collective, text=text), events.Exited(rank=rank, code=1)]
 
@@ -306,6 +310,29 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "RuntimeError: [2] Connection closed by peer",
             [],
             NO_DEATH_REMEDY,
+        ),
+    ),
+    (
+        "an agent killed, and the echoes of its own and of other ranks before the news",
+        after(TIMING, echo(2), echo(0), agent_killed(1)),
+        found(
+            "agent-killed",
+            Subject(kind="host", name="beta"),
+            "the agent of node 1 on beta was killed by SIGKILL in all_reduce at 1 MiB (timing), "
+            "and with it ranks 2, 3 on beta",
+            waiting(0, 1),
+            OOM_REMEDY.format("beta"),
+        ),
+    ),
+    (
+        "an agent killed before its ranks were there",
+        after(agent_killed(0)),
+        found(
+            "agent-killed",
+            Subject(kind="host", name="alpha"),
+            "the agent of node 0 on alpha was killed by SIGKILL",
+            [],
+            OOM_REMEDY.format("alpha"),
         ),
     ),
 ]

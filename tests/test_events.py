@@ -55,6 +55,7 @@ EVENTS: list[events.AnyEvent] = [
     events.Failed(rank=1, in_collective=True, text="RuntimeError: closed\nby peer", trace="Traceback ..."),
     events.Beat(rank=1, phase="timing", step=0, calls=7, state="S"),
     events.Exited(rank=1, code=-9),
+    events.AgentKilled(node_rank=1, host="beta", code=-9),
     events.Log(rank=1, text='a line with "quotes", \\ and \x1e'),
     events.Stack(rank=1, text="  File a\n  File b"),
     events.Bye(rank=1),

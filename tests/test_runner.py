@@ -55,6 +55,7 @@ def play(folder: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     """Runs a program as the node process. At the end nothing of it is left, and this process is as it was."""
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(runner, "SETTLE_S", 0.2)
+    monkeypatch.setattr(runner, "ECHOES_S", 0.2)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 

@@ -60,10 +60,24 @@ def _start_agents(job: Job, in_fd: int, out_fd: int) -> int:
     children = [_fork_agent(job, node, address, channel, listener) for node in job.node_ranks]
     store = _serve(listener) if listener else None
     bus.start(address, job, senders=(job.nodes or 1) - 1)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    codes = _wait_for(dict(zip(children, job.node_ranks, strict=True)), channel)
     bus.finish()
     del store
     return max(abs(code) for code in codes)
+
+
+def _wait_for(agents: dict[int, int], channel: Channel) -> list[int]:
+    """Wait for the agents (pid to node rank) in the order in which they end; their exit codes."""
+    codes = []
+    while agents:
+        pid, status = os.wait()
+        code = os.waitstatus_to_exitcode(status)
+        codes.append(code)
+        node_rank = agents.pop(pid)
+        if code < 0:
+            host = socket.gethostname()
+            channel.emit(events.AgentKilled(node_rank=node_rank, host=host, code=code))
+    return codes
 
 
 def _fork_agent(

@@ -191,28 +191,31 @@ def test_a_rank_stopped_from_outside(start: Start) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("levels", "code", "what"),
-    [(1, "rank-died", "was killed by SIGKILL"), (2, "rank-hung", "did not come")],
-    ids=["supervisor", "agent"],
-)
-def test_what_looks_after_a_rank_is_killed(start: Start, levels: int, code: str, what: str) -> None:
+def test_the_supervisor_of_a_rank_is_killed(start: Start) -> None:
     command, pid = begin_long(start)
-    victim = pid
-    for _ in range(levels):
-        victim = parent_of(victim)
-    os.kill(victim, signal.SIGKILL)
+    os.kill(parent_of(pid), signal.SIGKILL)
     result = ended(command)
-    assert_culprit(result, code, 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) {what} {IN_SECOND_ROW}")
+    said = rf"rank 1 on {HOST} \(node 1, pid {pid}\) was killed by SIGKILL {IN_SECOND_ROW}"
+    assert_culprit(result, "rank-died", 1, said)
     assert rows(result) == [("all_reduce", 1024)]
 
 
-def test_the_agent_of_two_ranks_is_killed(start: Start) -> None:
-    command, pid = begin_long(start, "--nproc-per-node", "2")
-    os.kill(parent_of(parent_of(pid)), signal.SIGKILL)  # it has rank 0 too
+@pytest.mark.parametrize(
+    ("words", "node", "ranks"),
+    [((), 1, "rank 1"), (("--nproc-per-node", "2"), 0, "ranks 0, 1")],
+    ids=["one rank", "two ranks, rank 0 among them"],
+)
+def test_an_agent_is_killed(start: Start, words: tuple[str, ...], node: int, ranks: str) -> None:
+    command, pid = begin_long(start, *words)
+    os.kill(parent_of(parent_of(pid)), signal.SIGKILL)
     result = ended(command)
-    error = assert_culprit(result, "rank-hung", 0, rf"ranks 0, 1 on {HOST} did not come {IN_SECOND_ROW}")
-    assert error["evidence"][0] == "the others failed while talking to it, and it said nothing"
+    (error,) = result.problems
+    assert (result.code, error["code"], error["subject"]) == (3, "agent-killed", {"kind": "host", "name": HOST})
+    message = (
+        rf"the agent of node {node} on {HOST} was killed by SIGKILL {IN_SECOND_ROW}, and with it {ranks} on {HOST}"
+    )
+    assert re.fullmatch(message, error["message"]), result.said
+    assert rows(result) == [("all_reduce", 1024)]
 
 
 def test_the_node_process_is_killed(start: Start) -> None:
