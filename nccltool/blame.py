@@ -47,11 +47,10 @@ def _is_own(state: RankState) -> bool:
 
 def _terminated(states: Sequence[RankState]) -> list[RankState]:
     """Ranks that somebody else ended by SIGTERM: elastic only ends those of a node where one has failed before."""
-    return [
-        state
-        for number, state in enumerate(states)
-        if state.died and not any(other.node_rank == state.node_rank for other in states[:number])
-    ]
+    first_of_node: dict[int, RankState] = {}
+    for state in states:
+        first_of_node.setdefault(state.node_rank, state)
+    return [state for state in first_of_node.values() if state.died]
 
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:
@@ -240,7 +239,8 @@ def _where(run: RunState, state: RankState) -> str:
 
 
 def _waiting(run: RunState, *culprits: RankState) -> tuple[str, ...]:
-    others = [s for _, s in sorted(run.ranks.items()) if s not in culprits and not s.died]
+    named = {s.rank for s in culprits}
+    others = [s for _, s in sorted(run.ranks.items()) if s.rank not in named and not s.died]
     shown = [f"rank {s.rank} waited {_where(run, s)}" for s in others[:_OTHERS_SHOWN] if s.entered or s.facts]
     return (*shown, f"and {len(others) - _OTHERS_SHOWN} more") if len(others) > _OTHERS_SHOWN else tuple(shown)
 

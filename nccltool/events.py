@@ -25,6 +25,32 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     """Base of all events."""
 
 
+class Node(Event, frozen=True, tag="node"):
+    """A node process on another host is there; nothing is imported yet."""
+
+    node: int
+    """Its number in the launcher's list."""
+    host: str
+    host_id: str
+    nccltool: str
+    gpus: int
+    addresses: tuple[str, ...]
+    """Its own, without those that lead to no other host, the likeliest first."""
+    port: int
+    """Where it would serve the store; 0 = it could not listen there."""
+    problem: str = ""
+    """Why it could not."""
+
+
+class Reached(Event, frozen=True, tag="reached"):
+    """Which addresses of node 0 a node can reach."""
+
+    node: int
+    addresses: tuple[str, ...]
+    failures: tuple[str, ...]
+    """`address: reason` of the others."""
+
+
 class Spawned(Event, frozen=True, tag="spawned"):
     """A supervisor started the process of a rank."""
 
@@ -38,6 +64,13 @@ class Hello(Event, frozen=True, tag="hello"):
     """A rank is up and says what it is."""
 
     facts: RankFacts
+
+
+class Met(Event, frozen=True, tag="met"):
+    """A rank learned of rank 0, whose command has another run id, which run it belongs to."""
+
+    rank: int
+    run_id: str
 
 
 class World(Event, frozen=True, tag="world"):
@@ -171,8 +204,11 @@ class Bye(Event, frozen=True, tag="bye"):
 
 
 AnyEvent = (
-    Spawned
+    Node
+    | Reached
+    | Spawned
     | Hello
+    | Met
     | World
     | Enter
     | Samples

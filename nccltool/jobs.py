@@ -6,17 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nccltool import collectives, dtypes, faults, plan, runs
+from nccltool import collectives, dtypes, faults, launching, plan, runs
 from nccltool.errors import BadInput
 from nccltool.facts import gpu
-from nccltool.launchers import inside
+from nccltool.launchers.base import Launch
+from nccltool.launching import Where
 from nccltool.model import Job, Sizes
 from nccltool.units import parse_bytes
-
-_COUNT_DIGITS = 4
-"""No host has more GPUs or cores than this many digits."""
-RANKS_WITHOUT_GPU = 2
-"""Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
 
 MOST_SIZES = 10_000
 """More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
@@ -30,27 +26,32 @@ class Order:
     leads: bool
     """Rank 0 is ours: we judge and show."""
     ranks_seen: int
-    """Ranks whose events reach us."""
+    """Ranks whose events reach us; 0 = not known before remote nodes have met."""
+    launch: Launch
+    """How its nodes are started."""
+    part: int = 0
+    """Our rank in a launcher's job."""
+    keep_going: bool = False
+    """Measure with the hosts that can take part when others cannot."""
 
 
 def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
     """The order that the options of `nccltool probe` describe. Raises BadInput."""
-    place = inside.detect(env, options["rdzv_endpoint"] or "")
-    where = _inside(place, options) if place else _here(options, env)
-    fault = env.get(faults.VARIABLE, "")
-    drill = faults.parse(fault)
-    if drill is not None and not place and drill.rank >= (where.nodes or 1) * (where.nproc or 1):
-        raise BadInput(f"{faults.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0")
-    word = options["dtype"]
-    dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
-    reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
-    ops = _ops(options["ops"])
-    auto = "nccl" if gpu.count(env) else "gloo"
-    likely = auto if options["backend"] == "auto" else options["backend"]
-    reason = dtypes.why_not(likely, dtype, reduce_op, ops)
-    if reason:
-        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
-    job = Job(
+    options = launching.joined(options, env)
+    where = launching.choose(options, env)
+    return Order(
+        job=_job(options, env, where),
+        leads=where.leads,
+        ranks_seen=where.ranks_seen,
+        launch=where.launch,
+        part=where.part,
+        keep_going=bool(options.get("keep_going")),
+    )
+
+
+def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Job:
+    dtype, reduce_op, ops = _what(options, env, where)
+    return Job(
         run_id=runs.new_id(),
         ops=ops,
         sizes=_sizes(options),
@@ -62,85 +63,45 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
         budget_s=options["budget"],
         cadence=options["cadence"],
         placement=options["placement"],
-        cuda_graph=_cuda_graph(options, env),
+        cuda_graph=_cuda_graph(options, env, where),
         checks=options["checks"],
         backend=options["backend"],
         timeout_s=options["timeout"],
         join_timeout_s=options["join_timeout"],
         deadline_s=options["deadline"],
         endpoint=options["rdzv_endpoint"] or "",
-        fault=fault,
+        fault=_fault(env, where),
         nodes=where.nodes,
         nproc_per_node=where.nproc,
         emulated=where.emulated,
         node_ranks=where.node_ranks,
-    )
-    return Order(job=job, leads=where.leads, ranks_seen=where.ranks_seen)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Where:
-    nodes: int | None
-    nproc: int | None
-    node_ranks: tuple[int, ...]
-    emulated: bool
-    leads: bool
-    ranks_seen: int
-
-
-def _inside(place: inside.Place, options: Mapping[str, Any]) -> _Where:
-    if options["node_rank"] is not None:
-        raise BadInput(
-            f"--node-rank has no meaning inside a job that {place.launcher} started",
-            "leave it out: the launcher has numbered the ranks",
-        )
-    nproc = options["nproc_per_node"]
-    return _Where(
-        nodes=options["nodes"],
-        nproc=None if nproc in (None, "auto") else _count("--nproc-per-node", nproc),
-        node_ranks=(),
-        emulated=False,
-        leads=place.rank == 0,
-        ranks_seen=place.world_size if place.rank == 0 else 1,
+        node_variable=where.node_variable,
+        env=dict(where.env),
     )
 
 
-def _here(options: Mapping[str, Any], env: Mapping[str, str]) -> _Where:
-    nodes = options["nodes"] or 1
-    nproc = _nproc(options["nproc_per_node"], nodes, env)
-    node_rank, endpoint = options["node_rank"], options["rdzv_endpoint"]
-    if node_rank is None and not endpoint:
-        every = tuple(range(nodes))
-        return _Where(
-            nodes=nodes,
-            nproc=nproc,
-            node_ranks=every,
-            emulated=nodes > 1,
-            leads=True,
-            ranks_seen=nodes * nproc,
-        )
-    if node_rank is None or not endpoint:
-        given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
-        raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
-    inside.parse_endpoint(endpoint)
-    if node_rank >= nodes:
-        raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
-    leads = node_rank == 0
-    seen = nodes * nproc if leads else nproc
-    return _Where(nodes=nodes, nproc=nproc, node_ranks=(node_rank,), emulated=False, leads=leads, ranks_seen=seen)
+def _fault(env: Mapping[str, str], where: Where) -> str:
+    fault = env.get(faults.VARIABLE, "")
+    drill = faults.parse(fault)
+    if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
+        raise BadInput(f"{faults.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0")
+    return fault
 
 
-def _nproc(text: str | None, nodes: int, env: Mapping[str, str]) -> int:
-    if text not in (None, "auto"):
-        assert text is not None
-        return _count("--nproc-per-node", text)
-    return gpu.count(env) or (1 if nodes > 1 else RANKS_WITHOUT_GPU)
-
-
-def _count(option: str, text: str) -> int:
-    if not text.isdecimal() or len(text) > _COUNT_DIGITS or int(text) < 1:
-        raise BadInput(f"{option} {text[:20]!r} is not a number of ranks", f"{option} 8, or {option} auto")
-    return int(text)
+def _what(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> tuple[str, str, tuple[str, ...]]:
+    """Type, reduction and operations; whether the backend has them, where it can be told from here."""
+    word = options["dtype"]
+    dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
+    reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
+    ops = _ops(options["ops"])
+    backend = options["backend"]
+    if backend == "auto" and where.launch.remote:
+        return dtype, reduce_op, ops  # other hosts have other devices; rank 0 says so before it measures
+    likely = backend if backend != "auto" else "nccl" if gpu.count(env) else "gloo"
+    reason = dtypes.why_not(likely, dtype, reduce_op, ops)
+    if reason:
+        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
+    return dtype, reduce_op, ops
 
 
 def _ops(text: str) -> tuple[str, ...]:
@@ -192,9 +153,9 @@ def _required(option: str, text: str) -> int:
     return size
 
 
-def _cuda_graph(options: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+def _cuda_graph(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> bool:
     wanted = bool(options["cuda_graph"])
-    if wanted and (options["backend"] == "gloo" or gpu.count(env) == 0):
+    if wanted and (options["backend"] == "gloo" or not (gpu.count(env) or where.launch.remote)):
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
     if wanted and options["cadence"] == "isolated":
         raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")

@@ -1,5 +1,6 @@
 """JUDGE measurements and findings: pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nccltool.events import WrongData
@@ -19,10 +20,19 @@ DID_NOT_COMPLETE = frozenset(
         "node-rank-twice",
         "node-failed",
         "rdzv-unreachable",
+        "host-unknown",
+        "host-refused",
+        "host-unreachable",
+        "host-misconfigured",
+        "host-silent",
+        "host-twice",
+        "host-lost",
         "port-in-use",
         "leader-gone",
         "deadline",
         "run-dir-full",
+        "stream-cut",
+        "stream-missing",
         "world-size",
         "ranks-per-node",
         "world-of-one",
@@ -42,13 +52,14 @@ CANNOT_TELL = frozenset({"busbw-unknown"})
 def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
     """A finding for each rank that received wrong data, at its first place."""
     first: dict[int, WrongData] = {}
+    total: Counter[int] = Counter()
     for event in wrong:
         first.setdefault(event.rank, event)
-    return tuple(_wrong(event, wrong) for event in first.values())
+        total[event.rank] += event.elements
+    return tuple(_wrong(event, total[event.rank]) for event in first.values())
 
 
-def _wrong(event: WrongData, all_wrong: Sequence[WrongData]) -> Finding:
-    total = sum(other.elements for other in all_wrong if other.rank == event.rank)
+def _wrong(event: WrongData, total: int) -> Finding:
     return Finding(
         code="wrong-data",
         severity="error",

@@ -8,6 +8,7 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
 Status = Literal["pass", "warn", "fail", "incomplete", "unknown"]
+CheckStatus = Literal["pass", "warn", "fail", "unknown", "skip"]
 Placement = Literal["in-place", "out-of-place"]
 Cadence = Literal["stream", "isolated"]
 
@@ -66,6 +67,12 @@ class Job:
     """A folder for temporary files that is removed at the end."""
     fault: str = ""
     """A drill: see nccltool.faults."""
+    remote: bool = False
+    """The node process was started on another host: it meets the others first, and ends when it hears no more."""
+    node_variable: str = ""
+    """The variable of the environment that has the number of a remote node; empty = node_ranks has it."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables for remote nodes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,6 +158,16 @@ class Finding:
     evidence: tuple[str, ...] = ()
     remedy: str = ""
     page: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What came of one check. One that could not look is unknown, with the reason; never a pass."""
+
+    code: str
+    status: CheckStatus
+    reason: str = ""
+    """Why it is unknown or was skipped; of a check that could judge some hosts or parts, why not the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

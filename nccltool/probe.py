@@ -1,7 +1,8 @@
 """From an order to a finished run: make the run directory, run, judge, save."""
 
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -10,9 +11,9 @@ from pathlib import Path
 from nccltool import __version__, fit, judge, plan, runner
 from nccltool.errors import RunDirError
 from nccltool.jobs import Order
-from nccltool.launchers import local
 from nccltool.model import Finding, Run, RunInfo, Subject
 from nccltool.runs import RunDir
+from nccltool.stream import Begun, Ended, Teller, ToldRunDir
 from nccltool.units import format_bytes
 from nccltool.watch import RunState
 
@@ -26,45 +27,82 @@ class Probe:
     min_busbw_gb_per_s: float | None
     command: Sequence[str]
 
+    tell: Callable[[str], None] | None = None
+    """Prints a line of the event stream; None = it is not asked for."""
+
     def run(self, progress: runner.Progress) -> tuple[Run, Path]:
         """Do it: (the run, its folder). Raises RunDirError before anything is started."""
-        started = datetime.now(UTC)
-        job = self.order.job
-        run_dir = RunDir(self.runs_folder, job)
-        outcome = runner.run(self.order, local.commands(job), run_dir, progress)
-        began = f"{started:%Y-%m-%dT%H:%M:%SZ}"
-        run = self._judged(outcome, began)
+        job, begun = self.order.job, self._begun()
+        teller = None if self.tell is None else Teller(self.tell, job.run_id, begun.part)
+        run_dir = RunDir(self.runs_folder, job) if teller is None else ToldRunDir(self.runs_folder, begun, teller)
+        if teller is not None:
+            teller.begin(begun)
+        outcome = runner.run(self.order, self.order.launch, run_dir, progress)
+        run = judged(outcome, begun)
         try:
             run_dir.finish(run)
         except RunDirError as error:  # what was measured is shown all the same
             if not any(finding.code == "run-dir-full" for finding in run.findings):
                 full = runner.run_dir_full(error, "the result could not be saved")
-                run = self._judged(replace(outcome, findings=(*outcome.findings, full)), began)
+                outcome = replace(outcome, findings=(*outcome.findings, full))
+                run = judged(outcome, begun)
         finally:
             run_dir.close()
+        if teller is not None:
+            with contextlib.suppress(RunDirError):  # then it was so before, and the run was ended for it
+                teller.end(_ended(outcome))
         return run, run_dir.path
 
-    def _judged(self, outcome: runner.Outcome, started: str) -> Run:
-        state = outcome.state
-        measurements = state.measurements()
-        ops = state.job.ops if state.everybody_left else ()  # what a fault cut off is no open question
-        findings = (
-            *outcome.findings,
-            *judge.below(measurements, ops, self.min_busbw_gb_per_s),
-            *fit.dips(measurements),
-            *_left_out(state),
+    def _begun(self) -> Begun:
+        job, leads = self.order.job, self.order.leads
+        parts = 1 if len(job.node_ranks) == job.nodes else job.nodes
+        if not job.node_ranks:  # inside a launcher's job, every rank is a command
+            parts = self.order.ranks_seen if leads else None
+        return Begun(
+            job=job,
+            leads=leads,
+            part=job.node_ranks[0] if job.node_ranks else self.order.part,
+            parts=parts,
+            ranks_seen=self.order.ranks_seen,
+            command=tuple(self.command),
+            started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            nccltool=__version__,
+            torch=_installed_torch(),
+            min_busbw_gb_per_s=self.min_busbw_gb_per_s,
         )
-        if not self.order.leads:
-            verdict = judge.followed(findings, outcome.interrupted)
-        else:
-            verdict = judge.verdict(measurements, findings, outcome.interrupted)
-        return Run(
-            info=_info(state, self.command, started),
-            verdict=verdict,
-            measurements=measurements,
-            findings=findings,
-            models=fit.models(measurements),
-        )
+
+
+def _ended(outcome: runner.Outcome) -> Ended:
+    return Ended(
+        findings=outcome.findings,
+        interrupted=outcome.interrupted,
+        nodes=outcome.state.job.nodes,
+        ranks_seen=outcome.state.expected_ranks,
+    )
+
+
+def judged(outcome: runner.Outcome, begun: Begun) -> Run:
+    """JUDGE what came of a run."""
+    state = outcome.state
+    measurements = state.measurements()
+    ops = state.job.ops if state.everybody_left else ()  # what a fault cut off is no open question
+    findings = (
+        *outcome.findings,
+        *judge.below(measurements, ops, begun.min_busbw_gb_per_s),
+        *fit.dips(measurements),
+        *_left_out(state),
+    )
+    if not begun.leads:
+        verdict = judge.followed(findings, outcome.interrupted)
+    else:
+        verdict = judge.verdict(measurements, findings, outcome.interrupted)
+    return Run(
+        info=_info(state, begun),
+        verdict=verdict,
+        measurements=measurements,
+        findings=findings,
+        models=fit.models(measurements),
+    )
 
 
 def _left_out(state: RunState) -> tuple[Finding, ...]:
@@ -86,16 +124,16 @@ def _at(size: int | None) -> str:
     return "" if size is None else f" at {format_bytes(size)}"
 
 
-def _info(state: RunState, command: Sequence[str], started: str) -> RunInfo:
-    facts = [rank.facts for rank in state.ranks.values() if rank.facts]
+def _info(state: RunState, begun: Begun) -> RunInfo:
+    facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     world = state.world
     nodes = {rank.node_rank for rank in state.ranks.values()}
     return RunInfo(
         id=state.job.run_id,
-        started=started,
-        command=tuple(command),
-        nccltool=__version__,
-        torch=facts[0].torch if facts else _installed_torch(),
+        started=begun.started,
+        command=begun.command,
+        nccltool=begun.nccltool,
+        torch=facts[0].torch if facts else begun.torch,
         backend=world.backend if world else None,
         backend_version=world.backend_version if world else None,
         backend_reason=world.backend_reason if world else None,

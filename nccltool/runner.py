@@ -5,23 +5,22 @@ kernel kills each of them when its parent dies.
 """
 
 import contextlib
-import os
-import selectors
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import FrameType
 
 import msgspec
 
-from nccltool import blame, events, judge, processes
+from nccltool import blame, events, instructions, judge, processes
+from nccltool.children import Child, Children, environment
 from nccltool.errors import RunDirError
+from nccltool.gather import Gathering
 from nccltool.jobs import Order
+from nccltool.launchers.base import Launch
 from nccltool.model import Finding, Job, Subject
 from nccltool.runs import RunDir
 from nccltool.units import format_seconds
@@ -35,12 +34,10 @@ LEAVE_S = 8.0
 """After the last rank said bye, how long the processes may take to end."""
 FOLLOWER_S = 5.0
 """How much longer a command waits whose rank 0 is elsewhere: that one sees more, and names the culprit."""
-GONE_S = 3.0
-"""How long to wait for killed processes to disappear; one in an uninterruptible driver call may take longer."""
 IMPORT_S = 90.0
 """How long importing torch may take on a cold file system before any rank exists."""
-_TICK_S = 0.2
-_READ = 65536
+ALIVE_S = 5.0
+"""How often remote nodes hear of us; they end when they do not."""
 
 Progress = Callable[[RunState], None]
 
@@ -55,15 +52,15 @@ class Outcome:
     """Ended by Ctrl-C or a signal."""
 
 
-def run(order: Order, argvs: Sequence[Sequence[str]], run_dir: RunDir, progress: Progress) -> Outcome:
+def run(order: Order, launch: Launch, run_dir: RunDir, progress: Progress) -> Outcome:
     """Run a job to its end, or to its deadline."""
     processes.adopt_orphans()
     scratch = _scratch(run_dir)
     job = replace(order.job, scratch=scratch)
-    runner = _Runner(job, order, run_dir, progress)
+    runner = _Runner(job, order, launch, run_dir, progress)
     try:
         with _signals(runner.interrupt):
-            runner.start(argvs)
+            runner.start()
             return runner.until_end()
     finally:
         runner.kill()
@@ -99,29 +96,19 @@ def _signals(
             signal.signal(number, previous)
 
 
-class _Stream:
-    """Lines of one pipe."""
-
-    def __init__(self, fd: int, is_events: bool) -> None:
-        self.fd, self.is_events = fd, is_events
-        self._rest = b""
-
-    def lines(self) -> list[bytes] | None:
-        chunk = os.read(self.fd, _READ)
-        if not chunk and not self._rest:
-            return None
-        *lines, self._rest = (self._rest + (chunk or b"\n")).split(b"\n")  # a last line may have no end
-        return lines
-
-
 class _Runner:
-    def __init__(self, job: Job, order: Order, run_dir: RunDir, progress: Progress) -> None:
+    def __init__(self, job: Job, order: Order, launch: Launch, run_dir: RunDir, progress: Progress) -> None:
+        now = time.monotonic()
         self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
-        self._state = RunState(job, order.ranks_seen, time.monotonic())
-        self._selector = selectors.DefaultSelector()
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._launch, self._children = launch, Children(launch, environment(job.scratch))
+        self._state = RunState(job, order.ranks_seen, now)
+        hosts = {node: command.host for command in launch.commands for node in command.nodes}
+        self._gathering = Gathering(job, hosts, order.keep_going, now) if launch.remote else None
+        self._told_at = now
         self._left_at: float | None = None
         self._ending: Finding | None = None
+        self._explained: list[Finding] = []
+        self._heard_out: set[int] = set()
         self._stderr: list[str] = []
         self._signal: int | None = None
 
@@ -129,35 +116,21 @@ class _Runner:
         """A signal's handler: end the run at the next tick, in order."""
         self._signal = number
 
-    def start(self, argvs: Sequence[Sequence[str]]) -> None:
+    def start(self) -> None:
         """Start the node processes and give them the job."""
-        line = msgspec.json.encode(self._job) + b"\n"
-        # torch and elastic leave files where temporary files go, most of all when ranks die
-        env = {**os.environ, "TMPDIR": self._job.scratch, "PYTHONPATH": _our_package_first()}
-        for argv in argvs:
-            child = subprocess.Popen(
-                argv,
-                env=env,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-            self._processes.append(child)
-            assert child.stdin
-            assert child.stdout
-            assert child.stderr
-            child.stdin.write(line)
-            child.stdin.flush()
-            for pipe, is_events in ((child.stdout, True), (child.stderr, False)):
-                self._selector.register(pipe, selectors.EVENT_READ, _Stream(pipe.fileno(), is_events))
+        jobs = (
+            replace(self._job, remote=True, node_ranks=command.nodes) if self._launch.remote else self._job
+            for command in self._launch.commands
+        )
+        self._children.start([msgspec.json.encode(job) + b"\n" for job in jobs])
 
     def until_end(self) -> Outcome:
         """Listen until all is said, or the time is up."""
         interrupted = False
         try:
-            while self._selector.get_map() and not self._signal and not self._over(time.monotonic()):
+            while self._children.speaking and not self._signal and not self._over(time.monotonic()):
                 self._listen()
+                self._guide(time.monotonic())
                 self._progress(self._state)
             if self._signal and not self._state.everybody_left:
                 # a launcher sends SIGTERM when another rank has failed; what that one said may be under way
@@ -171,39 +144,66 @@ class _Runner:
         return Outcome(self._state, self._findings(interrupted), interrupted)
 
     def _listen(self) -> None:
-        for key, _ in self._selector.select(_TICK_S):
-            stream: _Stream = key.data
-            lines = stream.lines()
-            if lines is None:
-                self._selector.unregister(key.fileobj)
-                continue
-            for line in lines:
-                self._take(line, stream.is_events)
+        for child, line, is_events in self._children.listen():
+            self._take(child, line, is_events)
 
-    def _take(self, line: bytes, is_events: bool) -> None:
+    def _take(self, child: Child, line: bytes, is_events: bool) -> None:
         event = events.decode(line) if is_events else None
         if event is None:
             text = line.decode(errors="replace")
+            child.stderr.append(text)
             self._stderr = [*self._stderr[-20:], text]
             self._run_dir.log(text + "\n")
             return
         if isinstance(event, events.Log):
             self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
         self._run_dir.event(line[1:] + b"\n")
+        if isinstance(event, events.Node | events.Reached):
+            if self._gathering is not None:
+                self._gathering.hear(event)
+            return
         self._state.apply(event, time.monotonic())
         if isinstance(event, events.Result):
             self._run_dir.sync()
-            self._answer(b"saved\n")
+            self._tell(instructions.Saved())
 
-    def _answer(self, line: bytes) -> None:
-        for child in self._processes:
-            with contextlib.suppress(BrokenPipeError):  # its end is noticed where its output ends
-                assert child.stdin
-                child.stdin.write(line)
-                child.stdin.flush()
+    def _tell(self, instruction: instructions.Instruction) -> None:
+        self._children.tell(instructions.encode(instruction))
+        self._told_at = time.monotonic()
+
+    def _guide(self, now: float) -> None:
+        """Lead remote nodes to their start, let them know that we are there, and see which of them are lost."""
+        if self._gathering is None:
+            return
+        for child in self._children.all:
+            if not child.open_pipes and child.number not in self._heard_out:
+                self._heard_out.add(child.number)
+                self._hear_out(child, now)
+        instruction = self._gathering.step(now)
+        if isinstance(instruction, instructions.Go):
+            nodes, nproc = len(instruction.places), instruction.nproc_per_node
+            self._state.expect(replace(self._job, nodes=nodes, nproc_per_node=nproc), now)
+        if instruction is not None:
+            self._tell(instruction)
+        elif now - self._told_at > ALIVE_S:
+            self._tell(instructions.Alive())
+
+    def _hear_out(self, child: Child, now: float) -> None:
+        """A command has ended: of remote nodes it may have something to say about why."""
+        assert self._gathering is not None
+        command, code = self._launch.commands[child.number], child.exit_code() or 0
+        why = self._launch.explain(command.host, code, tuple(child.stderr)) if code else None
+        if self._gathering.going is None:
+            for node in command.nodes:
+                self._gathering.lose(node, why or _ended_early(self._gathering.name(node), code, child.stderr))
+        elif why is not None:
+            self._explained.append(why)
+            self._state.fault_at = self._state.fault_at or now
 
     def _over(self, now: float) -> bool:
         state = self._state
+        if self._gathering is not None and self._gathering.going is None:
+            return self._gathering.failed
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
             all_said = self._leads and state.everybody_spawned and state.everybody_ended
@@ -232,25 +232,33 @@ class _Runner:
 
     def _settle_s(self) -> float:
         said = any(finding.severity == "error" for finding in self._state.findings)
-        return SETTLE_S if said or blame.knows(self._state) else ECHOES_S
+        return SETTLE_S if said or self._explained or blame.knows(self._state) else ECHOES_S
 
     def _settle(self) -> None:
         end = time.monotonic() + SETTLE_S
-        while self._selector.get_map() and time.monotonic() < end:
+        while self._children.speaking and time.monotonic() < end:
             self._listen()
 
     def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state
         found = [*state.findings, *judge.wrong_data(state.wrong)]
+        if self._gathering is not None:
+            found = [*self._gathering.findings, *found, *self._explained]
         if self._ending is not None:
             found.append(self._ending)
-        elif not interrupted:
-            culprit, said = blame.after_fault(state), any(f.severity == "error" for f in state.findings)
-            if not said and not state.everybody_left and (culprit is None or self._node_was_killed()):
-                found.append(self._node_failed())
-            elif culprit is not None:
-                found.append(culprit)
+        elif not interrupted and not (self._gathering and self._gathering.failed):
+            culprit = self._culprit()
+            found.extend([culprit] if culprit else [])
         return tuple(found)
+
+    def _culprit(self) -> Finding | None:
+        state = self._state
+        culprit, said = blame.after_fault(state), any(f.severity == "error" for f in state.findings)
+        if self._explained:
+            return culprit if blame.knows(state) else None
+        if not said and not state.everybody_left and (culprit is None or self._node_was_killed()):
+            return self._node_failed()
+        return culprit
 
     def _nothing_came(self, waited_s: float) -> Finding:
         return replace(self._node_failed(), message=f"no rank was started in {waited_s:.0f} s")
@@ -260,11 +268,8 @@ class _Runner:
         return any(code is not None and code < 0 for code in self._exit_codes())
 
     def _exit_codes(self) -> list[int | None]:
-        """None for a node process that is still there; its pipes end a moment before it does."""
-        for child in () if self._selector.get_map() else self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(1.0)
-        return [child.poll() for child in self._processes]
+        """None for a node process that is still there."""
+        return [child.exit_code() for child in self._children.all]
 
     def _node_failed(self) -> Finding:
         codes = self._exit_codes()
@@ -279,20 +284,18 @@ class _Runner:
 
     def kill(self) -> None:
         """End every process of the run."""
-        for child in self._processes:
-            processes.end_group(child.pid, GONE_S)
-            child.poll()
-            for pipe in (child.stdin, child.stdout, child.stderr):
-                with contextlib.suppress(BrokenPipeError):
-                    assert pipe
-                    pipe.close()
-        self._selector.close()
+        self._children.kill()
 
 
-def _our_package_first() -> str:
-    """The worker must be of the same nccltool as the command, wherever that was found."""
-    here = str(Path(__file__).parent.parent)
-    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
+    return Finding(
+        code="host-misconfigured",
+        severity="error",
+        subject=Subject(kind="host", name=host),
+        message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it began",
+        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        remedy="try there: python -c 'import torch, nccltool'; --remote-python names another Python",
+    )
 
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:

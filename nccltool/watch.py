@@ -29,6 +29,8 @@ class RankState:
     stack: str = ""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_TAIL))
     heard_at: float = 0.0
+    fault_at: float | None = None
+    """When it failed or died."""
 
     @property
     def ended(self) -> bool:
@@ -51,7 +53,8 @@ class RunState:
 
     def __init__(self, job: Job, ranks_seen: int, now: float) -> None:
         self.job = job
-        self._ranks_seen = ranks_seen
+        self.expected_ranks = ranks_seen
+        """How many ranks must be heard of here."""
         self.ranks: dict[int, RankState] = {}
         self.world: events.World | None = None
         self.findings: list[Finding] = []
@@ -63,11 +66,16 @@ class RunState:
         """Ranks in the order in which they failed or died."""
         self.agents_killed: list[events.AgentKilled] = []
         self._samples: dict[int, list[int]] = {}
+        self._done: set[int] = set()
+        self._left, self._ended = 0, 0
+        """How many ranks are done in order, and how many have ended: asked for at every event of every rank."""
 
-    @property
-    def expected_ranks(self) -> int:
-        """How many ranks must be heard of here."""
-        return self._ranks_seen
+    def expect(self, job: Job, now: float) -> None:
+        """Remote nodes have met: how many ranks there will be is known now."""
+        assert job.nodes is not None
+        assert job.nproc_per_node is not None
+        self.job, self.expected_ranks = job, job.nodes * job.nproc_per_node
+        self.progress_at = now
 
     @property
     def everybody_spawned(self) -> bool:
@@ -77,19 +85,20 @@ class RunState:
     @property
     def everybody_left(self) -> bool:
         """All ranks are done in order."""
-        states = self.ranks.values()
-        return len(states) == self.expected_ranks and all(state.said_bye for state in states)
+        return self.everybody_spawned and self._left == len(self.ranks)
 
     @property
     def everybody_ended(self) -> bool:
         """No rank that ever started is still there."""
-        return bool(self.ranks) and all(state.ended for state in self.ranks.values())
+        return bool(self.ranks) and self._ended == len(self.ranks)
 
     def apply(self, event: events.AnyEvent, now: float) -> None:
         """Take an event in."""
         rank = event.facts.rank if isinstance(event, events.Hello) else getattr(event, "rank", None)
         if isinstance(rank, int):
-            state = self.ranks.setdefault(rank, RankState(rank))
+            state = self.ranks.get(rank)
+            if state is None:
+                state = self.ranks[rank] = RankState(rank)
             state.heard_at = now
             self._apply_to_rank(state, event, now)
         else:
@@ -116,11 +125,13 @@ class RunState:
             case events.WrongData():
                 self.wrong.append(event)
             case events.Bye():
+                self._left += not state.said_bye
                 state.said_bye = True
             case events.Failed():
                 state.failed = event
                 self._fault(state, now)
             case events.Exited():
+                self._ended += not state.ended
                 state.exit_code = event.code
                 if state.died:
                     self._fault(state, now)
@@ -134,7 +145,8 @@ class RunState:
 
     def _fault(self, state: RankState, now: float) -> None:
         self.fault_at = self.fault_at or now
-        if state.rank not in self.faults:
+        if state.fault_at is None:
+            state.fault_at = now
             self.faults.append(state.rank)
 
     def _apply_to_run(self, event: events.AnyEvent, now: float) -> None:
@@ -152,11 +164,12 @@ class RunState:
             case events.Samples():
                 self._samples.setdefault(event.step, []).extend(event.ns)
             case events.Result():
+                self._done.add(event.step)
                 self.results.append((event, tuple(self._samples.pop(event.step, ()))))
 
     def result_seen(self, step: int) -> bool:
         """Whether a step is done."""
-        return any(result.step == step for result, _ in self.results)
+        return step in self._done
 
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured."""

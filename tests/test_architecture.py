@@ -15,17 +15,21 @@ import pytest
 
 import nccltool
 from nccltool import judge
+from tests.support import codes
 
 ROOT = Path(nccltool.__file__).parent
 
 LAYERS = (
     # L0: nouns, errors and units
     ("nccltool", "errors", "model"),
-    ("units",),
+    ("units", "hostfacts", "versions", "folding"),
+    ("grammar",),
+    ("settings",),
     # L1: what varies (one file each in a folder), the stream of events, the documents, the arithmetic
     (
         "collectives",
         "launchers",
+        "manifests",
         "facts",
         "events",
         "stats",
@@ -36,12 +40,14 @@ LAYERS = (
         "nccl_tests",
     ),
     # L2: what stands on one of those
-    ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires"),
-    ("plan", "world", "limits"),
-    ("jobs", "blame", "judge"),
+    ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires", "catalogue", "ifname"),
+    ("rules",),
+    ("plan", "world", "limits", "snapshot", "compare_hosts", "instructions", "children", "launching", "stream"),
+    ("jobs", "blame", "judge", "gather", "doctor"),
     # L3: what does the work: the runner on this side of the pipe, the worker on the other
-    ("imports", "runner", "worker"),
+    ("imports", "runner", "worker", "manifesting"),
     ("probe",),
+    ("collect",),
     # L4: what people and programs see
     ("render",),
     # L5: the command line
@@ -52,8 +58,10 @@ LAYERS = (
 ONLY = {
     "collectives": {"model", "errors"},
     "launchers": {"model", "errors"},
-    "facts": set[str](),
-    "render": {"model", "units", "documents", "nccl_tests"},
+    "manifests": set[str](),
+    "facts": {"hostfacts"},
+    "rules": {"hostfacts", "model", "settings", "grammar", "versions", "catalogue", "ifname", "units"},
+    "render": {"model", "units", "documents", "nccl_tests", "hostfacts"},
 }
 """Families that may import less than the rows above them."""
 
@@ -61,7 +69,7 @@ NEVER = {(name, "worker") for name in ("runner", "probe", "render", "cli", "__ma
 """The worker is started as a process; importing it would import torch."""
 
 TORCH_ONLY_IN = "worker"
-HEAVY = ("torch", "numpy", "matplotlib", "plotly", "prometheus_client", "msgspec", "tabulate")
+HEAVY = ("torch", "numpy", "matplotlib", "plotly", "prometheus_client", "msgspec", "tabulate", "yaml")
 LONGEST_FUNCTION = 45
 
 
@@ -135,9 +143,20 @@ def test_only_the_worker_imports_torch(module: Module) -> None:
 
 def test_every_member_of_a_family_stands_alone() -> None:
     """A collective or a format can be read, added and removed by itself."""
-    shared = {"nccltool.collectives", "nccltool.collectives.base"}
+    shared = {
+        "nccltool.collectives",
+        "nccltool.collectives.base",
+        "nccltool.facts",
+        "nccltool.facts.base",
+        "nccltool.rules.base",
+        "nccltool.launchers.base",
+        "nccltool.manifests.base",
+    }
     for module in MODULES.values():
-        if module.family in ("collectives", "render", "facts", "launchers") and module.name.count(".") == 2:
+        if (
+            module.family in ("collectives", "render", "facts", "launchers", "manifests", "rules")
+            and module.name.count(".") == 2
+        ):
             siblings = {name for name in _of_ours(module) if MODULES[name].family == module.family}
             assert siblings <= shared, module.name
 
@@ -167,24 +186,8 @@ def test_functions_fit_on_half_a_screen(module: Module) -> None:
 
 def _codes_of_errors() -> set[str]:
     """Codes of the findings of severity error that are made anywhere in the package."""
-    calls = [
-        {word.arg: word.value for word in node.keywords}
-        for module in MODULES.values()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
-    ]
-    assert all("code" in call for call in calls)
-    severe = [call for call in calls if _words(call["severity"]) & {"error"}]
-    return {code for call in severe for code in _words(call["code"])}
-
-
-def _words(expression: ast.expr) -> set[str]:
-    """The strings in an expression; `a if b else c` has two."""
-    return {
-        node.value
-        for node in ast.walk(expression)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    made = [codes.made_in(file) for file in FILES.values()]
+    return {code for found in made for code, severities in found.items() if "error" in severities}
 
 
 def test_every_error_is_judged() -> None:

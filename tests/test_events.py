@@ -12,9 +12,20 @@ from nccltool.events import MAX_LINE, RECORD_SEPARATOR, SAMPLES_PER_EVENT, Event
 from tests.samples import facts, finding
 
 EVENTS: list[events.AnyEvent] = [
+    events.Node(
+        node=3,
+        host="beta",
+        host_id="b 4026531840",
+        nccltool="0.1.0",
+        gpus=8,
+        addresses=("10.0.0.2", "fd00::2"),
+        port=29500,
+    ),
+    events.Reached(node=3, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)),
     events.Spawned(rank=1, node_rank=0, host="alpha", pid=4711),
     events.Hello(facts=facts(1)),
     events.Hello(facts=facts(3, gpu=None, gpu_name=None, nccl=None, host_addresses=None)),
+    events.Met(rank=3, run_id="20250102T030405Z-beef"),
     events.World(
         world_size=4,
         emulated=True,

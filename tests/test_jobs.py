@@ -13,13 +13,18 @@ from nccltool.dtypes import ELEMENT_SIZE
 from nccltool.errors import BadInput
 from nccltool.facts import gpu
 from nccltool.jobs import Order
+from nccltool.launchers import local
 from nccltool.model import Job, Sizes
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 MIB = 2**20
 
+ANYHOW = local.launch((0,), "how it is started is tested in test_launching")
 PLAIN = Order(
-    job=Job(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)), leads=True, ranks_seen=2
+    job=Job(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)),
+    leads=True,
+    ranks_seen=2,
+    launch=ANYHOW,
 )
 TWO_NODES = replace(
     PLAIN, job=replace(PLAIN.job, nodes=2, nproc_per_node=1, node_ranks=(0, 1), emulated=True), ranks_seen=2
@@ -36,7 +41,7 @@ def ordered(words: str, env: Mapping[str, str] = NO_GPU) -> Order:
     """What the words mean, without the id of the run, which is new each time."""
     order = jobs.from_options(options(*words.split()), env)
     assert order.job.run_id
-    return replace(order, job=replace(order.job, run_id=""))
+    return replace(order, job=replace(order.job, run_id=""), launch=ANYHOW)
 
 
 def job(**changes: Any) -> Order:
@@ -82,6 +87,7 @@ def job(**changes: Any) -> Order:
         (
             "--nodes 2 --nproc-per-node 4 --node-rank 1 --rdzv-endpoint node1:29500",
             Order(
+                launch=ANYHOW,
                 job=replace(PLAIN.job, nodes=2, nproc_per_node=4, node_ranks=(1,), endpoint="node1:29500"),
                 leads=False,
                 ranks_seen=4,
@@ -248,18 +254,20 @@ LAUNCHED = Job(run_id="", ops=collectives.NAMES, node_ranks=())
 @pytest.mark.parametrize(
     ("words", "number", "order"),
     [
-        ("", 0, Order(job=LAUNCHED, leads=True, ranks_seen=4)),
-        ("", 3, Order(job=LAUNCHED, leads=False, ranks_seen=1)),
+        ("", 0, Order(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
+        ("", 3, Order(launch=ANYHOW, job=LAUNCHED, leads=False, ranks_seen=1, part=3)),
         (
             "--nodes 2 --nproc-per-node 2",
             1,
-            Order(job=replace(LAUNCHED, nodes=2, nproc_per_node=2), leads=False, ranks_seen=1),
+            Order(
+                launch=ANYHOW, job=replace(LAUNCHED, nodes=2, nproc_per_node=2), leads=False, ranks_seen=1, part=1
+            ),
         ),
-        ("--nproc-per-node auto", 0, Order(job=LAUNCHED, leads=True, ranks_seen=4)),
+        ("--nproc-per-node auto", 0, Order(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
         (
             "--rdzv-endpoint node-b:1",
             0,
-            Order(job=replace(LAUNCHED, endpoint="node-b:1"), leads=True, ranks_seen=4),
+            Order(launch=ANYHOW, job=replace(LAUNCHED, endpoint="node-b:1"), leads=True, ranks_seen=4),
         ),
     ],
 )

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import events, processes, runner
+from nccltool import children, events, processes, runner
 from nccltool.jobs import Order
+from nccltool.launchers.base import Command, Launch
 from nccltool.model import Finding, Job, Subject
 from nccltool.runner import Outcome
 from nccltool.runs import RunDir
@@ -62,8 +63,10 @@ def play(folder: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     def run(
         program: str, wanted: Job = ONE, progress: Callable[[RunState], None] = lambda state: None, ranks: int = 1
     ) -> Outcome:
-        order = Order(job=wanted, leads=True, ranks_seen=ranks)
-        return runner.run(order, [(sys.executable, "-I", "-S", "-c", PREAMBLE + program)], folder, progress)
+        command = Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,))
+        launch = Launch(launcher="local", why="a test", commands=(command,))
+        order = Order(job=wanted, leads=True, ranks_seen=ranks, launch=launch)
+        return runner.run(order, launch, folder, progress)
 
     yield run
     ctypes.CDLL(None).prctl(processes._PR_SET_CHILD_SUBREAPER, 0)
@@ -84,7 +87,7 @@ spawned(0)
 say("world", **WORLD)
 for step in range(2):
     measure(step)
-    assert sys.stdin.readline() == "saved\\n"
+    assert sys.stdin.readline() == '{"do":"saved"}\\n'
 leave(0)
 """
     )
@@ -152,7 +155,7 @@ def test_a_node_process_that_fails(play: Play) -> None:
 
 def test_a_node_process_from_which_nothing_comes(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "IMPORT_S", 0.0)
-    monkeypatch.setattr(runner, "_TICK_S", 0.02)
+    monkeypatch.setattr(children, "_TICK_S", 0.02)
     outcome = play("time.sleep(600)", replace(ONE, timeout_s=0.2, join_timeout_s=0.2))
     (found,) = outcome.findings
     assert (found.code, found.message) == ("node-failed", "no rank was started in 0 s")

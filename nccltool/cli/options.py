@@ -38,3 +38,23 @@ def kept(function: F) -> F:
     """--run-dir: where runs are kept."""
     text = "The folder that keeps runs (default: nccltool/runs in your XDG state folder)."
     return option("--run-dir", type=click.Path(file_okay=False), help=text)(function)
+
+
+_LAUNCHERS = ("auto", "local", "ssh", "slurm", "mpi", "kubernetes")
+
+
+def launched(function: F) -> F:
+    """How the nodes are started: --launcher, --hosts and what ssh needs."""
+    for decorate in reversed(
+        (
+            option("--launcher", type=click.Choice(_LAUNCHERS), default="auto", help="Who starts the nodes."),
+            option("--hosts", help="Hosts to reach by ssh: n[01-04],user@x3:2222."),
+            option("--hostfile", type=click.Path(dir_okay=False), help="The same, one a line, in a file."),
+            option("--ssh", default="ssh", help="The ssh command, with options of its own."),
+            option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
+            option("--remote-env", help="Variables to take there, besides NCCL_*, GLOO_*, TORCH_*."),
+            option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part."),
+        )
+    ):
+        function = decorate(function)
+    return function

@@ -12,6 +12,7 @@ import click
 from nccltool import collectives, render
 from nccltool.errors import BadInput
 from nccltool.events import Result
+from nccltool.launchers.base import Launch
 from nccltool.model import Run
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.watch import RunState
@@ -38,6 +39,11 @@ class Screen:
         if output and leads:
             writable(output)
         return cls(options["form"], output, options["verbose"], options["quiet"], leads)
+
+    def begin(self, launch: Launch) -> None:
+        """Say who starts the nodes, and why."""
+        if self._leads and not self._quiet:
+            click.echo(f"launcher: {launch.launcher} ({launch.why})", err=True)
 
     def progress(self, state: RunState) -> None:
         """Called often while the run goes on."""

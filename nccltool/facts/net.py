@@ -8,6 +8,9 @@ import threading
 from pathlib import Path
 
 _SIOCGIFADDR = 0x8915
+_INNER = ("docker", "virbr", "cni", "br-", "veth", "flannel", "cali", "lxc", "podman")
+_MOST = 32
+"""Addresses that are named to other hosts; they must fit an event."""
 
 
 def host_id(root: Path = Path("/")) -> str:
@@ -40,6 +43,18 @@ def _ipv6(interface: str) -> tuple[str, ...]:
         return ()
     rows = [line.split() for line in lines]
     return tuple(str(ipaddress.IPv6Address(int(row[0], 16))) for row in rows if row[-1] == interface)
+
+
+def outward_addresses() -> tuple[str, ...]:
+    """Addresses of this host at which others may reach it: no loopback, nothing that holds only on one link; those
+    of bridges that are the same on many hosts (docker0, virbr0, cni0) come last."""
+    names = sorted((name for _, name in socket.if_nameindex()), key=lambda name: name.startswith(_INNER))
+    found = [address for name in names for address in addresses_of(name)]
+    return tuple(dict.fromkeys(a for a in found if not is_loopback(a) and not _is_link_local(a)))[:_MOST]
+
+
+def _is_link_local(address: str) -> bool:
+    return ipaddress.ip_address(address.split("%")[0]).is_link_local
 
 
 def interface_with(address: str) -> str | None:

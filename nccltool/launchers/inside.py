@@ -87,6 +87,36 @@ _DIALECTS = (
 )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """A node of a job whose operator starts one container on each, and leaves the ranks to it."""
+
+    nodes: int
+    node_rank: int
+    endpoint: str
+    nproc_per_node: str
+    """A number or auto."""
+
+
+def node(env: Mapping[str, str]) -> Node | None:
+    """This container's place in a job of Kubeflow (TrainJob, PyTorchJob); None when it is not in one.
+
+    The variables are those that torchrun takes in place of options. Raises BadInput when one is damaged.
+    """
+    if "PET_NODE_RANK" not in env or "PET_MASTER_ADDR" not in env or "LOCAL_RANK" in env:
+        return None  # with a local rank: torchrun was started there, and this is one of its ranks
+    nproc = env.get("PET_NPROC_PER_NODE", "auto")
+    if nproc != "gpu" and nproc != "auto" and not nproc.isdecimal():
+        raise BadInput(f"PET_NPROC_PER_NODE={nproc!r} is not a number of ranks", "set --nproc-per-node")
+    host, port = env["PET_MASTER_ADDR"], _number(env, "PET_MASTER_PORT", 29500)
+    return Node(
+        nodes=_number(env, "PET_NNODES", 1),
+        node_rank=_number(env, "PET_NODE_RANK"),
+        endpoint=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        nproc_per_node="auto" if nproc == "gpu" else nproc,
+    )
+
+
 def detect(env: Mapping[str, str], endpoint: str = "") -> Place | None:
     """This process's place in a started job, or None when no launcher started it.
 
@@ -95,6 +125,8 @@ def detect(env: Mapping[str, str], endpoint: str = "") -> Place | None:
     for dialect in _DIALECTS:
         if dialect.marker in env and dialect.rank in env and dialect.world_size in env:
             if dialect.name == "srun" and _number(env, "SLURM_STEP_ID") >= _PSEUDO_STEPS:
+                continue
+            if dialect.marker == "MASTER_ADDR" and node(env) is not None:
                 continue
             return _place(dialect, env, endpoint)
     return None

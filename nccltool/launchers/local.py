@@ -2,13 +2,13 @@
 
 import sys
 
-from nccltool.model import Job
+from nccltool.launchers.base import WORKER, Command, Launch
 
 
-def commands(job: Job) -> tuple[tuple[str, ...], ...]:
-    """Argv of the node processes. One process imports torch and forks an agent for each of its nodes.
+def launch(node_ranks: tuple[int, ...], why: str) -> Launch:
+    """One process imports torch and forks an agent for each of its nodes, or a supervisor inside a started job.
 
     The job goes in on standard input: nothing to quote, nothing for `ps` to show.
     """
-    # -P: a user's logging.py or random.py in this folder must not be imported in place of Python's
-    return ((sys.executable, "-P", "-m", "nccltool.worker"),)
+    command = Command(argv=(sys.executable, *WORKER), nodes=node_ranks)
+    return Launch(launcher="local", why=why, commands=(command,))

@@ -1,9 +1,52 @@
-"""The node process: imports torch once, and forks everything of its node from there.
+"""A node process: takes the job, and runs its nodes here, or this host's part of a remote launch.
 
-Standard input: the job, one line of JSON; later the runner's answers. Standard output: events.
+Standard input: the job, one line of JSON; later the runner's instructions. Standard output: events.
 """
 
-from nccltool.worker import node
+import os
+import sys
+
+import msgspec
+
+from nccltool import processes
+from nccltool.model import Job
+from nccltool.worker import far
+from nccltool.worker.channel import Channel
+
+JOB_S = 60.0
+"""The job is written right after the start."""
+
+
+def main() -> None:
+    """Run the job that comes in on standard input."""
+    in_fd, out_fd = _take_over_standard_streams()
+    line = Channel(out_fd, in_fd).wait_for_line(JOB_S)
+    job = msgspec.json.decode(line or "", type=Job)
+    if job.remote:
+        code = far.main(job, in_fd, out_fd, _load)
+    else:
+        processes.die_with_parent(os.getppid())
+        code = _load()(job, None, in_fd, out_fd)
+    sys.stderr.flush()
+    os._exit(min(code, 255))
+
+
+def _load() -> far.NodeMain:
+    # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    from nccltool.worker import node  # torch
+
+    return node.run
+
+
+def _take_over_standard_streams() -> tuple[int, int]:
+    """Keep the runner's pipes away from libraries that print: (instructions in, events out)."""
+    in_fd, out_fd = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    return in_fd, out_fd
+
 
 if __name__ == "__main__":
-    node.main()
+    main()

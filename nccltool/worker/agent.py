@@ -62,7 +62,7 @@ def run(job: Job, node_rank: int, store: StoreAddress, channel: Channel) -> int:
 
 def _shared_id(job: Job) -> str:
     """The same on all nodes, whose commands do not know each other's run id."""
-    return "emulated" if job.emulated else "joined"
+    return job.run_id if job.remote else "emulated" if job.emulated else "joined"
 
 
 def _one_rank(job: Job, channel: Channel) -> None:

@@ -35,6 +35,8 @@ class Greeting:
 class Decision:
     """What rank 0 answers."""
 
+    run_id: str
+    """Of the command of rank 0: the id under which the run is kept."""
     go: bool
     backend: str
     reason: str
@@ -73,6 +75,7 @@ def judge(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Find
     others = [g for g in greetings if g.facts.host_id != leader]
     dialled = [g.dialled for g in others if g.dialled and not net.is_loopback(g.dialled)]
     decision = Decision(
+        run_id=job.run_id,
         go=not any(finding.severity == "error" for finding in findings),
         backend=backend,
         reason=reason,

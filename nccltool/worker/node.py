@@ -7,7 +7,6 @@ import sys
 import threading
 from datetime import timedelta
 
-import msgspec
 from torch.distributed import TCPStore
 
 from nccltool import events, processes
@@ -24,38 +23,29 @@ _FLUSH_S = 5.0
 _BACKLOG = 1024
 
 
-def main() -> None:
-    """Run the job that comes in on standard input."""
-    processes.die_with_parent(os.getppid())
-    in_fd, out_fd = _take_over_standard_streams()
-    line = Channel(out_fd, in_fd).wait_for_line(60.0)
-    job = msgspec.json.decode(line or "", type=Job)
-    # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+def run(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> int:
+    """Run the nodes of the job that are ours, or this rank of a started job; the exit code.
+
+    `listener`: for a remote node 0, the socket that the others have found; else we listen ourselves.
+    """
     place = None if job.node_ranks else inside.detect(os.environ, job.endpoint)
     try:
-        code = _started_by_launcher(job, place, in_fd, out_fd) if place else _start_agents(job, in_fd, out_fd)
+        if place:
+            return _started_by_launcher(job, place, in_fd, out_fd)
+        return _start_agents(job, listener, in_fd, out_fd)
     except _CannotStart as error:
         Channel(out_fd, in_fd).emit(events.Reported(finding=error.finding))
-        code = 1
-    os._exit(min(code, 255))
+        return 1
 
 
-def _take_over_standard_streams() -> tuple[int, int]:
-    """Keep the runner's pipes away from libraries that print: (commands in, events out)."""
-    in_fd, out_fd = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(2, 1)
-    return in_fd, out_fd
-
-
-def _start_agents(job: Job, in_fd: int, out_fd: int) -> int:
+def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> int:
     """Fork an agent for each of our nodes, then serve the store for them. Threads start after the forks."""
     leads = 0 in job.node_ranks
-    listener = _listen(job) if leads else None
+    if leads and listener is None:
+        listener = _listen(job)
     address = _address(job, listener)
-    bus = _Bus(job, leads, len(job.node_ranks) < (job.nodes or 1), out_fd)
+    # the events of remote nodes come out of their own launches
+    bus = _Bus(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(bus.events_fd, in_fd)
     children = [_fork_agent(job, node, address, channel, listener) for node in job.node_ranks]
     store = _serve(listener) if listener else None

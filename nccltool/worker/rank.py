@@ -55,6 +55,8 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     address = StoreAddress(place.store_host, place.store_port)
     store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
     decision, findings, ranks = slot.watched(lambda: meet.meet(job, place, store, facts))()
+    if decision.run_id != job.run_id:
+        channel.emit(events.Met(rank=place.rank, run_id=decision.run_id))
     _report(channel, findings)
     if not decision.go:
         return

@@ -13,6 +13,7 @@ from nccltool import collectives, dtypes, faults, jobs, judge, model, render
 from nccltool.cli import cli
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
+from tests.support import codes
 
 DOCS = ROOT / "docs"
 OF_US = [command for page in PAGES for command in commands(page)]
@@ -99,22 +100,9 @@ def _codes() -> dict[str, set[str]]:
     """Every code that the package gives a finding, and the severities that stand beside it."""
     found: dict[str, set[str]] = {}
     for file in (ROOT / "nccltool").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
-                words = {keyword.arg: keyword.value for keyword in node.keywords}
-                for code in _texts(words["code"]):
-                    found.setdefault(code, set()).update(_texts(words["severity"]))
+        for code, severities in codes.made_in(file).items():
+            found.setdefault(code, set()).update(severities)
     return found
-
-
-def _texts(node: ast.expr) -> set[str]:
-    """The texts that an expression can be: a constant, or either side of `a if c else b`."""
-    if isinstance(node, ast.IfExp):
-        return _texts(node.body) | _texts(node.orelse)
-    assert isinstance(node, ast.Constant), (
-        "the code of a finding is a text where it is made: this page is held to it"
-    )
-    return {str(node.value)}
 
 
 CODES = _codes()

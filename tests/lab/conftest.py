@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab import sshd
 from tests.lab.lab import Host, Lab, missing
+from tests.lab.sshd import Sshd
 from tests.support.commands import PROBE, Command
 
 PORT = 29500
@@ -43,6 +45,15 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return stack.enter_context(host.start(argv, tmp_path, env))
 
         yield begin
+
+
+@pytest.fixture
+def with_sshd(possible: None, tmp_path: Path) -> Iterator[Callable[[Lab], Sshd]]:
+    """Starts an sshd on every host of a laboratory."""
+    if reason := sshd.missing():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        yield lambda lab: stack.enter_context(Sshd(lab, tmp_path / "sshd"))
 
 
 def join(node_rank: int, nodes: int, *words: str) -> tuple[str, ...]:

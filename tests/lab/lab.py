@@ -45,6 +45,8 @@ class Host:
         self.namespace = f"{lab}-{self.name}"
         self.uts = _UTS / self.namespace
         self.hosts_file = _NETNS / self.namespace / "hosts"
+        self.services: set[int] = set()
+        """Its daemons, which are there whether a command runs or not."""
 
     @property
     def inside(self) -> tuple[str, ...]:
@@ -69,12 +71,12 @@ class Host:
         self.hosts_file.write_text("".join(lines))
 
     def pids(self) -> list[int]:
-        """The processes on it."""
-        return _pids(self.namespace)
+        """The processes on it, but for its daemons."""
+        return [pid for pid in _pids(self.namespace) if pid not in self.services]
 
     def kill_everything(self) -> None:
         """As when its power goes, but for its network stack."""
-        for pid in self.pids():
+        for pid in _pids(self.namespace):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

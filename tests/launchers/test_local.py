@@ -5,12 +5,11 @@ import sys
 import pytest
 
 from nccltool.launchers import local
-from nccltool.model import Job
-from tests.samples import job
 
 
-@pytest.mark.parametrize(
-    "wanted", [job(), job(nodes=16), job(node_ranks=(3,), emulated=False), job(node_ranks=())]
-)
-def test_one_process_whatever_the_number_of_nodes(wanted: Job) -> None:
-    assert local.commands(wanted) == ((sys.executable, "-P", "-m", "nccltool.worker"),)
+@pytest.mark.parametrize("node_ranks", [(), (0,), (3,), tuple(range(16))])
+def test_one_process_whatever_the_number_of_nodes(node_ranks: tuple[int, ...]) -> None:
+    launch = local.launch(node_ranks, "because")
+    (command,) = launch.commands
+    assert (command.argv, command.nodes) == ((sys.executable, "-P", "-m", "nccltool.worker"), node_ranks)
+    assert (launch.launcher, launch.why, launch.remote) == ("local", "because", False)

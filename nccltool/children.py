@@ -1,0 +1,143 @@
+"""The processes that a launcher starts here: their pipes, the lines that come out of them, and their end."""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from nccltool import processes
+from nccltool.launchers.base import Launch
+
+GONE_S = 3.0
+"""How long to wait for killed processes to disappear; one in an uninterruptible driver call may take longer."""
+_TICK_S = 0.2
+_READ = 65536
+_TAIL = 20
+
+
+class Child:
+    """A started command."""
+
+    def __init__(self, number: int, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        self.number = number
+        self.process = subprocess.Popen(
+            argv,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.stderr: deque[str] = deque(maxlen=_TAIL)
+        """The end of what it wrote there, and of what was no event on its standard output."""
+        self.open_pipes = 2
+
+    def tell(self, line: bytes) -> None:
+        """Write to its standard input. Its end is noticed where its output ends."""
+        with contextlib.suppress(BrokenPipeError):
+            assert self.process.stdin
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
+
+    def exit_code(self) -> int | None:
+        """None while it is there; its pipes end a moment before it does."""
+        if not self.open_pipes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(1.0)
+        return self.process.poll()
+
+
+class _Stream:
+    """Lines of one pipe."""
+
+    def __init__(self, child: Child, fd: int, is_events: bool) -> None:
+        self.child, self.fd, self.is_events = child, fd, is_events
+        self._rest = b""
+
+    def lines(self) -> list[bytes] | None:
+        chunk = os.read(self.fd, _READ)
+        if not chunk and not self._rest:
+            return None
+        *lines, self._rest = (self._rest + (chunk or b"\n")).split(b"\n")  # a last line may have no end
+        return lines
+
+
+class Children:
+    """All commands of a launch."""
+
+    def __init__(self, launch: Launch, env: Mapping[str, str]) -> None:
+        self._launch, self._env = launch, env
+        self._selector = selectors.DefaultSelector()
+        self.all: list[Child] = []
+
+    def start(self, lines: Sequence[bytes]) -> None:
+        """Start every command, and tell each its line."""
+        for number, (command, line) in enumerate(zip(self._launch.commands, lines, strict=True)):
+            child = Child(number, command.argv, self._env)
+            self.all.append(child)
+            child.tell(line)
+            for pipe, is_events in ((child.process.stdout, True), (child.process.stderr, False)):
+                assert pipe
+                stream = _Stream(child, pipe.fileno(), is_events)
+                self._selector.register(pipe, selectors.EVENT_READ, stream)
+
+    @property
+    def speaking(self) -> bool:
+        """Whether any pipe is open."""
+        return bool(self._selector.get_map())
+
+    def listen(self) -> Iterator[tuple[Child, bytes, bool]]:
+        """(child, line, whether it came where events come) of what comes within a tick."""
+        for key, _ in self._selector.select(_TICK_S):
+            stream: _Stream = key.data
+            lines = stream.lines()
+            if lines is None:
+                self._selector.unregister(key.fileobj)
+                stream.child.open_pipes -= 1
+                continue
+            for line in lines:
+                yield stream.child, line, stream.is_events
+
+    def tell(self, line: bytes) -> None:
+        """Write to all of them."""
+        for child in self.all:
+            child.tell(line)
+
+    def kill(self) -> None:
+        """End every process of the launch."""
+        self._ask_to_end(self._launch.ends_by_sigterm_s)
+        for child in self.all:
+            processes.end_group(child.process.pid, GONE_S)
+            child.process.poll()
+            for pipe in (child.process.stdin, child.process.stdout, child.process.stderr):
+                with contextlib.suppress(BrokenPipeError):
+                    assert pipe
+                    pipe.close()
+        self._selector.close()
+
+    def _ask_to_end(self, timeout_s: float) -> None:
+        """A scheduler's command must hear of the end to end what it has started elsewhere."""
+        end = time.monotonic() + timeout_s
+        for child in self.all:
+            if timeout_s and child.process.poll() is None:
+                child.process.send_signal(signal.SIGTERM)
+        for child in self.all:
+            while timeout_s and child.process.poll() is None and time.monotonic() < end:
+                time.sleep(0.02)
+
+
+def environment(scratch: str) -> dict[str, str]:
+    """Ours, with temporary files where they are removed, and the package that this command is of."""
+    # torch and elastic leave files where temporary files go, most of all when ranks die
+    return {**os.environ, "TMPDIR": scratch, "PYTHONPATH": _our_package_first()}
+
+
+def _our_package_first() -> str:
+    """The worker must be of the same nccltool as the command, wherever that was found."""
+    here = str(Path(__file__).parent.parent)
+    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
