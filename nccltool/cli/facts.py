@@ -1,0 +1,34 @@
+"""nccltool facts."""
+
+import click
+
+from nccltool.cli.options import option, shown
+
+
+@click.command("facts")
+@option("--root", type=click.Path(file_okay=False), help="Read a captured tree (proc, sys, dev, etc) instead.")
+@shown
+@click.pass_context
+def command(context: click.Context, root: str | None, form: str, output: str | None) -> None:
+    """What this host looks like to a rank: network, RDMA, GPUs, limits, versions, settings.
+
+    With --output the snapshot is saved as JSON, to be judged elsewhere.
+    """
+    from pathlib import Path
+
+    from nccltool import snapshot
+    from nccltool.cli.screen import put, write
+    from nccltool.errors import BadInput
+    from nccltool.render import facts
+
+    if form not in facts.FORMATS:
+        raise BadInput(f"--format {form} shows a run, not facts", f"choose from {', '.join(facts.FORMATS)}")
+    folder = Path(root or "/")
+    if not any((folder / name).is_dir() for name in ("proc", "sys")):
+        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
+    host = snapshot.take(folder)
+    if output:
+        asked = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
+        write(output, facts.render(host, form if asked else "json"))
+    else:
+        put(facts.render(host, form))

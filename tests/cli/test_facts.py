@@ -1,0 +1,67 @@
+"""nccltool facts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nccltool import hostfacts
+from nccltool.render import facts
+from tests import hosts
+from tests.conftest import Nccltool
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return hosts.build(tmp_path / "roce", hosts.KINDS["roce"])
+
+
+def test_this_host(nccltool: Nccltool) -> None:
+    said = nccltool("facts")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("host ")
+
+
+def test_a_captured_tree(tree: Path, nccltool: Nccltool) -> None:
+    said = nccltool("facts", "--root", str(tree))
+    assert (said.code, said.err) == (0, "")
+    assert "RDMA mlx5_7:1" in said.out
+    assert nccltool("facts", NCCLTOOL_ROOT=str(tree)).out == said.out
+
+
+def test_json_is_a_snapshot(tree: Path, nccltool: Nccltool) -> None:
+    said = nccltool("facts", "--root", str(tree), "--format", "json")
+    host = hostfacts.from_json(said.out, "stdout")
+    assert (host.host, host.root, host.schema, host.kind) == ("r001", str(tree), 1, "facts")
+
+
+def test_a_file_gets_the_snapshot(tree: Path, tmp_path: Path, nccltool: Nccltool) -> None:
+    file = tmp_path / "r001.json"
+    said = nccltool("facts", "--root", str(tree), "--output", str(file))
+    assert (said.code, said.out, said.err) == (0, "", "")
+    assert json.loads(file.read_text())["host"] == "r001"
+    nccltool("facts", "--root", str(tree), "--output", str(file), "--format", "table")
+    assert file.read_text().startswith("host ")
+
+
+@pytest.mark.parametrize("form", ["csv", "nccl-tests"])
+def test_a_format_of_runs(form: str, nccltool: Nccltool) -> None:
+    said = nccltool("facts", "--format", form)
+    sentence = f"Error: --format {form} shows a run, not facts\n  -> choose from {', '.join(facts.FORMATS)}\n"
+    assert (said.code, said.out, said.err) == (2, "", sentence)
+
+
+def test_a_folder_that_is_no_captured_tree(tmp_path: Path, nccltool: Nccltool) -> None:
+    said = nccltool("facts", "--root", str(tmp_path))
+    sentence = f"Error: --root {tmp_path} has neither proc nor sys\n"
+    assert (said.code, said.out, said.err) == (
+        2,
+        "",
+        f"{sentence}  -> name the folder that holds the captured ones\n",
+    )
+
+
+def test_a_file_that_cannot_be_written(tree: Path, tmp_path: Path, nccltool: Nccltool) -> None:
+    said = nccltool("facts", "--root", str(tree), "--output", str(tmp_path / "no/x.json"))
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"Error: --output {tmp_path / 'no/x.json'} cannot be written: No such file")

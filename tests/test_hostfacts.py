@@ -1,0 +1,98 @@
+"""Snapshots go through JSON unchanged, and what is wrong with one is said in a sentence."""
+
+import msgspec
+import pytest
+
+from nccltool import hostfacts
+from nccltool.errors import BadInput
+from nccltool.hostfacts import (
+    NOT_READ,
+    HostFacts,
+    Interface,
+    Limits,
+    Network,
+    NotKnown,
+    Unknown,
+    all_unknown,
+    known,
+    or_none,
+)
+from tests import hosts
+
+
+@pytest.mark.parametrize("name", hosts.KINDS)
+@pytest.mark.parametrize("indent", [0, 2])
+def test_a_snapshot_goes_through_json(name: str, indent: int) -> None:
+    host = hosts.healthy(name)
+    text = hostfacts.to_json(host, indent)
+    assert hostfacts.from_json(text, "f") == host
+    assert hostfacts.from_json(text.encode(), "f") == host
+    assert ("\n" in text) == (indent > 0)
+
+
+def test_an_older_snapshot_lacks_what_was_not_looked_at_then() -> None:
+    host = hostfacts.from_json('{"host": "n1", "limits": {"nofile_soft": 1024}}', "f")
+    assert host.limits.nofile_soft == 1024
+    assert host.limits.nofile_hard == NOT_READ
+    assert host == HostFacts(host="n1", limits=Limits(nofile_soft=1024))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "f is not a snapshot of facts: Input data was truncated"),
+        ("[]", "f is not a snapshot of facts: Expected `object`, got `array`"),
+        ("{}", "f is not a snapshot of facts: Object missing required field `host`"),
+        (
+            '{"host": "n", "shm": {"size_bytes": "big"}}',
+            "f is not a snapshot of facts: Expected `int | object`, got `str` - at `$.shm.size_bytes`",
+        ),
+        ('{"host": "n", "kind": "probe"}', "f is a document of kind 'probe', not 'facts'"),
+        ('{"host": "n", "schema": 9}', "f has schema 9, this nccltool reads 1"),
+        ("[" * 100000, "f is not a snapshot of facts: Expected `object`, got `array`"),
+    ],
+)
+def test_what_is_no_snapshot_is_said(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        hostfacts.from_json(text, "f")
+    assert caught.value.message == message
+    assert caught.value.remedy
+
+
+def test_a_byte_that_is_no_utf8_is_bad_input() -> None:
+    with pytest.raises(BadInput, match="f is not a snapshot of facts: "):
+        hostfacts.from_json(b'{"host": "\xff"}', "f")
+
+
+def test_known() -> None:
+    assert known(0) == 0
+    assert known(()) == ()
+    with pytest.raises(NotKnown, match=r"^no$"):
+        known(Unknown("no"))
+    assert (or_none(3), or_none(Unknown("no"))) == (3, None)
+
+
+def test_unknown_is_readable_in_json() -> None:
+    assert msgspec.json.encode(Unknown("why")) == b'{"unknown":"why"}'
+
+
+def test_all_unknown_fills_leaves_only() -> None:
+    part = all_unknown(Network, "no", addresses=())
+    assert (part.interfaces, part.addresses, part.addresses_source) == (Unknown("no"), (), "")
+    assert all_unknown(Interface, "no", name="x").kind == ""
+
+
+def test_looking_things_up() -> None:
+    host = hosts.healthy("roce")
+    assert host.kernel.sysctl("kernel.numa_balancing") == "0"
+    assert host.kernel.sysctl("no.such") == NOT_READ
+    assert [one.address for one in host.network.addresses_of("ens3np0")] == ["10.1.3.1"]
+    assert host.network.interface("eth9") is None
+    peer = host.kernel.module("nvidia_peermem")
+    assert peer is not None
+    assert host.kernel.module("nv_peer_mem") is None
+    assert host.container.device("/dev/gdrdrv") is not None
+    assert host.container.namespace("net") == "net:[4026531833]"
+    assert host.file("/usr/local/gib") is not None
+    with pytest.raises(NotKnown):
+        hosts.captured("container").network.interface("eth0")
