@@ -4,14 +4,19 @@ RUNS/<run id>/job.json       what was asked for
               events.jsonl   everything that ranks said, as it came
               log.txt        everything that they printed
               run.json       the document, written at the end
+              collected.txt  in place of measurements of our own: which logs it was put together from
 """
 
 import contextlib
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -20,6 +25,8 @@ from nccltool.errors import BadInput, RunDirError
 from nccltool.model import Entry, Job, Run, Status
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
+SHOWN = ("NCCL_", "GLOO_", "TORCH_")
+"""How the names of variables begin that steer the libraries, and are no secrets."""
 
 
 def default_base() -> Path:
@@ -47,7 +54,7 @@ class RunDir:
             self.path.mkdir(parents=True)
             self._events = os.open(self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             self._log = os.open(self.path / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            _write_beside(self.path / "job.json", msgspec.json.format(msgspec.json.encode(job), indent=2))
+            _write_beside(self.path / "job.json", _kept(job))
 
     def event(self, line: bytes) -> None:
         """Append an event."""
@@ -75,15 +82,85 @@ class RunDir:
         os.close(self._log)
 
 
+_COLLECTED = "collected.txt"
+"""In the folder of a run that was put together: from what."""
+
+
+class Draft:
+    """The folder of a run that is put together from what others kept; it gets its name at the end."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        with _said(base):
+            base.mkdir(parents=True, exist_ok=True)
+            self._path = Path(tempfile.mkdtemp(prefix=".collecting-", dir=base))
+            self._events = (self._path / "events.jsonl").open("wb")
+            self._log = (self._path / "log.txt").open("wb")
+
+    def event(self, line: bytes) -> None:
+        """Append an event."""
+        self._write(self._events, line)
+
+    def log(self, text: bytes) -> None:
+        """Append text that somebody printed."""
+        self._write(self._log, text)
+
+    def _write(self, file: BinaryIO, data: bytes) -> None:
+        try:
+            file.write(data)
+        except OSError as error:  # not `with`: it would take longer than the writing
+            raise _cannot_write(self._base, error) from error
+
+    def finish(self, job: Job, run: Run, sources: str) -> tuple[Path, bool]:
+        """Write the document: (the folder, whether it is this one).
+
+        The folder of a run that was measured here is left alone; that of one that was put together is replaced.
+        """
+        path = self._base / job.run_id
+        with _said(self._base):
+            self._close()
+            self._path.chmod(0o755)
+            _write_beside(self._path / "job.json", _kept(job))
+            _write_beside(self._path / "run.json", documents.to_json(run).encode() + b"\n")
+            _write_beside(self._path / _COLLECTED, sources.encode(errors="replace") + b"\n")
+            if (path / _COLLECTED).exists():
+                path.rename(self._path / "earlier")
+            if not path.exists():
+                self._path.rename(path)
+                shutil.rmtree(path / "earlier", ignore_errors=True)
+                return path, True
+        self.discard()
+        return path, False
+
+    def discard(self) -> None:
+        """Nothing is kept."""
+        self._close()
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def _close(self) -> None:
+        self._events.close()
+        self._log.close()
+
+
 @contextlib.contextmanager
 def _said(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RunDirError(
-            f"the run directory {path} cannot be written: {error.strerror}",
-            f"name a folder with room that you may write: --run-dir DIR or {VARIABLE}",
-        ) from error
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> RunDirError:
+    return RunDirError(
+        f"the run directory {path} cannot be written: {error.strerror}",
+        f"name a folder with room that you may write: --run-dir DIR or {VARIABLE}",
+    )
+
+
+def _kept(job: Job) -> bytes:
+    """The job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
+    shown = {name: value for name, value in job.env.items() if name.startswith(SHOWN)}
+    return msgspec.json.format(msgspec.json.encode(replace(job, env=shown)), indent=2)
 
 
 def _write_all(fd: int, data: bytes) -> None:

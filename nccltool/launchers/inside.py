@@ -10,9 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nccltool.errors import BadInput
+from nccltool.launchers.base import expand_counts
 
 _PSEUDO_STEPS = 4294967290
 """Slurm numbers its batch and interactive steps from here: no ranks were started in them."""
+UNNUMBERED = -1
+_DAEMONS = (
+    "OMPI_MCA_orte_local_daemon_uri",
+    "PMIX_SERVER_URI41",
+    "PMIX_SERVER_URI4",
+    "PMIX_SERVER_URI3",
+    "PMIX_SERVER_URI21",
+    "PMIX_SERVER_URI2",
+)
+"""Where Open MPI (4: ORTE, 5: PRRTE) names the daemon of a rank's node: `923926528.1;tcp4://...`,
+`prterun-n1-12868@0.1;tcp4://...`. The number after the last dot counts nodes; mpirun itself is 0."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +37,7 @@ class Place:
     local_rank: int
     local_world_size: int
     node_rank: int
+    """UNNUMBERED when the launcher does not number the nodes; then a host is a node."""
     store_host: str
     store_port: int
     store_is_hosted: bool
@@ -124,12 +137,17 @@ def detect(env: Mapping[str, str], endpoint: str = "") -> Place | None:
     """
     for dialect in _DIALECTS:
         if dialect.marker in env and dialect.rank in env and dialect.world_size in env:
-            if dialect.name == "srun" and _number(env, "SLURM_STEP_ID") >= _PSEUDO_STEPS:
+            if dialect.name == "srun" and not _is_started_by_srun(env):
                 continue
             if dialect.marker == "MASTER_ADDR" and node(env) is not None:
                 continue
             return _place(dialect, env, endpoint)
     return None
+
+
+def _is_started_by_srun(env: Mapping[str, str]) -> bool:
+    """Whether a step has ranks: `srun --pty bash`, say, is one task, and nobody's rank."""
+    return _number(env, "SLURM_STEP_ID") < _PSEUDO_STEPS and _number(env, "SLURM_STEP_NUM_TASKS") > 1
 
 
 def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
@@ -140,9 +158,11 @@ def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
             "start the job again",
         )
     local_rank = _number(env, dialect.local_rank, 0)
-    local_world_size = _number(env, dialect.local_world_size, 1)
-    node_rank = _number(env, dialect.node_rank, rank // max(local_world_size, 1))
-    host, port = _store(dialect, env, endpoint, world_size == local_world_size)
+    local_world_size = _local_world_size(dialect, env)
+    node_rank = _node_rank(dialect, env)
+    if node_rank == UNNUMBERED and local_world_size == world_size:
+        node_rank = 0
+    host, port = _store(dialect, env, endpoint, rank, world_size == local_world_size)
     return Place(
         launcher=dialect.name,
         rank=rank,
@@ -156,7 +176,40 @@ def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
     )
 
 
-def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, one_node: bool) -> tuple[str, int]:
+def _local_world_size(dialect: _Dialect, env: Mapping[str, str]) -> int:
+    if dialect.name != "srun" or dialect.local_world_size not in env:
+        return _number(env, dialect.local_world_size, 1)
+    counts, node = expand_counts(env[dialect.local_world_size]), _number(env, dialect.node_rank, 0)
+    if counts is None or node >= len(counts):
+        raise BadInput(
+            f"the launcher's variables say {dialect.local_world_size}={env[dialect.local_world_size]!r} "
+            f"on node {node}",
+            "start the job again",
+        )
+    return counts[node]
+
+
+def _node_rank(dialect: _Dialect, env: Mapping[str, str]) -> int:
+    """Not rank / ranks per node: mpirun --map-by node deals the ranks out like cards."""
+    if dialect.node_rank in env:
+        return _number(env, dialect.node_rank)
+    if dialect.local_world_size not in env:
+        return _number(env, dialect.rank)  # as in Kubernetes: a container for each rank
+    uri = next((env[name] for name in _DAEMONS if name in env), "") if dialect.name == "mpirun" else ""
+    match = re.match(r"[^;]*\.(\d+)(?:;|$)", uri)
+    return int(match[1]) if match else UNNUMBERED
+
+
+def _mpirun_host(env: Mapping[str, str]) -> str:
+    """Where mpirun itself runs; '' when it does not say."""
+    address = re.search(
+        r";tcp(?:://|6://\[)([0-9a-fA-F.:]+?)(?:[\],]|:\d+$|:\d+;)", env.get("OMPI_MCA_orte_hnp_uri", "")
+    )
+    namespace = re.fullmatch(r"prterun-(.+)-\d+@\d+", env.get("PMIX_NAMESPACE", ""))
+    return address[1] if address else namespace[1] if namespace else ""
+
+
+def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, rank: int, one_node: bool) -> tuple[str, int]:
     if endpoint:
         return parse_endpoint(endpoint)
     if "MASTER_ADDR" in env:
@@ -164,16 +217,28 @@ def _store(dialect: _Dialect, env: Mapping[str, str], endpoint: str, one_node: b
         if not 0 < port < 65536:
             raise BadInput(f"MASTER_PORT={port} is not a port", "set it to a number from 1 to 65535")
         return env["MASTER_ADDR"], port
-    job_id = env.get(dialect.job_id) or env.get("PMIX_NAMESPACE", "")  # Open MPI 5 has only the latter
-    port = 20000 + zlib.crc32(job_id.encode()) % 20000
+    port = _port(dialect, env)
     if one_node:
         return "127.0.0.1", port
     if dialect.name == "srun" and "SLURM_STEP_NODELIST" in env:
         return first_host(env["SLURM_STEP_NODELIST"]), port
+    host = _mpirun_host(env) if dialect.name == "mpirun" else ""
+    if rank == 0 and host and _node_rank(dialect, env) != 0:
+        host = ""  # it ends here, and mpirun ends the others, who cannot know this
+    if host:
+        return host, port
     raise BadInput(
         f"{dialect.name} does not say where rank 0 is",
         "set --rdzv-endpoint HOST:PORT to an address of rank 0's host, the same on all ranks",
     )
+
+
+def _port(dialect: _Dialect, env: Mapping[str, str]) -> int:
+    """The same on all ranks, and not that of another job."""
+    job_id = env.get(dialect.job_id) or env.get("PMIX_NAMESPACE", "")  # Open MPI 5 has only the latter
+    if dialect.name == "srun":
+        job_id += f".{env['SLURM_STEP_ID']}"  # an allocation may have several steps at a time
+    return 20000 + zlib.crc32(job_id.encode()) % 20000
 
 
 def parse_endpoint(text: str) -> tuple[str, int]:
@@ -197,7 +262,7 @@ def _number(env: Mapping[str, str], name: str, default: int | None = None) -> in
     text = env.get(name)
     if text is None and default is not None:
         return default
-    match = re.fullmatch(r"(\d+)(?:\(x\d+\))?(?:,.*)?", text or "")  # SLURM_STEP_TASKS_PER_NODE: 2(x4),1
+    match = re.fullmatch(r"(\d+)", text or "", re.ASCII)
     if match is None:
         raise BadInput(f"the launcher's variable {name}={text!r} is not a number", "start the job again")
     return int(match[1])

@@ -7,7 +7,7 @@ import pytest
 
 from nccltool.errors import BadInput
 from nccltool.launchers import inside
-from nccltool.launchers.inside import Place
+from nccltool.launchers.inside import UNNUMBERED, Place
 
 TORCHRUN = {
     "LOCAL_RANK": "1",
@@ -63,6 +63,61 @@ OPEN_MPI_PLACE = Place(
     store_is_hosted=False,
 )
 
+OPEN_MPI_ON_TWO = {
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+    "OMPI_COMM_WORLD_RANK": "2",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_NODE_RANK": "1",
+    "OMPI_MCA_ess_base_jobid": "923926529",
+    "OMPI_MCA_orte_hnp_uri": "923926528.0;tcp://10.77.0.1,192.168.7.1:59915",
+    "OMPI_MCA_orte_local_daemon_uri": "923926528.0;tcp://10.77.0.1:59915",
+    "OMPI_MCA_orte_num_nodes": "2",
+    "OMPI_MCA_rmaps_base_mapping_policy": "node",
+    "PMIX_NAMESPACE": "923926529",
+    "PMIX_SERVER_URI41": "923926528.0;tcp4://127.0.0.1:33743",
+}
+"""Open MPI 4.1.4, --map-by node: ranks 0 and 2 are on n1, 1 and 3 on n2."""
+OPEN_MPI_ON_TWO_PLACE = Place(
+    launcher="mpirun",
+    rank=2,
+    world_size=4,
+    local_rank=1,
+    local_world_size=2,
+    node_rank=0,
+    store_host="10.77.0.1",
+    store_port=29268,
+    store_is_hosted=False,
+)
+OTHER_DAEMON = {
+    "OMPI_COMM_WORLD_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+    "OMPI_MCA_orte_local_daemon_uri": "923926528.1;tcp://10.77.0.2:49649",
+    "PMIX_SERVER_URI41": "923926528.1;tcp4://127.0.0.1:39571",
+}
+OPEN_MPI_5 = {
+    "OMPI_COMM_WORLD_SIZE": "3",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "1",
+    "OMPI_COMM_WORLD_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+    "OMPI_COMM_WORLD_NODE_RANK": "0",
+    "PMIX_NAMESPACE": "prterun-gpu-n1-12868@1",
+    "PMIX_RANK": "1",
+    "PMIX_SERVER_URI2": "prterun-gpu-n1-12868@0.1;tcp4://127.0.0.1:60769",
+    "PMIX_SERVER_URI41": "prterun-gpu-n1-12868@0.1;tcp4://127.0.0.1:60769",
+}
+OPEN_MPI_5_PLACE = Place(
+    launcher="mpirun",
+    rank=1,
+    world_size=3,
+    local_rank=0,
+    local_world_size=1,
+    node_rank=1,
+    store_host="gpu-n1",
+    store_port=27921,
+    store_is_hosted=False,
+)
+
 HYDRA = {
     "PMI_RANK": "3",
     "PMI_FD": "9",
@@ -78,7 +133,7 @@ HYDRA_PLACE = Place(
     world_size=4,
     local_rank=1,
     local_world_size=2,
-    node_rank=1,
+    node_rank=UNNUMBERED,
     store_host="node-a",
     store_port=29500,
     store_is_hosted=False,
@@ -105,7 +160,7 @@ SRUN_PLACE = Place(
     local_world_size=2,
     node_rank=1,
     store_host="gpu003",
-    store_port=32759,
+    store_port=22573,
     store_is_hosted=False,
 )
 
@@ -137,9 +192,30 @@ ONE_PROXY_A_NODE = {
         pytest.param(
             {**OPEN_MPI, "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"},
             "node-a:29500",
-            replace(OPEN_MPI_PLACE, rank=3, world_size=4, node_rank=1, store_host="node-a", store_port=29500),
-            id="Open MPI on two hosts, with an endpoint",
+            replace(
+                OPEN_MPI_PLACE,
+                rank=3,
+                world_size=4,
+                node_rank=UNNUMBERED,
+                store_host="node-a",
+                store_port=29500,
+            ),
+            id="Open MPI of old, on two hosts, with an endpoint",
         ),
+        pytest.param(OPEN_MPI_ON_TWO, "", OPEN_MPI_ON_TWO_PLACE, id="Open MPI 4, dealt out by node"),
+        pytest.param(
+            {**OPEN_MPI_ON_TWO, **OTHER_DAEMON},
+            "",
+            replace(OPEN_MPI_ON_TWO_PLACE, rank=1, local_rank=0, node_rank=1),
+            id="Open MPI 4 on the other host",
+        ),
+        pytest.param(
+            {**OPEN_MPI_ON_TWO, "OMPI_MCA_orte_hnp_uri": "1.0;tcp6://[fd00::1,fd00::2]:59915"},
+            "",
+            replace(OPEN_MPI_ON_TWO_PLACE, store_host="fd00::1"),
+            id="Open MPI 4 over IPv6",
+        ),
+        pytest.param(OPEN_MPI_5, "", OPEN_MPI_5_PLACE, id="Open MPI 5"),
         pytest.param({**OPEN_MPI, **SRUN}, "", OPEN_MPI_PLACE, id="Open MPI under srun"),
         pytest.param({**HYDRA, "MASTER_ADDR": "node-a"}, "", HYDRA_PLACE, id="MPICH"),
         pytest.param({**HYDRA, **ONE_PROXY_A_NODE}, "node-a:29500", HYDRA_PLACE, id="MPICH through srun"),
@@ -172,15 +248,21 @@ ONE_PROXY_A_NODE = {
             id="an endpoint is stronger than MASTER_ADDR",
         ),
         pytest.param(
-            {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "3,1"},
+            {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "3,1", "SLURM_PROCID": "3"},
             "",
-            replace(SRUN_PLACE, local_world_size=3),
+            replace(SRUN_PLACE, rank=3, local_world_size=1),
             id="srun with unequal nodes",
         ),
         pytest.param(
-            {**SRUN, "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_PROCID": "1"},
+            {
+                **SRUN,
+                "SLURM_STEP_NUM_TASKS": "2",
+                "SLURM_STEP_TASKS_PER_NODE": "2",
+                "SLURM_PROCID": "1",
+                "SLURM_NODEID": "0",
+            },
             "",
-            replace(SRUN_PLACE, rank=1, world_size=2, store_host="127.0.0.1"),
+            replace(SRUN_PLACE, rank=1, world_size=2, node_rank=0, store_host="127.0.0.1"),
             id="srun on one node",
         ),
     ],
@@ -195,6 +277,7 @@ def test_launchers(env: Mapping[str, str], endpoint: str, place: Place) -> None:
         pytest.param({}, id="nothing"),
         pytest.param({**SRUN, "SLURM_STEP_ID": "4294967291"}, id="a batch script (sbatch)"),
         pytest.param({**SRUN, "SLURM_STEP_ID": "4294967290"}, id="an interactive step (salloc)"),
+        pytest.param({**SRUN, "SLURM_STEP_NUM_TASKS": "1"}, id="a step of one task (srun --pty bash)"),
         pytest.param({"SLURM_JOB_ID": "4711", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, id="no step at all"),
         pytest.param({"RANK": "0", "WORLD_SIZE": "1"}, id="variables of another program"),
         pytest.param({"LOCAL_RANK": "0", "RANK": "0"}, id="half of torchrun"),
@@ -218,11 +301,19 @@ def test_no_launcher(env: Mapping[str, str]) -> None:
         ({**SRUN, "SLURM_STEP_ID": "batch"}, "the launcher's variable SLURM_STEP_ID='batch' is not a number"),
         (
             {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "(x2)"},
-            "the launcher's variable SLURM_STEP_TASKS_PER_NODE='(x2)' is not a number",
+            "the launcher's variables say SLURM_STEP_TASKS_PER_NODE='(x2)' on node 1",
+        ),
+        (
+            {**SRUN, "SLURM_STEP_TASKS_PER_NODE": "4"},
+            "the launcher's variables say SLURM_STEP_TASKS_PER_NODE='4' on node 1",
         ),
         ({**SRUN, "SLURM_STEP_NODELIST": ",n2"}, "',n2' is not a node list"),
         (HYDRA, "mpiexec does not say where rank 0 is"),
         ({**OPEN_MPI, "OMPI_COMM_WORLD_SIZE": "4"}, "mpirun does not say where rank 0 is"),
+        (
+            {**OPEN_MPI_ON_TWO, **OTHER_DAEMON, "OMPI_COMM_WORLD_RANK": "0"},  # mpirun is on a login node
+            "mpirun does not say where rank 0 is",
+        ),
     ],
 )
 def test_damaged_or_lacking_variables(env: Mapping[str, str], message: str) -> None:
@@ -230,6 +321,25 @@ def test_damaged_or_lacking_variables(env: Mapping[str, str], message: str) -> N
         inside.detect(env)
     assert error.value.message == message
     assert error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("2", (2,)),
+        ("2(x3),1", (2, 2, 2, 1)),
+        ("1,2(x2),1", (1, 2, 2, 1)),
+        ("0", (0,)),
+        ("", None),
+        ("2(x)", None),
+        ("2,,1", None),
+        ("-1", None),
+        ("8(x999999999)", None),
+        ("1(x100001)", None),
+    ],
+)
+def test_counts_of_slurm(text: str, counts: tuple[int, ...] | None) -> None:
+    assert inside.expand_counts(text) == counts
 
 
 def test_ranks_of_one_job_agree_on_the_port_and_jobs_do_not_share_it() -> None:

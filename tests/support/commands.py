@@ -19,7 +19,7 @@ TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 MARK = "TEST_COMMAND_ID"
 """Every process inherits its environment, so this variable finds whatever a command started."""
 GONE_WITHIN_S = 10.0
-_OF_LAUNCHERS = ("NCCLTOOL_", "SLURM_", "OMPI_", "PMI_", "TORCHELASTIC_", "GLOO_", "NCCL_", "XDG_")
+_OF_LAUNCHERS = ("NCCLTOOL_", "SLURM_", "OMPI_", "PMI_", "TORCHELASTIC_", "PET_", "GLOO_", "NCCL_", "XDG_")
 _OF_RANKS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 Event = dict[str, Any]

@@ -1,0 +1,77 @@
+"""nccltool manifest."""
+
+from copy import copy
+from typing import Any
+
+import click
+
+from nccltool.cli.options import Number, option
+
+_KINDS = click.Choice(("job", "trainjob", "pytorchjob"))
+_ELSEWHERE = ("node_rank", "rdzv_endpoint", "launcher", "hosts", "hostfile", "ssh", "remote_python", "remote_env")
+"""Options of the command that say where its nodes are and how to start them."""
+
+
+@click.command("manifest", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe [PROBE OPTIONS]...")
+@option("--kind", type=_KINDS, default="job", help="Indexed Job, or a kind of Kubeflow.")
+@option("--image", required=True, help="Container image that has nccltool.")
+@option("--name", default="nccltool-probe", help="Name of the objects.")
+@option("--namespace", help="Their namespace.  [default: that of kubectl]")
+@option("--gpus", type=click.IntRange(0, 64), default=0, help="GPUs of each pod (nvidia.com/gpu).")
+@option("--rdma-resource", multiple=True, metavar="NAME=COUNT", help="RDMA devices of each pod: rdma/hca=1.")
+@option("--resource", multiple=True, metavar="NAME=QUANTITY", help="Anything else it needs: cpu=8, memory=64Gi.")
+@option("--shm-size", default="8GiB", help="Size of /dev/shm; counts as memory of the pod.")
+@option("--ipc-lock", is_flag=True, help="Lock memory for RDMA (IPC_LOCK); runs as root.")
+@option("--user", type=click.IntRange(0, 2**31 - 1), default=1000, help="User id to run as; 0 is root.")
+@option("--host-network", is_flag=True, help="Use the network of the host.")
+@option("--allow-same-host", is_flag=True, help="Let pods share a host.")
+@option("--service-account", help="Service account of the pods; no token is mounted.")
+@option("--image-pull-secret", help="Name of the secret that pulls the image.")
+@option("--node-selector", multiple=True, metavar="LABEL=VALUE", help="Only hosts with this label.")
+@option("--toleration", multiple=True, metavar="KEY[=VALUE][:EFFECT]", help="Hosts with this taint too.")
+@option("--annotation", multiple=True, metavar="KEY=VALUE", help="Of the pods, such as their networks.")
+@option("--env", multiple=True, metavar="NAME=VALUE", help="Variable of the pods: NCCL_DEBUG=INFO.")
+@option("--rdzv-port", type=click.IntRange(1024, 65535), default=29500, help="Port on which node 0 listens.")
+@option("--pull-time", type=Number(0), default=900.0, help="Seconds for scheduling and pulling, above --deadline.")
+def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
+    """Print Kubernetes objects that run `nccltool probe` with a pod on each node.
+
+    What follows `probe` are its own options. Apply the output with kubectl; when the pods are done, `kubectl logs`
+    of all of them piped to `nccltool collect -` gives the run.
+    """
+    from nccltool import manifesting, manifests
+    from nccltool.cli.screen import put
+
+    asked = _parsed(words)
+    put(manifests.render(manifesting.request(asked, options), kind))
+
+
+def _parsed(words: tuple[str, ...]) -> Any:
+    """The options of the command in the pods, as it would read them there: variables of here do not count."""
+    from click.core import ParameterSource
+
+    from nccltool.cli import probe
+    from nccltool.errors import BadInput
+    from nccltool.manifesting import Asked
+
+    if words[0] != "probe":
+        raise BadInput(f"manifest {words[0]!r} is not known", "nccltool manifest [OPTIONS] probe [PROBE OPTIONS]")
+    above = click.get_current_context().parent
+    context = _without_twins(probe.command).make_context("manifest probe", list(words[1:]), parent=above)
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    for name in _ELSEWHERE:
+        if name in given:
+            raise BadInput(
+                f"--{name.replace('_', '-')} has no meaning in a manifest",
+                "leave it out: the pods are numbered, and meet at the first of them",
+            )
+    return Asked(words=words, values=context.params, given=frozenset(given))
+
+
+def _without_twins(command: click.Command) -> click.Command:
+    bare = copy(command)
+    bare.params = [copy(parameter) for parameter in command.params]
+    for parameter in bare.params:
+        parameter.envvar = None
+    return bare

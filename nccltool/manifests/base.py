@@ -1,0 +1,157 @@
+"""What all kinds have in common: the pod."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Object = dict[str, Any]
+
+INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+"""Where a pod of an Indexed Job reads its number."""
+LABEL = "app.kubernetes.io/instance"
+"""Has the name that was given; on all pods of all kinds."""
+_SCRATCH = "/tmp"  # noqa: S108 - a volume of the pod's own
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What is to run, and what its pods need."""
+
+    words: tuple[str, ...]
+    """The command after `nccltool`."""
+    nodes: int
+    nproc_per_node: int | None
+    name: str
+    namespace: str | None = None
+    image: str
+    gpus: int = 0
+    resources: Mapping[str, str] = field(default_factory=dict)
+    shm_size: str = "8Gi"
+    ipc_lock: bool = False
+    host_network: bool = False
+    allow_same_host: bool = False
+    user: int = 1000
+    service_account: str | None = None
+    image_pull_secret: str | None = None
+    """The name of one; never its content."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Object, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    port: int = 29500
+    active_deadline_s: int
+
+    @property
+    def selector(self) -> Object:
+        """The label that finds the pods."""
+        return {LABEL: self.name}
+
+
+def metadata(request: Request, **more: Any) -> Object:
+    """Of an object of ours."""
+    where = {"namespace": request.namespace} if request.namespace else {}
+    return {"name": request.name, **where, "labels": labels(request), **more}
+
+
+def labels(request: Request) -> Object:
+    """On every object and every pod."""
+    return {"app.kubernetes.io/name": "nccltool", **request.selector}
+
+
+def pod_template(request: Request, container_name: str, env: list[Object], **more: Any) -> Object:
+    """A pod that runs the command. `more` goes into the container."""
+    notes = {"annotations": dict(request.annotations)} if request.annotations else {}
+    return {
+        "metadata": {"labels": labels(request), **notes},
+        "spec": {
+            "restartPolicy": "Never",
+            # the command asks nothing of the cluster
+            "automountServiceAccountToken": False,
+            # a service called nccltool would else set NCCLTOOL_PORT and the like
+            "enableServiceLinks": False,
+            **_placement(request),
+            "securityContext": _pod_security(request),
+            "containers": [_container(request, container_name, env) | more],
+            "volumes": [
+                {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": request.shm_size}},
+                {"name": "scratch", "emptyDir": {}},
+            ],
+        },
+    }
+
+
+def _placement(request: Request) -> Object:
+    spec: Object = {}
+    if request.service_account:
+        spec["serviceAccountName"] = request.service_account
+    if request.image_pull_secret:
+        spec["imagePullSecrets"] = [{"name": request.image_pull_secret}]
+    if request.host_network:
+        spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+    if request.node_selector:
+        spec["nodeSelector"] = dict(request.node_selector)
+    if request.tolerations:
+        spec["tolerations"] = list(request.tolerations)
+    if not request.allow_same_host:
+        term = {"labelSelector": {"matchLabels": request.selector}, "topologyKey": "kubernetes.io/hostname"}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return spec
+
+
+def _pod_security(request: Request) -> Object:
+    who: Object = {"runAsNonRoot": True, "runAsUser": request.user, "runAsGroup": request.user}
+    if runs_as_root(request):
+        who = {"runAsUser": 0}
+    return {**who, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def runs_as_root(request: Request) -> bool:
+    """A capability that is added to a container is in force for root only: Kubernetes sets no ambient ones."""
+    return request.ipc_lock or request.user == 0
+
+
+def _container(request: Request, name: str, env: list[Object]) -> Object:
+    capabilities: Object = {"drop": ["ALL"]}
+    if request.ipc_lock:
+        capabilities["add"] = ["IPC_LOCK"]
+    return {
+        "name": name,
+        "image": request.image,
+        "command": ["nccltool"],
+        # $(NAME) would be replaced by a variable
+        "args": [word.replace("$(", "$$(") for word in request.words],
+        "env": [
+            {"name": "HOME", "value": _SCRATCH},
+            {"name": "USER", "value": "nccltool"},
+            {"name": "NCCLTOOL_RUN_DIR", "value": f"{_SCRATCH}/runs"},
+            *({"name": key, "value": value} for key, value in request.env.items()),
+            *env,
+        ],
+        **_resources(request),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": capabilities,
+        },
+        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "scratch", "mountPath": _SCRATCH}],  # noqa: S108
+    }
+
+
+def _resources(request: Request) -> Object:
+    wanted = dict(request.resources)
+    if request.gpus:
+        wanted = {"nvidia.com/gpu": str(request.gpus), **wanted}
+    return {"resources": {"requests": wanted, "limits": dict(wanted)}} if wanted else {}
+
+
+def job_policy(request: Request) -> Object:
+    """Of a Job whose pods are the nodes. No pod is started again: it would meet ranks that have moved on.
+
+    The limit is one for each index, so that the others go on: where one failed pod ended the whole job, Kubernetes
+    would delete the others, and with them the log that says why.
+    """
+    return {
+        "completionMode": "Indexed",
+        "backoffLimitPerIndex": 0,
+        "activeDeadlineSeconds": request.active_deadline_s,
+    }

@@ -1,0 +1,201 @@
+"""nccltool manifest: its words, and that the pods' words mean what was asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from nccltool import jobs
+from nccltool.cli import probe
+from nccltool.manifests import KINDS
+from tests.conftest import Nccltool
+from tests.docs.pages import ROOT, hold
+from tests.manifests.test_kinds import pods
+
+IMAGE = ("manifest", "--image", "registry.example/nccltool:1")
+
+
+def documents(nccltool: Nccltool, *words: str, **env: str) -> list[dict[str, Any]]:
+    said = nccltool(*IMAGE, *words, **env)
+    assert (said.code, said.err) == (0, "")
+    return list(yaml.safe_load_all(said.out))
+
+
+def container(nccltool: Nccltool, *words: str, **env: str) -> dict[str, Any]:
+    spec = next(pods(documents(nccltool, *words, **env)))
+    first: dict[str, Any] = spec["containers"][0]
+    return first
+
+
+@pytest.mark.parametrize(
+    ("words", "args"),
+    [
+        ("probe --nodes 2", "probe --nodes 2 --events --join-timeout 600"),
+        ("probe --nodes 2 --join-timeout 60", "probe --nodes 2 --join-timeout 60 --events"),
+        ("probe --nodes 2 --events", "probe --nodes 2 --events --join-timeout 600"),
+        ("probe", "probe --events --join-timeout 600"),
+        ("--gpus 8 probe --nodes 2 --cuda-graph", "probe --nodes 2 --cuda-graph --events --join-timeout 600"),
+        ("--gpus 8 probe -d fp8_e4m3 --op send_recv", None),
+        ("--gpus 8 probe -d half -o avg", "probe -d half -o avg --events --join-timeout 600"),
+    ],
+)
+def test_the_command_of_the_pods(words: str, args: str | None, nccltool: Nccltool) -> None:
+    if args is None:
+        assert nccltool(*IMAGE, *words.split()).code == 2
+        return
+    assert container(nccltool, *words.split())["args"] == args.split()
+
+
+def test_variables_that_are_set_here_are_not_those_of_the_pods(nccltool: Nccltool) -> None:
+    (_, job) = documents(nccltool, "probe", NCCLTOOL_NODES="4", NCCLTOOL_DEADLINE="10", RANK="0", WORLD_SIZE="2")
+    assert (job["spec"]["completions"], job["spec"]["activeDeadlineSeconds"]) == (1, 4500)
+
+
+def test_variables_of_the_command_itself_count(nccltool: Nccltool) -> None:
+    (_, job) = documents(
+        nccltool, "probe", NCCLTOOL_NAME="fabric", NCCLTOOL_TOLERATION="gpu dedicated=ml:NoExecute"
+    )
+    assert job["metadata"]["name"] == "fabric"
+    assert job["spec"]["template"]["spec"]["tolerations"] == [
+        {"key": "gpu", "operator": "Exists"},
+        {"key": "dedicated", "operator": "Equal", "value": "ml", "effect": "NoExecute"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "resources"),
+    [
+        ("probe", None),
+        ("--gpus 8 probe", {"nvidia.com/gpu": "8"}),
+        ("--gpus 1 --rdma-resource rdma/hca_a=2 probe", {"nvidia.com/gpu": "1", "rdma/hca_a": "2"}),
+        ("--resource cpu=500m --resource memory=1.5Gi probe", {"cpu": "500m", "memory": "1.5Gi"}),
+    ],
+)
+def test_resources(words: str, resources: dict[str, str] | None, nccltool: Nccltool) -> None:
+    wanted = None if resources is None else {"requests": resources, "limits": resources}
+    assert container(nccltool, *words.split()).get("resources") == wanted
+
+
+@pytest.mark.parametrize(
+    ("size", "limit"), [("8GiB", "8Gi"), ("512M", "512Mi"), ("1.5GiB", "1610612736"), ("7", "7")]
+)
+def test_shared_memory(size: str, limit: str, nccltool: Nccltool) -> None:
+    (spec,) = pods(documents(nccltool, "--shm-size", size, "probe"))
+    assert spec["volumes"][0]["emptyDir"]["sizeLimit"] == limit
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [("probe", 4500), ("probe --deadline 60.5", 961), ("--pull-time 0 probe --deadline 60", 60)],
+)
+def test_the_time_of_the_whole_job(words: str, seconds: int, nccltool: Nccltool) -> None:
+    assert documents(nccltool, *words.split())[-1]["spec"]["activeDeadlineSeconds"] == seconds
+
+
+def _environments(kind: str, objects: list[dict[str, Any]], nodes: int) -> Iterator[dict[str, str]]:
+    """What is in the environment of each pod: from the manifest, and as Kubernetes or the operator set it."""
+    own = next(pods(objects))["containers"][0]["env"]
+    plain = {one["name"]: one["value"] for one in own if "value" in one}
+    for number in range(nodes):
+        index = {one["name"]: str(number) for one in own if "valueFrom" in one}
+        operator = {
+            "job": {"JOB_COMPLETION_INDEX": str(number)},
+            "trainjob": {
+                "PET_NNODES": str(nodes),
+                "PET_NODE_RANK": str(number),
+                "PET_NPROC_PER_NODE": "1",
+                "PET_MASTER_ADDR": "nccltool-probe-node-0-0.nccltool-probe",
+                "PET_MASTER_PORT": "29500",
+            },
+            "pytorchjob": {
+                "MASTER_ADDR": "nccltool-probe-master-0",
+                "MASTER_PORT": "29500",
+                "PET_MASTER_ADDR": "nccltool-probe-master-0",
+                "PET_MASTER_PORT": "29500",
+                "PET_NNODES": str(nodes),
+                "PET_NODE_RANK": str(number),
+                "PET_NPROC_PER_NODE": "auto",
+                "RANK": str(number),
+                "WORLD_SIZE": str(nodes),
+            },
+        }
+        yield plain | index | operator[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "endpoint"),
+    [
+        ("job", "nccltool-probe-0.nccltool-probe:29500"),
+        ("trainjob", "nccltool-probe-node-0-0.nccltool-probe:29500"),
+        ("pytorchjob", "nccltool-probe-master-0:29500"),
+    ],
+)
+def test_every_pod_is_a_node_and_meets_the_others(
+    kind: str, endpoint: str, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = documents(nccltool, "--kind", kind, "probe", "--nodes", "3", "--op", "broadcast")
+    args = next(pods(objects))["containers"][0]["args"]
+    for number, env in enumerate(_environments(kind, objects, 3)):
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        order = jobs.from_options(probe.command.make_context("probe", list(args[1:])).params, env)
+        job = order.job
+        assert (job.nodes, job.node_ranks, job.nproc_per_node, job.endpoint) == (3, (number,), 1, endpoint)
+        assert (job.ops, job.join_timeout_s, order.leads) == (("broadcast",), 600.0, number == 0)
+
+
+def test_every_kind_is_tried_above() -> None:
+    assert set(KINDS) == {"job", "trainjob", "pytorchjob"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "Missing argument"),
+        ("runs", "manifest 'runs' is not known"),
+        ("probe --op bogus", "--op: 'bogus' is not known"),
+        ("probe --bogus", "No such option"),
+        ("probe --nodes 0", "Invalid value for '--nodes'"),
+        ("probe stray", "Got unexpected extra argument"),
+        ("probe --node-rank 1", "--node-rank has no meaning in a manifest"),
+        ("probe --rdzv-endpoint a:1", "--rdzv-endpoint has no meaning in a manifest"),
+        ("probe --cuda-graph", "--cuda-graph needs NCCL and a GPU on every rank"),
+        ("--name Upper probe", "--name 'Upper' cannot be used"),
+        (f"--name {'a' * 41} probe", "cannot be used"),
+        ("--namespace a.b probe", "--namespace 'a.b' cannot be used"),
+        ("--rdma-resource rdma/hca probe", "--rdma-resource 'rdma/hca' cannot be used"),
+        ("--rdma-resource rdma/hca=0 probe", "--rdma-resource 'rdma/hca=0' cannot be used"),
+        ("--resource cpu=many probe", "--resource 'cpu=many' cannot be used"),
+        ("--shm-size big probe", "--shm-size: 'big' is not a size"),
+        ("--shm-size 0 probe", "--shm-size: NCCL and torch need shared memory"),
+        ("--toleration a=b:Never probe", "--toleration 'a=b:Never' cannot be used"),
+        ("--toleration a: probe", "--toleration 'a:' cannot be used"),
+        ("--node-selector zone probe", "--node-selector 'zone' cannot be used"),
+        ("--annotation x probe", "--annotation 'x' cannot be used"),
+        ("--env 1A=2 probe", "--env '1A=2' cannot be used"),
+    ],
+)
+def test_words_that_cannot_be_used(words: str, message: str, nccltool: Nccltool) -> None:
+    said = nccltool(*IMAGE, *words.split())
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
+
+
+def test_an_image_is_needed(nccltool: Nccltool) -> None:
+    said = nccltool("manifest", "probe")
+    assert (said.code, said.out) == (2, "")
+    assert "--image" in said.err
+
+
+def test_help_of_the_command_in_the_pods(nccltool: Nccltool) -> None:
+    said = nccltool(*IMAGE, "probe", "--help")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("Usage: nccltool manifest probe [OPTIONS]\n")
+
+
+def test_the_page_shows_what_is_printed(nccltool: Nccltool) -> None:
+    words = (*IMAGE, "--gpus", "8", "probe", "--nodes", "2")
+    said = nccltool(*words)
+    page = ROOT / "docs/commands/manifest.md"
+    hold(page, f"```console\n$ nccltool {' '.join(words)}\n", "```\n", said.out)
