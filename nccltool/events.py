@@ -38,17 +38,31 @@ class Node(Event, frozen=True, tag="node"):
     """Its own, without those that lead to no other host, the likeliest first."""
     port: int
     """Where it would serve the store; 0 = it could not listen there."""
+    data_port: int
+    """Any other port of it, as those are through which ranks talk."""
     problem: str = ""
     """Why it could not."""
 
 
 class Reached(Event, frozen=True, tag="reached"):
-    """Which addresses of node 0 a node can reach."""
+    """How a node can reach a port of another one."""
 
     node: int
+    goal: int
+    port: int
     addresses: tuple[str, ...]
+    """Where it was reached; empty = nowhere."""
     failures: tuple[str, ...]
     """`address: reason` of the others."""
+
+
+class FactsPiece(Event, frozen=True, tag="facts"):
+    """A piece of the snapshot of a node's host; see nccltool.factlines."""
+
+    node: int
+    number: int
+    of: int
+    text: str
 
 
 class Spawned(Event, frozen=True, tag="spawned"):
@@ -206,6 +220,7 @@ class Bye(Event, frozen=True, tag="bye"):
 AnyEvent = (
     Node
     | Reached
+    | FactsPiece
     | Spawned
     | Hello
     | Met

@@ -30,6 +30,8 @@ class Job:
 
     run_id: str
     ops: tuple[str, ...]
+    kind: Literal["probe", "facts"] = "probe"
+    """facts: the nodes only look at their hosts."""
     sizes: Sizes = field(default_factory=Sizes)
     dtype: str = "float32"
     reduce_op: str = "sum"
@@ -184,6 +186,7 @@ class RankFacts:
 
     rank: int
     node_rank: int
+    """-1: the launcher does not number the nodes."""
     local_rank: int
     world_size: int
     host: str
@@ -252,6 +255,68 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """A rule that was asked, for people and programs that show what came of it."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    """What it finds, in one sentence."""
+    page: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RulePage:
+    """All that there is to say about a rule."""
+
+    code: str
+    name: str
+    severity: Severity
+    what: str
+    why: str
+    example: str
+    instead: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VariablePage:
+    """All that there is to say about a variable."""
+
+    name: str
+    summary: str
+    rows: tuple[tuple[str, str], ...]
+    """Title and text."""
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assignment:
+    """A variable that is set, and where."""
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Diagnosis:
+    """What came of asking rules about hosts."""
+
+    info: RunInfo
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    outcomes: tuple[Outcome, ...]
+    findings: tuple[Finding, ...]
+    """The worst first."""
+    settings: tuple[Assignment, ...]
+    """The effective environment, of one host."""
+    nccl: str | None = None
+    """Version that the rules were asked for; None = not known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """A run in the list of past runs."""
 
@@ -263,3 +328,72 @@ class Entry:
     exit_code: int | None
     command: tuple[str, ...]
     measurements: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offender:
+    """What to look at first, spelled as in the log."""
+
+    kind: str
+    """host, rank, interface, address, port, device, gpu, variable, file, plugin, process, limit, driver, parameter."""
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogLine:
+    """A line of a log that shows something."""
+
+    file: str
+    line: int
+    rank: int | None
+    host: str | None
+    time: str | None
+    """As the log has it: [YYYY-]MM-DD HH:MM:SS[.fraction]."""
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A root cause, and how much speaks for it."""
+
+    root_cause: str
+    confidence: float
+    """0 to 1, before the runner-up is held against it."""
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """Rows of text under headers."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Picture:
+    """What the logs show of hosts and communicators, and what differs between hosts."""
+
+    tables: tuple[Table, ...] = ()
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Incident:
+    """What triage found in logs."""
+
+    info: RunInfo
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    root_cause: str
+    confidence: float
+    offender: Offender | None
+    first_failure: LogLine | None
+    candidates: tuple[Candidate, ...]
+    """The most likely first."""
+    evidence: tuple[LogLine, ...]
+    decides: str
+    """What would settle it between the first two candidates."""
+    lines_read: int
+    picture: Picture = field(default_factory=Picture)

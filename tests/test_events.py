@@ -20,8 +20,12 @@ EVENTS: list[events.AnyEvent] = [
         gpus=8,
         addresses=("10.0.0.2", "fd00::2"),
         port=29500,
+        data_port=40001,
     ),
-    events.Reached(node=3, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)),
+    events.Reached(
+        node=3, goal=0, port=29500, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)
+    ),
+    events.FactsPiece(node=3, number=0, of=2, text="eJw="),
     events.Spawned(rank=1, node_rank=0, host="alpha", pid=4711),
     events.Hello(facts=facts(1)),
     events.Hello(facts=facts(3, gpu=None, gpu_name=None, nccl=None, host_addresses=None)),

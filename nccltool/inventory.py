@@ -1,0 +1,101 @@
+"""LOOK at all hosts of a job: start a node process on each, and take the snapshots that they send."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from nccltool import events, processes
+from nccltool.children import Child, Children, environment
+from nccltool.factlines import Assembly
+from nccltool.hostfacts import HostFacts
+from nccltool.launchers.base import Launch
+from nccltool.model import Finding, Job, Subject
+
+DEADLINE_S = 20.0
+"""ssh gives up on a host after 10 s, and a snapshot takes 5 s at most."""
+FINDINGS: dict[str, str] = {"host-silent": "error", "host-misconfigured": "error"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inventory:
+    """What the hosts said."""
+
+    snapshots: tuple[HostFacts, ...]
+    """In the order of the nodes."""
+    findings: tuple[Finding, ...]
+    """Hosts that said nothing, and why."""
+
+
+def take(launch: Launch, job: Job, deadline_s: float = DEADLINE_S) -> Inventory:
+    """The snapshots of all nodes of a launch, within the deadline."""
+    processes.adopt_orphans()
+    children = Children(launch, environment(""))
+    assembly, lost = Assembly(), dict[int, Finding]()
+    wanted = [node for command in launch.commands for node in command.nodes]
+    try:
+        children.start([_line(launch, job, command.nodes) for command in launch.commands])
+        end = time.monotonic() + deadline_s
+        while children.speaking and time.monotonic() < end and not _all(wanted, assembly, lost):
+            _listen(children, assembly)
+            for child in children.all:
+                if not child.open_pipes:
+                    _hear_out(launch, child, assembly, lost)
+    finally:
+        children.kill()
+    names = {node: command.host for command in launch.commands for node in command.nodes}
+    for node in wanted:
+        if node not in assembly.snapshots and node not in lost:
+            lost[node] = _silent(names[node] or f"node {node}", deadline_s, assembly.damaged.get(node))
+    return Inventory(
+        snapshots=tuple(facts for _, facts in sorted(assembly.snapshots.items())),
+        findings=tuple(dict.fromkeys(lost[node] for node in sorted(lost))),
+    )
+
+
+def _line(launch: Launch, job: Job, nodes: tuple[int, ...]) -> bytes:
+    return msgspec.json.encode(replace(job, remote=launch.remote, node_ranks=nodes)) + b"\n"
+
+
+def _all(wanted: Iterable[int], assembly: Assembly, lost: dict[int, Finding]) -> bool:
+    return all(node in assembly.snapshots or node in lost for node in wanted)
+
+
+def _listen(children: Children, assembly: Assembly) -> None:
+    for child, line, is_events in children.listen():
+        event = events.decode(line) if is_events else None
+        if event is None:
+            child.hear(line.decode(errors="replace"))
+        elif isinstance(event, events.FactsPiece):
+            assembly.take(event)
+
+
+def _hear_out(launch: Launch, child: Child, assembly: Assembly, lost: dict[int, Finding]) -> None:
+    command, code = launch.commands[child.number], child.exit_code() or 0
+    for node in command.nodes:
+        if node not in assembly.snapshots and node not in lost:
+            why = launch.explain(command.host, code, tuple(child.said))
+            lost[node] = why or _ended(command.host or f"node {node}", code, tuple(child.said))
+
+
+def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
+    return Finding(
+        code="host-misconfigured",
+        severity="error",
+        subject=Subject(kind="host", name=host),
+        message=f"{host} sent no facts: the process there ended (exit code {code})",
+        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
+    )
+
+
+def _silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
+    why = f"sent facts that cannot be read: {damaged}" if damaged else f"sent no facts in {deadline_s:.0f} s"
+    return Finding(
+        code="host-silent",
+        severity="error",
+        subject=Subject(kind="host", name=host),
+        message=f"{host} {why}",
+        remedy="try there: nccltool facts; look at its file systems and load",
+    )
