@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import resource
 import selectors
 import signal
 import subprocess
@@ -11,13 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nccltool import processes
-from nccltool.launchers.base import Launch
+from nccltool.errors import BadInput
+from nccltool.events import RECORD_SEPARATOR
+from nccltool.launchers.base import Launch, Unwrap
 
 GONE_S = 3.0
 """How long to wait for killed processes to disappear; one in an uninterruptible driver call may take longer."""
 _TICK_S = 0.2
 _READ = 65536
+_LONGEST_LINE = 1 << 20
+"""More without an end of line is cut: nobody knows what a host prints."""
 _TAIL = 20
+_PIPES = 3
+_OTHER_FILES = 64
+_NOISE = re.compile(r"The hostname of the client socket cannot be retrieved\. err=-\d+")
+"""torch's store says so of every peer without a reverse name; it is the cause of nothing."""
 
 
 class Child:
@@ -32,17 +42,35 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            bufsize=0,
         )
-        self.stderr: deque[str] = deque(maxlen=_TAIL)
-        """The end of what it wrote there, and of what was no event on its standard output."""
+        self.said: deque[str] = deque(maxlen=_TAIL)
+        """The end of what it wrote on standard error, and of what was no event on its standard output."""
         self.open_pipes = 2
+        assert self.process.stdin
+        self._stdin = self.process.stdin.fileno()
+        os.set_blocking(self._stdin, False)
+        self._untold = b""
+
+    def hear(self, text: str) -> None:
+        """Keep a line of text for the evidence."""
+        if text.strip() and not _NOISE.search(text):
+            self.said.append(text)
 
     def tell(self, line: bytes) -> None:
-        """Write to its standard input. Its end is noticed where its output ends."""
-        with contextlib.suppress(BrokenPipeError):
-            assert self.process.stdin
-            self.process.stdin.write(line)
-            self.process.stdin.flush()
+        """Write to its standard input, now or later: an ssh that has not connected yet reads nothing."""
+        self._untold += line
+        self.tell_rest()
+
+    def tell_rest(self) -> None:
+        """Write what it did not take before. Its end is noticed where its output ends."""
+        try:
+            while self._untold:
+                self._untold = self._untold[os.write(self._stdin, self._untold) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._untold = b""
 
     def exit_code(self) -> int | None:
         """None while it is there; its pipes end a moment before it does."""
@@ -55,16 +83,25 @@ class Child:
 class _Stream:
     """Lines of one pipe."""
 
-    def __init__(self, child: Child, fd: int, is_events: bool) -> None:
+    def __init__(self, child: Child, fd: int, is_events: bool, unwrap: Unwrap | None = None) -> None:
         self.child, self.fd, self.is_events = child, fd, is_events
+        self._unwrap = unwrap or self._parts
         self._rest = b""
 
     def lines(self) -> list[bytes] | None:
+        """What has come; None at the end."""
         chunk = os.read(self.fd, _READ)
         if not chunk and not self._rest:
             return None
         *lines, self._rest = (self._rest + (chunk or b"\n")).split(b"\n")  # a last line may have no end
-        return lines
+        if len(self._rest) > _LONGEST_LINE:
+            lines, self._rest = [*lines, self._rest], b""
+        return [part for line in lines for part in self._unwrap(line)]
+
+    def _parts(self, line: bytes) -> tuple[bytes, ...]:
+        """A login script of a remote host may have printed something without an end of line before an event."""
+        before, separator, event = line.partition(RECORD_SEPARATOR)
+        return (before, separator + event) if self.is_events and before and separator else (line,)
 
 
 class Children:
@@ -77,14 +114,24 @@ class Children:
 
     def start(self, lines: Sequence[bytes]) -> None:
         """Start every command, and tell each its line."""
+        _allow_files(len(lines) * _PIPES + _OTHER_FILES)
         for number, (command, line) in enumerate(zip(self._launch.commands, lines, strict=True)):
-            child = Child(number, command.argv, self._env)
+            child = self._child(number, command.argv)
             self.all.append(child)
             child.tell(line)
             for pipe, is_events in ((child.process.stdout, True), (child.process.stderr, False)):
                 assert pipe
-                stream = _Stream(child, pipe.fileno(), is_events)
+                unwrap = self._launch.unwrapper() if self._launch.unwrapper and is_events else None
+                stream = _Stream(child, pipe.fileno(), is_events, unwrap)
                 self._selector.register(pipe, selectors.EVENT_READ, stream)
+
+    def _child(self, number: int, argv: Sequence[str]) -> Child:
+        try:
+            return Child(number, argv, self._env)
+        except OSError as error:
+            raise BadInput(
+                f"{argv[0]} cannot be started: {error.strerror}", "see that it is there, and ulimit -n and -u"
+            ) from error
 
     @property
     def speaking(self) -> bool:
@@ -93,6 +140,8 @@ class Children:
 
     def listen(self) -> Iterator[tuple[Child, bytes, bool]]:
         """(child, line, whether it came where events come) of what comes within a tick."""
+        for child in self.all:
+            child.tell_rest()
         for key, _ in self._selector.select(_TICK_S):
             stream: _Stream = key.data
             lines = stream.lines()
@@ -115,9 +164,8 @@ class Children:
             processes.end_group(child.process.pid, GONE_S)
             child.process.poll()
             for pipe in (child.process.stdin, child.process.stdout, child.process.stderr):
-                with contextlib.suppress(BrokenPipeError):
-                    assert pipe
-                    pipe.close()
+                assert pipe
+                pipe.close()
         self._selector.close()
 
     def _ask_to_end(self, timeout_s: float) -> None:
@@ -129,6 +177,14 @@ class Children:
         for child in self.all:
             while timeout_s and child.process.poll() is None and time.monotonic() < end:
                 time.sleep(0.02)
+
+
+def _allow_files(wanted: int) -> None:
+    """Many systems allow 1024 open files, and more to those who ask: each command has three pipes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def environment(scratch: str) -> dict[str, str]:

@@ -19,8 +19,8 @@ def fold(names: Iterable[str]) -> str:
             plain.add(name)
             continue
         digits = match[2]
-        # 9 and 10 are one range without padding, 09 and 10 one with it
-        width = len(digits) if digits.startswith("0") else 0
+        # 9 and 10 are one range without padding, 09 and 10 one with it; so are 0 and 1
+        width = len(digits) if digits.startswith("0") and digits != "0" else 0
         groups.setdefault((match[1], match[3], width), set()).add(int(digits))
     _join_padded(groups)
     folded = [_group(before, after, width, numbers) for (before, after, width), numbers in groups.items()]

@@ -1,5 +1,7 @@
 """What the runner tells node processes on their standard input after the job: one line of JSON each."""
 
+from collections.abc import Collection
+
 import msgspec
 
 
@@ -7,16 +9,25 @@ class Instruction(msgspec.Struct, frozen=True, kw_only=True, tag_field="do"):
     """Base of all instructions."""
 
 
-class Try(Instruction, frozen=True, tag="try"):
-    """Try to reach node 0 at these addresses; the answer is the event Reached."""
+class Goal(msgspec.Struct, frozen=True, kw_only=True):
+    """Another node, at one of its ports."""
 
-    addresses: tuple[str, ...]
+    node: int
     port: int
+    addresses: tuple[str, ...]
+
+
+class Try(Instruction, frozen=True, tag="try"):
+    """Try to reach other nodes; the answers are events Reached."""
+
+    goals: dict[int, tuple[Goal, ...]]
+    """Of each node: whom it must reach."""
 
 
 class Go(Instruction, frozen=True, tag="go"):
     """Start the ranks."""
 
+    nodes: int
     places: dict[int, tuple[int, str]]
     """Of each node that takes part: its node rank from now on, and where it reaches the store (host:port)."""
     nproc_per_node: int
@@ -33,6 +44,18 @@ class Alive(Instruction, frozen=True, tag="alive"):
 AnyInstruction = Try | Go | Saved | Alive
 
 _decoder = msgspec.json.Decoder(AnyInstruction)
+
+
+def for_nodes(instruction: Instruction, nodes: Collection[int]) -> Instruction:
+    """What of an instruction is for these nodes: with a thousand of them, the whole would be long."""
+    match instruction:
+        case Try():
+            goals = {node: goals for node, goals in instruction.goals.items() if node in nodes}
+            return msgspec.structs.replace(instruction, goals=goals)
+        case Go():
+            places = {node: place for node, place in instruction.places.items() if node in nodes}
+            return msgspec.structs.replace(instruction, places=places)
+    return instruction
 
 
 def encode(instruction: Instruction) -> bytes:

@@ -8,20 +8,21 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from nccltool import runs
 from nccltool.errors import BadInput
 from nccltool.facts import gpu
-from nccltool.launchers import inside, local, ssh
+from nccltool.launchers import inside, local, slurm, ssh
 from nccltool.launchers.base import Launch
 
 _COUNT_DIGITS = 4
 """No host has more GPUs or cores than this many digits."""
 RANKS_WITHOUT_GPU = 2
 """Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
-FORWARDED = ("NCCL_", "GLOO_", "TORCH_")
+FORWARDED = runs.SHOWN
 """Variables whose names begin so go to remote hosts; --remote-env names more."""
 
 
@@ -44,7 +45,8 @@ class Where:
 
 def joined(options: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, Any]:
     """The options, with what the operator of a job of Kubeflow says of this node in place of what was left out."""
-    node = inside.node(env) if options["node_rank"] is None else None
+    is_said = (options.get("launcher") or "auto") != "auto" or options["node_rank"] is not None
+    node = None if is_said or _has_hosts(options) else inside.node(env)
     if node is None:
         return options
     if options["nodes"] not in (None, node.nodes):
@@ -66,9 +68,16 @@ def choose(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
     _check_words(asked, options)
     place = inside.detect(env, options["rdzv_endpoint"] or "") if asked == "auto" else None
     if place is not None:
-        return _inside(place, options)
+        return _inside(place, options, env)
     if _has_hosts(options):
         return _by_ssh(options, env)
+    allocated = slurm.allocation(env) if asked in ("auto", "slurm") and options["node_rank"] is None else None
+    if asked == "slurm" and allocated is None:
+        raise BadInput(
+            "--launcher slurm needs an allocation", "salloc -N 2, or a script: nccltool sbatch probe ..."
+        )
+    if allocated is not None and (asked == "slurm" or _can_srun(allocated, options)):
+        return _by_srun(allocated, options)
     return _here(options, env, asked)
 
 
@@ -95,7 +104,7 @@ def _check_words(asked: str, options: Mapping[str, Any]) -> None:
         raise BadInput("--keep-going needs --hosts or --hostfile", "it leaves out hosts that cannot take part")
 
 
-def _inside(place: inside.Place, options: Mapping[str, Any]) -> Where:
+def _inside(place: inside.Place, options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
     if options["node_rank"] is not None:
         raise BadInput(
             f"--node-rank has no meaning inside a job that {place.launcher} started",
@@ -106,16 +115,19 @@ def _inside(place: inside.Place, options: Mapping[str, Any]) -> Where:
             f"--hosts has no meaning inside a job that {place.launcher} started",
             "leave it out, or say --launcher ssh",
         )
-    nproc = options["nproc_per_node"]
+    leads = place.rank == 0
+    launch = local.launch((), f"this is rank {place.rank} of a job that {place.launcher} started")
+    if leads and "SLURM_JOB_ID" in env:  # the others keep quiet: a controller is not asked by thousands at once
+        launch = replace(launch, inquiry=slurm.inquiry(env["SLURM_JOB_ID"]))
     return Where(
         nodes=options["nodes"],
-        nproc=None if nproc in (None, "auto") else _count("--nproc-per-node", nproc),
+        nproc=_asked_nproc(options),
         node_ranks=(),
         emulated=False,
-        leads=place.rank == 0,
-        ranks_seen=place.world_size if place.rank == 0 else 1,
+        leads=leads,
+        ranks_seen=place.world_size if leads else 1,
         part=place.rank,
-        launch=local.launch((), f"this is rank {place.rank} of a job that {place.launcher} started"),
+        launch=launch,
     )
 
 
@@ -123,7 +135,7 @@ def _by_ssh(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
     hosts = _hosts(options)
     nodes = options["nodes"] or len(hosts)
     if nodes > len(hosts):
-        raise BadInput(f"--nodes {nodes}, but only {len(hosts)} hosts are named", "name more hosts")
+        raise BadInput(f"--nodes {nodes} is more than the hosts that are named: {len(hosts)}", "name more hosts")
     if options["node_rank"] is not None:
         raise BadInput("--node-rank cannot be combined with --hosts", "ssh starts all nodes from here")
     if options["rdzv_endpoint"]:
@@ -132,7 +144,8 @@ def _by_ssh(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
     words = _words("--ssh", program)
     if shutil.which(words[0]) is None:
         raise BadInput(f"--ssh {words[0]!r} is not a program here", "install an ssh client, or name one")
-    why = f"{'--hosts' if options.get('hosts') is not None else '--hostfile'} names {len(hosts)} hosts"
+    named = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
+    why = f"{'--hosts' if options.get('hosts') is not None else '--hostfile'} names {named}"
     if nodes < len(hosts):
         why += f"; --nodes {nodes} takes the first of them"
     launch = ssh.launch(hosts[:nodes], words, options.get("remote_python") or sys.executable, why)
@@ -145,6 +158,39 @@ def _by_ssh(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
         ranks_seen=0,
         launch=launch,
         env=forwarded(options, env),
+    )
+
+
+def _can_srun(allocated: slurm.Allocation, options: Mapping[str, Any]) -> bool:
+    """Inside a container there may be the variables of Slurm, and no srun. Raises BadInput when it is needed."""
+    if shutil.which("srun") is None and (options["nodes"] or 1) > 1:
+        raise BadInput(
+            f"job {allocated.job_id} of Slurm has {len(allocated.nodes)} nodes, and there is no srun here",
+            "start a rank in each task (srun nccltool probe), or say --launcher local to emulate nodes here",
+        )
+    return shutil.which("srun") is not None
+
+
+def _by_srun(allocated: slurm.Allocation, options: Mapping[str, Any]) -> Where:
+    given, available = options["nodes"], len(allocated.nodes)
+    if given is not None and given > available:
+        raise BadInput(
+            f"--nodes {given}, but job {allocated.job_id} of Slurm has {available}",
+            "allocate more, or ask for fewer",
+        )
+    if options["rdzv_endpoint"]:
+        inside.parse_endpoint(options["rdzv_endpoint"])
+    nodes = given or available
+    nproc = _asked_nproc(options)
+    return Where(
+        nodes=nodes,
+        nproc=nproc if options["nproc_per_node"] is not None else slurm.ranks_per_node(allocated),
+        node_ranks=tuple(range(nodes)),
+        emulated=False,
+        leads=True,
+        ranks_seen=0,
+        launch=slurm.launch(allocated, nodes, options.get("remote_python") or sys.executable),
+        node_variable=slurm.NODE_VARIABLE,
     )
 
 
@@ -229,5 +275,3 @@ def _count(option: str, text: str) -> int:
     if not text.isdecimal() or len(text) > _COUNT_DIGITS or int(text) < 1:
         raise BadInput(f"{option} {text[:20]!r} is not a number of ranks", f"{option} 8, or {option} auto")
     return int(text)
-
-

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nccltool.dtypes import why_not
 from nccltool.model import Finding, Job, RankFacts, Subject
@@ -24,6 +25,14 @@ def check(job: Job, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
         *_versions(ranks),
         *_loopback_names(ranks),
     )
+
+
+def numbered(ranks: Sequence[RankFacts]) -> tuple[RankFacts, ...]:
+    """The ranks with a number for each node: where a launcher gave none, its nodes are the hosts."""
+    if all(facts.node_rank >= 0 for facts in ranks):
+        return tuple(ranks)
+    hosts = list(dict.fromkeys(facts.host_id for facts in ranks))
+    return tuple(replace(facts, node_rank=hosts.index(facts.host_id)) for facts in ranks)
 
 
 def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
@@ -127,7 +136,8 @@ def _ranks_per_node(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
                 severity="error",
                 subject=Subject(kind="host", name=hosts[node]),
                 message=f"node {node} ({hosts[node]}) has {count} ranks, the others have {usual}",
-                remedy="set --nproc-per-node, the same on every node",
+                remedy="start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
+                "mpirun --map-by ppr:N:node; mpiexec -ppn N",
             )
 
 

@@ -15,6 +15,8 @@ from nccltool.launchers.base import expand_counts
 _PSEUDO_STEPS = 4294967290
 """Slurm numbers its batch and interactive steps from here: no ranks were started in them."""
 UNNUMBERED = -1
+_MAY_BIND = ("srun", "mpirun", "mpiexec")
+"""Launchers that may show each rank other GPUs, so that they are fewer than ranks on the node."""
 _DAEMONS = (
     "OMPI_MCA_orte_local_daemon_uri",
     "PMIX_SERVER_URI41",
@@ -43,6 +45,15 @@ class Place:
     store_is_hosted: bool
     """Somebody else (the torchrun agent) runs the store; else rank 0 must."""
 
+    def device(self, visible: int) -> int | None:
+        """The GPU of this rank among those that it sees; None when there is none for it.
+
+        srun --gpus-per-task=1 shows each rank its own one, as number 0.
+        """
+        if self.launcher in _MAY_BIND and visible:
+            return self.local_rank % visible
+        return self.local_rank if self.local_rank < visible else None
+
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
@@ -57,7 +68,7 @@ class _Dialect:
 
 
 _HYDRA = _Dialect(
-    "mpiexec", "MPI_LOCALRANKID", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_ID"
+    "mpiexec", "MPI_LOCALRANKID", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "PMI_JOBID"
 )
 
 _DIALECTS = (

@@ -6,15 +6,17 @@ is in the remote command: the job and its variables cross on standard input, so 
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nccltool.errors import BadInput
 from nccltool.launchers.base import WORKER, Command, Launch
 from nccltool.model import Finding, Subject
 
-CONNECT_S = 10
-"""A host in the same cluster answers in milliseconds; ssh itself would wait for TCP, two minutes."""
+CONNECT_S = 7
+"""A host in the same cluster answers in milliseconds; ssh itself would wait for TCP, two minutes. A name may have
+an IPv4 and an IPv6 address, and both have this time before the host counts as silent."""
 _OPTIONS = (
     "-T",
     "-oBatchMode=yes",
@@ -23,16 +25,16 @@ _OPTIONS = (
     "-oServerAliveCountMax=3",
     "-oForwardX11=no",
     "-oClearAllForwardings=yes",
+    "-oRemoteCommand=none",
+    "-oControlMaster=no",  # it would stay behind; one that is there already is used
 )
-FINDINGS: Mapping[str, str] = {
-    "host-lost": "error",
-    "host-misconfigured": "error",
-    "host-refused": "error",
-    "host-unknown": "error",
-    "host-unreachable": "error",
-}
+"""The words of --ssh come before them, and ssh takes the first value that it is given."""
 FAILED = 255
 """ssh's exit code when it, and not the remote command, failed."""
+
+
+MOST = 10_000
+"""Hosts; more is a slip of the keyboard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,39 @@ class Host:
 
 def parse_hosts(text: str, where: str = "--hosts") -> tuple[Host, ...]:
     """Hosts of `n[01-64],user@x3:2222,[fd00::1]:22`, in the order of the list. Raises BadInput."""
-    hosts = [host for word in _split(text, where) for host in _expand(word, where)]
+    return _each_once([(host, where) for word in _split(text, where) for host in _expand(word, where)], where)
+
+
+def parse_hostfile(text: str, where: str) -> tuple[Host, ...]:
+    """Hosts of a file: one or more a line, # begins a comment. Raises BadInput with the line."""
+    hosts: list[tuple[Host, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        there = f"{where} line {number}"
+        if len(words) > 1:
+            raise BadInput(
+                f"{there}: {' '.join(words[1:])[:60]!r} is not understood",
+                "one host or set of hosts a line; --nproc-per-node sets the ranks of a host",
+            )
+        hosts.extend(
+            (host, there) for word in words for part in _split(word, there) for host in _expand(part, there)
+        )
+    return _each_once(hosts, where)
+
+
+def _each_once(hosts: Sequence[tuple[Host, str]], where: str) -> tuple[Host, ...]:
     if not hosts:
-        raise BadInput(f"{where} names no host", f"{where} n[01-04]")
-    names = [host.name for host in hosts]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise BadInput(f"{where}: {twice} is named twice", "name every host once; --nproc-per-node sets its ranks")
-    return tuple(hosts)
+        raise BadInput(f"{where} names no host", "for example n[01-04]")
+    if len(hosts) > MOST:
+        raise BadInput(f"{where} names more than {MOST} hosts", "is a bracket too wide?")
+    seen: set[tuple[str, int]] = set()
+    for host, there in hosts:
+        if (host.name, host.port) in seen:
+            raise BadInput(
+                f"{there}: {host.name} is named twice", "name every host once; --nproc-per-node sets its ranks"
+            )
+        seen.add((host.name, host.port))
+    return tuple(host for host, _ in hosts)
 
 
 def _split(text: str, where: str) -> list[str]:
@@ -61,61 +88,64 @@ def _split(text: str, where: str) -> list[str]:
     depth, words = 0, [""]
     for character in text:
         depth += (character == "[") - (character == "]")
+        if depth not in (0, 1):
+            break
         if character == "," and depth == 0:
             words.append("")
         else:
             words[-1] += character
     if depth:
-        raise BadInput(f"{where} {text[:60]!r}: a bracket is not closed", "for example n[01-04],x3")
+        raise BadInput(f"{where} {text[:60]!r}: the brackets do not match", "for example n[01-04],x3")
     return [word.strip() for word in words if word.strip()]
 
 
 _WORD = re.compile(
-    r"(?:(?P<user>[A-Za-z0-9_.$-]+)@)?(?P<name>\[[0-9A-Fa-f:.%a-z0-9]*:[^\]]*\]|[A-Za-z0-9_.\[\],-]+)(?::(?P<port>\d{1,5}))?"
+    r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.$-]*)@)?"
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<name>[A-Za-z0-9_\[][A-Za-z0-9_.\[\],-]*))"
+    r"(?::(?P<port>\d{1,5}))?"
 )
+_RANGE = re.compile(r"(\d{1,15})-(\d+)")
 
 
 def _expand(word: str, where: str) -> list[Host]:
-    match = _WORD.fullmatch(word)
+    match = _WORD.fullmatch(f"[{word}]" if _is_bare_v6(word) else word)
     port = int(match["port"] or 0) if match else 0
-    if match is None or match["name"].startswith("-") or port > 65535:
+    if match is None or port > 65535:
         raise BadInput(f"{where}: {word[:60]!r} is not a host", "a host is name, user@name, name:port or n[01-04]")
-    name, user = match["name"], match["user"] or ""
-    if name.startswith("["):  # an IPv6 address
-        return [Host(name[1:-1], user, port)]
+    user = match["user"] or ""
+    if match["v6"]:
+        return [Host(match["v6"], user, port)]
+    return [Host(name, user, port) for name in _names(match["name"], word, where)]
+
+
+def _is_bare_v6(word: str) -> bool:
+    return word.count(":") > 1 and "[" not in word and "@" not in word
+
+
+def _names(nodes: str, word: str, where: str) -> list[str]:
+    if any(int(last[:16]) - int(first) >= MOST for first, last in _RANGE.findall(nodes)):
+        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "is the bracket too wide?")
     from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
     try:
-        return [Host(str(node), user, port) for node in NodeSet(name)]
+        named = NodeSet(nodes)
     except NodeSetParseError as error:
         raise BadInput(f"{where}: {word[:60]!r} is not a set of hosts: {error}", "for example n[01-04]") from error
-
-
-def parse_hostfile(text: str, where: str) -> tuple[Host, ...]:
-    """Hosts of a file: one or more a line, # begins a comment. Raises BadInput with the line."""
-    hosts: list[Host] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if len(words) > 1:
-            raise BadInput(
-                f"{where} line {number}: {' '.join(words[1:])[:60]!r} is not understood",
-                "one host or set of hosts a line; --nproc-per-node sets the ranks of a host",
-            )
-        for word in words:
-            hosts.extend(parse_hosts(word, f"{where} line {number}"))
-    return parse_hosts(",".join(_word(host) for host in hosts), where) if hosts else parse_hosts("", where)
-
-
-def _word(host: Host) -> str:
-    name = f"[{host.name}]" if ":" in host.name else host.name
-    return f"{host.user}@{name}:{host.port}" if host.user else f"{name}:{host.port}"
+    if len(named) > MOST:
+        raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "are the brackets too wide?")
+    return [str(node) for node in named]
 
 
 def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, why: str) -> Launch:
     """An ssh (`program`: its words) for each host; node rank = place in the list."""
     remote = " ".join([shlex.quote(remote_python), *WORKER])
+    counts = Counter(host.name for host in hosts)
     commands = tuple(
-        Command(argv=(*program, *_OPTIONS, *_target(host), remote), nodes=(number,), host=host.name)
+        Command(
+            argv=(*program, *_OPTIONS, *_target(host), remote),
+            nodes=(number,),
+            host=host.name if counts[host.name] == 1 else f"{host.name}:{host.port or 22}",
+        )
         for number, host in enumerate(hosts)
     )
     return Launch(launcher="ssh", why=why, commands=commands, remote=True, explain=explain)
@@ -135,75 +165,101 @@ class _Cause:
     remedy: str
 
 
+_UNKNOWN = "Could not resolve hostname"
+_OF_CONNECT = r"^(?:ssh: connect to (?:host|address) .*|channel \d+: open failed: connect failed): "
+"""How ssh begins what it says of a connection that was not made, also of one through a jump host. What ranks print
+is on the same stream, and tells of refused connections as soon as one of them has died."""
 _CAUSES = (
-    _Cause("Could not resolve hostname", "host-unknown", "its name is not known here", "see /etc/hosts and DNS"),
+    _Cause(_UNKNOWN, "host-unknown", "its name is not known here", "see /etc/hosts and DNS"),
     _Cause(
-        "Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "^Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
         "host-refused",
-        "its host key is not the one that is known",
+        "its host key is not one that is known here",
         "log in once with ssh and look at the key, or distribute the cluster's known_hosts",
     ),
     _Cause(
-        "Permission denied|Too many authentication failures",
+        r"^(?:\S+: )?Permission denied \(|Too many authentication failures",
         "host-refused",
         "it does not let this user in without a password",
         "set up a key: ssh-copy-id, or an agent; user@host names another user",
     ),
     _Cause(
-        "Connection refused",
+        _OF_CONNECT + "Connection refused",
         "host-refused",
         "no sshd answers on this port",
         "start sshd there, or name its port: host:2222",
     ),
     _Cause(
-        "Connection timed out|No route to host|Network is unreachable|Operation timed out",
+        _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
         "host-unreachable",
         "it does not answer",
         "is it up? ping it; look at its network and at firewalls",
     ),
     _Cause(
-        "server .* not responding|Connection to .* closed by remote host|Broken pipe|Connection reset",
+        "^(?:kex|ssh)_exchange_identification: |^Connection (?:closed|reset) by .* port ",
+        "host-refused",
+        "its sshd ends the connection before the login",
+        "look at its log and load; MaxStartups of sshd limits logins at one time",
+    ),
+    _Cause(
+        "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
+        "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
         "host-lost",
         "the connection to it was lost",
         "did it go down? look at its console and uptime",
     ),
     _Cause(
-        "No module named '?(nccltool|torch|msgspec|numpy)",
+        "No module named '?(?:nccltool|torch|msgspec|numpy)",
         "host-misconfigured",
         "its Python lacks a package",
         "install nccltool there, or name the right one: --remote-python /path/to/venv/bin/python",
     ),
-    _Cause(
-        "No such file or directory|command not found|not found",
-        "host-misconfigured",
-        "it has no such Python",
-        "name the one to use there: --remote-python /path/to/venv/bin/python",
-    ),
 )
+_KILLED = _Cause(
+    "",
+    "host-lost",
+    "ssh to it ended without a reason: the node process there was killed, or ssh itself was",
+    "on that host: dmesg | grep -i -E 'out of memory|killed process'",
+)
+_NO_PYTHON = _Cause(
+    "",
+    "host-misconfigured",
+    "it has no such Python",
+    "name the one to use there: --remote-python /path/to/venv/bin/python",
+)
+_CANNOT_RUN = (126, 127)
+"""Exit codes of a shell that cannot start a program."""
+FINDINGS: dict[str, str] = {
+    "host-unknown": "error",
+    "host-refused": "error",
+    "host-unreachable": "error",
+    "host-misconfigured": "error",
+    "host-lost": "error",
+}
+"""Codes of findings that are made here, and their severities."""
 
 
 def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
     """Why an ssh ended before its node was done, from its exit code and what it and the far end said."""
     text = "\n".join(lines)
     ssh_failed = exit_code == FAILED
-    cause = next((c for c in _CAUSES if re.search(c.pattern, text) and _fits(c, ssh_failed)), None)
-    if cause is None and not ssh_failed:
+    cause = next((c for c in _CAUSES if re.search(c.pattern, text, re.MULTILINE) and _fits(c, ssh_failed)), None)
+    if cause is None and exit_code in _CANNOT_RUN:
+        cause = _NO_PYTHON
+    if cause is None and ssh_failed:
+        cause = _KILLED
+    if cause is None:
         return None
-    code, what, remedy = ("host-lost", "ssh failed", "try: ssh " + host) if cause is None else _parts(cause)
     return Finding(
-        code=code,
+        code=cause.code,
         severity="error",
         subject=Subject(kind="host", name=host),
-        message=f"{host} cannot be used: {what}",
+        message=f"{host} {'was lost' if cause.code == 'host-lost' else 'cannot be used'}: {cause.what}",
         evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
-        remedy=remedy,
+        remedy=cause.remedy,
     )
 
 
 def _fits(cause: _Cause, ssh_failed: bool) -> bool:
     """The far end's complaints count when the far end ended, ssh's own when ssh did."""
     return (cause.code == "host-misconfigured") != ssh_failed
-
-
-def _parts(cause: _Cause) -> tuple[str, str, str]:
-    return cause.code, cause.what, cause.remedy

@@ -22,5 +22,3 @@ def main(job: Job, out_fd: int) -> int:
     number = int(os.environ[job.node_variable]) if job.node_variable else job.node_ranks[0]
     send(number, Channel(out_fd, None))
     return 0
-
-

@@ -17,7 +17,7 @@ _RESOLVE_S = 0.5
 
 def facts(place: Place) -> RankFacts:
     """The facts of this rank. Touches CUDA only where a device is."""
-    gpu, gpu_name = _gpu(place.local_rank)
+    gpu, gpu_name = _gpu(place)
     host = socket.gethostname()
     return RankFacts(
         rank=place.rank,
@@ -42,12 +42,13 @@ def network(backend: str) -> wires.Wire:
     return wires.network(backend, os.environ, nic.ethernet(), nic.rdma())
 
 
-def _gpu(local_rank: int) -> tuple[str | None, str | None]:
-    if not torch.cuda.is_available() or local_rank >= torch.cuda.device_count():
+def _gpu(place: Place) -> tuple[str | None, str | None]:
+    index = place.device(torch.cuda.device_count()) if torch.cuda.is_available() else None
+    if index is None:
         return None, None
-    properties = torch.cuda.get_device_properties(local_rank)
+    properties = torch.cuda.get_device_properties(index)
     uuid = getattr(properties, "uuid", None)  # torch >= 2.5
-    return str(uuid or f"device {local_rank}"), str(properties.name)
+    return str(uuid or f"device {index}"), str(properties.name)
 
 
 def _nccl_version() -> str | None:

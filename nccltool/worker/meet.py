@@ -7,7 +7,7 @@ import json
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import msgspec
@@ -61,9 +61,11 @@ def meet(
         msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=Greeting)
         for rank in range(place.world_size)
     ]
+    ranks = world.numbered([greeting.facts for greeting in greetings])
+    greetings = [replace(greeting, facts=facts) for greeting, facts in zip(greetings, ranks, strict=True)]
     decision, findings = judge(job, greetings)
     store.set("decision", msgspec.json.encode(decision))
-    return decision, findings, tuple(greeting.facts for greeting in greetings)
+    return decision, findings, ranks
 
 
 def judge(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Finding, ...]]:

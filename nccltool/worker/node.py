@@ -1,10 +1,13 @@
 """One node, or all emulated nodes of this host: the store, the bus, and the agents."""
 
+import contextlib
+import fcntl
 import os
 import signal
 import socket
 import sys
 import threading
+import traceback
 from datetime import timedelta
 
 from torch.distributed import TCPStore
@@ -13,13 +16,15 @@ from nccltool import events, processes
 from nccltool.launchers import inside
 from nccltool.launchers.inside import Place
 from nccltool.model import Finding, Job, Subject
-from nccltool.worker import agent, rank
+from nccltool.worker import agent, inventory, rank
 from nccltool.worker.bus import Receiver, Sender
 from nccltool.worker.channel import Channel
 from nccltool.worker.rendezvous import StoreAddress, connect
 from nccltool.worker.supervise import supervise
 
 _FLUSH_S = 5.0
+_PIPE_BYTES = 2**20
+"""Of the pipe to the bus: a snapshot of the host goes in before the bus starts to read."""
 _BACKLOG = 1024
 
 
@@ -48,6 +53,8 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     bus = _Bus(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(bus.events_fd, in_fd)
     children = [_fork_agent(job, node, address, channel, listener) for node in job.node_ranks]
+    if not job.remote and not job.emulated and (job.nodes or 1) > 1:
+        inventory.send(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
     bus.start(address, job, senders=(job.nodes or 1) - 1)
     codes = _wait_for(dict(zip(children, job.node_ranks, strict=True)), channel)
@@ -83,6 +90,8 @@ def _fork_agent(
         if listener is not None:
             listener.close()
         code = agent.run(job, node, address, channel)
+    except Exception:  # noqa: BLE001 - whatever it is, it must be in the log: _exit would not print it
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         os._exit(code)
@@ -98,6 +107,8 @@ def _started_by_launcher(job: Job, place: Place, in_fd: int, out_fd: int) -> int
     if watcher == 0:
         processes.die_with_parent(parent)
         os._exit(min(abs(supervise(job, place, channel, rank.main)), 255))
+    if place.local_rank == 0 and place.world_size > place.local_world_size:
+        inventory.send(place.node_rank, channel)
     store = None
     if leads and not place.store_is_hosted:
         store = _serve(_bind("", place.store_port))
@@ -115,6 +126,9 @@ class _Bus:
         self._leads, self._needed, self._out_fd = leads, needed, out_fd
         self._end: Receiver | Sender | None = None
         self._read_fd, self.events_fd = os.pipe() if needed and not leads else (-1, out_fd)
+        if self._read_fd >= 0:
+            with contextlib.suppress(OSError):  # over the limit of a user: it may wait then
+                fcntl.fcntl(self._read_fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def start(self, address: StoreAddress, job: Job, senders: int) -> None:
         """Begin; our own processes have been forked."""

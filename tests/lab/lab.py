@@ -19,7 +19,7 @@ from tests.support.commands import Command, until
 
 PREFIX = "nclab"
 NETWORK = "10.77.0"
-TOOLS = ("ip", "unshare", "nsenter", "nft", "faketime")
+TOOLS = ("ip", "tc", "unshare", "nsenter", "nft", "faketime")
 _NETNS = Path("/etc/netns")
 _UTS = Path("/run") / PREFIX
 _count = itertools.count()
@@ -92,6 +92,11 @@ class Lab:
     def quiet(self) -> bool:
         """Whether no process is left on any host; waits for those that are being killed."""
         return until(lambda: not any(host.pids() for host in self.hosts), 10.0)
+
+    def shape(self, host: Host, rate: str) -> None:
+        """Limit what leaves the switch towards a host, as `100mbit`; its queue holds 5 ms."""
+        limits = ("tbf", "rate", rate, "burst", "16kb", "latency", "5ms")
+        _run("ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"p-{host.name}", "root", *limits)
 
     def __enter__(self) -> "Lab":
         _remove_abandoned()

@@ -102,6 +102,8 @@ class Slurm:
             self.start_slurmd(host)
         count = len(self.lab.hosts)
         assert until(lambda: self._idle() == count, 30.0), self.logs()
+        for host in self.lab.hosts:
+            host.services.update(host.pids())  # slurmctld has a helper
 
     def __exit__(self, *_: object) -> None:
         for host, daemon in self._daemons:
@@ -123,6 +125,10 @@ class Slurm:
         """The queue, finished jobs included: these columns of `squeue -O`, a row for each job."""
         form = ",".join(f"{column}:64" for column in columns)
         return [line.split() for line in self.run("squeue", "-h", "-t", "all", "-O", form).splitlines()]
+
+    def wait_until_idle(self) -> None:
+        """Nodes that a cancelled job still holds are given back."""
+        assert until(lambda: self._idle() == len(self.lab.hosts), 30.0), self.run("squeue") + self.logs()
 
     def logs(self) -> str:
         """What the daemons said, for the message of an assertion."""

@@ -323,23 +323,31 @@ def test_damaged_or_lacking_variables(env: Mapping[str, str], message: str) -> N
     assert error.value.remedy
 
 
+@pytest.mark.parametrize("env", [HYDRA, {**HYDRA, "PMI_JOBID": "kvs_1"}, OPEN_MPI_ON_TWO, OPEN_MPI_5])
+def test_ranks_of_mpi_agree_on_the_port(env: Mapping[str, str]) -> None:
+    """PMI_ID, say, is the number of a process."""
+    own = ("PMI_RANK", "PMI_ID", "PMI_FD", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    one_node = {"MPI_LOCALNRANKS": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "4", "OMPI_COMM_WORLD_SIZE": "4"}
+    places = [inside.detect({**env, **one_node, **{name: rank for name in own if name in env}}) for rank in "0123"]
+    assert len({place.store_port for place in places if place}) == 1
+    assert [place.rank for place in places if place] == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
-    ("text", "counts"),
+    ("place", "visible", "device"),
     [
-        ("2", (2,)),
-        ("2(x3),1", (2, 2, 2, 1)),
-        ("1,2(x2),1", (1, 2, 2, 1)),
-        ("0", (0,)),
-        ("", None),
-        ("2(x)", None),
-        ("2,,1", None),
-        ("-1", None),
-        ("8(x999999999)", None),
-        ("1(x100001)", None),
+        (TORCHRUN_PLACE, 8, 1),
+        (TORCHRUN_PLACE, 1, None),
+        (SRUN_PLACE, 8, 0),
+        (replace(SRUN_PLACE, local_rank=3), 8, 3),
+        (replace(SRUN_PLACE, local_rank=3), 1, 0),  # --gpus-per-task=1
+        (replace(SRUN_PLACE, local_rank=3), 2, 1),  # --gpus-per-task=2
+        (replace(SRUN_PLACE, local_rank=3), 0, None),
+        (replace(OPEN_MPI_PLACE, local_rank=1), 1, 0),
     ],
 )
-def test_counts_of_slurm(text: str, counts: tuple[int, ...] | None) -> None:
-    assert inside.expand_counts(text) == counts
+def test_the_gpu_of_a_rank(place: Place, visible: int, device: int | None) -> None:
+    assert place.device(visible) == device
 
 
 def test_ranks_of_one_job_agree_on_the_port_and_jobs_do_not_share_it() -> None:

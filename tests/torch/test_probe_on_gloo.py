@@ -17,6 +17,7 @@ from tests.torch.conftest import Start
 
 pytestmark = pytest.mark.torch
 
+LAUNCHER = "launcher: local (no hosts are named and no scheduler is around)"
 DONE_WITHIN_S = 120.0
 SIZES = (1024, 4096, 16384, 65536, 262144, 1048576)
 
@@ -83,7 +84,7 @@ def test_all_operations(start: Start, nodes: int, nproc: int) -> None:
     assert_contract(document, sweep)
     assert_all_measured(document["measurements"], sweep.world)
     assert_run_directory(document, sweep.ended)
-    assert sweep.ended.stderr.splitlines() == [f"kept in {sweep.ended.run}"]
+    assert sweep.ended.stderr.splitlines() == [LAUNCHER, f"kept in {sweep.ended.run}"]
 
 
 def assert_contract(document: dict[str, Any], sweep: Sweep) -> None:

@@ -1,0 +1,84 @@
+"""nccltool sbatch."""
+
+import sys
+from typing import Any
+
+import click
+
+from nccltool.cli.options import option, without_twins
+
+_ELSEWHERE = ("node_rank", "hosts", "hostfile", "ssh", "remote_env", "keep_going")
+"""Options of the command that say where its nodes are and how to reach them."""
+_COUNT = click.IntRange(1, 10**6)
+
+
+@click.command("sbatch", context_settings={"allow_interspersed_args": False})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe [PROBE OPTIONS]...")
+@option("--partition", help="Partition of Slurm.")
+@option("--account", help="Account to charge.")
+@option("--qos", help="Quality of service.")
+@option("--reservation", help="Reservation to use.")
+@option("--constraint", help="Features that the nodes must have.")
+@option("--nodelist", help="Nodes that must be among them: n[01-04].")
+@option("--exclude", help="Nodes that must not.")
+@option("--gpus-per-node", help="GPUs of each node: 8, h100:8.")
+@option("--cpus-per-task", type=_COUNT, help="Processors of each node, where it is shared.")
+@option("--mem", help="Memory of each node: 64G.  [default: all, of a node that is not shared]")
+@option("--shared", is_flag=True, help="Do not ask for whole nodes.")
+@option("--time", help="30 (minutes), 1:30:00, 2-12 (days-hours).  [default: --deadline + 10 min]")
+@option("--job-name", default="nccltool", help="Name of the job.")
+@option("--log", default="nccltool-%j.out", help="File for the output of the job; %j is its number.")
+@option("--sbatch-option", multiple=True, metavar="NAME[=VALUE]", help="Any other option of sbatch.")
+@option("--setup", multiple=True, metavar="LINE", help="Line of shell to run first: module load cuda.")
+@option("--command", help="How nccltool is started there.  [default: this one, with its Python]")
+def command(words: tuple[str, ...], command: str | None, **options: Any) -> None:
+    """Print a batch script for Slurm that runs `nccltool probe` on nodes of its own.
+
+    What follows `probe` are its own options. Give the script to sbatch; in the allocation, the command starts its
+    nodes with srun.
+    """
+    from nccltool import batch
+    from nccltool.cli.screen import put
+
+    values, given = _parsed(words)
+    start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
+    put(batch.render(batch.script(words, values, given, {**options, "command": start})))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    import shlex
+
+    from nccltool.errors import BadInput
+
+    try:
+        return tuple(shlex.split(text)) or ("nccltool",)
+    except ValueError as error:
+        raise BadInput(
+            f"--command {text[:60]!r}: {error}", "for example --command /opt/venv/bin/nccltool"
+        ) from error
+
+
+def _parsed(words: tuple[str, ...]) -> tuple[dict[str, Any], frozenset[str]]:
+    """The options as the script will read them, without the variables of here; and which of them are given."""
+    from click.core import ParameterSource
+
+    from nccltool.cli import probe
+    from nccltool.errors import BadInput
+
+    if words[0] != "probe":
+        raise BadInput(f"sbatch {words[0]!r} is not known", "nccltool sbatch [OPTIONS] probe [PROBE OPTIONS]")
+    above = click.get_current_context().parent
+    context = without_twins(probe.command).make_context("sbatch probe", list(words[1:]), parent=above)
+    given = frozenset(n for n in context.params if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
+    for name in _ELSEWHERE:
+        if name in given:
+            raise BadInput(
+                f"--{name.replace('_', '-')} has no meaning in a batch script",
+                "leave it out: srun starts the nodes",
+            )
+    if context.params["launcher"] not in ("auto", "slurm"):
+        raise BadInput(
+            f"--launcher {context.params['launcher']} has no meaning in a batch script",
+            "leave it out, or say slurm",
+        )
+    return context.params, given
