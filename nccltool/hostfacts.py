@@ -14,6 +14,7 @@ changed copy is `msgspec.structs.replace(host, limits=msgspec.structs.replace(ho
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -268,6 +269,8 @@ class Rdma(msgspec.Struct, frozen=True, kw_only=True):
     """libibverbs exports ibv_reg_mr_iova2."""
     gdrapi: Text = NOT_READ
     """Path of libgdrapi.so.2 on the loader path; '' = there is none."""
+    gdrapi_link: Text = NOT_READ
+    """Path of libgdrapi.so, the name that NCCL opens (packages for development have it); '' = there is none."""
 
 
 class PciDevice(msgspec.Struct, frozen=True, kw_only=True):
@@ -609,7 +612,7 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
     libnccl: tuple[Library, ...] | Unknown = NOT_READ
     """Every libnccl.so.2 that can be reached, in the order of the loader."""
     packages: tuple[Setting, ...] | Unknown = NOT_READ
-    """torch and nvidia-* wheels with their versions."""
+    """torch, megatron-core and nvidia-* wheels with their versions."""
     ofed: Text = NOT_READ
     """Version of mlx5_core where it names one (DOCA / MLNX_OFED); '' = the kernel's own driver."""
     libfabric: Text = NOT_READ
@@ -733,18 +736,21 @@ def all_unknown(part: type[P], reason: str, **given: object) -> P:
     return part(**{**{name: Unknown(reason) for name in leaves}, **given})
 
 
+@lru_cache(maxsize=256)
 def numbers(text: str) -> frozenset[int]:
-    """The numbers of a list as the kernel writes it: `0-3,8` -> 0, 1, 2, 3, 8. Raises NotKnown for anything else."""
+    """The numbers of a list as the kernel writes it, `0-3,8`. Raises NotKnown for anything else."""
     found: set[int] = set()
     for word in text.strip().split(",") if text.strip() else ():
         first, _, last = word.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal() and len(word) < _LONGEST_RANGE):
+        plain = word.isascii() and first.isdecimal() and (last.isdecimal() or "-" not in word)
+        if not plain or len(word) > _LONGEST_RANGE or len(found) > _MOST_NUMBERS:
             raise NotKnown(f"{text[:40]!r} is no list of processors")
-        found.update(range(int(first), min(int(last or first), _MOST_NUMBERS) + 1))
+        found.update(range(int(first), min(int(last or first), int(first) + _MOST_NUMBERS) + 1))
     return frozenset(found)
 
 
 _LONGEST_RANGE, _MOST_NUMBERS = 12, 1 << 16
+"""Ports are the longest list of the kernel."""
 
 
 def to_json(host: HostFacts, indent: int = 2) -> str:

@@ -14,7 +14,7 @@ from nccltool.launchers.base import Launch
 from nccltool.model import Finding, Job, Subject
 
 DEADLINE_S = 20.0
-"""ssh gives up on a host after 10 s, and a snapshot takes 5 s at most."""
+"""ssh gives up on a host after 7 s, and a snapshot takes 5 s at most."""
 FINDINGS: dict[str, str] = {"host-silent": "error", "host-misconfigured": "error"}
 
 

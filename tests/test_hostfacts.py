@@ -15,6 +15,7 @@ from nccltool.hostfacts import (
     Unknown,
     all_unknown,
     known,
+    numbers,
     or_none,
 )
 from tests import hosts
@@ -96,3 +97,17 @@ def test_looking_things_up() -> None:
     assert host.file("/usr/local/gib") is not None
     with pytest.raises(NotKnown):
         hosts.captured("container").network.interface("eth0")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("5\n", {5}), ("3-1", set()), ("0-0,2", {0, 2})],
+)
+def test_numbers_of_a_list(text: str, found: set[int]) -> None:
+    assert numbers(text) == found
+
+
+@pytest.mark.parametrize("text", ["all", "0-", "-3", "0,,1", "0x3", "0-9999999999999", "0-3:1/2", "\u0663"])
+def test_what_is_no_list_of_numbers(text: str) -> None:
+    with pytest.raises(NotKnown, match="no list of processors"):
+        numbers(text)

@@ -35,10 +35,11 @@ _Found = dict[str, tuple[str, str]]
 
 def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
     """libibverbs and libgdrapi."""
-    found = _found(tree, env, seconds, ("libibverbs.so.1", "libgdrapi.so.2"))
+    found = _found(tree, env, seconds, ("libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so"))
     path, _ = found.get("libibverbs.so.1", ("", ""))
     exported = _exports(tree, path, b"ibv_reg_mr_iova2") if path else Unknown("there is no libibverbs.so.1")
-    return Rdma(ibverbs=path, ibverbs_iova2=exported, gdrapi=found.get("libgdrapi.so.2", ("", ""))[0])
+    gdrapi, link = (found.get(name, ("", ""))[0] for name in ("libgdrapi.so.2", "libgdrapi.so"))
+    return Rdma(ibverbs=path, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)
 
 
 def libnccl(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from nccltool.facts.base import CAPTURED, Tree
 from nccltool.hostfacts import Setting, Text, Unknown, Versions
 
-_PACKAGES = re.compile(r"(torch|triton|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")
+_PACKAGES = re.compile(r"(torch|triton|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")
 _LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/conda/lib", "/opt/venv/lib")
 
 

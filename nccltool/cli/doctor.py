@@ -1,0 +1,60 @@
+"""nccltool doctor."""
+
+import click
+
+from nccltool.cli.options import formats, launched, option, written
+
+_FORMATS = ("table", "json", "sarif", "junit")
+
+
+@click.command("doctor")
+@option("--root", type=click.Path(file_okay=False), help="Read a captured tree (proc, sys, dev, etc) instead.")
+@option("--facts", type=click.Path(dir_okay=False), multiple=True, help="Judge a snapshot of `nccltool facts`.")
+@option("--env-file", type=click.Path(dir_okay=False), help="Take the variables from a file: `env`, docker.")
+@option("--pid", type=click.IntRange(1), help="Take the variables that a running process was started with.")
+@option("--nccl-version", help="The NCCL of the job.  [default: the one that is found]")
+@option("--nodes", type=click.IntRange(1), help="Nodes.  [default: as the launcher says]")
+@option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
+@launched
+@option("--select", multiple=True, help="Only rules whose code or name begins so; commas, or several times.")
+@option("--ignore", multiple=True, help="Not the rules whose code or name begins so.")
+@option("--fix", is_flag=True, help="Print lines for a shell that undo what was found; nothing is changed.")
+@option("--show-settings", is_flag=True, help="Show every variable and where it comes from, too.")
+@option(
+    "--ask-nccl",
+    is_flag=False,
+    flag_value="auto",
+    help="Hold the answer against a libnccl: PATH, or the found one.",
+)
+@option("--list-rules", is_flag=True, help="List the rules.")
+@option("--list-variables", is_flag=True, help="List the variables that are known.")
+@formats(*_FORMATS)
+@written
+def command(**options: object) -> None:
+    """Judge the settings of NCCL, and the host that they meet.
+
+    Exit code 1 when there is an error, 4 when nothing could be judged. `nccltool explain CODE` has the page of a
+    rule.
+    """
+    from nccltool import diagnosing
+    from nccltool.cli.screen import put, write
+    from nccltool.invocation import this_command
+    from nccltool.render import diagnosis_renderer
+
+    if options["list_rules"] or options["list_variables"]:
+        put(_list(rules=bool(options["list_rules"])))
+        return
+    answer = diagnosing.diagnose(diagnosing.question(options), this_command())
+    if options["fix"]:
+        put("".join(f"{line}\n" for line in answer.fixes))
+    else:
+        text = diagnosis_renderer(str(options["form"]), bool(options["show_settings"]))(answer.diagnosis)
+        write(str(options["output"]), text) if options["output"] else put(text)
+    raise SystemExit(answer.diagnosis.verdict.exit_code)
+
+
+def _list(rules: bool) -> str:
+    from nccltool import explaining
+    from nccltool.render import pages
+
+    return pages.rules(explaining.checks()) if rules else pages.variables(explaining.variables())

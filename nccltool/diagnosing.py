@@ -1,0 +1,234 @@
+"""From what was asked for to a diagnosis: facts of this host or saved ones, rules, the document."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nccltool import __version__, doctor, inventory, launching, oracle, rules, settings, snapshot, versions
+from nccltool.errors import BadInput, DidNotComplete
+from nccltool.facts import conf
+from nccltool.facts.base import Tree
+from nccltool.hostfacts import HostFacts, Unknown, from_json, known, or_none
+from nccltool.launching import Where
+from nccltool.model import Diagnosis, Finding, Job, RunInfo, Verdict
+from nccltool.rules.base import Host, Rule
+from nccltool.runs import new_id
+from nccltool.versions import Version
+
+_ASKING = "ASK"
+"""Rules that need an answer of NCCL itself."""
+_LARGEST = 64 << 20
+_TOLD = 4
+"""Hosts that are named in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What the user wants to be looked at, and how."""
+
+    root: Path = Path("/")
+    facts: tuple[Path, ...] = ()
+    env_file: Path | None = None
+    pid: int | None = None
+    nccl: Version | None = None
+    nodes: int | None = None
+    local_ranks: int | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    library: str | None = None
+    """The libnccl to ask; `auto` = the one that is found; None = it is not asked."""
+    where: Where | None = None
+    """The other hosts to look at; None = this one, or saved facts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What came of it."""
+
+    diagnosis: Diagnosis
+    fixes: tuple[str, ...]
+
+
+def question(options: Mapping[str, Any]) -> Question:
+    """The options of the command line, checked. Raises BadInput."""
+    if options["facts"] and (options["root"] or options["pid"] or options["env_file"]):
+        raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
+    if options["pid"] and (options["env_file"] or options["root"]):
+        raise BadInput("--pid cannot be combined with --env-file or --root", "leave one out")
+    version = options["nccl_version"]
+    parsed = versions.parse(version) if version else None
+    if version and parsed is None:
+        raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
+    return Question(
+        root=_tree(options["root"]),
+        facts=tuple(Path(name) for name in options["facts"]),
+        env_file=Path(options["env_file"]) if options["env_file"] else None,
+        pid=options["pid"],
+        nccl=parsed,
+        nodes=options["nodes"],
+        local_ranks=_ranks(options["nproc_per_node"]),
+        select=_words(options["select"]),
+        ignore=_words(options["ignore"]),
+        library=options["ask_nccl"],
+        where=_elsewhere(options),
+    )
+
+
+def _elsewhere(options: Mapping[str, Any]) -> Where | None:
+    """Other hosts, when they are named, or when nodes of an allocation are asked for."""
+    named = any(options[name] for name in ("hosts", "hostfile"))
+    if not (named or options["launcher"] in ("ssh", "slurm") or (options["nodes"] or 1) > 1):
+        return None
+    where = launching.choose({**options, "node_rank": None, "rdzv_endpoint": None}, os.environ)
+    if not where.launch.remote:
+        return None
+    if any(options[name] for name in ("facts", "root", "pid", "env_file", "ask_nccl")):
+        raise BadInput(
+            "--facts, --root, --pid, --env-file and --ask-nccl look at one host, and others are asked for",
+            "leave them out, or --hosts",
+        )
+    return where
+
+
+def _tree(root: str | None) -> Path:
+    folder = Path(root or "/")
+    if not any((folder / name).is_dir() for name in ("proc", "sys")):
+        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
+    return folder
+
+
+def _ranks(text: str | None) -> int | None:
+    if text in (None, "auto"):
+        return None
+    if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
+        raise BadInput(f"--nproc-per-node {text!r} is no number of ranks", "a number, or auto")
+    return int(text)
+
+
+def _words(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+
+
+def diagnose(asked: Question, command: tuple[str, ...]) -> Answer:
+    """Look, and judge. Raises BadInput."""
+    snapshots, absent = _looked(asked)
+    chosen = _chosen(asked)
+    nodes = len(snapshots) if asked.where is not None else asked.nodes
+    hosts = [doctor.host_of(facts, asked.nccl, nodes, asked.local_ranks) for facts in snapshots]
+    if asked.library:
+        hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
+    judgement = doctor.judge(hosts, chosen)
+    diagnosis = Diagnosis(
+        info=_info(hosts, command),
+        verdict=Verdict(status="incomplete", exit_code=3) if absent else judgement.verdict,
+        checks=doctor.checks(chosen),
+        outcomes=judgement.outcomes,
+        findings=(*absent, *judgement.findings),
+        settings=doctor.assignments(hosts[0]),
+        nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
+    )
+    return Answer(diagnosis=diagnosis, fixes=tuple(doctor.fixes(judgement, hosts[0])))
+
+
+def _chosen(asked: Question) -> tuple[Rule, ...]:
+    every = [rule for rule in rules.every() if asked.library or rule.family != _ASKING]
+    return doctor.chosen(every, asked.select, asked.ignore)
+
+
+def _looked(asked: Question) -> tuple[list[HostFacts], tuple[Finding, ...]]:
+    """Snapshots, and which hosts gave none. Raises DidNotComplete when there is none at all."""
+    if asked.where is None:
+        return _here(asked), ()
+    where = asked.where
+    job = Job(run_id=new_id(), ops=(), kind="facts", env=dict(where.env), node_variable=where.node_variable)
+    taken = inventory.take(where.launch, job)
+    if not taken.snapshots:
+        raise _nobody(taken.findings)
+    return list(taken.snapshots), taken.findings
+
+
+def _here(asked: Question) -> list[HostFacts]:
+    if asked.facts:
+        return [from_json(_contents(file), str(file)) for file in asked.facts]
+    if asked.pid is not None:
+        return [_of_process(asked.pid)]
+    if asked.env_file is not None:
+        environment = settings.environment_of(_contents(asked.env_file), str(asked.env_file))
+        return [snapshot.take(asked.root, environment, env_source=str(asked.env_file), meanwhile=rules.every)]
+    return [snapshot.take(asked.root, meanwhile=rules.every)]
+
+
+def _nobody(findings: Sequence[Finding]) -> DidNotComplete:
+    told = "; ".join(finding.message for finding in findings[:_TOLD])
+    more = f"; and {len(findings) - _TOLD} more" if len(findings) > _TOLD else ""
+    return DidNotComplete(f"no host could be looked at: {told}{more}", findings[0].remedy)
+
+
+def _contents(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_LARGEST)
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}", "check the name") from error
+
+
+def _of_process(pid: int) -> HostFacts:
+    """This host with the environment that a process was started with, and the files that it sees."""
+    folder = Path("/proc", str(pid))
+    if not folder.is_dir():
+        raise BadInput(f"--pid {pid}: there is no such process", "see ps -e")
+    try:
+        raw = (folder / "environ").read_bytes()
+    except OSError as error:
+        return snapshot.take(environ={}, env_source=f"none: {folder}/environ cannot be read: {error.strerror}")
+    environment = settings.environment_of(raw or b"\0", f"pid {pid}")
+    facts = snapshot.take(environ=environment, env_source=f"pid {pid}", meanwhile=rules.every)
+    if _namespace(folder) == _namespace(Path("/proc/self")):
+        return facts
+    # in a container of its own: its configuration files are not ours
+    files = conf.read(Tree.at(folder / "root"), facts.env, snapshot.SECONDS)
+    return msgspec.structs.replace(facts, conf_files=files)
+
+
+def _namespace(folder: Path) -> str | None:
+    try:
+        return str((folder / "ns/mnt").readlink())
+    except OSError:
+        return None
+
+
+def _answer(host: Host, library: str) -> oracle.Answer | Unknown:
+    if host.facts.root != "/" or host.facts.env_source not in ("process",):
+        return Unknown("NCCL can only be asked about the environment of this process, on this host")
+    if library != "auto":
+        return oracle.ask(library, os.environ)
+    libraries = host.facts.versions.libnccl
+    if isinstance(libraries, Unknown):
+        return libraries
+    if not libraries:
+        return Unknown("there is no libnccl.so.2 here; name one: --ask-nccl PATH")
+    return oracle.ask(known(libraries)[0].path, os.environ)
+
+
+def _info(hosts: Sequence[Host], command: tuple[str, ...]) -> RunInfo:
+    first = hosts[0]
+    nodes, ranks = or_none(first.nodes), or_none(first.local_ranks)
+    return RunInfo(
+        id=new_id(),
+        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        command=command,
+        nccltool=__version__,
+        torch=or_none(first.facts.versions.torch) or None,
+        backend=None,
+        backend_version=None,
+        backend_reason=None,
+        nodes=nodes,
+        emulated=False,
+        world_size=nodes * ranks if nodes and ranks else None,
+        hosts=tuple(dict.fromkeys(host.facts.host for host in hosts)),
+    )

@@ -1,0 +1,52 @@
+"""A diagnosis as JUnit XML, for what shows the results of tests: a rule is a test case."""
+
+from collections.abc import Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+from nccltool.model import Check, Diagnosis, Finding, Outcome
+from nccltool.text import escaped
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """One suite, with a newline at its end. An error is a failure, what could not be judged is skipped."""
+    statuses = [outcome.status for outcome in diagnosis.outcomes]
+    counts = f'tests="{len(statuses)}" failures="{statuses.count("fail")}" skipped="{statuses.count("unknown")}"'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuites name="nccltool doctor" {counts} errors="0">']
+    hosts = _attribute(", ".join(diagnosis.info.hosts))
+    lines.append(
+        f'<testsuite name="doctor" hostname={hosts} {counts} errors="0" timestamp="{diagnosis.info.started}">'
+    )
+    checks = {check.code: check for check in diagnosis.checks}
+    for outcome in diagnosis.outcomes:
+        found = [finding for finding in diagnosis.findings if finding.code == outcome.code]
+        lines += _case(checks[outcome.code], outcome, found)
+    return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
+
+
+def _case(check: Check, outcome: Outcome, found: list[Finding]) -> Iterator[str]:
+    head = f'<testcase classname="doctor.{check.code[:-3]}" name={_attribute(f"{check.code} {check.name}")}'
+    if not found and outcome.status != "unknown":
+        yield f"{head}/>"
+        return
+    yield f"{head}>"
+    if outcome.status == "unknown":
+        yield f"<skipped message={_attribute(outcome.reason)}/>"
+    errors = [finding for finding in found if finding.severity == "error"]
+    if errors:
+        yield f'<failure type="error" message={_attribute(errors[0].message)}>{_text(errors)}</failure>'
+    others = [finding for finding in found if finding.severity != "error"]
+    if others:
+        yield f"<system-out>{_text(others)}</system-out>"
+    yield "</testcase>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(escaped(text))
+
+
+def _text(findings: list[Finding]) -> str:
+    lines = []
+    for one in findings:
+        evidence = [line for text in one.evidence for line in text.split("\n")]
+        lines += [f"{one.severity}: {one.message}", *(f"    {line}" for line in evidence), f"    -> {one.remedy}"]
+    return escape("\n".join(escaped(line) for line in lines))

@@ -1,0 +1,21 @@
+"""Text of hosts, logs and users on its way to people: nothing in it acts on their terminal."""
+
+
+def escaped(text: str) -> str:
+    """`text` with each character that does not show as it is written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
+        for letter in text
+    )
+
+
+def escaped_lines(text: str) -> list[str]:
+    """The lines of `text`, each escaped."""
+    return [escaped(line) for line in text.split("\n")]
+
+
+def shortened(text: str, longest: int) -> str:
+    """`text`, or its beginning and how long it is."""
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"

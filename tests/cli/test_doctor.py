@@ -1,0 +1,240 @@
+"""nccltool doctor and nccltool explain: words in, text and exit code out."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from nccltool import hostfacts
+from nccltool.hostfacts import ConfFile, HostFacts, Versions
+from tests.conftest import Nccltool
+
+Golden = Callable[[str, str], None]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    """A snapshot with one finding of each severity, in a file."""
+    facts = HostFacts(
+        host="n1",
+        env={"NCCL_IB_HCA": '"mlx5_0"', "NCCL_IB_TIMEOUT": "022", "RANK": "0"},
+        conf_files=(
+            ConfFile(
+                role="system", path="/etc/nccl.conf", exists=True, text="NCCL_IB_TIMEOUT=20\nNCCL_BUFFSIZE=4M\n"
+            ),
+        ),
+        versions=Versions(nccl="2.27.7", torch="2.13.0+cu130"),
+    )
+    file = tmp_path / "facts.json"
+    file.write_text(hostfacts.to_json(facts))
+    return str(file)
+
+
+CHOSEN = ("--select", "SYN009,SYN012,SYN013,CNF004,PLG001,DBG004")
+
+
+def test_the_table(saved: str, nccltool: Nccltool, golden: Golden) -> None:
+    said = nccltool("doctor", "--facts", saved, *CHOSEN)
+    assert (said.code, said.err) == (1, "")
+    golden("doctor.table", said.out)
+
+
+def test_the_settings_are_shown_when_asked_for(saved: str, nccltool: Nccltool) -> None:
+    said = nccltool("doctor", "--facts", saved, *CHOSEN, "--show-settings")
+    assert '    NCCL_IB_HCA="mlx5_0"    (environment)\n' in said.out
+    assert "    NCCL_BUFFSIZE=4M    (/etc/nccl.conf:2)\n" in said.out
+
+
+def test_the_document(saved: str, nccltool: Nccltool) -> None:
+    document = json.loads(nccltool("doctor", "--facts", saved, *CHOSEN, "--format", "json").out)
+    assert [document[key] for key in ("schema", "kind", "status", "exit_code", "nccl")] == [
+        1,
+        "doctor",
+        "fail",
+        1,
+        "2.27.7",
+    ]
+    assert document["run"]["hosts"] == ["n1"]
+    assert [finding["code"] for finding in document["findings"]] == ["SYN009", "SYN012", "SYN013", "CNF004"]
+    assert document["outcomes"][0] == {"code": "CNF004", "status": "pass", "reason": ""}
+    assert {outcome["code"]: outcome["status"] for outcome in document["outcomes"]}["DBG004"] == "unknown"
+    assert {"name": "NCCL_BUFFSIZE", "value": "4M", "origin": "/etc/nccl.conf:2"} in document["settings"]
+
+
+def test_sarif(saved: str, nccltool: Nccltool, golden: Golden) -> None:
+    text = nccltool("doctor", "--facts", saved, *CHOSEN, "--format", "sarif").out
+    (run,) = json.loads(text)["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    places = [result["locations"][0].get("physicalLocation") for result in run["results"]]
+    assert {"artifactLocation": {"uri": "file:///etc/nccl.conf"}, "region": {"startLine": 2}} in places
+    golden("doctor.sarif", text)
+
+
+def test_junit(saved: str, nccltool: Nccltool, golden: Golden) -> None:
+    text = nccltool("doctor", "--facts", saved, *CHOSEN, "--format", "junit").out
+    (suite,) = ElementTree.fromstring(text)
+    assert {name: suite.get(name) for name in ("tests", "failures", "skipped")} == {
+        "tests": "6",
+        "failures": "2",
+        "skipped": "1",
+    }
+    assert len(suite) == 6
+    start, _, rest = text.partition('timestamp="')
+    golden("doctor.junit", f'{start}timestamp="{rest.partition(chr(34))[1]}{rest.partition(chr(34))[2]}')
+
+
+def test_fixes_can_be_given_to_a_shell(saved: str, nccltool: Nccltool) -> None:
+    said = nccltool("doctor", "--facts", saved, *CHOSEN, "--fix")
+    assert said.code == 1
+    script = f'{said.out}\nprintf \'%s \' "$NCCL_IB_HCA" "$NCCL_IB_TIMEOUT"'
+    done = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "mlx5_0 22 "
+    assert "# /etc/nccl.conf:2: write NCCL_BUFFSIZE=4194304\n" in said.out
+
+
+def test_it_is_written_to_a_file(saved: str, nccltool: Nccltool, tmp_path: Path) -> None:
+    said = nccltool("doctor", "--facts", saved, *CHOSEN, "--output", str(tmp_path / "out"))
+    assert (said.code, said.out) == (1, "")
+    assert "SYN009" in (tmp_path / "out").read_text()
+
+
+def test_several_snapshots_are_one_job(saved: str, nccltool: Nccltool, tmp_path: Path) -> None:
+    facts = hostfacts.from_json(Path(saved).read_text(), saved)
+    other = tmp_path / "other.json"
+    other.write_text(hostfacts.to_json(HostFacts(host="n2", env=facts.env, versions=Versions(nccl="2.30.7"))))
+    said = nccltool("doctor", "--facts", saved, "--facts", str(other), "--select", "PLG007,SYN009")
+    assert "ERROR PLG007" in said.out
+    assert "    on n[1-2]\n" in said.out
+
+
+def test_variables_from_a_file(nccltool: Nccltool, tmp_path: Path) -> None:
+    file = tmp_path / "job.env"
+    file.write_text("NCCL_DEBUG=LOUD\nSECRET=x\n")
+    said = nccltool("doctor", "--env-file", str(file), "--select", "DBG003")
+    assert said.code == 1
+    assert f"    {file}: NCCL_DEBUG=LOUD\n" in said.out
+
+
+def test_variables_of_a_process(nccltool: Nccltool) -> None:
+    sleeper = subprocess.Popen(["sleep", "60"], env={"NCCL_DEBUG": "LOUD"})
+    try:
+        said = nccltool("doctor", "--pid", str(sleeper.pid), "--select", "DBG003")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert said.code == 1
+    assert f"    pid {sleeper.pid}: NCCL_DEBUG=LOUD\n" in said.out
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may make mounts of its own")
+def test_the_files_of_a_container_are_its_own(nccltool: Nccltool) -> None:
+    script = "mount -t tmpfs none /mnt && echo NCCL_DEBUG=LOUD > /mnt/nccl.conf && echo ready && exec sleep 60"
+    environment = {"NCCL_CONF_FILE": "/mnt/nccl.conf", "PATH": os.environ["PATH"]}
+    words = ["unshare", "--mount", "sh", "-c", script]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as inside:
+        assert inside.stdout
+        assert inside.stdout.readline() == "ready\n"
+        said = nccltool("doctor", "--pid", str(inside.pid), "--select", "DBG003", "--nccl-version", "2.30.7")
+        inside.kill()
+    assert "    /mnt/nccl.conf:1: NCCL_DEBUG=LOUD\n" in said.out
+
+
+def test_junk_in_files_is_no_crash(nccltool: Nccltool, tmp_path: Path) -> None:
+    loop, junk = tmp_path / "loop", tmp_path / "junk"
+    loop.symlink_to(loop)
+    junk.write_bytes(bytes(range(256)) * 8192)
+    said = nccltool("doctor", "--select", "CNF", NCCL_CONF_FILE=str(loop))
+    assert said.code == 1
+    assert "CNF001" in said.out
+    said = nccltool("doctor", "--select", "CNF,SYN", "--nccl-version", "2.30.7", NCCL_CONF_FILE=str(junk))
+    assert said.code in (0, 1)
+    assert all(line.isprintable() for line in said.out.splitlines())
+
+
+def test_a_captured_tree_without_an_environment_cannot_be_judged(nccltool: Nccltool, tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    said = nccltool("doctor", "--root", str(tmp_path), "--select", "SYN")
+    assert said.code == 4
+    assert "the environment is not known" in said.out
+    assert said.out.endswith("nothing found, exit code 4\n")
+
+
+def test_the_version_decides(saved: str, nccltool: Nccltool) -> None:
+    said = nccltool(
+        "doctor", "--facts", saved, "--select", "CNF008,ALG002", "--nccl-version", "v2.21.5-1", "--nodes", "2"
+    )
+    assert "nccltool 0.1.0, NCCL 2.21.5, torch 2.13.0+cu130, on n1\n" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--nccl-version", "new"], "--nccl-version 'new' is no version"),
+        (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
+        (["--env-file", "/nonexistent"], "/nonexistent cannot be read: No such file or directory"),
+        (["--facts", "/nonexistent"], "/nonexistent cannot be read: No such file or directory"),
+        (["--facts", "/etc/hosts"], "/etc/hosts is not a snapshot of facts"),
+        (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
+        (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
+        (["--pid", "4194305"], "--pid 4194305: there is no such process"),
+        (["--root", "/etc"], "--root /etc has neither proc nor sys"),
+        (["--nproc-per-node", "many"], "--nproc-per-node 'many' is no number of ranks"),
+    ],
+)
+def test_bad_words(words: list[str], message: str, nccltool: Nccltool) -> None:
+    said = nccltool("doctor", *words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"Error: {message}")
+    assert "\n  -> " in said.err
+
+
+def test_lists(nccltool: Nccltool) -> None:
+    rules = nccltool("doctor", "--list-rules").out
+    assert "SYN009    error    quoted-value " in rules
+    variables = nccltool("doctor", "--list-variables").out.splitlines()
+    assert len(variables) == 674
+    assert [line.split()[:2] for line in variables if line.startswith("NCCL_IB_HCA ")] == [["NCCL_IB_HCA", "nccl"]]
+
+
+@pytest.mark.parametrize(
+    "word", ["SYN009", "syn-009", "quoted-value", "NCCL_IB_GID_INDEX", "nccl_timeout", "ib-link"]
+)
+def test_explain(word: str, nccltool: Nccltool) -> None:
+    said = nccltool("explain", word)
+    assert (said.code, said.err) == (0, "")
+    assert len(said.out.splitlines()) > 5
+    assert max(len(line) for line in said.out.splitlines()) < 160
+
+
+def test_explain_shows_the_rules_of_a_variable(nccltool: Nccltool) -> None:
+    assert "TUN002 tiny-buffer" in " ".join(nccltool("explain", "NCCL_BUFFSIZE").out.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [("NCCL_IB_GID_INDX", "NCCL_IB_GID_INDEX"), ("quoted-vale", "quoted-value"), ("SYN999", "SYN")],
+)
+def test_explain_names_what_is_like_it(word: str, near: str, nccltool: Nccltool) -> None:
+    said = nccltool("explain", word)
+    assert (said.code, said.out) == (2, "")
+    assert near in said.err
+
+
+def test_it_needs_little_and_loads_no_torch() -> None:
+    program = (
+        "import sys; from nccltool.cli import cli; from nccltool import processes\n"
+        "try: cli(['doctor'], prog_name='nccltool')\n"
+        "except SystemExit: pass\n"
+        "print(processes.peak_rss_bytes(), 'torch' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    peak, torch = done.stderr.split()
+    assert torch == "False"
+    assert int(peak) < 60 << 20
