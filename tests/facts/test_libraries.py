@@ -98,6 +98,14 @@ def test_verbs(tmp_path: Path, dynstr: bytes, exported: bool) -> None:
     assert (found.ibverbs, found.ibverbs_iova2, found.gdrapi) == ("/usr/lib/libibverbs.so.1", exported, "")
 
 
+def test_the_name_that_nccl_opens_is_told_from_the_other(tmp_path: Path) -> None:
+    put(tmp_path, "/usr/lib/libgdrapi.so.2")
+    found = libraries.verbs(Tree.at(tmp_path), {}, 10.0)
+    assert (found.gdrapi, found.gdrapi_link) == ("/usr/lib/libgdrapi.so.2", "")
+    put(tmp_path, "/usr/lib/libgdrapi.so")
+    assert libraries.verbs(Tree.at(tmp_path), {}, 10.0).gdrapi_link == "/usr/lib/libgdrapi.so"
+
+
 def test_no_verbs(tmp_path: Path) -> None:
     found = libraries.verbs(Tree.at(tmp_path), {}, 10.0)
     assert (found.ibverbs, found.ibverbs_iova2) == ("", Unknown("there is no libibverbs.so.1"))
