@@ -1,0 +1,137 @@
+"""What a line of a log is, what an event is, and how a dialect finds events in lines.
+
+A dialect is a file of this folder with a table PATTERNS. Each pattern names the kind of event, what the line says
+about the health of the job (its role), a literal that every such line contains, and the expression that takes the
+line apart. The literal comes first for speed: an expression is only tried on lines that contain it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+Role: TypeAlias = Literal["failure", "echo", "doubt", "state", "success"]
+"""failure: something went wrong here. echo: the consequence of something elsewhere. doubt: a warning that also
+healthy jobs print. state: how things are. success: the job, or a part of it, came to its end in order."""
+
+LONGEST_TEXT = 600
+"""Characters of a line that an event keeps."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """A line without what terminals, launchers and collectors put around it."""
+
+    file: str
+    number: int
+    text: str
+    """What the program wrote."""
+    label: str = ""
+    """What stood before it: lines of one label come from one writer."""
+    host: str | None = None
+    rank: int | None = None
+    task: int | None = None
+    """The number that a launcher put before it: a rank, or a node where one task starts the ranks of a node."""
+    pid: int | None = None
+    address: str | None = None
+    time: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """What one line says."""
+
+    kind: str
+    role: Role
+    text: str
+    file: str
+    line: int
+    label: str = ""
+    host: str | None = None
+    rank: int | None = None
+    task: int | None = None
+    pid: int | None = None
+    device: int | None = None
+    time: str | None = None
+    """MM-DD HH:MM:SS[.fraction], with the year before it where the log has one."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, name: str, default: str = "") -> str:
+        """A part of the line; "" when it is not there."""
+        return self.fields.get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of line."""
+
+    kind: str
+    role: Role
+    literal: str
+    expression: re.Pattern[str] | None
+    """None = the literal says it all."""
+
+
+class Dialect(Protocol):
+    """A file of this folder."""
+
+    PATTERNS: tuple[Pattern, ...]
+
+
+def pattern(kind: str, role: Role, literal: str, expression: str = "") -> Pattern:
+    """A pattern whose expression is searched anywhere in the line."""
+    return Pattern(kind, role, literal, re.compile(expression) if expression else None)
+
+
+def found(patterns: tuple[Pattern, ...], text: str) -> Iterator[tuple[Pattern, dict[str, str]]]:
+    """The patterns that the text fits, with the named parts."""
+    for item in patterns:
+        if item.literal not in text:
+            continue
+        if item.expression is None:
+            yield item, {}
+        elif match := item.expression.search(_near(text, item.literal)):
+            yield item, {name: value.strip() for name, value in match.groupdict().items() if value}
+
+
+_BEFORE, _BEHIND = 300, 1700
+"""Characters around the literal that an expression sees: some need time in proportion to the square of them."""
+
+
+def _near(text: str, literal: str) -> str:
+    if len(text) <= _BEFORE + _BEHIND:
+        return text
+    place = text.find(literal)
+    return text[max(0, place - _BEFORE) : place + _BEHIND]
+
+
+def event(item: Pattern, line: Line, fields: Mapping[str, str], **known: int | str | None) -> Event:
+    """The event of a pattern in a line; `known` is what a dialect knows better than the label."""
+    return Event(
+        kind=item.kind,
+        role=item.role,
+        text=line.text[:LONGEST_TEXT],
+        file=line.file,
+        line=line.number,
+        label=line.label,
+        host=_text(known.get("host")) or line.host,
+        rank=_number(fields.get("rank"), known.get("rank"), line.rank),
+        task=line.task,
+        pid=_number(known.get("pid"), fields.get("pid"), line.pid),
+        device=_number(known.get("device")),
+        time=line.time,
+        fields=fields,
+    )
+
+
+def _text(value: int | str | None) -> str | None:
+    return str(value) if value is not None else None
+
+
+def _number(*values: int | str | None) -> int | None:
+    for value in values:
+        if isinstance(value, int):
+            return value
+        if value is not None and value.isdecimal() and len(value) < 10:
+            return int(value)
+    return None

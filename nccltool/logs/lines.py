@@ -1,0 +1,50 @@
+"""Bytes to clean lines, in bounded memory: terminal sequences, carriage returns, NUL and broken UTF-8 removed."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+LONGEST_LINE = 1 << 13
+"""Bytes of a line that are kept; NCCL's and torch's own lines stay far below. Of a longer one the beginning and
+the end are kept, because an error message stands at either."""
+_HEAD = 3 * LONGEST_LINE // 4
+_TAIL = LONGEST_LINE - _HEAD
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[P^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CUT = b" [...] "
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """(number, text) of every line; a line that a carriage return overwrites comes as its parts."""
+    for number, raw in enumerate(_raw_lines(chunks), start=1):
+        for part in raw.split(b"\r"):
+            if part:
+                yield number, clean(part)
+
+
+def clean(raw: bytes) -> str:
+    """One line as text that can neither move a cursor nor hide what it says."""
+    text = raw.decode("utf-8", errors="replace")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    return text if text.isprintable() else _CONTROLS.sub("", text)
+
+
+def _raw_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield _shortened(line)
+        rest = _shortened(rest)
+    if rest:
+        yield rest
+
+
+def _shortened(line: bytes) -> bytes:
+    """A line of at most LONGEST_LINE bytes: what is left out in the middle leaves a mark."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return line[:_HEAD] + _CUT + line[len(_CUT) - _TAIL :]

@@ -1,0 +1,191 @@
+"""NCCL's and RCCL's own lines: the grammar of the prefix, and what the lines say about how things are.
+
+`host:pid:tid [dev] file:line NCCL LEVEL text`, versions 2.4 to 2.32, also several of them mixed into one line.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nccltool.logs import nccl_warnings
+from nccltool.logs.base import Event, Line, event, found, pattern
+
+_PREFIX = re.compile(
+    r"(?<![\w.-])(?:(?P<host>[A-Za-z0-9][\w.-]{0,79}|<host>):(?P<pid>\d{1,9}):(?P<tid>\d{1,9})[ ]+)?"
+    r"(?:\[(?P<dev>-?\d+)\][ ]+)?"
+    r"(?:(?P<ms>\d{1,12}\.\d{1,9})[ ]+)?(?:(?P<where>[\w./-]{1,99}:\d{1,6})[ ]+)?(?:\([^)]{0,99}\)[ ]+)?"
+    r"(?:(?:NCCL|RCCL|CCOM)[ ]+|(?<=\][ ])|(?<=:\d\d[ ])|(?<=:\d\d\d[ ]))"
+    r"(?P<level>INFO|WARN|TRACE|CALL|ABORT|ATTN)\b[ ]?"
+)
+
+_MARK = re.compile(r"\b(?:NCCL|RCCL|CCOM) |:\d+:\d+ \[-?\d+\] ")
+"""Before 2.4 the name of the library was not printed; then host, pid, tid and device stand before the level."""
+
+PATTERNS = (
+    pattern(
+        "nccl.version", "state", "CCL version", r"\bR?N?CCL version\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"
+    ),
+    pattern("nccl.version", "state", "nccl==", r"nccl==(?P<version>\d+\.\d+\.\d+)"),
+    pattern("nccl.driver", "state", "cudaDriverVersion", r"cudaDriverVersion (?P<version>\d+)"),
+    *(
+        pattern(
+            "nccl.env", "state", word, r"\b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+) " + word + r" (?P<value>.*?)\.?$"
+        )
+        for word in ("set by environment to", "set to")
+    ),
+    pattern(
+        "nccl.bootstrap",
+        "state",
+        "Bootstrap",
+        r"Bootstrap ?: Using (?:\[0\])?(?P<interface>[^\s:]+):(?P<address>[\w.:%]+|\[[^\]]*\])<",
+    ),
+    pattern(
+        "nccl.bootstrap",
+        "state",
+        "Using interface",
+        r"NET : Using interface (?P<interface>[^\s:]+):(?P<address>[\w.:%]+)<",
+    ),
+    pattern("nccl.network", "state", "Using internal Network", r"Using internal Network (?P<name>\w+)"),
+    pattern("nccl.ib", "state", "NET/IB : Using", r"NET/IB : Using (?P<devices>\[.*?)\s*(?:; OOB (?P<oob>.*))?$"),
+    pattern("nccl.no-ib", "state", "NET/IB : No device found"),
+    pattern("nccl.no-verbs", "state", "Failed to open libibverbs"),
+    pattern("nccl.socket", "state", "NET/Socket : Using", r"NET/Socket : Using (?P<interfaces>\[.*)"),
+    pattern("nccl.network", "state", "Using network ", r"Using network (?P<name>.+)$"),
+    pattern(
+        "nccl.plugin-loaded", "state", "Loaded net plugin", r"Loaded net plugin (?P<name>.+?) \(v(?P<api>\d+)\)"
+    ),
+    pattern(
+        "nccl.init-start",
+        "state",
+        "Init START",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*?(?:busId (?P<bus>\w+))?(?: c"
+        r"ommId (?P<id>\w+))?(?: parent .*?)? ?- Init START",
+    ),
+    pattern(
+        "nccl.init-complete",
+        "state",
+        "Init COMPLETE",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*Init COMPLETE",
+    ),
+    pattern(
+        "nccl.comm",
+        "state",
+        "nNodes",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) nRanks (?P<nranks>\d+) nNodes (?P<nodes>\d+) localRanks "
+        r"(?P<local>\d+)",
+    ),
+    pattern(
+        "nccl.channel",
+        "state",
+        " via ",
+        r"(?:Channel|Ring) \S+ : (?P<from>\d+)\[\w+\] -> (?P<to>\d+)\[\w+\](?: \[(?P<way>send|receive)\])?"
+        r" via (?P<via>\S.*)$",
+    ),
+    pattern(
+        "nccl.rings", "state", "Connected all rings", r"Connected all rings(?:, use ring PXN \d GDR (?P<gdr>\d))?"
+    ),
+    pattern("nccl.channels", "state", " coll channels", r"(?P<count>\d+) coll channels"),
+    pattern(
+        "nccl.nvls",
+        "state",
+        "NVLS multicast support is ",
+        r"NVLS multicast support is (?P<state>not available|available)",
+    ),
+    pattern(
+        "nccl.gdr-hca",
+        "state",
+        "GPU Direct RDMA ",
+        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?",
+    ),
+    pattern(
+        "nccl.gdr-distance",
+        "state",
+        "GPU Direct RDMA ",
+        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+) \(distance ("
+        r"?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)",
+    ),
+    pattern("nccl.mnnvl", "state", "MNNVL 1 ", r"MNNVL 1 cliqueId (?P<clique>\w+)"),
+    pattern(
+        "nccl.gid",
+        "state",
+        " GID ",
+        r"NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+) \((?P<value>[^)]*)\)",
+    ),
+    pattern("nccl.dmabuf", "state", "DMA-BUF is available"),
+    pattern(
+        "nccl.p2p-disabled",
+        "state",
+        "P2P is disabled between",
+        r"P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)",
+    ),
+    pattern("nccl.simple-order", "state", "falling back to simple order"),
+    pattern("nccl.p2p-check", "state", "isAllDirectP2p", r"isAllDirectP2p (?P<direct>\d)"),
+    pattern(
+        "nccl.call",
+        "state",
+        " opCount ",
+        r"(?P<op>\w+): opCount (?P<sequence>\w+) .*?count (?P<count>\d+) datatype (?P<type>\d+) op (?P<red"
+        r"uce>\d+) root (?P<root>\d+) comm (?P<comm>\S+)",
+    ),
+    pattern(
+        "nccl.retry",
+        "doubt",
+        "retrying",
+        r"connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), retrying",
+    ),
+    pattern(
+        "nccl.retry", "doubt", "Call to connect returned", r"Call to connect returned (?P<error>[\w ]+), retrying"
+    ),
+    pattern(
+        "nccl.destroyed",
+        "success",
+        "Destroy COMPLETE",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Destroy COMPLETE",
+    ),
+    pattern("nccl.aborted", "state", "Abort COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Abort COMPLETE"),
+    pattern("nccl.trace", "echo", " -> ", r"^(?P<where>\S+):\d+ -> (?P<code>[1-6])\b"),
+)
+"""How things are; what went wrong is in nccl_warnings."""
+_BARE = 2
+"""The first patterns are those of lines that NCCL or others print without the prefix: the version."""
+
+
+def segments(line: Line) -> Iterator[tuple[Line, re.Match[str] | None]]:
+    """The messages in a line: interleaved writers can put several behind one another."""
+    starts = (
+        [match for match in _PREFIX.finditer(line.text) if match["host"] or "CCL" in match[0]]
+        if _MARK.search(line.text)
+        else []
+    )
+    if not starts:
+        yield line, None
+        return
+    if before := line.text[: starts[0].start()].strip():
+        yield replace(line, text=before), None
+    for match, following in zip(starts, [*starts[1:], None], strict=True):
+        end = following.start() if following else len(line.text)
+        yield replace(line, text=line.text[match.end() : end].rstrip()), match
+
+
+def attributed(line: Line) -> Line:
+    """The line with the host and process of its first prefix, so that other dialects know them too."""
+    match = _PREFIX.search(line.text) if _MARK.search(line.text) else None
+    if match is None or match["host"] is None:
+        return line
+    return replace(line, host=match["host"], pid=int(match["pid"]))
+
+
+def events(line: Line) -> Iterator[Event]:
+    """What NCCL says in a line."""
+    for part, prefix in segments(line):
+        known: dict[str, int | str | None] = {}
+        where: dict[str, str] = {}
+        if prefix:
+            known = {"host": prefix["host"], "pid": prefix["pid"], "device": prefix["dev"]}
+            where = {"where": prefix["where"]} if prefix["where"] else {}
+        # without the prefix a text of NCCL is one that torch repeats ("Last error:"), or a bare version line
+        patterns = (*nccl_warnings.PATTERNS, *(PATTERNS if prefix else PATTERNS[:_BARE]))
+        matches = list(found(patterns, part.text))
+        yield from (event(item, part, fields | where, **known) for item, fields in matches)
+        if prefix and prefix["level"] == "WARN" and not matches:
+            yield event(nccl_warnings.UNKNOWN, part, where, **known)

@@ -1,0 +1,76 @@
+"""Where logs come from."""
+
+import gzip
+import io
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from nccltool.errors import BadInput
+from nccltool.logs import sources
+
+TEXT = b"n1:1:1 [0] NCCL INFO Using network IB\n" * 2000
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [bytes, gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress],
+    ids=["plain", "gzip", "xz", "zstd"],
+)
+def test_a_file_is_unpacked_by_its_content(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    file = tmp_path / "job.log"
+    file.write_bytes(pack(TEXT))
+    assert b"".join(sources.chunks(str(file))) == TEXT
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
+def test_of_a_packed_file_that_is_cut_the_beginning_is_read(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    file = tmp_path / "job.log.gz"
+    packed = pack(TEXT * 50)
+    file.write_bytes(packed[: len(packed) - 20])
+    assert TEXT.startswith(b"".join(sources.chunks(str(file)))[:1000])
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
+    assert b"".join(sources.chunks("-")) == TEXT
+
+
+def test_a_folder_is_its_files_in_order(tmp_path: Path) -> None:
+    for name in ("rank1.log", "rank0.log", "sub/deep.txt", "model.pt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = [str(Path(file).relative_to(tmp_path)) for file in sources.files([str(tmp_path)])]
+    assert found == ["rank0.log", "rank1.log", "sub/deep.txt"]
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda path: None, "does not exist"),
+        (lambda path: path.mkdir(), "a folder without files"),
+    ],
+    ids=["absent", "empty"],
+)
+def test_what_cannot_be_read_is_said(make: Callable[[Path], None], problem: str, tmp_path: Path) -> None:
+    make(tmp_path / "logs")
+    with pytest.raises(BadInput, match=problem) as raised:
+        sources.files([str(tmp_path / "logs")])
+    assert raised.value.remedy
+
+
+def test_a_file_that_may_not_be_opened_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
+        list(sources.chunks(str(tmp_path)))
+
+
+def test_a_broken_archive_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "job.xz"
+    file.write_bytes(b"\xfd7zXZ\x00" + b"garbage that is no stream")
+    with pytest.raises(BadInput, match="cannot be read"):
+        list(sources.chunks(str(file)))
