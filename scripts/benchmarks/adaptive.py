@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from benchmarks import quiet
 from nccltool import adapt, plan, stats
 from nccltool.model import Job, Sizes
 from nccltool.units import format_bytes
@@ -63,6 +64,7 @@ def main() -> bool:
 
 
 def _rank(rank: int, folder: str, said: Any) -> None:
+    quiet.share_a_core()
     store = dist.FileStore(str(Path(folder) / "store"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=300))
     for size in SIZES:

@@ -22,6 +22,7 @@ import numpy
 import torch
 import torch.distributed as dist
 
+from benchmarks import quiet
 from nccltool import collectives, plan
 from nccltool.model import Job, Sizes
 from nccltool.units import format_bytes
@@ -68,11 +69,11 @@ def main() -> bool:
         rows = []
         for _ in range(len(collectives.NAMES) * len(SIZES)):
             rows.append(Row(*results.recv()))
-            _show(rows[-1].op, rows[-1])
+            show(rows[-1].op, rows[-1])
         for rank in ranks:
             rank.join()
-    verdicts = [_show("all operations", *[row for row in rows if _nominal(row) == size]) for size in SIZES]
-    verdicts += [_show(row.op, row, quiet=True) for row in rows]
+    verdicts = [show("all operations", *[row for row in rows if _nominal(row) == size]) for size in SIZES]
+    verdicts += [show(row.op, row, quiet=True) for row in rows]
     return "MISSED" not in verdicts
 
 
@@ -80,9 +81,9 @@ def _nominal(row: Row) -> int:
     return min(SIZES, key=lambda size: abs(size - row.bytes))
 
 
-def _show(name: str, *rows: Row, quiet: bool = False) -> str:
+def show(name: str, *rows: Row, quiet: bool = False) -> str:
     """Print what the rows say together; the verdict."""
-    low, middle, high = (math.exp(value) for value in _interval([row.logs for row in rows]))
+    low, middle, high = (math.exp(value) for value in interval([row.logs for row in rows]))
     bytes_, bare_s = rows[0].bytes, statistics.median(row.bare_s for row in rows)
     own = max(row.own_s / row.bare_s for row in rows)
     if bytes_ >= 2**20:
@@ -100,7 +101,7 @@ def _show(name: str, *rows: Row, quiet: bool = False) -> str:
     return verdict
 
 
-def _interval(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+def interval(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
     """Mean over groups of the median in each, and its 95 % interval by bootstrap within the groups."""
     generator = numpy.random.default_rng(0)
     drawn = [
@@ -112,6 +113,7 @@ def _interval(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
 
 
 def _rank(rank: int, folder: str, said: Any) -> None:
+    quiet.share_a_core()
     store = dist.FileStore(str(Path(folder) / "store"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=120))
     for op in collectives.NAMES:
@@ -119,7 +121,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
             sizes = Sizes(listed=(max(size, _smallest(op)),))
             job = Job(run_id="bench", ops=(op,), sizes=sizes)
             step = plan.steps(job, "gloo", WORLD)[0]
-            bare_s, logs, own_s = _alternate(job, step, ITERATIONS[size])
+            bare_s, logs, own_s = alternate(job, step, ITERATIONS[size])
             if rank == 0:
                 said.send((op, step.layout.bytes, bare_s, logs, own_s))
     dist.destroy_process_group()
@@ -131,7 +133,7 @@ def _smallest(op: str) -> int:
     return 8 if whole else 16 * WORLD
 
 
-def _alternate(job: Job, step: plan.Step, iterations: int) -> tuple[float, tuple[float, ...], float]:
+def alternate(job: Job, step: plan.Step, iterations: int) -> tuple[float, tuple[float, ...], float]:
     """(bare seconds, log(ours / bare) of each round, our own seconds): a round runs both, in turns first and
     second, so that what disturbs the machine for longer than a round disturbs both.
     """
@@ -198,7 +200,7 @@ def _bare(op: str, send: torch.Tensor, recv: torch.Tensor) -> Call:
     parts = list((recv if op == "gather" else send).chunk(WORLD)) if me == 0 else None
 
     def ring() -> None:
-        works = [dist.isend(send, other), dist.irecv(recv, other)]
+        works = [dist.irecv(recv, other), dist.isend(send, other)]
         for work in works:
             work.wait()
 
