@@ -6,6 +6,7 @@ while others are inside.
 Errors that collectives raise on the surviving ranks are echoes and name nobody.
 """
 
+import re
 import signal
 from collections.abc import Sequence
 
@@ -16,6 +17,10 @@ from nccltool.watch import SIGTERM_EXIT, RankState, RunState
 
 _OTHERS_SHOWN = 4
 _FRAMES_SHOWN = 9
+_OF_ITS_HOST = re.compile(
+    "Too many open files|Cannot allocate memory|[Oo]ut of memory|No space left on device|No buffer space available"
+)
+"""What a communication call says when its own host lacks something: no echo of what happened to another rank."""
 
 
 def after_fault(run: RunState) -> Finding | None:
@@ -41,15 +46,15 @@ def knows(run: RunState) -> bool:
 def _is_own(state: RankState) -> bool:
     """Whether a rank surely went down by itself, and not because another one did."""
     if state.failed:
-        return not state.failed.in_collective
+        return not state.failed.in_collective or bool(_OF_ITS_HOST.search(state.failed.text))
     return state.died and state.exit_code != SIGTERM_EXIT
 
 
 def _terminated(states: Sequence[RankState]) -> list[RankState]:
     """Ranks that somebody else ended by SIGTERM: elastic only ends those of a node where one has failed before."""
-    first_of_node: dict[int, RankState] = {}
+    first_of_node: dict[tuple[int, str], RankState] = {}
     for state in states:
-        first_of_node.setdefault(state.node_rank, state)
+        first_of_node.setdefault((state.node_rank, state.host), state)
     return [state for state in first_of_node.values() if state.died]
 
 
@@ -191,7 +196,8 @@ def _subject(state: RankState) -> Subject:
 
 
 def _who(state: RankState) -> str:
-    return f"rank {state.rank} on {state.host} (node {state.node_rank}, pid {state.pid})"
+    node = f"node {state.node_rank}, " if state.node_rank >= 0 else ""
+    return f"rank {state.rank} on {state.host} ({node}pid {state.pid})"
 
 
 def _several(states: Sequence[RankState]) -> str:
@@ -231,11 +237,12 @@ def _where(run: RunState, state: RankState) -> str:
             return "before it said hello"
         phase = state.beat.phase if state.beat else "joining"
         return f"after hello, before the first operation ({phase})"
-    step = f"{entered.op} at {format_bytes(entered.bytes)}"
+    step = entered.label or f"{entered.op} at {format_bytes(entered.bytes)}"
     phase = state.beat.phase if state.beat and state.beat.step == entered.step else ""
     if run.result_seen(entered.step) or (state.beat and state.beat.step > entered.step):
         return f"after {step}, before its next step"
-    return f"in {step}" + (f" ({phase})" if phase else "")
+    collective = dict(entered.within).get(phase)
+    return f"in {step}" + (f" ({phase}{f': {collective}' if collective else ''})" if phase else "")
 
 
 def _waiting(run: RunState, *culprits: RankState) -> tuple[str, ...]:

@@ -215,7 +215,7 @@ def _network(host: HostFacts) -> Iterator[tuple[_Aspect, _Value]]:
 
 
 def _of_a_container(one: Interface) -> bool:
-    """The end of a veth pair that is the only way out of a network namespace: what a pod has for a network card."""
+    """The end of a veth pair that leads out of a network namespace: what a pod has for a network card."""
     return bool(_CARDS.fullmatch(one.name)) and not one.master and one.kind in ("", "veth", "macvlan", "ipvlan")
 
 

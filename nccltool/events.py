@@ -108,6 +108,10 @@ class Enter(Event, frozen=True, tag="enter"):
     step: int
     op: str
     bytes: int
+    label: str = ""
+    """What to call the step, where it is no operation at a size."""
+    within: tuple[tuple[str, str], ...] = ()
+    """Phase and what a rank waits for in it, where the phase alone does not say."""
 
 
 class Samples(Event, frozen=True, tag="samples"):
@@ -148,6 +152,67 @@ class WrongData(Event, frozen=True, tag="wrong"):
     got: str
     expected: str
     source: str
+
+
+class TrainedStep(Event, frozen=True, tag="trained-step"):
+    """Rank 0: a step of a smoke training has been held against the reference. Numbers are texts: some are nan."""
+
+    step: int
+    strategy: str
+    number: int
+    loss: str
+    reference_loss: str
+    gradient_norm: str
+    reference_gradient_norm: str
+    ns: int
+
+
+class Diverged(Event, frozen=True, tag="diverged"):
+    """A rank's part of a training is not that of the reference."""
+
+    rank: int
+    step: int
+    strategy: str
+    number: int
+    what: str
+    got: str
+    expected: str
+    error: str
+    tolerance: float
+    shares: tuple[float, ...] = ()
+    """With which weight each micro-batch is in the gradient; empty when no weights explain it."""
+
+
+class Compared(Event, frozen=True, tag="compared"):
+    """A rank has done the steps that are held against the reference."""
+
+    rank: int
+    strategy: str
+    micro_batches: int
+    errors: tuple[tuple[str, str, float], ...]
+    """What, the largest relative error of it, its tolerance."""
+    rule: str
+
+
+class TimedSteps(Event, frozen=True, tag="timed-steps"):
+    """Rank 0: the timed steps of a training are done; their samples have been sent."""
+
+    step: int
+    strategy: str
+    sequences: int
+    tokens: int
+    without_sync_ns: int | None
+    alone_ns: int | None
+    rank_ns: tuple[int, ...]
+    """What each rank took for all steps without synchronisation."""
+    peak_bytes: tuple[int | None, ...]
+
+
+class NotTrained(Event, frozen=True, tag="not-trained"):
+    """Rank 0: a way to train that cannot be done here."""
+
+    strategy: str
+    reason: str
 
 
 class Reported(Event, frozen=True, tag="finding"):
@@ -229,6 +294,11 @@ AnyEvent = (
     | Samples
     | Result
     | WrongData
+    | TrainedStep
+    | Diverged
+    | Compared
+    | TimedSteps
+    | NotTrained
     | Reported
     | Failed
     | Beat
@@ -238,6 +308,9 @@ AnyEvent = (
     | Stack
     | Bye
 )
+
+OfTraining = TrainedStep | Diverged | Compared | TimedSteps | NotTrained
+"""What ranks say of smoke trainings."""
 
 _SHORTEST_CUT = 16
 """Longer than the words that must stay whole: kinds of events, operations, types."""

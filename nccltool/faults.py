@@ -8,26 +8,37 @@ Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1Mi
              raise    raises a Python exception
              exit     leaves with exit code 3, without a word
              slow     sleeps `ms` (default 50) before each iteration
-             corrupt  changes one element of the receive buffer before it is checked
+             corrupt  changes one element of the receive buffer before it is checked; of a training, one of
+                      a gradient after it was reduced
+             sum      of a training: gradients are summed where they should be averaged, on all ranks
+             duplicate  of a training: the rank trains on the data of the next one
+             lose     of a training: the rank's part of the data, of the parameters or of the gradients is lost
+             scale    of a training: the rank's micro-batches count twice, or otherwise too much
     rank     which rank (default 1)
-    op       at which operation (default: at each)
+    op       at which operation, or in which strategy of a training (default: at each)
+    step     in which step of a training, from 1 on (default: in each)
     size     at which size, as the table shows it (default: at each)
     at       start    before the rank says hello
              hello    after hello, before the group is made
              enter    between two operations: before it enters the step
-             timing   in the middle of the timed iterations (the default)
+             timing   in the middle of the timed iterations; of a training, in the middle of a step (the default)
              check    during the check of the data (always so for corrupt)
     ms       for slow: milliseconds
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from nccltool.collectives import NAMES
 from nccltool.errors import BadInput
+from nccltool.strategies import NAMES as STRATEGIES
 from nccltool.units import parse_bytes
 
-ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", "corrupt")
+OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
+"""Only a training can do these."""
+NUMERICAL = ("corrupt", *OF_TRAININGS)
+"""Those that change numbers and nothing else."""
+ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", *NUMERICAL)
 PLACES = ("start", "hello", "enter", "timing", "check")
 VARIABLE = "NCCLTOOL_FAULT"
 
@@ -42,11 +53,12 @@ class Fault:
     size: int | None = None
     at: str = "timing"
     ms: int = 50
+    step: int | None = None
 
-    def hits(self, rank: int, at: str, op: str = "", size: int = 0) -> bool:
+    def hits(self, rank: int, at: str, op: str = "", size: int = 0, step: int = 0) -> bool:
         """Whether this rank must misbehave here."""
         here = self.rank == rank and self.at == at
-        return here and self.op in (None, op) and self.size in (None, size)
+        return here and self.op in (None, op) and self.size in (None, size) and self.step in (None, step)
 
 
 def parse(text: str) -> Fault | None:
@@ -60,9 +72,7 @@ def parse(text: str) -> Fault | None:
     fault = Fault(action=action, **{key: _value(key, value) for key, value in pairs.items()})
     if fault.at in ("start", "hello") and (fault.op or fault.size):
         raise _bad(f"at={fault.at} comes before any operation", "leave op= and size= out, or choose another at=")
-    if action == "corrupt":
-        return Fault(action=action, rank=fault.rank, op=fault.op, size=fault.size, at="check")
-    return fault
+    return replace(fault, at="check") if action in NUMERICAL else fault
 
 
 def _pair(word: str) -> tuple[str, str]:
@@ -79,11 +89,11 @@ def _value(key: str, text: str) -> Any:
             return parse_bytes(text)
         except BadInput as error:
             raise _bad(error.message, error.remedy) from error
-    if key in ("rank", "ms"):
+    if key in ("rank", "ms", "step"):
         if not text.isdecimal():
             raise _bad(f"{key}={text} is not a number", f"write {key}=1")
         return int(text)
-    allowed = PLACES if key == "at" else NAMES
+    allowed = PLACES if key == "at" else (*NAMES, *STRATEGIES)
     if text not in allowed:
         raise _bad(f"{key}={text} is not known", f"choose from {', '.join(allowed)}")
     return text

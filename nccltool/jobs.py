@@ -39,8 +39,13 @@ def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ
     """The order that the options of `nccltool probe` describe. Raises BadInput."""
     options = launching.joined(options, env)
     where = launching.choose(options, env)
+    return ordered(_job(options, env, where), options, where)
+
+
+def ordered(job: Job, options: Mapping[str, Any], where: Where) -> Order:
+    """A job, and what the options and the launcher make of this command."""
     return Order(
-        job=_job(options, env, where),
+        job=job,
         leads=where.leads,
         ranks_seen=where.ranks_seen,
         launch=where.launch,
@@ -65,24 +70,33 @@ def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Jo
         placement=options["placement"],
         cuda_graph=_cuda_graph(options, env, where),
         checks=options["checks"],
-        backend=options["backend"],
-        timeout_s=options["timeout"],
-        join_timeout_s=options["join_timeout"],
-        deadline_s=options["deadline"],
-        endpoint=options["rdzv_endpoint"] or "",
         fault=_fault(env, where),
-        nodes=where.nodes,
-        nproc_per_node=where.nproc,
-        emulated=where.emulated,
-        node_ranks=where.node_ranks,
-        node_variable=where.node_variable,
-        env=dict(where.env),
+        **placed(options, where),
     )
+
+
+def placed(options: Mapping[str, Any], where: Where) -> dict[str, Any]:
+    """What jobs of all kinds take from the options: backend, deadlines, nodes."""
+    return {
+        "backend": options["backend"],
+        "timeout_s": options["timeout"],
+        "join_timeout_s": options["join_timeout"],
+        "deadline_s": options["deadline"],
+        "endpoint": options["rdzv_endpoint"] or "",
+        "nodes": where.nodes,
+        "nproc_per_node": where.nproc,
+        "emulated": where.emulated,
+        "node_ranks": where.node_ranks,
+        "node_variable": where.node_variable,
+        "env": dict(where.env),
+    }
 
 
 def _fault(env: Mapping[str, str], where: Where) -> str:
     fault = env.get(faults.VARIABLE, "")
     drill = faults.parse(fault)
+    if drill is not None and drill.action in faults.OF_TRAININGS:
+        raise BadInput(f"{faults.VARIABLE}: {drill.action} is for nccltool train", "probe has corrupt, for one")
     if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
         raise BadInput(f"{faults.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0")
     return fault

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nccltool.events import WrongData
-from nccltool.model import Finding, Measurement, Subject, Verdict
+from nccltool.model import Finding, Measurement, Subject, Training, Verdict
 from nccltool.units import format_bytes, format_gb_per_s
 
 DID_NOT_COMPLETE = frozenset(
@@ -27,7 +27,16 @@ DID_NOT_COMPLETE = frozenset(
         "host-silent",
         "host-twice",
         "host-lost",
+        "peer-unreachable",
         "port-in-use",
+        "slurm-cancelled",
+        "slurm-time-limit",
+        "slurm-preempted",
+        "slurm-requeued",
+        "slurm-node-failed",
+        "slurm-out-of-memory",
+        "slurm-task-killed",
+        "slurm-refused",
         "leader-gone",
         "deadline",
         "run-dir-full",
@@ -142,6 +151,22 @@ def verdict(measurements: Sequence[Measurement], findings: Sequence[Finding], in
     if errors:
         return Verdict(status="fail", exit_code=1)
     if not measurements or any(finding.code in CANNOT_TELL for finding in findings):
+        return Verdict(status="unknown", exit_code=4)
+    warned = any(finding.severity == "warning" for finding in findings)
+    return Verdict(status="warn" if warned else "pass", exit_code=0)
+
+
+def of_trainings(trainings: Sequence[Training], findings: Sequence[Finding], interrupted: bool) -> Verdict:
+    """Status and exit code of a run of smoke trainings; what could not be trained here is no pass."""
+    errors = [finding.code for finding in findings if finding.severity == "error"]
+    if interrupted:
+        return Verdict(status="incomplete", exit_code=130)
+    if any(code in DID_NOT_COMPLETE for code in errors):
+        return Verdict(status="incomplete", exit_code=3)
+    if errors:
+        return Verdict(status="fail", exit_code=1)
+    statuses = {training.status for training in trainings}
+    if "unknown" in statuses or "pass" not in statuses:
         return Verdict(status="unknown", exit_code=4)
     warned = any(finding.severity == "warning" for finding in findings)
     return Verdict(status="warn" if warned else "pass", exit_code=0)

@@ -25,13 +25,49 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TrainSpec:
+    """What a smoke training trains, and how."""
+
+    strategies: tuple[str, ...]
+    steps: int = 6
+    """Steps that are held against the reference."""
+    timed_steps: int = 10
+    """Steps that are timed after them; 0 = none."""
+    layers: int = 4
+    width: int = 64
+    heads: int = 4
+    context: int = 32
+    vocabulary: int = 256
+    batch: int = 4
+    """Sequences of each rank in a step: the global batch has so many times the ranks."""
+    seed: int = 1
+    learning_rate: float = 0.1
+    dtype: str = "float32"
+    """Of the arithmetic; under a short one the parameters stay in float32."""
+    accumulate: int = 1
+    """Micro-batches of each rank in a step."""
+    micro_batches: int = 2
+    """Micro-batches of a pipeline for each of its ranks."""
+    comm_hook: str = "none"
+    bucket_mib: float = 25.0
+    gradient_as_bucket_view: bool = False
+    static_graph: bool = False
+    recompute: bool = False
+    """Activation checkpointing: a block's forward pass is done again in the backward one. Never in the reference."""
+    shard: str = "full"
+    schedule: str = "1f1b"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """What to run and where; crosses to the workers as JSON."""
 
     run_id: str
     ops: tuple[str, ...]
-    kind: Literal["probe", "facts"] = "probe"
+    kind: Literal["probe", "facts", "train"] = "probe"
     """facts: the nodes only look at their hosts."""
+    train: TrainSpec | None = None
+    """For kind train."""
     sizes: Sizes = field(default_factory=Sizes)
     dtype: str = "float32"
     reduce_op: str = "sum"
@@ -243,6 +279,75 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TrainStep:
+    """One step that was held against the reference. A number that is none (NaN) is None."""
+
+    step: int
+    """From 1 on."""
+    loss: float | None
+    """Mean over the global batch."""
+    reference_loss: float | None
+    gradient_norm: float | None
+    """Of what rank 0 holds of the gradients."""
+    reference_gradient_norm: float | None
+    """Of all gradients."""
+    time_s: float
+    """Of the slowest rank; the first steps of a process are slower than those that are timed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Oracle:
+    """What came of holding a training against the same training in one process."""
+
+    ok: bool | None
+    """None = not all ranks got to the end of it."""
+    max_abs_error: float | None
+    """Of the loss; None = no loss that is a number was seen."""
+    tolerance: float | None
+    """Of the loss at the step of the largest error."""
+    loss_error: float | None
+    """Largest over ranks and steps, relative to the reference; None = not compared, or not a number."""
+    gradient_error: float | None
+    """Norm of the difference over norm of the reference, of what a rank holds; the largest."""
+    parameter_error: float | None
+    relative_tolerance: float | None
+    """Of loss_error, gradient_error and parameter_error in the last step that was compared."""
+    rule: str
+    """How it was derived."""
+    first_step: int | None = None
+    """The first step that differed; None = none did."""
+    ranks: tuple[int, ...] = ()
+    """Ranks that differed in that step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Training:
+    """A smoke training in one way."""
+
+    strategy: str
+    status: CheckStatus
+    reason: str
+    """Why it was skipped or is unknown; else empty."""
+    steps: tuple[TrainStep, ...]
+    oracle: Oracle | None
+    """None = no step was compared."""
+    step_time_s: Stats | None
+    """Of the slowest rank in each timed step; None = none was timed."""
+    throughput_samples_per_s: float | None
+    throughput_tokens_per_s: float | None
+    exposed_communication_ratio: float | None
+    """Share of a step that would be saved if communication took no time."""
+    exposed_communication_method: str
+    """How that was found, or why not."""
+    scaling_efficiency: float | None
+    """Time of the same work of rank 0 while the others wait, over the time of a step."""
+    slowest_rank: int | None
+    """The rank whose own work took longest, where one stands out."""
+    peak_memory_bytes: tuple[int | None, ...]
+    """Of each rank while steps were timed: allocated on the device, or resident."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
     """All of a run: the only input of render and exporters."""
 
@@ -252,6 +357,7 @@ class Run:
     findings: tuple[Finding, ...]
     models: tuple[Model, ...] = ()
     kind: str = "probe"
+    trainings: tuple[Training, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -335,7 +441,8 @@ class Offender:
     """What to look at first, spelled as in the log."""
 
     kind: str
-    """host, rank, interface, address, port, device, gpu, variable, file, plugin, process, limit, driver, parameter."""
+    """host, rank, interface, address, port, device, gpu, variable, file, plugin, process, limit, driver or
+    parameter."""
     name: str
 
 

@@ -1,14 +1,13 @@
 """From an order to a finished run: make the run directory, run, judge, save."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from nccltool import __version__, fit, judge, plan, runner
+from nccltool import __version__, compare_hosts, fit, judge, plan, runner
 from nccltool.errors import RunDirError
 from nccltool.jobs import Order
 from nccltool.model import Finding, Run, RunInfo, Subject
@@ -27,6 +26,8 @@ class Probe:
     min_busbw_gb_per_s: float | None
     command: Sequence[str]
 
+    judge: "Callable[[runner.Outcome, Begun], Run] | None" = None
+    """What came of it; None = as a probe."""
     tell: Callable[[str], None] | None = None
     """Prints a line of the event stream; None = it is not asked for."""
 
@@ -38,14 +39,15 @@ class Probe:
         if teller is not None:
             teller.begin(begun)
         outcome = runner.run(self.order, self.order.launch, run_dir, progress)
-        run = judged(outcome, begun)
+        judge_it = self.judge or judged
+        run = judge_it(outcome, begun)
         try:
             run_dir.finish(run)
         except RunDirError as error:  # what was measured is shown all the same
             if not any(finding.code == "run-dir-full" for finding in run.findings):
                 full = runner.run_dir_full(error, "the result could not be saved")
                 outcome = replace(outcome, findings=(*outcome.findings, full))
-                run = judged(outcome, begun)
+                run = judge_it(outcome, begun)
         finally:
             run_dir.close()
         if teller is not None:
@@ -90,6 +92,7 @@ def judged(outcome: runner.Outcome, begun: Begun) -> Run:
         *outcome.findings,
         *judge.below(measurements, ops, begun.min_busbw_gb_per_s),
         *fit.dips(measurements),
+        *_differences(state),
         *_left_out(state),
     )
     if not begun.leads:
@@ -97,12 +100,18 @@ def judged(outcome: runner.Outcome, begun: Begun) -> Run:
     else:
         verdict = judge.verdict(measurements, findings, outcome.interrupted)
     return Run(
-        info=_info(state, begun),
+        info=info(state, begun),
         verdict=verdict,
         measurements=measurements,
         findings=findings,
         models=fit.models(measurements),
     )
+
+
+def _differences(state: RunState) -> tuple[Finding, ...]:
+    """Between the hosts, as their ranks see them."""
+    snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
+    return compare_hosts.compare(snapshots).findings if len(snapshots) > 1 else ()
 
 
 def _left_out(state: RunState) -> tuple[Finding, ...]:
@@ -124,10 +133,11 @@ def _at(size: int | None) -> str:
     return "" if size is None else f" at {format_bytes(size)}"
 
 
-def _info(state: RunState, begun: Begun) -> RunInfo:
+def info(state: RunState, begun: Begun) -> RunInfo:
+    """The circumstances of a run."""
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     world = state.world
-    nodes = {rank.node_rank for rank in state.ranks.values()}
+    nodes = {rank.node_rank if rank.node_rank >= 0 else rank.host for rank in state.ranks.values()}
     return RunInfo(
         id=state.job.run_id,
         started=begun.started,
@@ -140,7 +150,9 @@ def _info(state: RunState, begun: Begun) -> RunInfo:
         nodes=state.job.nodes or len(nodes) or None,
         emulated=world.emulated if world else state.job.emulated,
         world_size=world.world_size if world else state.expected_ranks,
-        hosts=tuple(dict.fromkeys(rank.host for _, rank in sorted(state.ranks.items()))),
+        hosts=tuple(
+            dict.fromkeys([rank.host for _, rank in sorted(state.ranks.items())] or sorted(state.hosts_met))
+        ),
         limit_source=world.limit_source if world else None,
         limit_unknown_reason=world.limit_unknown_reason if world else None,
     )
@@ -151,9 +163,3 @@ def _installed_torch() -> str | None:
         return metadata.version("torch")
     except metadata.PackageNotFoundError:
         return None
-
-
-def this_command() -> tuple[str, ...]:
-    """The command line as the user typed it, without the interpreter's path."""
-    words = (word.encode(errors="replace").decode() for word in sys.argv[1:])  # a word may not be UTF-8
-    return ("nccltool", *words)

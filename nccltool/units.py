@@ -38,6 +38,11 @@ def format_bytes(size: int) -> str:
     return f"{size} B"
 
 
+def format_mib(size: int) -> str:
+    """A size that was measured, to the MiB."""
+    return f"{size / 2**20:.0f} MiB"
+
+
 def format_seconds(seconds: float) -> str:
     """A duration to three digits in the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
     for unit, factor in (("us", 1e-6), ("ms", 1e-3)):

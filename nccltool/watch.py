@@ -1,11 +1,14 @@
 """What the runner knows at each moment, built up from the event stream. No I/O, no clock of its own."""
 
+import signal
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nccltool import collectives, events, stats
+from nccltool.factlines import Assembly
 from nccltool.model import Finding, Job, Limit, Measurement, RankFacts
+from nccltool.text import is_noise
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
@@ -56,6 +59,8 @@ class RunState:
         self.expected_ranks = ranks_seen
         """How many ranks must be heard of here."""
         self.ranks: dict[int, RankState] = {}
+        self.hosts_met: list[str] = []
+        """Remote hosts that spoke, also those whose ranks never did."""
         self.world: events.World | None = None
         self.findings: list[Finding] = []
         self.wrong: list[events.WrongData] = []
@@ -65,6 +70,10 @@ class RunState:
         self.faults: list[int] = []
         """Ranks in the order in which they failed or died."""
         self.agents_killed: list[events.AgentKilled] = []
+        self.trained: list[events.OfTraining] = []
+        """What ranks said of smoke trainings."""
+        self.snapshots = Assembly()
+        """The facts of the nodes' hosts, where there are several."""
         self._samples: dict[int, list[int]] = {}
         self._done: set[int] = set()
         self._left, self._ended = 0, 0
@@ -88,6 +97,12 @@ class RunState:
         return self.everybody_spawned and self._left == len(self.ranks)
 
     @property
+    def killed(self) -> bool:
+        """A rank or a whole agent was ended by a signal that others send."""
+        codes = (self.ranks[rank].exit_code or 0 for rank in self.faults)
+        return bool(self.agents_killed) or any(-code in (signal.SIGTERM, signal.SIGKILL) for code in codes)
+
+    @property
     def everybody_ended(self) -> bool:
         """No rank that ever started is still there."""
         return bool(self.ranks) and self._ended == len(self.ranks)
@@ -100,6 +115,8 @@ class RunState:
             if state is None:
                 state = self.ranks[rank] = RankState(rank)
             state.heard_at = now
+            if isinstance(event, events.Diverged | events.Compared):
+                self.trained.append(event)
             self._apply_to_rank(state, event, now)
         else:
             self._apply_to_run(event, now)
@@ -110,7 +127,7 @@ class RunState:
                 self._beat(state, event, now)
                 return
             case events.Log():
-                state.log.append(event.text)
+                state.log.extend([] if is_noise(event.text) else [event.text])
                 return
             case events.Stack():
                 state.stack = event.text
@@ -161,11 +178,21 @@ class RunState:
             case events.AgentKilled():
                 self.agents_killed.append(event)
                 self.fault_at = self.fault_at or now
+            case events.FactsPiece():
+                self.snapshots.take(event)
+            case events.TrainedStep() | events.TimedSteps() | events.NotTrained():
+                self.trained.append(event)
+                if not isinstance(event, events.NotTrained):
+                    self._done.add(event.step)
             case events.Samples():
                 self._samples.setdefault(event.step, []).extend(event.ns)
             case events.Result():
                 self._done.add(event.step)
                 self.results.append((event, tuple(self._samples.pop(event.step, ()))))
+
+    def samples(self, step: int) -> tuple[int, ...]:
+        """Nanoseconds that came for a step without a result of its own."""
+        return tuple(self._samples.get(step, ()))
 
     def result_seen(self, step: int) -> bool:
         """Whether a step is done."""

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
-_FOREIGN = ("NCCLTOOL_", "SLURM_", "OMPI_", "PMI_", "PMIX_", "MPI_", "TORCHELASTIC_")
+_FOREIGN = ("NCCLTOOL_", "SLURM_", "OMPI_", "PMI_", "PMIX_", "MPI_", "TORCHELASTIC_", "PET_")
 _OF_A_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 hypothesis.settings.register_profile("nccltool", derandomize=True, database=None, deadline=None, max_examples=60)

@@ -22,7 +22,8 @@ ROOT = Path(nccltool.__file__).parent
 LAYERS = (
     # L0: nouns, errors and units
     ("nccltool", "errors", "model"),
-    ("units", "hostfacts", "versions", "folding"),
+    ("units", "hostfacts", "versions", "text", "invocation", "folding"),
+    ("inputs",),
     ("grammar",),
     ("settings",),
     # L1: what varies (one file each in a folder), the stream of events, the documents, the arithmetic
@@ -38,16 +39,24 @@ LAYERS = (
         "fit",
         "lateness",
         "nccl_tests",
+        "strategies",
+        "tolerance",
+        "logs",
     ),
     # L2: what stands on one of those
-    ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires", "catalogue", "ifname"),
-    ("rules",),
+    ("factlines",),
+    ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires", "catalogue", "ifname", "hca", "commands"),
+    ("oracle",),
+    ("rules", "story"),
+    ("causes", "picture"),
+    ("triage",),
     ("plan", "world", "limits", "snapshot", "compare_hosts", "instructions", "children", "launching", "stream"),
-    ("jobs", "blame", "judge", "gather", "doctor"),
+    ("jobs", "blame", "judge", "gather", "inventory", "doctor"),
     # L3: what does the work: the runner on this side of the pipe, the worker on the other
-    ("imports", "runner", "worker", "manifesting"),
+    ("explaining", "diagnosing", "trainjobs"),
+    ("imports", "runner", "worker", "manifesting", "batch", "triaging"),
     ("probe",),
-    ("collect",),
+    ("collect", "training"),
     # L4: what people and programs see
     ("render",),
     # L5: the command line
@@ -60,12 +69,17 @@ ONLY = {
     "launchers": {"model", "errors"},
     "manifests": set[str](),
     "facts": {"hostfacts"},
-    "rules": {"hostfacts", "model", "settings", "grammar", "versions", "catalogue", "ifname", "units"},
-    "render": {"model", "units", "documents", "nccl_tests", "hostfacts"},
+    "rules": {
+        *("hostfacts", "model", "settings", "grammar", "versions", "catalogue", "ifname", "hca", "units", "text"),
+        *("oracle", "folding"),
+    },
+    "logs": {"errors"},
+    "causes": {"logs", "model", "story"},
+    "render": {"model", "units", "documents", "nccl_tests", "hostfacts", "text"},
 }
 """Families that may import less than the rows above them."""
 
-NEVER = {(name, "worker") for name in ("runner", "probe", "render", "cli", "__main__")}
+NEVER = {(name, "worker") for name in ("runner", "probe", "training", "render", "cli", "__main__")}
 """The worker is started as a process; importing it would import torch."""
 
 TORCH_ONLY_IN = "worker"
@@ -192,5 +206,5 @@ def _codes_of_errors() -> set[str]:
 
 def test_every_error_is_judged() -> None:
     """An error is either an answer (exit 1) or the end of the measurement (exit 3); nothing is listed in vain."""
-    answers = {"wrong-data", "busbw-low"}
+    answers = {"wrong-data", "busbw-low", "train-wrong"}
     assert _codes_of_errors() - judge.CANNOT_TELL == answers | judge.DID_NOT_COMPLETE

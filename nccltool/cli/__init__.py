@@ -8,7 +8,10 @@ import click
 
 from nccltool import __version__
 
-_COMMANDS = ("probe", "runs", "import_")
+_COMMANDS = (
+    *("collect", "doctor", "explain", "facts", "import_", "manifest"),
+    *("probe", "runs", "sbatch", "train", "triage"),
+)
 """Files of this folder that hold a command; a test holds it against the folder."""
 
 

@@ -13,7 +13,7 @@ _FORMATS = ("table", "json", "sarif", "junit")
 @option("--env-file", type=click.Path(dir_okay=False), help="Take the variables from a file: `env`, docker.")
 @option("--pid", type=click.IntRange(1), help="Take the variables that a running process was started with.")
 @option("--nccl-version", help="The NCCL of the job.  [default: the one that is found]")
-@option("--nodes", type=click.IntRange(1), help="Nodes.  [default: as the launcher says]")
+@option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: as the launcher says]")
 @option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
 @launched
 @option("--select", multiple=True, help="Only rules whose code or name begins so; commas, or several times.")
@@ -42,7 +42,7 @@ def command(**options: object) -> None:
     from nccltool.render import diagnosis_renderer
 
     if options["list_rules"] or options["list_variables"]:
-        put(_list(rules=bool(options["list_rules"])))
+        put(_lists(rules=bool(options["list_rules"]), variables=bool(options["list_variables"])))
         return
     answer = diagnosing.diagnose(diagnosing.question(options), this_command())
     if options["fix"]:
@@ -53,8 +53,9 @@ def command(**options: object) -> None:
     raise SystemExit(answer.diagnosis.verdict.exit_code)
 
 
-def _list(rules: bool) -> str:
+def _lists(rules: bool, variables: bool) -> str:
     from nccltool import explaining
     from nccltool.render import pages
 
-    return pages.rules(explaining.checks()) if rules else pages.variables(explaining.variables())
+    texts = [pages.rules(explaining.checks())] if rules else []
+    return "\n".join([*texts, pages.variables(explaining.variables())] if variables else texts)

@@ -22,7 +22,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
 
     from nccltool import imports, render, runs
     from nccltool.cli.screen import put, write
-    from nccltool.probe import this_command
+    from nccltool.invocation import this_command
 
     found = imports.read(files, imports.told(op, ranks), this_command())
     if keep:

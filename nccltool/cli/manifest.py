@@ -1,15 +1,12 @@
 """nccltool manifest."""
 
-from copy import copy
 from typing import Any
 
 import click
 
-from nccltool.cli.options import Number, option
+from nccltool.cli.options import Number, option, without_twins
 
 _KINDS = click.Choice(("job", "trainjob", "pytorchjob"))
-_ELSEWHERE = ("node_rank", "rdzv_endpoint", "launcher", "hosts", "hostfile", "ssh", "remote_python", "remote_env")
-"""Options of the command that say where its nodes are and how to start them."""
 
 
 @click.command("manifest", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -53,25 +50,17 @@ def _parsed(words: tuple[str, ...]) -> Any:
 
     from nccltool.cli import probe
     from nccltool.errors import BadInput
-    from nccltool.manifesting import Asked
+    from nccltool.manifesting import ELSEWHERE, Asked
 
     if words[0] != "probe":
         raise BadInput(f"manifest {words[0]!r} is not known", "nccltool manifest [OPTIONS] probe [PROBE OPTIONS]")
     above = click.get_current_context().parent
-    context = _without_twins(probe.command).make_context("manifest probe", list(words[1:]), parent=above)
+    context = without_twins(probe.command).make_context("manifest probe", list(words[1:]), parent=above)
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    for name in _ELSEWHERE:
+    for name in ELSEWHERE:
         if name in given:
             raise BadInput(
                 f"--{name.replace('_', '-')} has no meaning in a manifest",
                 "leave it out: the pods are numbered, and meet at the first of them",
             )
     return Asked(words=words, values=context.params, given=frozenset(given))
-
-
-def _without_twins(command: click.Command) -> click.Command:
-    bare = copy(command)
-    bare.params = [copy(parameter) for parameter in command.params]
-    for parameter in bare.params:
-        parameter.envvar = None
-    return bare

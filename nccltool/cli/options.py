@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar
 
 import click
@@ -27,11 +28,28 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, envvar=twin, show_default=settings.get("default") is not None, **settings)
 
 
+def without_twins(command: click.Command) -> click.Command:
+    """The same command that reads no variables: for words that another host will read."""
+    bare = copy(command)
+    bare.params = [copy(parameter) for parameter in command.params]
+    for parameter in bare.params:
+        parameter.envvar = None
+    return bare
+
+
 def shown(function: F) -> F:
-    """--format, --output: where and how the result is shown."""
-    formats = click.Choice(("table", "json", "csv", "nccl-tests", "nccl-tests-json"))
-    function = option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
-    return option("--format", "form", type=formats, default="table", help="How to show it.")(function)
+    """--format, --output: where and how the result of a run is shown."""
+    return formats("table", "json", "csv", "nccl-tests", "nccl-tests-json")(written(function))
+
+
+def formats(*names: str) -> Callable[[F], F]:
+    """--format: how the result is shown."""
+    return option("--format", "form", type=click.Choice(names), default="table", help="How to show it.")
+
+
+def written(function: F) -> F:
+    """--output: where the result goes."""
+    return option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
 
 
 def kept(function: F) -> F:
@@ -40,6 +58,7 @@ def kept(function: F) -> F:
     return option("--run-dir", type=click.Path(file_okay=False), help=text)(function)
 
 
+_BACKENDS = ("auto", "nccl", "gloo")
 _LAUNCHERS = ("auto", "local", "ssh", "slurm", "mpi", "kubernetes")
 
 
@@ -53,7 +72,30 @@ def launched(function: F) -> F:
             option("--ssh", default="ssh", help="The ssh command, with options of its own."),
             option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
             option("--remote-env", help="Variables to take there, besides NCCL_*, GLOO_*, TORCH_*."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+def started(function: F) -> F:
+    """Where ranks run, who starts them, and how long anything may take: of commands that start ranks."""
+    for decorate in reversed(
+        (
+            option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: 1, or as the launcher says]"),
+            option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]"),
+            option(
+                "--node-rank",
+                type=click.IntRange(0),
+                help="This host is node R of --nodes; needs --rdzv-endpoint.",
+            ),
+            option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node."),
+            launched,
             option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part."),
+            option("--backend", type=click.Choice(_BACKENDS), default="auto", help="torch backend."),
+            option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move."),
+            option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes."),
+            option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run."),
         )
     ):
         function = decorate(function)

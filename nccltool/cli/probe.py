@@ -4,7 +4,7 @@ from typing import cast
 
 import click
 
-from nccltool.cli.options import Number, kept, option, shown
+from nccltool.cli.options import Number, kept, option, shown, started
 
 _COUNT = click.IntRange(1, 10**6)
 _COUNT_OR_NONE = click.IntRange(0, 10**6)
@@ -29,15 +29,9 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @option("--placement", type=_PLACEMENTS, default="natural", help="Forms of the operations to run.")
 @option("--cuda-graph", is_flag=True, help="Replay a CUDA graph: no launch cost (NCCL only).")
 @option("-c", "--checks", type=_COUNT_OR_NONE, default=1, help="Rounds of checking data; 0 = none.")
-@option("--nodes", type=click.IntRange(1), help="Nodes.  [default: 1, or as the launcher says]")
-@option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
-@option("--node-rank", type=click.IntRange(0), help="This host is node R of --nodes; needs --rdzv-endpoint.")
-@option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node.")
-@option("--backend", type=click.Choice(("auto", "nccl", "gloo")), default="auto", help="torch backend.")
-@option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move.")
-@option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes.")
-@option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run.")
+@started
 @option("--min-busbw", type=Number(0), help="GB/s that each operation must reach at its largest size.")
+@option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @shown
@@ -53,8 +47,9 @@ def command(**options: object) -> None:
     from signal import SIGHUP, SIGTERM
 
     from nccltool import jobs, runs
-    from nccltool.cli.screen import Screen
-    from nccltool.probe import Probe, this_command
+    from nccltool.cli.screen import Screen, put
+    from nccltool.invocation import this_command
+    from nccltool.probe import Probe
     from nccltool.runner import signals_held
 
     run_dir = options.pop("run_dir")
@@ -63,8 +58,10 @@ def command(**options: object) -> None:
         runs_folder=Path(str(run_dir)) if run_dir else runs.default_base(),
         min_busbw_gb_per_s=cast("float | None", options["min_busbw"]),
         command=this_command(),
+        tell=put if options["events"] else None,
     )
     screen = Screen.of(options, probe.order.leads)
+    screen.begin(probe.order.launch)
     with signals_held():
         run, folder = probe.run(screen.progress)
     with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed

@@ -14,6 +14,7 @@ from nccltool.errors import BadInput
 from nccltool.events import Result
 from nccltool.launchers.base import Launch
 from nccltool.model import Run
+from nccltool.text import escaped
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.watch import RunState
 
@@ -86,6 +87,8 @@ class Screen:
 def _status(state: RunState, now: float) -> str:
     elapsed = format_seconds(max(now - state.started_at, 0.1))
     if state.world is None:
+        if not state.expected_ranks:
+            return f"{len(state.hosts_met)} hosts are here, {elapsed}"
         came = sum(1 for rank in state.ranks.values() if rank.facts)
         return f"{came} of {state.expected_ranks} ranks are here, {elapsed}"
     done = f"[{len(state.results)}/{state.world.steps}]"
@@ -93,7 +96,7 @@ def _status(state: RunState, now: float) -> str:
     if not entered:
         return f"{done} {elapsed}"
     latest = max(entered, key=lambda enter: enter.step)
-    return f"{done} {latest.op} {format_bytes(latest.bytes)}, {elapsed}"
+    return f"{done} {latest.label or f'{latest.op} {format_bytes(latest.bytes)}'}, {elapsed}"
 
 
 def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
@@ -125,7 +128,7 @@ def put(text: str) -> None:
 def _name_errors(run: Run) -> None:
     for finding in run.findings:
         if finding.severity != "info":
-            click.echo(f"{finding.severity.upper()} {finding.code}: {finding.message}", err=True)
+            click.echo(escaped(f"{finding.severity.upper()} {finding.code}: {finding.message}"), err=True)
 
 
 def writable(path: str) -> None:

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from nccltool.model import Run
+from nccltool.model import Diagnosis, Run
 
 FORMATS = ("table", "json", "csv", "nccl-tests", "nccl-tests-json")
 """As users write them; the file has underscores."""
@@ -22,3 +22,14 @@ def joined(runs: Sequence[Run], name: str) -> str:
     if name == "csv":
         texts = [*texts[:1], *(text.partition("\n")[2] for text in texts[1:])]
     return ("\n" if name in ("table", "nccl-tests") else "").join(texts)
+
+
+def diagnosis_renderer(name: str, with_settings: bool = False) -> Callable[[Diagnosis], str]:
+    """The function that turns a diagnosis into text in this format: table, json, sarif, junit."""
+    if name == "json":
+        documents = importlib.import_module("nccltool.documents")
+        return lambda diagnosis: f"{documents.diagnosis_to_json(diagnosis)}\n"
+    module = importlib.import_module(f"nccltool.render.{'diagnosis' if name == 'table' else name}")
+    if name == "table":
+        return lambda diagnosis: str(module.render(diagnosis, with_settings))
+    return cast(Callable[[Diagnosis], str], module.render)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from tabulate import tabulate
 
-from nccltool.model import Finding, Measurement, Model, Run, RunInfo
-from nccltool.units import format_bytes, format_gb_per_s, format_seconds
+from nccltool.model import Finding, Measurement, Model, Run, RunInfo, Training
+from nccltool.text import escaped
+from nccltool.units import format_bytes, format_gb_per_s, format_mib, format_seconds
 
 HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "iterations", "note")
 _LIMIT = HEADERS.index("% of limit")
@@ -26,12 +27,14 @@ def render(run: Run) -> str:
         blocks += [_rows(run), LEGEND, *_limits(run)]
     if run.models:
         blocks.append(_models(run))
+    if run.trainings:
+        blocks += [_trainings(run), TRAIN_LEGEND]
     blocks += [_finding(finding) for finding in run.findings]
     return "\n".join([*blocks, _last_line(run)]) + "\n"
 
 
 def _circumstances(info: RunInfo) -> str:
-    where = f" on {', '.join(info.hosts)}" if info.hosts else "; no host answered"
+    where = f" on {escaped(', '.join(info.hosts))}" if info.hosts else "; no host answered"
     nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
     lines = [
         f"nccltool {info.nccltool}, torch {info.torch or 'unknown'}, run {info.id}",
@@ -135,15 +138,55 @@ def _models(run: Run) -> str:
     return "\n" + str(tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)) + "\n"
 
 
+TRAIN_HEADERS = ("strategy", "ok", "loss error", "allowed", "step", "samples/s", "exposed", "efficiency", "memory")
+TRAIN_LEGEND = (
+    "loss error: largest of any step, absolute   allowed: at that step, from rounding alone\n"
+    "exposed: share of a step that waits for communication   efficiency: against rank 0 alone with its part\n"
+    "memory: most of any rank while steps were timed"
+)
+
+
+def _trainings(run: Run) -> str:
+    rows = [TRAIN_HEADERS, *(_training_row(training) for training in run.trainings)]
+    align = ["left", "left", *["right" for _ in TRAIN_HEADERS[2:]]]
+    return str(tabulate(rows, "firstrow", tablefmt="simple", colalign=align, disable_numparse=True))
+
+
+def _training_row(training: Training) -> tuple[str, ...]:
+    oracle, times = training.oracle, training.step_time_s
+    words = {"pass": "yes", "fail": "NO", "skip": "left out", "unknown": "not known", "warn": "yes"}
+    memory = max((size for size in training.peak_memory_bytes if size is not None), default=None)
+    rate = training.throughput_samples_per_s
+    return (
+        training.strategy,
+        words[training.status],
+        _or_unknown(oracle.max_abs_error if oracle else None, ".2g"),
+        _or_unknown(oracle.tolerance if oracle else None, ".2g"),
+        format_seconds(times.mean) if times else "?",
+        _or_unknown(rate, ".3g" if rate and rate < 1000 else ".0f"),
+        _or_unknown(training.exposed_communication_ratio, ".0%"),
+        _or_unknown(training.scaling_efficiency, ".0%"),
+        format_mib(memory) if memory is not None else "?",
+    )
+
+
+def _or_unknown(number: float | None, form: str) -> str:
+    return "?" if number is None else format(number, form)
+
+
 def _finding(finding: Finding) -> str:
+    """Hosts and ranks are quoted in it, and what they print is not to be trusted with a terminal."""
     lines = [f"{finding.severity.upper()} {finding.code}: {finding.message}"]
     lines += [f"    {line}" for text in finding.evidence for line in text.splitlines()]
     if finding.remedy:
         lines.append(f"    -> {finding.remedy}")
-    return "\n".join(lines)
+    return "\n".join(escaped(line) for line in lines)
 
 
 def _last_line(run: Run) -> str:
+    if run.kind == "train":
+        right = sum(training.status == "pass" for training in run.trainings)
+        return f"{run.verdict.status}: {right} of {len(run.trainings)} right, exit code {run.verdict.exit_code}"
     count = len(run.measurements)
     return (
         f"{run.verdict.status}: {count} measurement{'' if count == 1 else 's'}, exit code {run.verdict.exit_code}"

@@ -10,7 +10,7 @@ import msgspec
 
 from nccltool import processes
 from nccltool.model import Job
-from nccltool.worker import far
+from nccltool.worker import far, inventory
 from nccltool.worker.channel import Channel
 
 JOB_S = 60.0
@@ -20,22 +20,33 @@ JOB_S = 60.0
 def main() -> None:
     """Run the job that comes in on standard input."""
     in_fd, out_fd = _take_over_standard_streams()
-    line = Channel(out_fd, in_fd).wait_for_line(JOB_S)
-    job = msgspec.json.decode(line or "", type=Job)
-    if job.remote:
-        code = far.main(job, in_fd, out_fd, _load)
+    try:
+        line = Channel(out_fd, in_fd).wait_for_line(JOB_S)
+    except EOFError:  # the runner is gone
+        os._exit(1)
+    if line is None:
+        sys.exit(f"no job came on standard input within {JOB_S:.0f} s")
+    job = msgspec.json.decode(line, type=Job)
+    if job.kind == "facts":
+        code = inventory.main(job, out_fd)
+    elif job.remote:
+        code = far.main(job, in_fd, out_fd, lambda: _load(job))
     else:
         processes.die_with_parent(os.getppid())
-        code = _load()(job, None, in_fd, out_fd)
+        code = _load(job)(job, None, in_fd, out_fd)
     sys.stderr.flush()
     os._exit(min(code, 255))
 
 
-def _load() -> far.NodeMain:
+def _load(job: Job) -> far.NodeMain:
     # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     from nccltool.worker import node  # torch
 
+    if job.train is not None:
+        from nccltool.worker import trainings
+
+        trainings.load(job.train.strategies)
     return node.run
 
 

@@ -21,6 +21,15 @@ PHASES = (
     "waiting for the result to be saved",
     "leaving",
     "between steps",
+    "building",
+    "preparing",
+    "forward",
+    "between forward and backward",
+    "backward",
+    "forward and backward",
+    "updating",
+    "comparing",
+    "computing a micro-batch",
 )
 
 PHASE, STEP, CALLS = range(3)

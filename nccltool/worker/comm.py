@@ -66,7 +66,9 @@ class TorchComm:
             ops = [dist.P2POp(dist.isend, send, to), dist.P2POp(dist.irecv, recv, source)]
             works = dist.batch_isend_irecv(ops)
         else:
-            works = [dist.isend(send, to), dist.irecv(recv, source)]
+            # the receive first: Gloo tells the peer that it may send on the same connection, and behind a message
+            # of our own that would come when it is through: one direction after the other
+            works = [dist.irecv(recv, source), dist.isend(send, to)]
         for work in works:
             if work is not None:
                 work.wait()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from nccltool.faults import Fault
+from nccltool.faults import NUMERICAL, Fault
 
 _NTH_ITERATION = 2
 """Timed iterations before the fault: even the largest sizes get this far."""
@@ -23,11 +23,16 @@ class Drill:
     def __init__(self, fault: Fault | None, rank: int) -> None:
         self._fault, self._rank = fault, rank
 
-    def at(self, place: str, op: str = "", size: int = 0) -> None:
+    def at(self, place: str, op: str = "", size: int = 0, step: int = 0) -> None:
         """Reach a place."""
         fault = self._fault
-        if fault is not None and fault.action != "corrupt" and fault.hits(self._rank, place, op, size):
+        if fault is not None and fault.action not in NUMERICAL and fault.hits(self._rank, place, op, size, step):
             self._act(fault)
+
+    def numerical(self, op: str) -> Fault | None:
+        """The drill that makes a training compute something else, when it is due in this one."""
+        fault = self._fault
+        return fault if fault is not None and fault.action in NUMERICAL and fault.op in (None, op) else None
 
     def disturb(self, call: Callable[[], None], op: str, size: int) -> Callable[[], None]:
         """`call`, with the fault before one of its iterations (before each, for slow) when it is due here."""

@@ -72,11 +72,28 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     if place.rank == 0:
         _report(channel, world.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks))
-    prober = Prober(job, device, slot, channel, drill)
-    for step in plan.steps(job, decision.backend, place.world_size):
-        prober.run(step)
+    _work(job, decision.backend, place, device, slot, channel, drill)
     slot.phase("leaving")
     dist.destroy_process_group()
+
+
+def _work(
+    job: Job, backend: str, place: Place, device: torch.device, slot: Slot, channel: Channel, drill: Drill
+) -> None:
+    if job.train is not None:
+        from nccltool.worker.train import Trainer  # the first optimizer costs 0.7 s
+
+        Trainer(job, device, slot, channel, drill).run()
+        return
+    prober = Prober(job, device, slot, channel, drill)
+    for step in plan.steps(job, backend, place.world_size):
+        prober.run(step)
+
+
+def _steps(job: Job, backend: str, world_size: int) -> int:
+    if job.train is not None:
+        return len(job.train.strategies) * (job.train.steps + 1)
+    return len(plan.steps(job, backend, world_size))
 
 
 def _world(
@@ -89,7 +106,7 @@ def _world(
         backend=decision.backend,
         backend_version=ranks[0].nccl or ranks[0].torch,
         backend_reason=decision.reason,
-        steps=len(plan.steps(job, decision.backend, len(ranks))),
+        steps=_steps(job, decision.backend, len(ranks)),
         limits=limited.rows,
         limit_source=limited.source,
         limit_unknown_reason=limited.unknown_reason,
@@ -113,7 +130,7 @@ def _connect(
         os.environ["GLOO_SOCKET_IFNAME"] = interface[0]
     device = torch.device("cpu")
     if decision.backend == "nccl":
-        device = torch.device("cuda", place.local_rank)
+        device = torch.device("cuda", place.device(torch.cuda.device_count()))
         torch.cuda.set_device(device)
     try:
         dist.init_process_group(

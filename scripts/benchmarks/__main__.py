@@ -3,7 +3,10 @@
 import sys
 from importlib import import_module
 
-ALL = ("startup", "overhead", "adaptive", "lateness", "sweep", "drills")
+ALL = (
+    *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
+    *("hosts", "ranks", "scale", "links", "train"),
+)
 
 
 def main() -> None:

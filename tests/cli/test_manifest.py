@@ -77,6 +77,13 @@ def test_resources(words: str, resources: dict[str, str] | None, nccltool: Ncclt
     assert container(nccltool, *words.split()).get("resources") == wanted
 
 
+def test_every_variable_of_a_pod_is_there_once(nccltool: Nccltool) -> None:
+    env = container(nccltool, "--env", "HOME=/home/me", "--env", "A=1", "--env", "A=2", "probe")["env"]
+    names = [one["name"] for one in env]
+    assert len(set(names)) == len(names)
+    assert {"name": "HOME", "value": "/home/me"} in env
+
+
 @pytest.mark.parametrize(
     ("size", "limit"), [("8GiB", "8Gi"), ("512M", "512Mi"), ("1.5GiB", "1610612736"), ("7", "7")]
 )
@@ -174,6 +181,8 @@ def test_every_kind_is_tried_above() -> None:
         ("--node-selector zone probe", "--node-selector 'zone' cannot be used"),
         ("--annotation x probe", "--annotation 'x' cannot be used"),
         ("--env 1A=2 probe", "--env '1A=2' cannot be used"),
+        ("--env NCCLTOOL_NODE_RANK=2 probe", "--env NCCLTOOL_NODE_RANK has no meaning in a manifest"),
+        ("--env NCCLTOOL_HOSTS=n1 probe", "--env NCCLTOOL_HOSTS has no meaning in a manifest"),
     ],
 )
 def test_words_that_cannot_be_used(words: str, message: str, nccltool: Nccltool) -> None:

@@ -125,6 +125,8 @@ def test_variables_of_here_are_not_words_of_the_script(nccltool: Nccltool) -> No
         ("probe --hosts a,b", "--hosts has no meaning in a batch script"),
         ("probe --node-rank 0", "--node-rank has no meaning in a batch script"),
         ("probe --launcher ssh", "--launcher ssh has no meaning in a batch script"),
+        ("--partition '' probe", "--partition is empty"),
+        ("--log '' probe", "--log is empty"),
         ("--partition 'a\nb' probe", "--partition 'a\\nb' cannot be written into a script"),
         ("--account 'a\"b' probe", "--account 'a\"b' cannot be written into a script"),
         ("--setup 'a\nb' probe", "--setup 'a\\nb' is more than one line"),

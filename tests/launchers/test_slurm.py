@@ -93,7 +93,9 @@ def test_node_lists(nodelist: str, nodes: tuple[str, ...]) -> None:
     assert slurm.expand_nodes(nodelist) == nodes
 
 
-@pytest.mark.parametrize("nodelist", ["@all", "n[1-", "n1,", ",n1", "n[1-2]!n1", "n 1", "n[2-1]", "\x1b[2Jn1"])
+@pytest.mark.parametrize(
+    "nodelist", ["@all", "n[1-", "n1,", ",n1", "n[1-2]!n1", "n 1", "n[2-1]", "n[1-99999999]", "\x1b[2Jn1"]
+)
 def test_what_is_not_a_node_list(nodelist: str) -> None:
     with pytest.raises(BadInput) as error:
         slurm.allocation({**SALLOC, "SLURM_JOB_NODELIST": nodelist})
