@@ -53,7 +53,7 @@ class TrainSpec:
     gradient_as_bucket_view: bool = False
     static_graph: bool = False
     recompute: bool = False
-    """Activation checkpointing: a block's forward pass is done again in the backward one. Never in the reference."""
+    """Activation checkpointing: a block runs forward again in the backward pass; not so in the reference."""
     shard: str = "full"
     schedule: str = "1f1b"
 

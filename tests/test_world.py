@@ -56,7 +56,10 @@ def warning(code: str, kind: Any, name: str, message: str, remedy: str, *evidenc
 
 NODES_REMEDY = "look at the nodes that are missing: not started, wrong endpoint, or a clock that is behind"
 RANKS_REMEDY = "start the same command with the same options on every node"
-NPROC_REMEDY = "start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; mpirun --map-by ppr:N:node; mpiexec -ppn N"
+NPROC_REMEDY = (
+    "start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
+    "mpirun --map-by ppr:N:node; mpiexec -ppn N"
+)
 ALONE = "the world is one rank: nothing crosses a link, bus bandwidth is 0"
 ALONE_REMEDY = "ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone"
 GPU_REMEDY = "start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES"

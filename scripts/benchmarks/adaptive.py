@@ -2,7 +2,7 @@
 
 Two ranks, 12 sizes of all_reduce. For each size, in the same processes: half of a reference of 2,000 iterations,
 the adaptive measurement, the other half, and a bare loop in which the smallest count is looked for whose interval
-is as narrow, from several places on. The fixed loop needs 5 warm-ups and the largest of these counts on every size.
+is as narrow, from several places on. The fixed loop needs 5 warm-ups and the largest of these counts on each size.
 Where the halves of the reference are further apart than the target, the machine changed: the row says nothing.
 """
 
