@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 
 from nccltool import __version__, events, instructions, processes
 from nccltool.facts import gpu, net
@@ -31,6 +32,12 @@ LEASH_S = 20.0
 _TRY_S = 5.0
 _TICK_S = 0.1
 _BACKLOG = 1024
+_LARGE = 20_000
+"""Bytes: more than two jumbo frames."""
+_MTU = (
+    f"it takes the connection, but what it sends does not arrive in {_TRY_S:.0f} s: large packets are lost on the way "
+    "(path MTU below that of the interfaces: jumbo frames?), or it hangs"
+)
 _GONE_S = 5.0
 """How long to wait for killed processes to disappear; one in a driver call may take longer."""
 _GO_S = 600.0
@@ -67,12 +74,24 @@ def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
     channel = Channel(out_fd, None)
     try:
         for end in _ENDS:
-            signal.signal(end, lambda number, frame: sys.exit(128 + number))
+            signal.signal(end, _leave)
         channel.emit(_node(number, _port(listener), _port(data), problem))
         return _Leash(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
     finally:
+        _ignore_signals()
         _end()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    _ignore_signals()
+    sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    """Schedulers repeat theirs; cleaning up must not be left halfway."""
+    for end in _ENDS:
+        signal.signal(end, signal.SIG_IGN)
 
 
 def _end() -> None:
@@ -260,19 +279,21 @@ class _Leash:
 
     def _call(self, address: str, goal: Goal) -> str:
         """Why there was no right answer; empty = there was."""
-        wanted, said = _word(self._run_id, goal.node), b""
+        wanted, said, connected = _word(self._run_id, goal.node), b"", False
         try:
             with socket.create_connection((address, goal.port), timeout=_TRY_S) as connection:
+                connected = True
                 connection.settimeout(_TRY_S)
                 while len(said) < len(wanted) and (chunk := connection.recv(len(wanted))):
                     said += chunk
         except TimeoutError:
-            return f"no answer in {_TRY_S:.0f} s: a firewall drops it, or there is no route"
+            return _MTU if connected else f"no answer in {_TRY_S:.0f} s: a firewall drops it, or there is no route"
         except OSError as error:
             return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         return "" if said == wanted else "another host or program answered"
 
 
 def _word(run_id: str, node: int) -> bytes:
-    """What a node says to a caller, so that no other host or program is taken for it."""
-    return f"nccltool {run_id} {node:06}\n".encode()
+    """What a node says to a caller, so that no other host or program is taken for it; long enough for packets that
+    are as large as the interface allows, which is how a smaller MTU on the way shows itself."""
+    return f"nccltool {run_id} {node:06}\n".encode().ljust(_LARGE)

@@ -285,8 +285,12 @@ def test_without_those_that_cannot(servers: Sshd, probe: Probe) -> None:
 @pytest.mark.parametrize(
     ("culprit", "hook", "what"),
     [
-        (2, "output", rf"n3 cannot reach node 0 \(n1\) at port {PORT}"),
-        (0, "input", rf"n1 is node 0, and none of the 2 other nodes can reach it at port {PORT}"),
+        (2, "output", rf"n3 cannot reach node 0 \(n1\) at n1:{PORT}, which --rdzv-endpoint names"),
+        (
+            0,
+            "input",
+            f"n1 is node 0, and none of the 2 other nodes can reach it at n1:{PORT}, which --rdzv-endpoint names",
+        ),
     ],
 )
 def test_a_firewall_drops_the_port_of_the_rendezvous(
@@ -315,6 +319,15 @@ def test_a_firewall_lets_only_the_rendezvous_through(servers: Sshd, probe: Probe
     error = finding(command.wait(NAMED_WITHIN_S), "peer-unreachable")
     assert error["subject"] == {"kind": "host", "name": "n3"}
     assert error["message"].startswith("n3 cannot be reached by n1, n2: ")
+    assert servers.lab.quiet()
+
+
+def test_large_packets_are_lost_on_the_way(servers: Sshd, probe: Probe) -> None:
+    """As between hosts with jumbo frames and a switch without: small packets arrive, and every job hangs."""
+    drop(servers.lab.hosts[2], "input", "tcp dport 22 accept", "tcp sport 22 accept", "meta length > 1000 drop")
+    error = finding(probe("n[1-3]", *QUICK).wait(NAMED_WITHIN_S), "rdzv-unreachable")
+    assert error["subject"] == {"kind": "host", "name": "n3"}
+    assert "large packets are lost on the way" in error["evidence"][0]
     assert servers.lab.quiet()
 
 
