@@ -135,6 +135,8 @@ def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 def _check(name: str, value: str) -> None:
+    if not value and name.replace("-", "_") in (*_DIRECTIVES, "job_name", "output"):
+        raise BadInput(f"--{'log' if name == 'output' else name} is empty", "give it a value, or leave it out")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
         raise BadInput(
             f"--{name} {value[:60]!r} cannot be written into a script", "leave out quotes and new lines"

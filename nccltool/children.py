@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import resource
 import selectors
 import signal
@@ -16,6 +15,7 @@ from nccltool import processes
 from nccltool.errors import BadInput
 from nccltool.events import RECORD_SEPARATOR
 from nccltool.launchers.base import Launch, Unwrap
+from nccltool.text import is_noise
 
 GONE_S = 3.0
 """How long to wait for killed processes to disappear; one in an uninterruptible driver call may take longer."""
@@ -26,8 +26,6 @@ _LONGEST_LINE = 1 << 20
 _TAIL = 20
 _PIPES = 3
 _OTHER_FILES = 64
-_NOISE = re.compile(r"The hostname of the client socket cannot be retrieved\. err=-\d+")
-"""torch's store says so of every peer without a reverse name; it is the cause of nothing."""
 
 
 class Child:
@@ -54,7 +52,7 @@ class Child:
 
     def hear(self, text: str) -> None:
         """Keep a line of text for the evidence."""
-        if text.strip() and not _NOISE.search(text):
+        if text.strip() and not is_noise(text):
             self.said.append(text)
 
     def tell(self, line: bytes) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from nccltool import __version__, events, instructions
 from nccltool.folding import fold
 from nccltool.instructions import Goal
+from nccltool.launchers.base import RANKS_WITHOUT_GPU
 from nccltool.model import Finding, Job, Subject
 
 FINDINGS: Mapping[str, str] = {
@@ -190,14 +191,14 @@ class Gathering:
         return {node: common[0] if common else reached[0] for node, reached in answers.items()}
 
     def _nproc(self) -> int | None:
-        """Ranks on each node: as asked for, or one for each GPU, or one."""
+        """Ranks on each node: as asked for, or one for each GPU; without any one, or two on the only node."""
         if self.job.nproc_per_node is not None:
             return self.job.nproc_per_node
         by_count: dict[int, list[str]] = {}
         for node in self._left():
             by_count.setdefault(node.gpus, []).append(self.name(node.node))
         if len(by_count) == 1:
-            return max(next(iter(by_count)), 1)
+            return next(iter(by_count)) or (1 if len(self.hosts) > 1 else RANKS_WITHOUT_GPU)
         told = "; ".join(f"{gpus} on {', '.join(hosts[:4])}" for gpus, hosts in sorted(by_count.items()))
         fewest = min(by_count.items(), key=lambda item: (len(item[1]), item[0]))
         self._uneven = Finding(
@@ -271,17 +272,21 @@ class Gathering:
         return self._finding(
             node,
             "rdzv-unreachable",
-            f"cannot reach node 0 ({self.name(first.node)}) at port {first.port}",
+            f"cannot reach node 0 ({self.name(first.node)}) {self._meeting_place(first)}",
             "look at the firewalls of both hosts and the routes between them; "
             "--rdzv-endpoint HOST:PORT names an address and a port that are open",
             answer.failures,
         )
 
+    def _meeting_place(self, first: events.Node) -> str:
+        named = self.job.endpoint
+        return f"at {named}, which --rdzv-endpoint names" if named else f"at port {first.port}"
+
     def _isolated(self, first: events.Node, callers: int, answer: events.Reached) -> Finding:
         return self._finding(
             first.node,
             "rdzv-unreachable",
-            f"is node 0, and none of the {callers} other nodes can reach it at port {first.port}",
+            f"is node 0, and none of the {callers} other nodes can reach it {self._meeting_place(first)}",
             f"look at the firewall and the interfaces of {self.name(first.node)}; "
             "--rdzv-endpoint HOST:PORT names an address and a port that are open",
             answer.failures,

@@ -15,13 +15,12 @@ from typing import Any
 from nccltool import runs
 from nccltool.errors import BadInput
 from nccltool.facts import gpu
+from nccltool.inputs import contents
 from nccltool.launchers import inside, local, slurm, ssh
-from nccltool.launchers.base import Launch
+from nccltool.launchers.base import RANKS_WITHOUT_GPU, Launch
 
 _COUNT_DIGITS = 4
 """No host has more GPUs or cores than this many digits."""
-RANKS_WITHOUT_GPU = 2
-"""Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
 FORWARDED = runs.SHOWN
 """Variables whose names begin so go to remote hosts; --remote-env names more."""
 
@@ -78,7 +77,11 @@ def choose(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
         )
     if allocated is not None and (asked == "slurm" or _can_srun(allocated, options)):
         return _by_srun(allocated, options)
-    return _here(options, env, asked)
+    where = _here(options, env, asked)
+    if allocated is None:
+        return where
+    why = f"there is no srun here, so that job {allocated.job_id} of Slurm is not used"
+    return replace(where, launch=replace(where.launch, why=why))
 
 
 def _has_hosts(options: Mapping[str, Any]) -> bool:
@@ -91,17 +94,26 @@ _NOT_STARTED_BY_US = {
 }
 
 
+_VARIABLES_TOO = "; NCCLTOOL_HOSTS and NCCLTOOL_HOSTFILE name hosts too"
+
+
 def _check_words(asked: str, options: Mapping[str, Any]) -> None:
     if asked in _NOT_STARTED_BY_US:
         raise BadInput(f"--launcher {asked} starts nothing from here", _NOT_STARTED_BY_US[asked])
+    if options.get("remote_python") == "":
+        raise BadInput("--remote-python is empty", "name a Python: --remote-python /path/to/venv/bin/python")
     if asked == "ssh" and not _has_hosts(options):
         raise BadInput("--launcher ssh needs hosts", "name them: --hosts n[01-04] or --hostfile F")
     if asked not in ("auto", "ssh") and _has_hosts(options):
-        raise BadInput(f"--hosts is for ssh, and --launcher is {asked}", "leave one of them out")
+        raise BadInput(f"--hosts is for ssh, and --launcher is {asked}", f"leave one of them out{_VARIABLES_TOO}")
     if options.get("hosts") is not None and options.get("hostfile") is not None:
         raise BadInput("--hosts and --hostfile cannot be combined", "use one of them")
     if not _has_hosts(options) and options.get("keep_going"):
         raise BadInput("--keep-going needs --hosts or --hostfile", "it leaves out hosts that cannot take part")
+
+
+_HURRIED = ("mpirun", "mpiexec")
+"""Open MPI 4 leaves a second after Ctrl-C; torchrun and Slurm (KillWait) leave thirty."""
 
 
 def _inside(place: inside.Place, options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
@@ -113,10 +125,11 @@ def _inside(place: inside.Place, options: Mapping[str, Any], env: Mapping[str, s
     if _has_hosts(options):
         raise BadInput(
             f"--hosts has no meaning inside a job that {place.launcher} started",
-            "leave it out, or say --launcher ssh",
+            f"leave it out, or say --launcher ssh{_VARIABLES_TOO}",
         )
     leads = place.rank == 0
     launch = local.launch((), f"this is rank {place.rank} of a job that {place.launcher} started")
+    launch = replace(launch, is_hurried=place.launcher in _HURRIED)
     if leads and "SLURM_JOB_ID" in env:  # the others keep quiet: a controller is not asked by thousands at once
         launch = replace(launch, inquiry=slurm.inquiry(env["SLURM_JOB_ID"]))
     return Where(
@@ -140,7 +153,7 @@ def _by_ssh(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
         raise BadInput("--node-rank cannot be combined with --hosts", "ssh starts all nodes from here")
     if options["rdzv_endpoint"]:
         inside.parse_endpoint(options["rdzv_endpoint"])
-    program = options.get("ssh") or "ssh"
+    program = "ssh" if options.get("ssh") is None else options["ssh"]
     words = _words("--ssh", program)
     if shutil.which(words[0]) is None:
         raise BadInput(f"--ssh {words[0]!r} is not a program here", "install an ssh client, or name one")
@@ -214,10 +227,9 @@ def _hosts(options: Mapping[str, Any]) -> tuple[ssh.Host, ...]:
         return ssh.parse_hosts(options["hosts"])
     file = Path(options["hostfile"])
     try:
-        text = file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise BadInput(f"--hostfile {file}: {why}", "a file with one host a line") from error
+        text = contents(file, "--hostfile").decode("utf-8-sig")  # some editors begin files with a mark
+    except UnicodeDecodeError as error:
+        raise BadInput(f"--hostfile {file}: it is not text", "a file with one host a line") from error
     return ssh.parse_hostfile(text, f"--hostfile {file}")
 
 
@@ -225,6 +237,8 @@ def forwarded(options: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, s
     """Variables that remote hosts get. Raises BadInput for one that is named and not set here."""
     named = [word.strip() for word in (options.get("remote_env") or "").split(",") if word.strip()]
     for name in named:
+        if "=" in name:
+            raise BadInput(f"--remote-env {name[:60]!r} is more than a name", "names only: the values of here go")
         if name not in env:
             raise BadInput(f"--remote-env {name}: it is not set here", f"export {name}=..., or leave it out")
     return {name: value for name, value in env.items() if name.startswith(FORWARDED) or name in named}

@@ -13,6 +13,11 @@ from nccltool.units import format_bytes, parse_bytes
 
 JOIN_TIMEOUT_S = 600
 """--join-timeout of pods where nothing is said: they do not start together, and each pulls its image first."""
+ELSEWHERE = (
+    *("node_rank", "rdzv_endpoint", "launcher", "hosts", "hostfile", "ssh", "remote_python", "remote_env"),
+    "keep_going",
+)
+"""Options of the command that say where its nodes are and how to start them."""
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 """A DNS label; shorter than its 63 characters, for kinds whose pods' names add as many."""
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -21,6 +26,7 @@ _KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([\w.-]{0
 _LABEL = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OURS = tuple(f"NCCLTOOL_{name.upper()}" for name in ELSEWHERE)
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -60,7 +66,7 @@ def request(asked: Asked, options: Mapping[str, Any]) -> Request:
         node_selector=dict(_pairs("--node-selector", options["node_selector"], _KEY, _LABEL)),
         tolerations=tuple(_toleration(text) for text in options["toleration"]),
         annotations=dict(_pairs("--annotation", options["annotation"], _KEY)),
-        env=dict(_pairs("--env", options["env"], _VARIABLE)),
+        env=_env(options["env"]),
         port=options["rdzv_port"],
         active_deadline_s=math.ceil(order.job.deadline_s + options["pull_time"]),
     )
@@ -104,6 +110,15 @@ def _shm_size(text: str) -> str:
 def _resources(rdma: Iterable[str], others: Iterable[str]) -> dict[str, str]:
     counted = dict(_pairs("--rdma-resource", rdma, _KEY, re.compile(r"[1-9][0-9]{0,3}")))
     return counted | dict(_pairs("--resource", others, _KEY, _QUANTITY))
+
+
+def _env(texts: Iterable[str]) -> dict[str, str]:
+    """Variables of the pods. Where the pods are, and how they meet, is the manifest's to say."""
+    env = dict(_pairs("--env", texts, _VARIABLE))
+    for name in env:
+        if name in _OURS:
+            raise BadInput(f"--env {name} has no meaning in a manifest", "leave it out: the pods find each other")
+    return env
 
 
 def _pairs(

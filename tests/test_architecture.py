@@ -47,7 +47,7 @@ LAYERS = (
     ("factlines",),
     ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires", "catalogue", "ifname", "hca", "commands"),
     ("oracle",),
-    ("rules", "story"),
+    ("rules", "story", "flight"),
     ("causes", "picture"),
     ("triage",),
     ("plan", "world", "limits", "snapshot", "compare_hosts", "instructions", "children", "launching", "stream"),

@@ -126,6 +126,18 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         ),
     ),
     (
+        "a host that lacks something says so from inside a call",
+        after(STARTED, raised(2, "RuntimeError: socket: Too many open files", in_collective=True)),
+        found(
+            "rank-error",
+            2,
+            f"{WHO[2]} raised RuntimeError: socket: Too many open files after hello, before the first operation"
+            " (joining)",
+            waiting(0, 1, 3, where="after hello, before the first operation (joining)"),
+            "read the traceback in the rank's log",
+        ),
+    ),
+    (
         "killed before the group was made",
         after(STARTED, beats(phase="connecting", step=-1, calls=1), died(3, -9)),
         found(

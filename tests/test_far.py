@@ -211,6 +211,15 @@ def test_a_signal_ends_it_in_order(begin: Begin, number: signal.Signals) -> None
     assert far.end() == 128 + number
 
 
+def test_more_signals_do_not_keep_it_from_cleaning_up(begin: Begin) -> None:
+    """Schedulers repeat theirs."""
+    far = begin(load="time.sleep(600)")
+    far.hear()
+    while far.process.poll() is None:
+        far.process.send_signal(signal.SIGTERM)
+    assert far.end() == 143
+
+
 def test_a_node_process_that_is_killed_is_told(begin: Begin) -> None:
     far = begin(main="say(str(os.getpid())); time.sleep(600)")
     far.hear()

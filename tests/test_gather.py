@@ -108,10 +108,12 @@ def test_every_node_of_a_large_run_is_called_and_calls_few() -> None:
     assert max(len(goals) for goals in asked.goals.values()) == 7
 
 
-def test_one_host_alone_has_nobody_to_try() -> None:
+@pytest.mark.parametrize(("gpus", "ranks"), [(8, 8), (1, 1), (0, 2)])
+def test_one_host_alone_has_nobody_to_try(gpus: int, ranks: int) -> None:
+    """Without a GPU it has two ranks: one would have nobody to talk to."""
     there = gathering(1)
-    there.hear(node(0, gpus=8))
-    assert there.step(0.5) == instructions.Go(nodes=1, places={0: (0, f"127.0.0.1:{PORT}")}, nproc_per_node=8)
+    there.hear(node(0, gpus=gpus))
+    assert there.step(0.5) == instructions.Go(nodes=1, places={0: (0, f"127.0.0.1:{PORT}")}, nproc_per_node=ranks)
 
 
 def test_an_address_that_all_reach_is_taken_before_others() -> None:
@@ -271,6 +273,14 @@ def test_the_rendezvous_cannot_be_reached(count: int, fails: tuple[int, ...], cu
     assert (there.step(2.0), there.failed) == (None, True)
     assert named(there) == [("rdzv-unreachable", culprit, message)]
     assert there.findings[0].evidence == (f"10.0.0.0: {NO_ANSWER}", f"172.17.0.0: {NO_ANSWER}")
+
+
+def test_an_address_that_the_user_named_wrongly_is_told() -> None:
+    there, asked = met(2, endpoint=f"nope:{PORT}")
+    answer(there, asked, store_fails=(1,))
+    assert (there.step(2.0), there.failed) == (None, True)
+    message = f"n1 cannot reach node 0 (n0) at nope:{PORT}, which --rdzv-endpoint names"
+    assert named(there) == [("rdzv-unreachable", "n1", message)]
 
 
 @pytest.mark.parametrize(

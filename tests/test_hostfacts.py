@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from nccltool import hostfacts
 from nccltool.errors import BadInput
@@ -14,9 +15,11 @@ from nccltool.hostfacts import (
     NotKnown,
     Unknown,
     all_unknown,
+    from_json,
     known,
     numbers,
     or_none,
+    to_json,
 )
 from tests import hosts
 
@@ -111,3 +114,44 @@ def test_numbers_of_a_list(text: str, found: set[int]) -> None:
 def test_what_is_no_list_of_numbers(text: str) -> None:
     with pytest.raises(NotKnown, match="no list of processors"):
         numbers(text)
+
+
+def test_many_hosts_share_what_they_have_in_common() -> None:
+    reader = hostfacts.Reader()
+    base = hosts.healthy("ib")
+    read = [reader.read(to_json(replace(base, host=name)).encode(), name) for name in ("n1", "n2")]
+    assert [host.host for host in read] == ["n1", "n2"]
+    assert read[0] == replace(base, host="n1")
+    assert all(getattr(read[0], part) is getattr(read[1], part) for part in ("rdma", "nvidia", "pci", "kernel"))
+
+
+def test_gpus_with_names_of_their_own_share_their_links() -> None:
+    reader = hostfacts.Reader()
+    first, second = (
+        reader.read(to_json(hosts.healthy("ib")).replace("GPU-", prefix).encode(), "F").nvidia.gpus
+        for prefix in ("GPU-1", "GPU-2")
+    )
+    assert isinstance(first, tuple)
+    assert isinstance(second, tuple)
+    assert first[0].uuid != second[0].uuid
+    assert first[0].nvlinks is second[0].nvlinks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"host": 1}',
+        '{"host": "n1", "rdma": {"devices": 5}}',
+        '{"host": "n1", "kind": "run"}',
+        "\xff",
+    ],
+)
+def test_many_are_refused_as_one_is(text: str) -> None:
+    with pytest.raises(BadInput) as one:
+        from_json(text.encode("latin-1"), "F")
+    with pytest.raises(BadInput) as many:
+        hostfacts.Reader().read(text.encode("latin-1"), "F")
+    assert many.value.message == one.value.message

@@ -64,6 +64,11 @@ def test_the_launcher_and_why(words: tuple[str, ...], env: dict[str, str], launc
     assert (launch.launcher, launch.why) == (launcher, why)
 
 
+@pytest.mark.parametrize(("env", "is_hurried"), [(OPEN_MPI, True), (TORCHRUN, False), ({}, False)])
+def test_who_kills_soon_after_sigterm(env: dict[str, str], is_hurried: bool) -> None:
+    assert chosen(env=env).launch.is_hurried is is_hurried
+
+
 def test_what_ssh_starts() -> None:
     where = chosen("--hosts", "n1,me@n2:22", "--nproc-per-node", "8", "--ssh", "ssh -F 'my config'")
     assert (where.nodes, where.nproc, where.node_ranks) == (2, 8, (0, 1))
@@ -81,7 +86,7 @@ def test_ranks_on_a_host_are_not_counted_here() -> None:
 
 def test_a_hostfile(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
-    file.write_text("n[1-2] # two\n")
+    file.write_text("\ufeffn[1-2] # two\n", encoding="utf-8")
     where = chosen("--hostfile", str(file))
     assert (where.nodes, where.launch.why) == (2, "--hostfile names 2 hosts")
 
@@ -109,10 +114,13 @@ def test_variables_that_go_to_other_hosts() -> None:
         (("--hosts", "n1", "--rdzv-endpoint", "n1"), {}, "--rdzv-endpoint 'n1' is not HOST:PORT"),
         (("--hosts", "n1", "--ssh", "ssh 'x"), {}, '--ssh "ssh \'x": No closing quotation'),
         (("--hosts", "n1", "--ssh", " "), {}, "--ssh is empty"),
+        (("--hosts", "n1", "--ssh", ""), {}, "--ssh is empty"),
+        (("--hosts", "n1", "--remote-python", ""), {}, "--remote-python is empty"),
+        (("--hosts", "n1", "--remote-env", "A=1"), {"A": "1"}, "--remote-env 'A=1' is more than a name"),
         (("--hosts", "n1", "--ssh", "no-such-ssh -v"), {}, "--ssh 'no-such-ssh' is not a program here"),
         (("--hosts", "n1", "--remote-env", "NOT_SET"), {}, "--remote-env NOT_SET: it is not set here"),
         (("--hosts", "n1", "--nproc-per-node", "0"), {}, "--nproc-per-node '0' is not a number of ranks"),
-        (("--hostfile", "/no/such"), {}, "--hostfile /no/such: No such file or directory"),
+        (("--hostfile", "/no/such"), {}, "--hostfile /no/such cannot be read: No such file or directory"),
         (("--hosts", "n1"), TORCHRUN, "--hosts has no meaning inside a job that torchrun started"),
         (JOIN, TORCHRUN, "--node-rank has no meaning inside a job that torchrun started"),
     ],

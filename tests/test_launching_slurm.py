@@ -64,7 +64,8 @@ def test_other_launchers_in_an_allocation(words: tuple[str, ...], env: Mapping[s
 
 def test_no_srun_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert chosen(env=SALLOC).launch.launcher == "local"
+    launch = chosen(env=SALLOC).launch
+    assert (launch.launcher, launch.why) == ("local", "there is no srun here, so that job 3 of Slurm is not used")
     with pytest.raises(BadInput) as error:
         chosen("--nodes", "2", env=SALLOC)
     assert error.value.message == "job 3 of Slurm has 2 nodes, and there is no srun here"

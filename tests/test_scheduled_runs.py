@@ -21,6 +21,7 @@ from nccltool.watch import RunState
 from tests.test_runner import ONE, PREAMBLE
 
 CANCELLED = "0: slurmstepd: error: *** STEP 3.0 ON n1 CANCELLED AT 2026-11-21T07:53:21 ***"
+JOB = "JobId=3 JobState={} Reason={} Restarts=0 EndTime=2026-11-21T07:55:28 PreemptTime=None"
 Play = Callable[..., Outcome]
 
 
@@ -86,13 +87,35 @@ def test_a_rank_that_dies_by_itself(play: Play) -> None:
     assert codes(outcome) == ["rank-died"]
 
 
+@pytest.mark.parametrize("code", [-9, -15])
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("PENDING", "slurm-requeued"), ("COMPLETING", "slurm-cancelled"), ("RUNNING", "rank-died")],
+)
+def test_nothing_but_the_deaths_is_heard(play: Play, code: int, state: str, expected: str) -> None:
+    """On a busy host, the word of srun and the signal to this command come later than the deaths."""
+    answer = JOB.format(state, "None")
+    outcome = play(f'spawned(0); say("exit", rank=0, code={code}); time.sleep(60)', answer=answer)
+    assert codes(outcome) == [expected]
+
+
+def test_a_rank_that_raised_asks_nobody(play: Play) -> None:
+    outcome = play(
+        """
+spawned(0)
+say("error", rank=0, in_collective=False, text="x")
+say("exit", rank=0, code=1)
+time.sleep(60)
+""",
+        answer=JOB.format("COMPLETING", "None"),
+    )
+    assert codes(outcome) == ["rank-error"]
+
+
 def test_text_of_a_rank_is_no_word_of_srun(play: Play) -> None:
     """Only standard error is srun's own."""
     outcome = play(f'print({CANCELLED!r}, flush=True); spawned(0); say("exit", rank=0, code=-9); time.sleep(60)')
     assert codes(outcome) == ["rank-died"]
-
-
-JOB = "JobId=3 JobState={} Reason={} Restarts=0 EndTime=2026-11-21T07:55:28 PreemptTime=None"
 
 
 @pytest.mark.parametrize(

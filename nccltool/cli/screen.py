@@ -110,6 +110,8 @@ def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
 
 def put(text: str) -> None:
     """Write the result to standard output, all of it. Raises BadInput."""
+    if sys.stdout is None:
+        raise BadInput("standard output is closed", "use --output FILE")
     try:
         descriptor = sys.stdout.fileno()
     except (AttributeError, ValueError, OSError):  # replaced by something that is no file

@@ -70,17 +70,22 @@ class Launch:
     """Makes what reads the output of one command, where lines of its nodes come wrapped."""
     hosts: tuple[str, ...] = ()
     """The host of each node, where commands reach many; empty = as the commands say."""
+    is_hurried: bool = False
+    """What started us kills us a second after SIGTERM, if not earlier: a result must be shown by then."""
     ends_by_sigterm_s: float = 0.0
     """How long its commands may take to end their nodes after SIGTERM; 0 = killed at once."""
 
 
+RANKS_WITHOUT_GPU = 2
+"""Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
 _COUNT = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?", re.ASCII)
-_MOST_NODES = 100_000
+MOST_NODES = 100_000
+"""More is a damaged variable."""
 
 
 def expand_counts(text: str) -> tuple[int, ...] | None:
     """A count for each node of Slurm's 2(x3),1 -> 2, 2, 2, 1; None when it is none."""
     matches = [_COUNT.fullmatch(word) for word in text.split(",")]
-    if not all(matches) or sum(int(match[2] or 1) for match in matches if match) > _MOST_NODES:
+    if not all(matches) or sum(int(match[2] or 1) for match in matches if match) > MOST_NODES:
         return None
     return tuple(int(match[1]) for match in matches if match for _ in range(int(match[2] or 1)))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.errors import BadInput
-from nccltool.launchers.base import WORKER, Command, Inquiry, Launch, expand_counts
+from nccltool.launchers.base import MOST_NODES, WORKER, Command, Inquiry, Launch, expand_counts
 from nccltool.model import Finding, Subject
 
 NODE_VARIABLE = "SLURM_NODEID"
@@ -80,13 +80,17 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     )
 
 
+_RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
+
+
 def expand_nodes(nodelist: str) -> tuple[str, ...]:
     """The nodes of a Slurm node list, in its order. Raises BadInput."""
     from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
     words = re.findall(r"(?:\[[^\]]*\]|[^,\[\]])+", nodelist)
     # to ClusterShell, @ begins the name of a group, and -, ! and & subtract and intersect
-    if ",".join(words) != nodelist or not re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist):
+    wide = any(int(last[:16]) - int(first) >= MOST_NODES for first, last in _RANGE.findall(nodelist))
+    if wide or ",".join(words) != nodelist or not re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist):
         raise BadInput(
             f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list", "is the allocation still there?"
         )

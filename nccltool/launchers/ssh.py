@@ -33,6 +33,8 @@ FAILED = 255
 """ssh's exit code when it, and not the remote command, failed."""
 
 
+_LONGEST_NAME = 253
+"""Of the DNS."""
 MOST = 10_000
 """Hosts; more is a slip of the keyboard."""
 
@@ -101,7 +103,7 @@ def _split(text: str, where: str) -> list[str]:
 
 _WORD = re.compile(
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.$-]*)@)?"
-    r"(?:\[(?P<v6>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<name>[A-Za-z0-9_\[][A-Za-z0-9_.\[\],-]*))"
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<name>[A-Za-z0-9_\[](?:[A-Za-z0-9_.\[\],-]|(?<=\d)/(?=\d))*))"
     r"(?::(?P<port>\d{1,5}))?"
 )
 _RANGE = re.compile(r"(\d{1,15})-(\d+)")
@@ -110,7 +112,7 @@ _RANGE = re.compile(r"(\d{1,15})-(\d+)")
 def _expand(word: str, where: str) -> list[Host]:
     match = _WORD.fullmatch(f"[{word}]" if _is_bare_v6(word) else word)
     port = int(match["port"] or 0) if match else 0
-    if match is None or port > 65535:
+    if match is None or port > 65535 or (match["port"] and not port):
         raise BadInput(f"{where}: {word[:60]!r} is not a host", "a host is name, user@name, name:port or n[01-04]")
     user = match["user"] or ""
     if match["v6"]:
@@ -133,7 +135,10 @@ def _names(nodes: str, word: str, where: str) -> list[str]:
         raise BadInput(f"{where}: {word[:60]!r} is not a set of hosts: {error}", "for example n[01-04]") from error
     if len(named) > MOST:
         raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "are the brackets too wide?")
-    return [str(node) for node in named]
+    names = [str(node) for node in named]
+    if any("/" in name or len(name) > _LONGEST_NAME for name in names):
+        raise BadInput(f"{where}: {word[:60]!r} is not a host", f"a name has {_LONGEST_NAME} characters at most")
+    return names
 
 
 def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, why: str) -> Launch:
@@ -215,11 +220,24 @@ _CAUSES = (
         "install nccltool there, or name the right one: --remote-python /path/to/venv/bin/python",
     ),
 )
+_UNHEARD = _Cause(
+    "^nothing was heard of the runner for ",
+    "host-lost",
+    "it did not hear of this command for so long that it ended its part",
+    "was this command stopped (Ctrl-Z), or its host too busy? else look at the network between the two",
+)
+"""What a far end says; see worker/far.py."""
 _KILLED = _Cause(
     "",
     "host-lost",
     "ssh to it ended without a reason: the node process there was killed, or ssh itself was",
     "on that host: dmesg | grep -i -E 'out of memory|killed process'",
+)
+_ENDED_HERE = _Cause(
+    "",
+    "host-lost",
+    "the ssh to it was killed on this host",
+    "on this host: dmesg | grep -i -E 'out of memory|killed process'; who else ends processes here?",
 )
 _NO_PYTHON = _Cause(
     "",
@@ -248,6 +266,10 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
         cause = _NO_PYTHON
     if cause is None and ssh_failed:
         cause = _KILLED
+    if cause is None and re.search(_UNHEARD.pattern, text, re.MULTILINE):
+        cause = _UNHEARD
+    if cause is None and exit_code < 0:
+        cause = _ENDED_HERE
     if cause is None:
         return None
     return Finding(

@@ -12,6 +12,8 @@ LABEL = "app.kubernetes.io/instance"
 """Has the name that was given; on all pods of all kinds."""
 _SCRATCH = "/tmp"  # noqa: S108 - a volume of the pod's own
 
+_ENV = {"HOME": _SCRATCH, "USER": "nccltool", "NCCLTOOL_RUN_DIR": f"{_SCRATCH}/runs"}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
@@ -121,10 +123,8 @@ def _container(request: Request, name: str, env: list[Object]) -> Object:
         # $(NAME) would be replaced by a variable
         "args": [word.replace("$(", "$$(") for word in request.words],
         "env": [
-            {"name": "HOME", "value": _SCRATCH},
-            {"name": "USER", "value": "nccltool"},
-            {"name": "NCCLTOOL_RUN_DIR", "value": f"{_SCRATCH}/runs"},
-            *({"name": key, "value": value} for key, value in request.env.items()),
+            # each name once: the API server may refuse it twice
+            *({"name": key, "value": value} for key, value in {**_ENV, **request.env}.items()),
             *env,
         ],
         **_resources(request),

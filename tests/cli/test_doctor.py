@@ -9,10 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from nccltool import hostfacts
 from nccltool.hostfacts import ConfFile, HostFacts, Versions
 from tests.conftest import Nccltool
+from tests.hosts import healthy
 
 Golden = Callable[[str, str], None]
 
@@ -178,8 +180,8 @@ def test_the_version_decides(saved: str, nccltool: Nccltool) -> None:
     [
         (["--nccl-version", "new"], "--nccl-version 'new' is no version"),
         (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
-        (["--env-file", "/nonexistent"], "/nonexistent cannot be read: No such file or directory"),
-        (["--facts", "/nonexistent"], "/nonexistent cannot be read: No such file or directory"),
+        (["--env-file", "/nonexistent"], "--env-file /nonexistent cannot be read: No such file or directory"),
+        (["--facts", "/nonexistent"], "--facts /nonexistent cannot be read: No such file or directory"),
         (["--facts", "/etc/hosts"], "/etc/hosts is not a snapshot of facts"),
         (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
         (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
@@ -238,3 +240,102 @@ def test_it_needs_little_and_loads_no_torch() -> None:
     peak, torch = done.stderr.split()
     assert torch == "False"
     assert int(peak) < 60 << 20
+
+
+def _hosts(folder: Path, **odd: object) -> list[str]:
+    """Three healthy hosts, of which n3 is odd, as words of the command line."""
+    words = []
+    for name in ("n1", "n2", "n3"):
+        one = replace(healthy("ib"), host=name, boot_id=name, env={"NCCL_DEBUG": "WARN"})
+        if name == "n3":
+            one = replace(one, **odd)
+        (folder / name).write_text(hostfacts.to_json(one))
+        words += ["--facts", str(folder / name)]
+    return words
+
+
+def test_hosts_differ_in_what_no_rule_is_about(nccltool: Nccltool, tmp_path: Path) -> None:
+    driver = replace(healthy("ib").nvidia, driver="535.1.1")
+    words = _hosts(tmp_path, nvidia=driver)
+    said = nccltool("doctor", *words)
+    assert (said.code, said.err) == (0, "")
+    assert "WARNING driver-differs: NVIDIA driver is 535.1.1 on n3, and 570.124.06 on the other 2\n" in said.out
+    assert "driver-differs" not in nccltool("doctor", *words, "--ignore", "driver-differs").out
+    assert "driver-differs" not in nccltool("doctor", *words, "--select", "SYN").out
+    (run,) = json.loads(nccltool("doctor", *words, "--format", "sarif").out)["runs"]
+    assert "driver-differs" in [result["ruleId"] for result in run["results"]]
+    assert "driver-differs" in nccltool("doctor", *words, "--format", "junit").out
+
+
+def test_what_differs_is_said_once(nccltool: Nccltool, tmp_path: Path) -> None:
+    first, *others = healthy("ib").network.interfaces  # type: ignore[misc]
+    jumbo = (first, replace(others[0], mtu=9000), *others[1:])
+    odd: dict[str, object] = {
+        "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring"},
+        "versions": replace(healthy("ib").versions, nccl="2.27.5"),
+        "network": replace(healthy("ib").network, interfaces=jumbo),
+    }
+    document = json.loads(nccltool("doctor", *_hosts(tmp_path, **odd), "--format", "json").out)
+    codes = sorted(finding["code"] for finding in document["findings"])
+    assert codes == ["ALG003", "CON002", "HOST007", "PLG007"]
+    forced = next(finding for finding in document["findings"] if finding["code"] == "ALG003")
+    assert "on n3" in forced["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--select", ","), "--select names no rule"),
+        (("--ignore", ""), "--ignore names no rule"),
+        (("--nccl-version", ""), "--nccl-version '' is no version"),
+        (("--ask-nccl=/nope",), "--ask-nccl /nope is no file"),
+        (("--nodes", "99999999999999999999"), "'--nodes': 99999999999999999999 is not in the range"),
+        (("--env-file", "/no/such"), "--env-file /no/such cannot be read: No such file or directory"),
+    ],
+)
+def test_words_that_mean_nothing(words: tuple[str, ...], message: str, nccltool: Nccltool) -> None:
+    said = nccltool("doctor", *words)
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
+
+
+def test_an_env_file_that_is_none(nccltool: Nccltool, tmp_path: Path) -> None:
+    file = tmp_path / "core"
+    file.write_bytes(b"\x7fELF\0\0\x01\xff=\0")
+    said = nccltool("doctor", "--env-file", str(file))
+    assert (said.code, said.out) == (2, "")
+    assert f"--env-file {file}: entry 1, '\\x7fELF', is no variable" in said.err
+
+
+def test_a_process_that_has_ended(nccltool: Nccltool) -> None:
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # nobody has asked for its exit code yet
+    said = nccltool("doctor", "--pid", str(ended.pid))
+    ended.wait()
+    assert (said.code, said.out) == (2, "")
+    assert f"--pid {ended.pid} has ended" in said.err
+
+
+def test_fixes_of_what_other_fixes_uncover(nccltool: Nccltool, tmp_path: Path) -> None:
+    file = tmp_path / "F"
+    facts = replace(
+        healthy("ib"), env={"NCCL_DEBUG": "WARN", "NCCL_SHM_DISABLE": "yes", "NCCL_NET_GDR_LEVEL": "9"}
+    )
+    file.write_text(hostfacts.to_json(facts))
+    lines = nccltool("doctor", "--facts", str(file), "--fix").out.splitlines()
+    assert [line for line in lines if not line.startswith("#")][-2:] == [
+        "unset NCCL_NET_GDR_LEVEL",
+        "unset NCCL_SHM_DISABLE",
+    ]
+
+
+def test_both_lists(nccltool: Nccltool) -> None:
+    said = nccltool("doctor", "--list-rules", "--list-variables").out
+    assert "SYN009" in said
+    assert "NCCL_IB_HCA" in said
+
+
+def test_a_closed_standard_output() -> None:
+    script = f"{sys.executable} -m nccltool explain SYN009 >&-"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "Error: standard output is closed")

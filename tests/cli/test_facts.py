@@ -1,6 +1,8 @@
 """nccltool facts."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,11 @@ def test_a_file_that_cannot_be_written(tree: Path, tmp_path: Path, nccltool: Ncc
     said = nccltool("facts", "--root", str(tree), "--output", str(tmp_path / "no/x.json"))
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"Error: --output {tmp_path / 'no/x.json'} cannot be written: No such file")
+
+
+def test_without_standard_streams(tmp_path: Path) -> None:
+    script = f'{sys.executable} -m nccltool facts --output "$0" <&- >&- 2>&-'
+    file = tmp_path / "facts.json"
+    done = subprocess.run(["sh", "-c", script, str(file)], check=False)
+    assert done.returncode == 0
+    assert "ended early" not in file.read_text()

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -88,6 +89,19 @@ def test_a_rank_is_killed(lab: Lab, mpirun: Mpirun) -> None:
     assert re.search(
         r"^ERROR rank-died: rank 1 on n2 \(node 1, pid \d+\) was killed by SIGKILL in", ended.stdout, re.M
     )
+    assert lab.quiet()
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_mpirun(lab: Lab, mpirun: Mpirun) -> None:
+    """Rank 0 has a second to show what there is."""
+    slow = {"NCCLTOOL_FAULT": "slow:rank=1,size=64KiB,ms=500"}
+    two = ("--op", "all_reduce", "--sizes", "1KiB,64KiB", "-n", "60", "--timeout", "20", "-q")
+    command = mpirun("-n", "2", "--host", "n1,n2", "-x", "NCCLTOOL_FAULT", *PROBE, *two, **slow)
+    command.wait_for("enter", rank=0, bytes=65536)
+    command.process.send_signal(signal.SIGINT)
+    ended = command.wait(LIMIT_S)
+    assert "\nincomplete: 1 measurement, exit code 130\n" in ended.stdout, ended.said
     assert lab.quiet()
 
 

@@ -148,6 +148,12 @@ STORE = "[W socket.cpp:768] [c10d] The client socket has failed to connect to n1
         (255, ["client_loop: send disconnect: Broken pipe"], "host-lost", "the connection to it was lost"),
         (255, ["Connection to n1 closed by remote host."], "host-lost", "the connection to it was lost"),
         (255, [], "host-lost", "ssh to it ended without a reason"),
+        (
+            1,
+            ["nothing was heard of the runner for 20 s: everything here is ended"],
+            "host-lost",
+            "it did not hear",
+        ),
         (-9, [], "host-lost", "the ssh to it was killed on this host"),
         (255, [STORE, "bash: no: No such file or directory"], "host-lost", "ssh to it ended without a reason"),
         (
