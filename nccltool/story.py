@@ -218,6 +218,11 @@ class Builder:
 
     def add(self, event: Event) -> None:
         """Take one event."""
+        if event.repeats:
+            self._counts[event.kind] += event.repeats
+            if event.host:
+                self._hosts.setdefault(event.host, _Host()).add(event)
+            return
         number = self._order.setdefault(event.file, len(self._order))
         self._counts[event.kind] += 1
         self._follow(event, (number, event.line))
@@ -353,7 +358,7 @@ class _Host:
         if event.kind in ("nccl.init-start", "nccl.init-complete") and event.rank is not None:
             self._ranks.add(event.rank)
         elif event.kind == "nccl.channel":
-            self._transports[_transport(event.get("via"))] += 1
+            self._transports[_transport(event.get("via"))] += event.repeats or 1
         elif event.kind == "nccl.bootstrap":
             note("interfaces", {})[event.get("interface")] = None
             note("addresses", {})[event.get("address")] = None

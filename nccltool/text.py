@@ -1,5 +1,15 @@
 """Text of hosts, logs and users on its way to people: nothing in it acts on their terminal."""
 
+import re
+
+_NOISE = re.compile(r"The hostname of the client socket cannot be retrieved\. err=-\d+")
+"""torch's store says so of every peer without a reverse name; it is the cause of nothing."""
+
+
+def is_noise(line: str) -> bool:
+    """Whether a line of a log is known to tell nothing."""
+    return bool(_NOISE.search(line))
+
 
 def escaped(text: str) -> str:
     """`text` with each character that does not show as it is written as an escape."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Literal
 from uuid import uuid4
 
-from nccltool import __version__, causes
+from nccltool import __version__, causes, flight
 from nccltool.logs import Reader, sources
 from nccltool.logs.base import Event
 from nccltool.model import Candidate, Finding, Incident, LogLine, Offender, RunInfo, Subject, Verdict
@@ -31,18 +31,23 @@ _SUBJECTS: dict[str, _Kind] = {
 }
 
 
-def triage(paths: Sequence[str], command: tuple[str, ...]) -> Incident:
+def triage(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = False) -> Incident:
     """What the logs say. Raises BadInput when one cannot be read."""
-    return incident(read(paths), command)
+    return incident(read(paths, trust_pickle), command)
 
 
-def read(paths: Sequence[str]) -> Story:
-    """The story of all logs: one reader, in the order of the files."""
-    reader, builder = Reader(), Builder()
+def read(paths: Sequence[str], trust_pickle: bool = False) -> Story:
+    """The story of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
+    reader, builder, dumps = Reader(), Builder(), list[flight.Dump]()
     for file in sources.files(paths):
+        if recorded := flight.dump(file, trust_pickle):
+            dumps.append(recorded)
+            continue
         for event in reader.read(file, sources.chunks(file)):
             builder.add(event)
-    return builder.story(reader.lines_read)
+    for event in flight.events(dumps):
+        builder.add(event)
+    return builder.story(reader.lines_read + len(dumps))
 
 
 def incident(story: Story, command: tuple[str, ...]) -> Incident:

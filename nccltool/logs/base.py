@@ -8,7 +8,9 @@ line apart. The literal comes first for speed: an expression is only tried on li
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["failure", "echo", "doubt", "state", "success"]
 """failure: something went wrong here. echo: the consequence of something elsewhere. doubt: a warning that also
@@ -55,6 +57,8 @@ class Event:
     time: str | None = None
     """MM-DD HH:MM:SS[.fraction], with the year before it where the log has one."""
     fields: Mapping[str, str] = field(default_factory=dict)
+    repeats: int = 0
+    """More than 0: no line of its own, but that many more that say the same."""
 
     def get(self, name: str, default: str = "") -> str:
         """A part of the line; "" when it is not there."""
@@ -78,20 +82,70 @@ class Dialect(Protocol):
     PATTERNS: tuple[Pattern, ...]
 
 
+_LITERALS: dict[str, None] = {}
+"""The literals of all patterns, in the order in which they were made; "" is none."""
+
+
 def pattern(kind: str, role: Role, literal: str, expression: str = "") -> Pattern:
     """A pattern whose expression is searched anywhere in the line."""
+    if literal:
+        _LITERALS[literal] = None
     return Pattern(kind, role, literal, re.compile(expression) if expression else None)
 
 
 def found(patterns: tuple[Pattern, ...], text: str) -> Iterator[tuple[Pattern, dict[str, str]]]:
-    """The patterns that the text fits, with the named parts."""
-    for item in patterns:
-        if item.literal not in text:
-            continue
+    """The patterns of a table that the text fits, with the named parts."""
+    of, there = _by_literal(patterns), literals(text)
+    if of.keys().isdisjoint(there):
+        return
+    for _, item in sorted((each for literal in there for each in of.get(literal, ())), key=_PLACE):
         if item.expression is None:
             yield item, {}
         elif match := item.expression.search(_near(text, item.literal)):
             yield item, {name: value.strip() for name, value in match.groupdict().items() if value}
+
+
+@lru_cache(maxsize=8)  # the dialects ask one after the other about the same line
+def literals(text: str) -> tuple[str, ...]:
+    """The literals that a text contains."""
+    known, engine = _engine(len(_LITERALS))
+    if engine is None:
+        return tuple(literal for literal in known if literal in text)
+    return tuple(known[index] for index in engine.Match(text.encode(errors="replace")) or ())
+
+
+@lru_cache(maxsize=1)
+def _engine(count: int) -> tuple[tuple[str, ...], Any]:
+    """The literals in their order, and RE2's search for all of them at once; None where it is not installed."""
+    known = tuple(_LITERALS)[:count]
+    try:
+        import re2
+    except ImportError:
+        return known, None
+    options = re2.Options()
+    options.never_capture = True
+    options.max_mem = 64 << 20
+    engine = re2.Set.SearchSet(options)
+    for literal in known:
+        engine.Add(re.escape(literal).encode())
+    engine.Compile()
+    return known, engine
+
+
+_PLACE = itemgetter(0)
+_TABLES: dict[int, tuple[tuple[Pattern, ...], dict[str, list[tuple[int, Pattern]]]]] = {}
+"""Tables by their identity: hashing hundreds of patterns for each line would cost more than it saves."""
+
+
+def _by_literal(patterns: tuple[Pattern, ...]) -> dict[str, list[tuple[int, Pattern]]]:
+    """The patterns of a table with their places in it, by their literals."""
+    known = _TABLES.get(id(patterns))
+    if known is None:
+        of: dict[str, list[tuple[int, Pattern]]] = {}
+        for place, item in enumerate(patterns):
+            of.setdefault(item.literal, []).append((place, item))
+        known = _TABLES[id(patterns)] = (patterns, of)  # keeps the table, so that its identity stays its own
+    return known[1]
 
 
 _BEFORE, _BEHIND = 300, 1700

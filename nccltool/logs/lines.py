@@ -16,12 +16,25 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200e\
 _CUT = b" [...] "
 
 
-def lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """(number, text) of every line; a line that a carriage return overwrites comes as its parts."""
-    for number, raw in enumerate(_raw_lines(chunks), start=1):
-        for part in raw.split(b"\r"):
-            if part:
-                yield number, clean(part)
+def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks, cut where lines end; only the last one can be without its end."""
+    rest = b""
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield rest + chunk[:end]
+            rest = _shortened(chunk[end:])
+        else:
+            rest = _shortened(rest + chunk)
+    if rest:
+        yield rest
+
+
+def texts(raw: bytes) -> Iterator[str]:
+    """A line as clean text; one that a carriage return overwrites comes as its parts."""
+    for part in _shortened(raw).split(b"\r"):
+        if part:
+            yield clean(part)
 
 
 def clean(raw: bytes) -> str:
@@ -30,17 +43,6 @@ def clean(raw: bytes) -> str:
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     return text if text.isprintable() else _CONTROLS.sub("", text)
-
-
-def _raw_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            yield _shortened(line)
-        rest = _shortened(rest)
-    if rest:
-        yield rest
 
 
 def _shortened(line: bytes) -> bytes:

@@ -49,6 +49,7 @@ _TIMES = re.compile(
     | \b(?:INFO|WARNING|ERROR)[ ](?P<vmonth>\d\d)-(?P<vday>\d\d)[ ](?P<vclock>\d\d:\d\d:\d\d)""",
     re.VERBOSE,
 )
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _WHERE_TIMES_STAND = 160
 """Characters from the beginning of a line in which its time is looked for."""
 
@@ -121,6 +122,8 @@ def _writer(cut: Labelled) -> str:
 
 def time_of(text: str) -> str | None:
     """The time that a line names near its beginning, as [YYYY-]MM-DD HH:MM:SS[.fraction]; None = none."""
+    if not _CLOCK.search(text, 0, _WHERE_TIMES_STAND):
+        return None
     match = _TIMES.search(text, 0, _WHERE_TIMES_STAND)
     if match is None:
         return None

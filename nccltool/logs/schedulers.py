@@ -26,7 +26,9 @@ PATTERNS = (
     pattern("job.time-limit", "failure", "TIMEOUT", r"^\s*\d+\S*\s+(?:\S+\s+)?TIMEOUT\s+\d+:\d+"),
     pattern("job.completed", "success", "COMPLETED", r"^\s*\d+\S*\s+(?:\S+\s+)*COMPLETED\s+(?:.*\s)?0:0\b"),
     pattern("job.completed", "success", "State: COMPLETED"),
-    pattern("host.oom", "failure", "oom", r"oom[-_]kill|Detected \d+ oom"),
+    pattern("host.oom", "failure", "oom-kill"),
+    pattern("host.oom", "failure", "oom_kill"),
+    pattern("host.oom", "failure", " oom", r"Detected \d+ oom(?![-_]kill)"),
     pattern("host.oom", "failure", "OOM Killed"),
     pattern("host.oom", "failure", "OOMKilled"),
     pattern("host.oom", "failure", "OutOfMemory", r"(?:^|[\s:=\"'])OutOfMemory(?!Error)"),
@@ -62,7 +64,8 @@ PATTERNS = (
         "job.preempted", "failure", "Evicted", r"(?:Reason:|reason:|Warning|Status:)\s*\"?Evicted|\bEvicted\b.*pod"
     ),
     pattern("job.preempted", "failure", "TaintManagerEviction"),
-    pattern("job.preempted", "failure", "pot ", r"[Ss]pot (?:instance )?(?:interruption|termination|reclaim)"),
+    pattern("job.preempted", "failure", "spot ", r"spot (?:instance )?(?:interruption|termination|reclaim)"),
+    pattern("job.preempted", "failure", "Spot ", r"Spot (?:instance )?(?:interruption|termination|reclaim)"),
     pattern(
         "job.preempted",
         "failure",
@@ -102,7 +105,11 @@ PATTERNS = (
     ),
     pattern("job.progress", "state", "/it", r"\d+/\d+ \[.*s/it"),
     pattern("job.progress", "state", "it/s", r"\d+/\d+ \[.*it/s"),
-    pattern("job.progress", "state", "tok", r"(?i)\b(?:tok(?:ens)?|samples)(?:/s|_per_sec)"),
+    *(
+        pattern("job.progress", "state", f"{what}{per}", rf"(?:\b|_){what}{per}")
+        for what in ("tok", "tokens", "samples", "Tokens")
+        for per in ("/s", "_per_sec")
+    ),
     pattern(
         "job.timed-out",
         "failure",

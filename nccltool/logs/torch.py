@@ -71,11 +71,9 @@ PATTERNS = (
     pattern("hvd.stalled", "failure", "Missing ranks:", r"[Mm]issing ranks:(?:\s*\[?(?P<ranks>\d+(?:, ?\d+)*))?"),
     pattern("hvd.stalled", "failure", "Stalled ranks:"),
     pattern("hvd.stalled", "failure", "missing ranks: ", r"\[missing ranks: (?P<ranks>[\d, ]+)\]"),
-    pattern(
-        "hvd.row",
-        "state",
-        "all",
-        r"^(?:(?P<ranks>\d+): )?\[(?:\w*(?:allreduce|allgather|broadcast)\w*[./][\w./-]+(?:, |\]))+",
+    *(
+        pattern("hvd.row", "state", op, rf"^(?:(?P<ranks>\d+): )?\[\w*{op}\w*[./][\w./-]+(?:, |\])")
+        for op in ("allreduce", "allgather", "broadcast")
     ),
     pattern(
         "hvd.mismatch",
@@ -164,7 +162,7 @@ PATTERNS = (
         r"ectable|GPU is lost)[\w ]*)",
     ),
     pattern("cuda.invalid-device", "failure", "invalid device ordinal"),
-    pattern("app.nan", "doubt", "nan", r"\bloss\S*[ =:']+nan\b"),
+    *(pattern("app.nan", "doubt", f"{sign}nan", rf"\bloss\S*[ =:']*{sign}nan\b") for sign in (" ", "=", ":", "'")),
     pattern(
         "data.check-failed",
         "failure",

@@ -99,6 +99,8 @@ class _Open:
 
 _LONGEST = 400
 """Lines after which a traceback whose end was not seen is given up."""
+_LONGEST_OF_ALL = 20_000
+"""The same where its writer has written nothing since: hundreds of ranks can write theirs at the same time."""
 
 
 class Tracebacks:
@@ -109,9 +111,12 @@ class Tracebacks:
         self._chained: set[str] = set()
         self._ignored: set[str] = set()
 
-    @property
-    def waits(self) -> bool:
-        """Whether the next line can be the end of a traceback, whatever it contains."""
+    def waits(self, number: int) -> bool:
+        """Whether the line of this number can be the end of a traceback, whatever it contains."""
+        if self._opened:
+            self._opened = {
+                label: now for label, now in self._opened.items() if number <= now.since + _LONGEST_OF_ALL
+            }
         return bool(self._opened)
 
     def events(self, line: Line) -> Iterator[Event]:

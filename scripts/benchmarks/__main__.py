@@ -5,7 +5,7 @@ from importlib import import_module
 
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
-    *("hosts", "ranks", "scale", "links", "train"),
+    *("hosts", "judging", "ranks", "scale", "links", "train", "triage"),
 )
 
 
