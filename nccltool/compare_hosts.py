@@ -5,8 +5,9 @@ Hosts are looked at one by one and let go, so ten thousand snapshots never lie i
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Literal
 
@@ -105,8 +106,15 @@ class Comparison:
     unjudged: tuple[Unjudged, ...]
 
 
-def compare(snapshots: Iterable[HostFacts], together: bool = False) -> Comparison:
-    """Hold the hosts against each other. `together`: looked at in one moment, so clocks can be compared."""
+def compare(
+    snapshots: Iterable[HostFacts],
+    together: bool = False,
+    left_out: Callable[[str, str], bool] = lambda code, what: False,
+) -> Comparison:
+    """Hold the hosts against each other. `together`: looked at in one moment, so clocks can be compared.
+
+    `left_out` says of a code and what it is about (NCCL_ALGO, `MTU of eth0`) that it is not to be compared.
+    """
     names: list[str] = []
     boots: dict[str, set[str]] = {}
     clocks: list[tuple[float, str]] = []
@@ -118,11 +126,18 @@ def compare(snapshots: Iterable[HostFacts], together: bool = False) -> Compariso
         if together and isinstance(host.clock.time_s, float):
             clocks.append((host.clock.time_s, host.host))
         for aspect, value in _aspects(host):
-            _note(seen.setdefault(aspect, _Seen()), number, value)
+            if aspect not in seen:
+                seen[aspect] = _Seen()
+            _note(seen[aspect], number, value)
     findings = [
         *_duplicates(boots),
         *_clock_spread(clocks),
-        *(found for aspect, one in seen.items() for found in _difference(aspect, one, names)),
+        *(
+            found
+            for aspect, one in seen.items()
+            for found in _difference(aspect, one, names)
+            if not left_out(*aspect)
+        ),
     ]
     return Comparison(
         hosts=len(names),
@@ -150,7 +165,7 @@ def _order(finding: Finding) -> tuple[int, str, str]:
 def _aspects(host: HostFacts) -> Iterator[tuple[_Aspect, _Value]]:
     """Everything of a host that should be the same on all of them."""
     for name, value in host.env.items():
-        if not _OF_A_RANK.search(name):
+        if not _of_a_rank(name):
             yield ("env-differs", name), value
     for file in host.conf_files:
         yield ("conf-differs", file.path), _content(file.exists, file.text)
@@ -161,6 +176,11 @@ def _aspects(host: HostFacts) -> Iterator[tuple[_Aspect, _Value]]:
     yield from _limits(host)
     yield from _kernel(host)
     yield ("clock-differs", "clock"), _flag(host.clock.synchronised, "synchronised", "not synchronised")
+
+
+@lru_cache(maxsize=4096)
+def _of_a_rank(name: str) -> bool:
+    return _OF_A_RANK.search(name) is not None
 
 
 def _content(exists: bool | Unknown, text: Text) -> _Value:

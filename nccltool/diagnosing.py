@@ -1,7 +1,9 @@
 """From what was asked for to a diagnosis: facts of this host or saved ones, rules, the document."""
 
+import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,11 +11,24 @@ from typing import Any
 
 import msgspec
 
-from nccltool import __version__, doctor, inventory, launching, oracle, rules, settings, snapshot, versions
+from nccltool import (
+    __version__,
+    catalogue,
+    compare_hosts,
+    doctor,
+    inventory,
+    launching,
+    oracle,
+    rules,
+    settings,
+    snapshot,
+    versions,
+)
 from nccltool.errors import BadInput, DidNotComplete
 from nccltool.facts import conf
 from nccltool.facts.base import Tree
-from nccltool.hostfacts import HostFacts, Unknown, from_json, known, or_none
+from nccltool.hostfacts import HostFacts, Reader, Unknown, known, or_none
+from nccltool.inputs import contents
 from nccltool.launching import Where
 from nccltool.model import Diagnosis, Finding, Job, RunInfo, Verdict
 from nccltool.rules.base import Host, Rule
@@ -22,7 +37,8 @@ from nccltool.versions import Version
 
 _ASKING = "ASK"
 """Rules that need an answer of NCCL itself."""
-_LARGEST = 64 << 20
+_ROUNDS = 5
+"""Of fixes: what undoes one thing may uncover another."""
 _TOLD = 4
 """Hosts that are named in a sentence."""
 
@@ -40,6 +56,8 @@ class Question:
     local_ranks: int | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    fix: bool = False
+    """Lines are wanted that undo what is found."""
     library: str | None = None
     """The libnccl to ask; `auto` = the one that is found; None = it is not asked."""
     where: Where | None = None
@@ -61,8 +79,8 @@ def question(options: Mapping[str, Any]) -> Question:
     if options["pid"] and (options["env_file"] or options["root"]):
         raise BadInput("--pid cannot be combined with --env-file or --root", "leave one out")
     version = options["nccl_version"]
-    parsed = versions.parse(version) if version else None
-    if version and parsed is None:
+    parsed = versions.parse(version) if version is not None else None
+    if version is not None and parsed is None:
         raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
     return Question(
         root=_tree(options["root"]),
@@ -72,9 +90,10 @@ def question(options: Mapping[str, Any]) -> Question:
         nccl=parsed,
         nodes=options["nodes"],
         local_ranks=_ranks(options["nproc_per_node"]),
-        select=_words(options["select"]),
-        ignore=_words(options["ignore"]),
-        library=options["ask_nccl"],
+        select=_words("--select", options["select"]),
+        ignore=_words("--ignore", options["ignore"]),
+        fix=options["fix"],
+        library=_library(options["ask_nccl"]),
         where=_elsewhere(options),
     )
 
@@ -95,6 +114,12 @@ def _elsewhere(options: Mapping[str, Any]) -> Where | None:
     return where
 
 
+def _library(name: str | None) -> str | None:
+    if name not in (None, "auto") and not Path(name or "").is_file():
+        raise BadInput(f"--ask-nccl {name} is no file", "name a libnccl.so.2, or none: the one that is found")
+    return name
+
+
 def _tree(root: str | None) -> Path:
     folder = Path(root or "/")
     if not any((folder / name).is_dir() for name in ("proc", "sys")):
@@ -110,34 +135,97 @@ def _ranks(text: str | None) -> int | None:
     return int(text)
 
 
-def _words(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+def _words(option: str, texts: Sequence[str]) -> tuple[str, ...]:
+    words = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    if texts and not words:
+        raise BadInput(f"{option} names no rule", "write codes or names, or leave the option out")
+    return words
 
 
 def diagnose(asked: Question, command: tuple[str, ...]) -> Answer:
     """Look, and judge. Raises BadInput."""
-    snapshots, absent = _looked(asked)
     chosen = _chosen(asked)
+    with _nothing_collected():
+        return _diagnosed(asked, command, chosen)
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Facts are trees: among thousands of them the garbage collector seeks long, and finds nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _diagnosed(asked: Question, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> Answer:
+    snapshots, absent = _looked(asked)
+    names = len({facts.host for facts in snapshots})
     nodes = len(snapshots) if asked.where is not None else asked.nodes
-    hosts = [doctor.host_of(facts, asked.nccl, nodes, asked.local_ranks) for facts in snapshots]
+    hosts = [doctor.host_of(facts, asked.nccl, nodes, asked.local_ranks, names) for facts in snapshots]
     if asked.library:
         hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
     judgement = doctor.judge(hosts, chosen)
+    differences = _differences(asked, snapshots)
     diagnosis = Diagnosis(
         info=_info(hosts, command),
-        verdict=Verdict(status="incomplete", exit_code=3) if absent else judgement.verdict,
+        verdict=Verdict(status="incomplete", exit_code=3) if absent else _worse(judgement.verdict, differences),
         checks=doctor.checks(chosen),
         outcomes=judgement.outcomes,
-        findings=(*absent, *judgement.findings),
+        findings=(*absent, *judgement.findings, *differences),
         settings=doctor.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
     )
-    return Answer(diagnosis=diagnosis, fixes=tuple(doctor.fixes(judgement, hosts[0])))
+    return Answer(diagnosis=diagnosis, fixes=tuple(_fixes(asked, chosen, judgement, hosts)))
+
+
+def _fixes(
+    asked: Question, chosen: Sequence[Rule], judgement: doctor.Judgement, hosts: Sequence[Host]
+) -> Iterator[str]:
+    """Lines for the first host's shell, and those for what is found once they are obeyed: all in one go."""
+    host, done = hosts[0], set[str]()
+    for _ in range(_ROUNDS if asked.fix else 0):
+        lines = [line for line in doctor.fixes(judgement, host) if line not in done]
+        yield from lines
+        done.update(lines)
+        env = doctor.with_fixes(judgement, host)
+        if env == host.facts.env or not lines:
+            return
+        facts = msgspec.structs.replace(host.facts, env=env)
+        host = doctor.host_of(facts, asked.nccl, or_none(host.nodes), or_none(host.local_ranks))
+        judgement = doctor.judge([host], chosen)
 
 
 def _chosen(asked: Question) -> tuple[Rule, ...]:
     every = [rule for rule in rules.every() if asked.library or rule.family != _ASKING]
-    return doctor.chosen(every, asked.select, asked.ignore)
+    ignored = [word for word in asked.ignore if not _begins_difference(word)]
+    return doctor.chosen(every, asked.select, ignored)
+
+
+def _begins_difference(word: str) -> bool:
+    return any(code.startswith(word.lower()) for code in compare_hosts.KINDS)
+
+
+def _differences(asked: Question, snapshots: Sequence[HostFacts]) -> tuple[Finding, ...]:
+    """What differs between hosts and no rule is about. With --select, rules alone are wanted."""
+    if len(snapshots) < 2 or asked.select:
+        return ()
+    entries = catalogue.every()
+
+    def left_out(code: str, what: str) -> bool:
+        ruled = {"env-differs": what in entries, "conf-differs": True, "version-differs": what == "NCCL"}
+        ignored = any(code.startswith(word.lower()) for word in asked.ignore)
+        return ignored or ruled.get(code, what.startswith("MTU of "))
+
+    return compare_hosts.compare(snapshots, asked.where is not None, left_out).findings
+
+
+def _worse(verdict: Verdict, differences: Sequence[Finding]) -> Verdict:
+    severities = {finding.severity for finding in differences}
+    if "error" in severities:
+        return Verdict(status="fail", exit_code=1)
+    return Verdict(status="warn", exit_code=0) if verdict.status == "pass" and "warning" in severities else verdict
 
 
 def _looked(asked: Question) -> tuple[list[HostFacts], tuple[Finding, ...]]:
@@ -154,11 +242,13 @@ def _looked(asked: Question) -> tuple[list[HostFacts], tuple[Finding, ...]]:
 
 def _here(asked: Question) -> list[HostFacts]:
     if asked.facts:
-        return [from_json(_contents(file), str(file)) for file in asked.facts]
+        reader = Reader()
+        return [reader.read(contents(file, "--facts"), str(file)) for file in asked.facts]
     if asked.pid is not None:
         return [_of_process(asked.pid)]
     if asked.env_file is not None:
-        environment = settings.environment_of(_contents(asked.env_file), str(asked.env_file))
+        file = asked.env_file
+        environment = settings.environment_of(contents(file, "--env-file"), f"--env-file {file}")
         return [snapshot.take(asked.root, environment, env_source=str(asked.env_file), meanwhile=rules.every)]
     return [snapshot.take(asked.root, meanwhile=rules.every)]
 
@@ -169,14 +259,6 @@ def _nobody(findings: Sequence[Finding]) -> DidNotComplete:
     return DidNotComplete(f"no host could be looked at: {told}{more}", findings[0].remedy)
 
 
-def _contents(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(_LARGEST)
-    except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror}", "check the name") from error
-
-
 def _of_process(pid: int) -> HostFacts:
     """This host with the environment that a process was started with, and the files that it sees."""
     folder = Path("/proc", str(pid))
@@ -184,15 +266,30 @@ def _of_process(pid: int) -> HostFacts:
         raise BadInput(f"--pid {pid}: there is no such process", "see ps -e")
     try:
         raw = (folder / "environ").read_bytes()
+    except ProcessLookupError as error:
+        raise BadInput(f"--pid {pid} has ended: its environment is gone", "see ps -e") from error
     except OSError as error:
         return snapshot.take(environ={}, env_source=f"none: {folder}/environ cannot be read: {error.strerror}")
-    environment = settings.environment_of(raw or b"\0", f"pid {pid}")
+    if not raw and _without_memory(folder):
+        raise BadInput(f"--pid {pid} has ended, or is a thread of the kernel: it has no environment", "see ps -e")
+    environment = settings.environment_of_process(raw)
     facts = snapshot.take(environ=environment, env_source=f"pid {pid}", meanwhile=rules.every)
     if _namespace(folder) == _namespace(Path("/proc/self")):
         return facts
     # in a container of its own: its configuration files are not ours
     files = conf.read(Tree.at(folder / "root"), facts.env, snapshot.SECONDS)
     return msgspec.structs.replace(facts, conf_files=files)
+
+
+def _without_memory(folder: Path) -> bool:
+    """A process that has ended and waits for its parent, or a thread of the kernel."""
+    try:
+        (folder / "exe").readlink()
+    except FileNotFoundError:
+        return True
+    except OSError:  # not ours
+        pass
+    return False
 
 
 def _namespace(folder: Path) -> str | None:

@@ -2,8 +2,10 @@
 
 import re
 import shlex
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import msgspec
 
@@ -51,11 +53,13 @@ class Judgement:
     outcomes: tuple[Outcome, ...]
     problems: tuple[Problem, ...]
     """The worst first."""
+    several: bool = False
+    """Hosts were judged, not one: each finding names its own."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The problems as every document has them."""
-        return tuple(_finding(problem) for problem in self.problems)
+        return tuple(_finding(problem, self.several) for problem in self.problems)
 
     @property
     def verdict(self) -> Verdict:
@@ -68,10 +72,10 @@ class Judgement:
         return Verdict(status="warn" if "warning" in severities else "pass", exit_code=0)
 
 
-def _finding(problem: Problem) -> Finding:
+def _finding(problem: Problem, several: bool) -> Finding:
     found, rule = problem.found, problem.rule
     hosts = tuple(dict.fromkeys(problem.hosts))
-    evidence = (*found.evidence, f"on {escaped(fold(hosts))}") if len(hosts) > 1 else found.evidence
+    evidence = (*found.evidence, f"on {escaped(fold(hosts))}") if hosts and several else found.evidence
     return Finding(
         code=rule.code,
         severity=problem.severity,
@@ -121,6 +125,21 @@ def fixes(judgement: Judgement, host: Host) -> Iterator[str]:
             yield from lines
 
 
+def with_fixes(judgement: Judgement, host: Host) -> dict[str, str]:
+    """The environment of a host as it is behind the lines of `fixes`."""
+    env, done = dict(host.facts.env), set[str]()
+    for problem in judgement.problems:
+        for fix in problem.found.fix:
+            variable = host.settings.variables.get(fix.name)
+            if fix.name in done or (variable is not None and variable.from_file):
+                continue
+            env.pop(fix.name, None)
+            if fix.value is not None:
+                env[fix.name] = fix.value
+        done |= {fix.name for fix in problem.found.fix}
+    return env
+
+
 def _fixed(fix: Fix, host: Host) -> Iterator[str]:
     variable = host.settings.variables.get(fix.name)
     if variable is not None and variable.from_file:
@@ -135,8 +154,12 @@ def host_of(
     nccl: Version | None = None,
     nodes: int | None = None,
     local_ranks: int | None = None,
+    hosts: int = 1,
 ) -> Host:
-    """The host of a snapshot, for a job of this size; what is not said is taken from the snapshot."""
+    """The host of a snapshot, for a job of this size; what is not said is taken from the snapshot.
+
+    `hosts`: of the same job that are known; the job has as many nodes when nothing else tells.
+    """
     version = nccl or _version(facts.versions.nccl)
     effective = settings.of(facts, version)
     return Host(
@@ -144,7 +167,7 @@ def host_of(
         facts=facts,
         nccl=version or NO_NCCL,
         torch=_version(facts.versions.torch) or NO_TORCH,
-        nodes=nodes or _nodes(effective.variables) or NO_NODES,
+        nodes=nodes or _nodes(effective.variables) or (hosts if hosts > 1 else NO_NODES),
         local_ranks=local_ranks or _local_ranks(effective.variables, facts) or NO_LOCAL_RANKS,
     )
 
@@ -209,7 +232,7 @@ def judge(hosts: Sequence[Host], rules: Iterable[Rule]) -> Judgement:
         outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, reasons, names))
         problems += mine
     problems.sort(key=lambda problem: _WORST_FIRST[problem.severity])
-    return Judgement(outcomes=tuple(outcomes), problems=tuple(problems))
+    return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=names > 1)
 
 
 def _skipped(rule: Rule) -> Outcome:
@@ -223,24 +246,34 @@ def _looked(
     found: dict[Found, list[str]] = {}
     reasons: dict[str, set[str]] = {}
     if rule.check_all is not None and len(hosts) > 1:
-        _take(rule.check_all(hosts), (), found, reasons)  # it names hosts itself
+        _take(_said(rule.check_all(hosts)), (), found, reasons)  # it names hosts itself
     for group in alike.groups(rule.needs) if rule.check else ():
-        names = dict.fromkeys(hosts[index].facts.host for index in group)
-        _take(rule.check(hosts[group[0]]), names, found, reasons)  # type: ignore[misc]
+        said = _said(rule.check(hosts[group[0]]))  # type: ignore[misc]
+        if said:
+            _take(said, dict.fromkeys(hosts[index].facts.host for index in group), found, reasons)
     return found, reasons
 
 
-def _take(
-    results: Results, names: Iterable[str], found: dict[Found, list[str]], reasons: dict[str, set[str]]
-) -> None:
+def _said(results: Results) -> list[Found | Unknown]:
+    said: list[Found | Unknown] = []
     try:
-        for result in results:
-            if isinstance(result, Unknown):
-                reasons.setdefault(result.reason, set()).update(names)
-            else:
-                found.setdefault(result, []).extend(names)
+        said.extend(results)  # what comes before an exception stays
     except NotKnown as why:
-        reasons.setdefault(str(why), set()).update(names)
+        said.append(Unknown(str(why)))
+    return said
+
+
+def _take(
+    said: Iterable[Found | Unknown],
+    names: Iterable[str],
+    found: dict[Found, list[str]],
+    reasons: dict[str, set[str]],
+) -> None:
+    for result in said:
+        if isinstance(result, Unknown):
+            reasons.setdefault(result.reason, set()).update(names)
+        else:
+            found.setdefault(result, []).extend(names)
 
 
 def _outcome(rule: Rule, problems: Sequence[Problem], reasons: Mapping[str, set[str]], hosts: int) -> Outcome:
@@ -264,24 +297,36 @@ class _Alike:
         self._hosts = hosts
         self._columns: dict[str, list[int]] = {}
         self._groups: dict[tuple[str, ...], list[list[int]]] = {}
+        self._partitions: dict[bytes, list[list[int]]] = {}
 
     def groups(self, needs: Sequence[str]) -> list[list[int]]:
         """Indices of hosts, those that are alike together, in the order of the first ones."""
         if len(self._hosts) == 1:
             return [[0]]
         if tuple(needs) not in self._groups:
-            columns = [self._column(need) for need in ("settings", *needs)]
-            groups: dict[tuple[int, ...], list[int]] = {}
-            for index, key in enumerate(zip(*columns, strict=True)):
-                groups.setdefault(key, []).append(index)
-            self._groups[tuple(needs)] = list(groups.values())
+            seen: dict[tuple[int, ...], int] = {}
+            keys = zip(*(self._column(need) for need in ("settings", *needs)), strict=True)
+            numbers = array("I", [seen.setdefault(key, len(seen)) for key in keys])
+            # mostly all hosts are alike, or none is: these partitions are kept once
+            groups = self._partitions.setdefault(numbers.tobytes(), [])
+            if not groups:
+                groups += [[] for _ in seen]
+                for index, number in enumerate(numbers):
+                    groups[number].append(index)
+            self._groups[tuple(needs)] = groups
         return self._groups[tuple(needs)]
 
     def _column(self, need: str) -> list[int]:
         """A number for each host; equal numbers mean equal parts."""
         if need not in self._columns:
             seen: dict[object, int] = {}
-            self._columns[need] = [seen.setdefault(_key(host, need), len(seen)) for host in self._hosts]
+            known: dict[int, int] = {}
+            column = self._columns[need] = []
+            for host in self._hosts:
+                part = getattr(host.facts, need, host)
+                if id(part) not in known:  # what a Reader has read is often one object for many hosts
+                    known[id(part)] = seen.setdefault(_key(host, need), len(seen))
+                column.append(known[id(part)])
         return self._columns[need]
 
 
@@ -301,4 +346,4 @@ def _key(host: Host, need: str) -> object:
         )
     if need == "rank":
         return frozenset((name, host.settings.get(name)) for name in PER_RANK)
-    return msgspec.msgpack.encode(getattr(host.facts, need))
+    return blake2b(msgspec.msgpack.encode(getattr(host.facts, need)), digest_size=16).digest()

@@ -11,6 +11,9 @@ from nccltool.model import Check, RulePage, VariablePage
 from nccltool.rules.base import Rule
 from nccltool.text import escaped, shortened
 
+_SHORTEST = 3
+"""Characters of a word to which others are alike."""
+
 
 def page_of_rule(rule: Rule) -> RulePage:
     """The page of a rule."""
@@ -75,6 +78,7 @@ def find(word: str) -> RulePage | VariablePage | str:
         return cause
     known = [*(rule.code for rule in rules.every()), *(rule.name for rule in rules.every()), *causes.LABELS]
     near = [*catalogue.nearest(word[:80]), *difflib.get_close_matches(word[:80], known, n=2)]
+    near = near if len(word) >= _SHORTEST else []
     hint = f"was {' or '.join(near[:3])} meant?" if near else "nccltool doctor --list-rules and --list-variables"
     raise BadInput(f"there is no rule, variable or root cause {escaped(shortened(word, 80))!r}", hint)
 

@@ -32,6 +32,7 @@ class Assembly:
         self.damaged: dict[int, str] = {}
         """Nodes whose snapshot cannot be read, and why."""
         self._pieces: dict[int, dict[int, str]] = {}
+        self._reader = hostfacts.Reader()
 
     @property
     def waiting(self) -> bool:
@@ -48,14 +49,16 @@ class Assembly:
             return
         del self._pieces[piece.node]
         try:
-            self.snapshots[piece.node] = _assembled([there[number] for number in sorted(there)])
+            self.snapshots[piece.node] = self._reader.read(
+                _joined([there[number] for number in sorted(there)]), "a snapshot"
+            )
         except (ValueError, zlib.error, BadInput) as error:
             self.damaged[piece.node] = str(error)
 
 
-def _assembled(texts: list[str]) -> HostFacts:
+def _joined(texts: list[str]) -> bytes:
     unpacker = zlib.decompressobj()
     data = unpacker.decompress(base64.b64decode("".join(texts), validate=True), _MOST_BYTES)
     if not unpacker.eof:
         raise ValueError("the snapshot is cut, or too long")
-    return hostfacts.from_json(data, "a snapshot")
+    return data

@@ -9,13 +9,15 @@ Rules read a leaf with `known(leaf)`, which raises `NotKnown` with the reason wh
 
 Numbers carry their unit in the name; where there is none, it is a plain count. "Source" names the file that tells.
 
-These are msgspec Structs: frozen dataclasses that load, and are read and written, several times as fast. A
-changed copy is `msgspec.structs.replace(host, limits=msgspec.structs.replace(host.limits, nofile_soft=1024))`.
+These are msgspec Structs: frozen dataclasses that load, and are read and written, several times as fast. They are
+trees, so the garbage collector need not walk them (gc=False). A changed copy is
+`msgspec.structs.replace(host, limits=msgspec.structs.replace(host.limits, nofile_soft=1024))`.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from hashlib import blake2b
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,7 +27,7 @@ SCHEMA = 1
 KIND = "facts"
 
 
-class Unknown(msgspec.Struct, frozen=True, rename={"reason": "unknown"}):
+class Unknown(msgspec.Struct, frozen=True, gc=False, rename={"reason": "unknown"}):
     """Not known, and why: one clause without a full stop, e.g. `/proc/x cannot be read: Permission denied`."""
 
     reason: str
@@ -60,14 +62,14 @@ def or_none(leaf: T | Unknown) -> T | None:
     return None if isinstance(leaf, Unknown) else leaf
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class Setting(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A named text of the kernel: a sysctl, a parameter of a driver, a counter."""
 
     name: str
     value: Text = NOT_READ
 
 
-class ConfFile(msgspec.Struct, frozen=True, kw_only=True):
+class ConfFile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A configuration file that NCCL reads, as it is: nothing is parsed."""
 
     role: str
@@ -83,7 +85,7 @@ class ConfFile(msgspec.Struct, frozen=True, kw_only=True):
     """Permission bits, e.g. 0o644."""
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class Address(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An address of an interface."""
 
     interface: str
@@ -95,7 +97,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     """`AF_INET` or `AF_INET6`."""
 
 
-class Interface(msgspec.Struct, frozen=True, kw_only=True):
+class Interface(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A network interface. Source: /sys/class/net/<name>; flags: getifaddrs."""
 
     name: str
@@ -145,7 +147,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     """The active member of an active-backup bond."""
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class Route(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A route of the main table. Source: /proc/net/route, /proc/net/ipv6_route."""
 
     interface: str
@@ -156,7 +158,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     metric: int = 0
 
 
-class Listener(msgspec.Struct, frozen=True, kw_only=True):
+class Listener(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A TCP port that something on this host listens on. Source: /proc/net/tcp, /proc/net/tcp6."""
 
     address: str
@@ -164,7 +166,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     uid: int
 
 
-class Network(msgspec.Struct, frozen=True, kw_only=True):
+class Network(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Interfaces, addresses, routes and listeners of this network namespace."""
 
     interfaces: tuple[Interface, ...] | Unknown = NOT_READ
@@ -187,7 +189,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one for one in known(self.addresses) if one.interface.partition(":")[0] == name)
 
 
-class Gid(msgspec.Struct, frozen=True, kw_only=True):
+class Gid(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A used slot of a GID table. Source: gids/<index>, gid_attrs/types/<index>, gid_attrs/ndevs/<index>."""
 
     index: int
@@ -199,7 +201,7 @@ class Gid(msgspec.Struct, frozen=True, kw_only=True):
     """The interface that it belongs to; Unknown on InfiniBand, which has none."""
 
 
-class RdmaPort(msgspec.Struct, frozen=True, kw_only=True):
+class RdmaPort(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A port of an RDMA device. Source: /sys/class/infiniband/<device>/ports/<number>."""
 
     number: int
@@ -229,7 +231,7 @@ class RdmaPort(msgspec.Struct, frozen=True, kw_only=True):
     """Error counters of counters/ and hw_counters/, those of rule IB-059 and link_downed."""
 
 
-class RdmaDevice(msgspec.Struct, frozen=True, kw_only=True):
+class RdmaDevice(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An RDMA device. Source: /sys/class/infiniband/<name>."""
 
     name: str
@@ -258,7 +260,7 @@ class RdmaDevice(msgspec.Struct, frozen=True, kw_only=True):
     """Interfaces of the same PCI function."""
 
 
-class Rdma(msgspec.Struct, frozen=True, kw_only=True):
+class Rdma(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """RDMA devices, and what user space needs to open them."""
 
     devices: tuple[RdmaDevice, ...] | Unknown = NOT_READ
@@ -273,7 +275,7 @@ class Rdma(msgspec.Struct, frozen=True, kw_only=True):
     """Path of libgdrapi.so, the name that NCCL opens (packages for development have it); '' = there is none."""
 
 
-class PciDevice(msgspec.Struct, frozen=True, kw_only=True):
+class PciDevice(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A GPU, NIC, NVSwitch, accelerator or PCI bridge. Source: /sys/bus/pci/devices/<address>."""
 
     address: str
@@ -311,7 +313,7 @@ class PciDevice(msgspec.Struct, frozen=True, kw_only=True):
         return not isinstance(self.class_code, Unknown) and self.class_code >> 8 == 0x0604
 
 
-class Pci(msgspec.Struct, frozen=True, kw_only=True):
+class Pci(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The tree of PCI devices and the IOMMU."""
 
     devices: tuple[PciDevice, ...] | Unknown = NOT_READ
@@ -323,7 +325,7 @@ class Pci(msgspec.Struct, frozen=True, kw_only=True):
     """Distinct iommu_groups/*/type of groups with a GPU or NIC: `identity` (passthrough), `DMA`, `DMA-FQ`."""
 
 
-class NvLink(msgspec.Struct, frozen=True, kw_only=True):
+class NvLink(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A link of a GPU. Source: NVML."""
 
     number: int
@@ -334,7 +336,7 @@ class NvLink(msgspec.Struct, frozen=True, kw_only=True):
     remote_pci: Text = NOT_READ
 
 
-class Gpu(msgspec.Struct, frozen=True, kw_only=True):
+class Gpu(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A GPU of the driver. Source: NVML; without it /proc/driver/nvidia/gpus/<address>/information."""
 
     pci: str
@@ -370,7 +372,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     numa_node: Count = NOT_READ
 
 
-class Nvidia(msgspec.Struct, frozen=True, kw_only=True):
+class Nvidia(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The NVIDIA driver and its GPUs."""
 
     driver: Text = NOT_READ
@@ -395,7 +397,7 @@ class Nvidia(msgspec.Struct, frozen=True, kw_only=True):
     """Version of NVML's library; Unknown says why NVML could not be asked."""
 
 
-class Module(msgspec.Struct, frozen=True, kw_only=True):
+class Module(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A kernel module that is loaded or built in. Source: /sys/module, /proc/modules."""
 
     name: str
@@ -403,7 +405,7 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
     """'' = it names none."""
 
 
-class Kernel(msgspec.Struct, frozen=True, kw_only=True):
+class Kernel(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The running kernel, its command line, modules and settings."""
 
     release: Text = NOT_READ
@@ -430,7 +432,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in known(self.modules) if one.name == name), None)
 
 
-class Cpu(msgspec.Struct, frozen=True, kw_only=True):
+class Cpu(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Processors and memory."""
 
     model: Text = NOT_READ
@@ -451,7 +453,7 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
     swap_bytes: Count = NOT_READ
 
 
-class ShmFile(msgspec.Struct, frozen=True, kw_only=True):
+class ShmFile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A file nccl-* in /dev/shm."""
 
     name: str
@@ -463,7 +465,7 @@ class ShmFile(msgspec.Struct, frozen=True, kw_only=True):
     """A process has it mapped."""
 
 
-class Shm(msgspec.Struct, frozen=True, kw_only=True):
+class Shm(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The shared memory of this mount namespace. Source: statvfs of /dev/shm."""
 
     exists: Flag = NOT_READ
@@ -478,7 +480,7 @@ class Shm(msgspec.Struct, frozen=True, kw_only=True):
     """At most 64, the oldest first."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Limits of this process. None = unlimited. Source: /proc/self/limits, cgroup files, /proc/meminfo."""
 
     nofile_soft: Limit = NOT_READ
@@ -512,7 +514,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     yes unless a file says no. Unknown without logind's files."""
 
 
-class DeviceFile(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceFile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A device file, and what this user may do with it."""
 
     path: str
@@ -521,7 +523,7 @@ class DeviceFile(msgspec.Struct, frozen=True, kw_only=True):
     """/dev/infiniband/uverbs* is really opened: a cgroup may forbid what the mode allows."""
 
 
-class Container(msgspec.Struct, frozen=True, kw_only=True):
+class Container(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What this process may do and see."""
 
     inside: Flag = NOT_READ
@@ -556,7 +558,7 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
         return next((one.value for one in self.namespaces if one.name == name), NOT_READ)
 
 
-class Names(msgspec.Struct, frozen=True, kw_only=True):
+class Names(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The host's name and what names resolve to, on this host."""
 
     hostname: Text = NOT_READ
@@ -570,7 +572,7 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     """The `hosts:` line of /etc/nsswitch.conf; '' = none."""
 
 
-class Library(msgspec.Struct, frozen=True, kw_only=True):
+class Library(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A shared library on disk, looked at without loading it."""
 
     path: str
@@ -586,7 +588,7 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     """0 = an empty file, e.g. a mount that failed."""
 
 
-class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+class Plugin(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A plugin that NCCL could load. Source: the folders that the loader searches."""
 
     library: Library
@@ -596,7 +598,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     """Plugin tables that it exports: ncclNetPlugin_v10, ncclCollNetPlugin_v10, ncclTunerPlugin_v4, ..."""
 
 
-class Versions(msgspec.Struct, frozen=True, kw_only=True):
+class Versions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Software, from files and package metadata; nothing is imported or loaded. '' = not installed."""
 
     nccltool: str = ""
@@ -622,7 +624,7 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
     """PRETTY_NAME of /etc/os-release."""
 
 
-class FileFact(msgspec.Struct, frozen=True, kw_only=True):
+class FileFact(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A file or folder that a setting names, or whose presence says something."""
 
     path: str
@@ -641,7 +643,7 @@ class FileFact(msgspec.Struct, frozen=True, kw_only=True):
     """Only of NCCL_TOPO_FILE and NCCL_GRAPH_FILE, up to 1 MiB."""
 
 
-class Cloud(msgspec.Struct, frozen=True, kw_only=True):
+class Cloud(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the firmware says about the maker. Source: /sys/class/dmi/id. No metadata service is called."""
 
     provider: str | Unknown | None = NOT_READ
@@ -656,7 +658,7 @@ class Cloud(msgspec.Struct, frozen=True, kw_only=True):
     bios_version: Text = NOT_READ
 
 
-class Clock(msgspec.Struct, frozen=True, kw_only=True):
+class Clock(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The clock, as the kernel disciplines it. Source: adjtimex, which changes nothing."""
 
     time_s: Number = NOT_READ
@@ -667,7 +669,7 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True):
     offset_s: Number = NOT_READ
 
 
-class Services(msgspec.Struct, frozen=True, kw_only=True):
+class Services(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Daemons that matter, by their process names. Unknown in a PID namespace of one's own."""
 
     running: Texts = NOT_READ
@@ -675,7 +677,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     irqbalance, opensm, numad. A name is complete here although the kernel cuts it at 15 letters."""
 
 
-class Process(msgspec.Struct, frozen=True, kw_only=True):
+class Process(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The process whose environment this is. Source: /proc/<pid>."""
 
     communicators: Count = NOT_READ
@@ -685,7 +687,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """Variables NCCL_* that it has set, changed or removed since it was started."""
 
 
-class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
+class HostFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A snapshot of one host, as one rank sees it."""
 
     schema: int = SCHEMA
@@ -764,13 +766,60 @@ _DECODER = msgspec.json.Decoder(HostFacts)
 
 def from_json(text: bytes | str, where: str) -> HostFacts:
     """Read a snapshot. Raises BadInput that names `where` and the key that is wrong."""
-    remedy = "save one with: nccltool facts --output FILE"
     try:
         host = _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadInput(f"{where} is not a snapshot of facts: {error}", remedy) from error
+        raise BadInput(f"{where} is not a snapshot of facts: {error}", _REMEDY) from error
+    return _checked(host, where)
+
+
+def _checked(host: HostFacts, where: str) -> HostFacts:
     if host.kind != KIND:
-        raise BadInput(f"{where} is a document of kind {host.kind!r}, not {KIND!r}", remedy)
+        raise BadInput(f"{where} is a document of kind {host.kind!r}, not {KIND!r}", _REMEDY)
     if host.schema != SCHEMA:
         raise BadInput(f"{where} has schema {host.schema}, this nccltool reads {SCHEMA}", "use its own version")
     return host
+
+
+_REMEDY = "save one with: nccltool facts --output FILE"
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_DIGEST_BYTES = 16
+
+
+class Reader:
+    """Reads snapshots of many hosts: what they have in common is decoded once, and is one object in all."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[str, msgspec.json.Decoder[Any]] = {}
+        self._parts: dict[tuple[str, bytes], Any] = {}
+        self._links: dict[object, Any] = {}
+
+    def read(self, text: bytes, where: str) -> HostFacts:
+        """A snapshot. Raises BadInput that names `where` and the key that is wrong."""
+        try:
+            parts = _OBJECT.decode(text)
+            host = HostFacts(**{name: self._part(name, bytes(parts[name])) for name in _PARTS & parts.keys()})
+        except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
+            return from_json(text, where)  # which names the key
+        return _checked(host, where)
+
+    def _part(self, name: str, raw: bytes) -> Any:
+        key = (name, blake2b(raw, digest_size=_DIGEST_BYTES).digest())
+        if key not in self._parts:
+            if name not in self._decoders:
+                self._decoders[name] = msgspec.json.Decoder(_PART_TYPES[name])
+            part = self._decoders[name].decode(raw)
+            self._parts[key] = self._with_links(part) if isinstance(part, Nvidia) else part
+        return self._parts[key]
+
+    def _with_links(self, part: Nvidia) -> Nvidia:
+        """GPUs have a name each; their NVLinks, of which one has up to 18, are alike, and half of all there is."""
+        if isinstance(part.gpus, Unknown):
+            return part
+        replace, links = msgspec.structs.replace, self._links
+        gpus = (replace(gpu, nvlinks=links.setdefault(gpu.nvlinks, gpu.nvlinks)) for gpu in part.gpus)
+        return replace(part, gpus=tuple(gpus))
+
+
+_PART_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
+_PARTS = _PART_TYPES.keys()

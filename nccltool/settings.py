@@ -208,7 +208,8 @@ def environment_of(data: bytes, where: str) -> dict[str, str]:
     Nothing is unquoted. Raises BadInput that names the line.
     """
     if b"\0" in data:
-        return _from_words(data)
+        _check_words(data, where)
+        return environment_of_process(data)
     variables: dict[str, str] = {}
     for number, line in enumerate(data.decode(errors="surrogateescape").split("\n"), start=1):
         text = line.removesuffix("\r")
@@ -224,7 +225,17 @@ def environment_of(data: bytes, where: str) -> dict[str, str]:
     return variables
 
 
-def _from_words(data: bytes) -> dict[str, str]:
+def _check_words(data: bytes, where: str) -> None:
+    for number, word in enumerate(data.decode(errors="surrogateescape").split("\0"), start=1):
+        if not word.partition("=")[0].isprintable():
+            raise BadInput(
+                f"{where}: entry {number}, {shortened(word, 60)!r}, is no variable",
+                "name what `env` or `env -0` printed",
+            )
+
+
+def environment_of_process(data: bytes) -> dict[str, str]:
+    """The variables of /proc/<pid>/environ, where programs write titles and other words, too."""
     variables: dict[str, str] = {}
     for word in data.decode(errors="surrogateescape").split("\0"):
         name, found, value = word.partition("=")

@@ -4,6 +4,7 @@ A child process looks, one thread a source, and hands over each part as it is re
 hangs there: this process neither waits for it nor dies with it.
 """
 
+import fcntl
 import os
 import select
 import signal
@@ -213,7 +214,7 @@ def _collect(
 ) -> Iterator[tuple[int, Any]]:
     """(number of the source, what it says) of each source, those that did not answer last."""
     end = time.monotonic() + seconds
-    reading, writing = os.pipe()
+    reading, writing = _pipe()
     child = _forked(lambda: _look(writing, tree, env, seconds * _INNER, sources), reading)
     os.close(writing)
     waiting = set(range(len(sources)))
@@ -232,6 +233,15 @@ def _collect(
         if time.monotonic() < end:
             why = f"the process that looked at {sources[number].name} ended early"
         yield number, _nothing(sources[number].part, why)
+
+
+def _pipe() -> tuple[int, int]:
+    """Ends above 2: where standard streams are closed, the numbers of these are free, and the child takes them."""
+    ends = os.pipe()
+    above = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends]
+    for end in ends:
+        os.close(end)
+    return above[0], above[1]
 
 
 def _forked(work: Callable[[], None], reading: int) -> int:

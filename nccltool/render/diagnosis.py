@@ -50,7 +50,8 @@ def _settings(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _finding(finding: Finding, name: str) -> str:
-    lines = [f"{finding.severity.upper()} {finding.code} {name}: {escaped(finding.message)}"]
+    title = f"{finding.code} {name}".rstrip()
+    lines = [f"{finding.severity.upper()} {title}: {escaped(finding.message)}"]
     lines += [f"    {line}" for text in finding.evidence for line in escaped_lines(text)]
     if finding.remedy:
         lines.append(f"    -> {escaped(finding.remedy)}")

@@ -3,28 +3,39 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from nccltool.model import Check, Diagnosis, Finding, Outcome
+from nccltool.model import Diagnosis, Finding, Outcome
 from nccltool.text import escaped
 
 
 def render(diagnosis: Diagnosis) -> str:
     """One suite, with a newline at its end. An error is a failure, what could not be judged is skipped."""
-    statuses = [outcome.status for outcome in diagnosis.outcomes]
+    outcomes = (*diagnosis.outcomes, *_beside_rules(diagnosis))
+    statuses = [outcome.status for outcome in outcomes]
     counts = f'tests="{len(statuses)}" failures="{statuses.count("fail")}" skipped="{statuses.count("unknown")}"'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuites name="nccltool doctor" {counts} errors="0">']
     hosts = _attribute(", ".join(diagnosis.info.hosts))
     lines.append(
         f'<testsuite name="doctor" hostname={hosts} {counts} errors="0" timestamp="{diagnosis.info.started}">'
     )
-    checks = {check.code: check for check in diagnosis.checks}
-    for outcome in diagnosis.outcomes:
+    names = {check.code: check.name for check in diagnosis.checks}
+    for outcome in outcomes:
         found = [finding for finding in diagnosis.findings if finding.code == outcome.code]
-        lines += _case(checks[outcome.code], outcome, found)
+        lines += _case(outcome, names.get(outcome.code), found)
     return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
 
 
-def _case(check: Check, outcome: Outcome, found: list[Finding]) -> Iterator[str]:
-    head = f'<testcase classname="doctor.{check.code[:-3]}" name={_attribute(f"{check.code} {check.name}")}'
+def _beside_rules(diagnosis: Diagnosis) -> Iterator[Outcome]:
+    """Findings that no rule made: a host that does not answer, what differs between hosts."""
+    ruled = {outcome.code for outcome in diagnosis.outcomes}
+    for code in dict.fromkeys(finding.code for finding in diagnosis.findings if finding.code not in ruled):
+        severities = {finding.severity for finding in diagnosis.findings if finding.code == code}
+        yield Outcome(code=code, status="fail" if "error" in severities else "warn", reason="")
+
+
+def _case(outcome: Outcome, name: str | None, found: list[Finding]) -> Iterator[str]:
+    family = outcome.code[:-3] if name else "hosts"
+    title = f"{outcome.code} {name}" if name else outcome.code
+    head = f'<testcase classname="doctor.{family}" name={_attribute(title)}'
     if not found and outcome.status != "unknown":
         yield f"{head}/>"
         return

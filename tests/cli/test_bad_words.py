@@ -43,7 +43,7 @@ def last_sentence(err: str) -> str:
         ("probe -c -1", "Invalid value for '-c' / '--checks': -1 is not in the range 0<=x<=1000000."),
         ("probe --nodes 0", "Invalid value for '--nodes': 0 is not in the range 1<=x<=1000000."),
         ("probe --node-rank -1", "Invalid value for '--node-rank': -1 is not in the range x>=0."),
-        ("probe --timeout 0", "Invalid value for '--timeout': 0.0 is not in the range 1<=x<=1000000."),
+        ("probe --timeout 0", "Invalid value for '--timeout': 0.0 is not in the range x>=1."),
         ("probe --timeout nan", "Invalid value for '--timeout': nan is not a finite number."),
         ("probe --deadline inf", "Invalid value for '--deadline': inf is not a finite number."),
         ("probe --min-busbw nan", "Invalid value for '--min-busbw': nan is not a finite number."),
