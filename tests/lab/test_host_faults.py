@@ -71,6 +71,7 @@ def test_node_1_never_starts(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_node_0_never_starts(lab: Lab, start: Start) -> None:
     second = start(lab.hosts[1], join(1, 2, *WORDS, "--join-timeout", "5")).wait(LIMIT_S)
     assert_followed(second, "rdzv-unreachable")
@@ -78,6 +79,7 @@ def test_node_0_never_starts(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_the_name_of_node_0_is_not_known(lab: Lab, start: Start) -> None:
     two = lab.hosts[1]
     two.knows({two.name: two.address})
@@ -139,6 +141,7 @@ def test_a_rank_is_stopped(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_everything_on_a_host_is_killed(lab: Lab, start: Start) -> None:
     first, second, pid = begin_long(lab, start)
     lab.hosts[1].kill_everything()
@@ -148,6 +151,7 @@ def test_everything_on_a_host_is_killed(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_the_command_on_a_host_is_killed(lab: Lab, start: Start) -> None:
     first, second, pid = begin_long(lab, start)
     second.send(signal.SIGKILL)
@@ -156,6 +160,7 @@ def test_the_command_on_a_host_is_killed(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_a_cable_is_pulled(lab: Lab, start: Start) -> None:
     first, second, pid = begin_long(lab, start)
     lab.hosts[1].link("down")
@@ -180,6 +185,7 @@ def assert_cut_off(first: Ended, pid: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_firewall_drops_all_but_the_store(lab: Lab, start: Start) -> None:
     """Both ranks still say that they wait inside: no rank stands out, and none is named."""
     first, second, _ = begin_long(lab, start)
@@ -247,6 +253,7 @@ def test_interrupted_on_node_0(lab: Lab, start: Start) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_interrupted_on_node_1(lab: Lab, start: Start) -> None:
     first, second, pid = begin_long(lab, start)
     second.send(signal.SIGINT)

@@ -43,6 +43,7 @@ def test_two_hosts(lab: Lab, start: Start, nproc: int) -> None:
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_four_hosts(lab_of_four: Lab, start: Start) -> None:
     first, *others = [start(host, join(rank, 4, *QUICK, *JSON)) for rank, host in enumerate(lab_of_four.hosts)]
     assert_measured(first.wait(LIMIT_S), ["n1", "n2", "n3", "n4"], 4)
@@ -119,6 +120,7 @@ def test_a_clock_that_is_a_minute_behind(lab: Lab, start: Start) -> None:
     assert_followed(second.wait(LIMIT_S))
 
 
+@pytest.mark.slow
 def test_torchrun_that_drops_a_host_whose_clock_is_behind(lab: Lab, start: Start) -> None:
     """c10d leaves n2 out without a word and n1 is alone: that must never look like a result."""
     one, two = lab.hosts

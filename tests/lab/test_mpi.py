@@ -52,6 +52,7 @@ def test_open_mpi(lab: Lab, mpirun: Mpirun, words: str, hosts: Sequence[str], wo
     assert lab.quiet()
 
 
+@pytest.mark.slow
 def test_dealt_out_unequally(lab: Lab, mpirun: Mpirun) -> None:
     """Ranks 0 and 2 are on n1, rank 1 is on n2: two nodes, of two ranks and one."""
     words = ("-n", "3", "--host", "n1:2,n2:1", "--map-by", "node")

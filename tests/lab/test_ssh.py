@@ -184,6 +184,7 @@ exec {sys.executable} "$@"
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_a_torch_that_cannot_be_imported(servers: Sshd, probe: Probe, tmp_path: Path) -> None:
     """The node process of n2 has met the others by then."""
     (tmp_path / "broken/torch").mkdir(parents=True)
@@ -234,6 +235,7 @@ def test_a_loopback_name_and_keys_that_nobody_looks_at(servers: Sshd, probe: Pro
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_two_names_of_one_host(servers: Sshd, probe: Probe) -> None:
     one, two, three, _ = servers.lab.hosts
     one.knows({one.name: one.address, two.name: two.address, three.name: two.address})
@@ -364,6 +366,7 @@ def test_a_node_process_is_killed(servers: Sshd, probe: Probe) -> None:
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_the_far_end_of_the_leash_is_killed(servers: Sshd, probe: Probe) -> None:
     command, pids = begin_long(probe, "n[1-3]")
     leash = parent_of(parent_of(parent_of(parent_of(pids[1]))))
@@ -396,7 +399,12 @@ def test_the_host_of_the_command_is_cut_off(servers: Sshd, probe: Probe) -> None
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 130, marks=pytest.mark.slow),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_the_command_is_ended(servers: Sshd, probe: Probe, number: signal.Signals, code: int) -> None:
     command, _ = begin_long(probe, "n[1-3]")
@@ -410,6 +418,7 @@ def test_the_command_is_ended(servers: Sshd, probe: Probe, number: signal.Signal
     assert ended.litter == [] or number == signal.SIGKILL  # the folder of the command itself, which had no time
 
 
+@pytest.mark.slow
 def test_the_command_is_killed_while_hosts_come(servers: Sshd, probe: Probe) -> None:
     """Between the job and the start: n4 does not answer, and the others wait for it."""
     servers.lab.hosts[3].link("down")
