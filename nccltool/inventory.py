@@ -44,7 +44,7 @@ def take(launch: Launch, job: Job, deadline_s: float = DEADLINE_S) -> Inventory:
                     _hear_out(launch, child, assembly, lost)
     finally:
         children.kill()
-    names = {node: command.host for command in launch.commands for node in command.nodes}
+    names = launch.names()
     for node in wanted:
         if node not in assembly.snapshots and node not in lost:
             lost[node] = _silent(names[node] or f"node {node}", deadline_s, assembly.damaged.get(node))
@@ -72,11 +72,11 @@ def _listen(children: Children, assembly: Assembly) -> None:
 
 
 def _hear_out(launch: Launch, child: Child, assembly: Assembly, lost: dict[int, Finding]) -> None:
-    command, code = launch.commands[child.number], child.exit_code() or 0
+    command, code, names = launch.commands[child.number], child.exit_code() or 0, launch.names()
     for node in command.nodes:
         if node not in assembly.snapshots and node not in lost:
             why = launch.explain(command.host, code, tuple(child.said))
-            lost[node] = why or _ended(command.host or f"node {node}", code, tuple(child.said))
+            lost[node] = why or _ended(names[node] or f"node {node}", code, tuple(child.said))
 
 
 def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:

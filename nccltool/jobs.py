@@ -93,10 +93,17 @@ def placed(options: Mapping[str, Any], where: Where) -> dict[str, Any]:
 
 
 def _fault(env: Mapping[str, str], where: Where) -> str:
-    fault = env.get(faults.VARIABLE, "")
+    fault = drill_of(env, where)
     drill = faults.parse(fault)
     if drill is not None and drill.action in faults.OF_TRAININGS:
         raise BadInput(f"{faults.VARIABLE}: {drill.action} is for nccltool train", "probe has corrupt, for one")
+    return fault
+
+
+def drill_of(env: Mapping[str, str], where: Where) -> str:
+    """The drill that the environment asks for, which is one of a rank that there is. Raises BadInput."""
+    fault = env.get(faults.VARIABLE, "")
+    drill = faults.parse(fault)
     if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
         raise BadInput(f"{faults.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0")
     return fault

@@ -112,9 +112,7 @@ class _Runner:
         self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
         self._launch, self._children = launch, Children(launch, environment(job.scratch))
         self._state = RunState(job, order.ranks_seen, now)
-        named = enumerate(launch.hosts)
-        hosts = dict(named) or {node: command.host for command in launch.commands for node in command.nodes}
-        self._gathering = Gathering(job, hosts, order.keep_going, now) if launch.remote else None
+        self._gathering = Gathering(job, launch.names(), order.keep_going, now) if launch.remote else None
         self._told_at = now
         self._left_at: float | None = None
         self._ending: Finding | None = None

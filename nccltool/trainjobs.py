@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from nccltool import dtypes, faults, jobs, launching, runs, strategies
+from nccltool import dtypes, jobs, launching, runs, strategies
 from nccltool.errors import BadInput
 from nccltool.jobs import Order
 from nccltool.launching import Where
@@ -38,7 +38,7 @@ def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Jo
         kind="train",
         ops=(),
         train=_spec(options),
-        fault=_fault(env, where),
+        fault=jobs.drill_of(env, where),
         **jobs.placed(options, where),
     )
 
@@ -79,11 +79,3 @@ def _strategies(text: str) -> tuple[str, ...]:
             known = ", ".join((*strategies.NAMES, "all"))
             raise BadInput(f"strategy {word[:40]!r} is not known", f"{hint}choose from {known}")
     return tuple(dict.fromkeys(words))
-
-
-def _fault(env: Mapping[str, str], where: Where) -> str:
-    fault = env.get(faults.VARIABLE, "")
-    drill = faults.parse(fault)
-    if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
-        raise BadInput(f"{faults.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0")
-    return fault

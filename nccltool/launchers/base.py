@@ -75,6 +75,11 @@ class Launch:
     ends_by_sigterm_s: float = 0.0
     """How long its commands may take to end their nodes after SIGTERM; 0 = killed at once."""
 
+    def names(self) -> dict[int, str]:
+        """The host of each node; '' = not known before it speaks."""
+        named = dict(enumerate(self.hosts))
+        return named or {node: command.host for command in self.commands for node in command.nodes}
+
 
 RANKS_WITHOUT_GPU = 2
 """Ranks on the only node when there is no GPU: one rank has nobody to talk to."""

@@ -82,6 +82,12 @@ def test_in_an_allocation(
     assert cluster.lab.quiet()
 
 
+def test_the_doctor_looks_at_all_nodes(run: Run) -> None:
+    ended = run(("salloc", "-N2", *NCCLTOOL, "doctor", "--nodes", "2", "--format", "json")).wait(LIMIT_S)
+    assert ended.code in (0, 1), ended.said
+    assert json.loads(ended.stdout)["run"]["hosts"] == ["n1", "n2"], ended.said
+
+
 def test_the_launcher_says_why(run: Run) -> None:
     ended = run(("salloc", "-N2", "--gpus-per-node=2", *PROBE, *QUICK, "--nproc-per-node", "1")).wait(LIMIT_S)
     assert ended.code == 0, ended.said
