@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -35,7 +35,7 @@ def take(launch: Launch, job: Job, deadline_s: float = DEADLINE_S) -> Inventory:
     assembly, lost = Assembly(), dict[int, Finding]()
     wanted = [node for command in launch.commands for node in command.nodes]
     try:
-        children.start([_line(launch, job, command.nodes) for command in launch.commands])
+        children.start([msgspec.json.encode(each) + b"\n" for each in launch.jobs(job)])
         end = time.monotonic() + deadline_s
         while children.speaking and time.monotonic() < end and not _all(wanted, assembly, lost):
             _listen(children, assembly)
@@ -52,10 +52,6 @@ def take(launch: Launch, job: Job, deadline_s: float = DEADLINE_S) -> Inventory:
         snapshots=tuple(facts for _, facts in sorted(assembly.snapshots.items())),
         findings=tuple(dict.fromkeys(lost[node] for node in sorted(lost))),
     )
-
-
-def _line(launch: Launch, job: Job, nodes: tuple[int, ...]) -> bytes:
-    return msgspec.json.encode(replace(job, remote=launch.remote, node_ranks=nodes)) + b"\n"
 
 
 def _all(wanted: Iterable[int], assembly: Assembly, lost: dict[int, Finding]) -> bool:

@@ -131,11 +131,7 @@ class _Runner:
 
     def start(self) -> None:
         """Start the node processes and give them the job."""
-        jobs = (
-            replace(self._job, remote=True, node_ranks=command.nodes) if self._launch.remote else self._job
-            for command in self._launch.commands
-        )
-        self._children.start([msgspec.json.encode(job) + b"\n" for job in jobs])
+        self._children.start([msgspec.json.encode(job) + b"\n" for job in self._launch.jobs(self._job)])
 
     def until_end(self) -> Outcome:
         """Listen until all is said, or the time is up."""

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nccltool.model import Finding
+from nccltool.model import Finding, Job
 
 WORKER = ("-P", "-m", "nccltool.worker")
 """Arguments of Python. -P: a user's logging.py in the current folder must not be imported in place of Python's."""
@@ -74,6 +74,12 @@ class Launch:
     """What started us kills us a second after SIGTERM, if not earlier: a result must be shown by then."""
     ends_by_sigterm_s: float = 0.0
     """How long its commands may take to end their nodes after SIGTERM; 0 = killed at once."""
+
+    def jobs(self, job: Job) -> tuple[Job, ...]:
+        """The job as each command is given it."""
+        if not self.remote:
+            return (job,) * len(self.commands)
+        return tuple(replace(job, remote=True, node_ranks=command.nodes) for command in self.commands)
 
     def names(self) -> dict[int, str]:
         """The host of each node; '' = not known before it speaks."""
