@@ -423,6 +423,62 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """What came of one check of a suite, on one host or on all hosts together."""
+
+    code: str
+    """Rung and check, stable over runs: `doctor/NETIF-003`, `across/all_reduce-busbw-64MiB`."""
+    rung: str
+    host: str | None
+    """None = all hosts together."""
+    status: CheckStatus
+    measured: float | None = None
+    """In `unit`; None = nothing was measured, or it is not a number."""
+    expected: str = ""
+    """`at least 300 GB/s`; empty = no threshold."""
+    unit: str = ""
+    source: str = ""
+    """Of what is expected."""
+    reason: str = ""
+    """Why it is unknown, was skipped, or failed: one sentence."""
+    page: str = ""
+    """Of the rule or the runbook."""
+    findings: tuple[Finding, ...] = ()
+    evidence: str = ""
+    """Folder with what was looked at; empty = none was kept."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostVerdict:
+    """What came of a suite for one host."""
+
+    host: str
+    status: Literal["pass", "warn", "fail", "unknown", "missing", "undetermined"]
+    """undetermined: something failed that this host took part in, and it was not shown to be its fault."""
+    reason: str
+    exclude: bool
+    """Measured on it alone, or confirmed with another partner: safe to take it out."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preflight:
+    """A suite, judged."""
+
+    info: RunInfo
+    verdict: Verdict
+    suite: str
+    outcomes: tuple[Judged, ...]
+    """In the order of the rungs."""
+    hosts: tuple[HostVerdict, ...]
+    findings: tuple[Finding, ...]
+    runs: tuple[str, ...]
+    """Folders of the runs that it made."""
+    duration_s: float
+    measurements: tuple[Measurement, ...] = ()
+    trainings: tuple[Training, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """A run in the list of past runs."""
 
