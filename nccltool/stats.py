@@ -1,7 +1,7 @@
 """Statistics of one measurement; pure Python, so that the runner needs no numpy."""
 
+import functools
 import math
-import random
 from collections.abc import Sequence
 from statistics import median
 
@@ -11,7 +11,6 @@ MIN_FOR_P99 = 100
 """With fewer samples the 99th percentile is the maximum."""
 MIN_FOR_INTERVAL = 5
 _BLOCKS = 50
-_RESAMPLES = 400
 
 
 def summarise(seconds: Sequence[float]) -> Stats:
@@ -33,15 +32,14 @@ def interval(seconds: Sequence[float]) -> tuple[float, float]:
 
     `seconds` in the order of measurement. Successive iterations disturb each other, so the medians of whole
     stretches are resampled, not single iterations (Kuensch 1989); percentiles of the resampled medians (Efron
-    1979). Of the median and not of the mean: on a busy machine the mean hangs on a few iterations that the
-    scheduler interrupted, and no affordable count narrows it down.
+    1979), which for a median need no resampling: they are order statistics (_bounds). Of the median and not of
+    the mean: on a busy machine the mean hangs on a few iterations that the scheduler interrupted, and no
+    affordable count narrows it down.
     """
-    blocks = _block_medians(seconds)
-    source = random.Random(0)  # noqa: S311 - resampling, and the same run must give the same interval
-    count = len(blocks)
-    medians = sorted(median(source.choices(blocks, k=count)) for _ in range(_RESAMPLES))
+    blocks = sorted(_block_medians(seconds))
+    low, high = _bounds(len(blocks))
     centre = median(seconds)
-    return min(_nearest_rank(medians, 0.025), centre), max(_nearest_rank(medians, 0.975), centre)
+    return min(blocks[low], centre), max(blocks[high], centre)
 
 
 def relative_half_width(seconds: Sequence[float]) -> float | None:
@@ -62,6 +60,24 @@ def _block_medians(seconds: Sequence[float]) -> list[float]:
     starts = range(0, len(seconds) - length + 1, length)
     ends = [*starts[1:], len(seconds)]
     return [median(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+@functools.cache
+def _bounds(count: int) -> tuple[int, int]:
+    """Indices, in `count` sorted numbers, of the ends of the 95 % interval of their resampled median.
+
+    The median of `count` draws with replacement is at most the number of index i exactly when half of the draws
+    are, and a draw is with the chance (i + 1) / count (Efron 1982, section 10.3). The lower and the upper of
+    the two medians of an even count.
+    """
+    low = next(i for i in range(count) if _at_least((count + 1) // 2, count, (i + 1) / count) >= 0.025)
+    high = next(i for i in range(count) if _at_least(count // 2 + 1, count, (i + 1) / count) >= 0.975)
+    return low, high
+
+
+def _at_least(wins: int, count: int, chance: float) -> float:
+    """How likely `count` independent trials are to win `wins` times or more."""
+    return sum(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(wins, count + 1))
 
 
 def _mean(numbers: Sequence[float]) -> float:

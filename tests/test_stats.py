@@ -2,6 +2,7 @@
 
 import math
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -120,3 +121,12 @@ def test_the_same_samples_give_the_same_interval() -> None:
     source = random.Random(4)
     seconds = [source.random() for _ in range(100)]
     assert stats.interval(seconds) == stats.interval(seconds)
+
+
+@pytest.mark.parametrize("count", [5, 20, 49, 50])
+def test_the_interval_is_that_of_resampling(count: int) -> None:
+    source = random.Random(6)
+    medians = sorted(statistics.median_low(source.choices(range(count), k=count)) for _ in range(4000))
+    low, high = stats.interval([float(index) for index in range(count)])
+    assert low == pytest.approx(medians[100], abs=1)
+    assert high == pytest.approx(medians[3900], abs=1)

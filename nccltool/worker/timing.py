@@ -77,6 +77,8 @@ class Timer:
         job = self.job
         if job.iterations is not None:
             return job.iterations - len(samples)
+        if self.group.rank:
+            return self.group.from_rank_0(0)
         seconds = [ns / 1e9 for ns in samples]
         decision = adapt.next_batch(seconds, spent_s, job.precision, job.budget_s, estimate_s)
         return self.group.from_rank_0(decision)
