@@ -22,9 +22,11 @@ import msgspec
 
 from nccltool import documents
 from nccltool.errors import BadInput, RunDirError
-from nccltool.model import Entry, Job, Run, Status
+from nccltool.model import Entry, Job, Preflight, Run, Status
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
+LATEST = "latest"
+"""The word for the newest run."""
 SHOWN = ("NCCL_", "GLOO_", "TORCH_")
 """How the names of variables begin that steer the libraries, and are no secrets."""
 
@@ -177,13 +179,22 @@ def _write_beside(path: Path, data: bytes) -> None:
 
 def load(path: Path) -> Run:
     """The run in a folder, or in a run.json."""
+    return documents.from_json(*_document(path))
+
+
+def load_any(path: Path) -> Run | Preflight:
+    """The run of any command in a folder, or in a run.json."""
+    return documents.any_from_json(*_document(path))
+
+
+def _document(path: Path) -> tuple[bytes, str]:
     file = path / "run.json" if path.is_dir() else path
     try:
         text = file.read_bytes()
     except OSError as error:
         hint = "it did not end in order; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
         raise BadInput(f"{file} cannot be read: {error.strerror}", hint) from error
-    return documents.from_json(text, str(file))
+    return text, str(file)
 
 
 def folders(base: Path) -> tuple[Path, ...]:
@@ -204,7 +215,8 @@ def _is_run(folder: Path) -> bool:
         return True
 
 
-def _has_document(folder: Path) -> bool:
+def has_document(folder: Path) -> bool:
+    """Whether a run ended in order; also of a folder that may not be looked into."""
     try:
         return (folder / "run.json").exists()
     except OSError:
@@ -212,9 +224,11 @@ def _has_document(folder: Path) -> bool:
 
 
 def find(base: Path, name: str) -> Path:
-    """The folder or file of a run: a path, or an id (or the beginning of one id) under `base`."""
+    """The folder or file of a run: a path; or under `base` an id, the beginning of one id, or `latest`."""
     if os.path.exists(name):  # noqa: PTH110 - Path.exists raises when the name is too long for a file
         return Path(name)
+    if name == LATEST:
+        return _latest(base)
     matches = [folder for folder in folders(base) if folder.name.startswith(name)]
     if len(matches) == 1:
         return matches[0]
@@ -222,29 +236,44 @@ def find(base: Path, name: str) -> Path:
     raise BadInput(f"{name!r} {problem} under {base}", "nccltool runs lists them")
 
 
+def _latest(base: Path) -> Path:
+    """The newest run that has a document."""
+    for folder in reversed(folders(base)):
+        if has_document(folder):
+            return folder
+    raise BadInput(f"there is no run under {base} yet", "nccltool probe makes one; --run-dir names another folder")
+
+
 def entries(base: Path) -> Iterator[Entry]:
     """The runs under a folder, oldest first; a damaged one is listed, not hidden."""
     for folder in folders(base):
         try:
-            run = load(folder)
+            yield entry(folder, load_any(folder))
         except BadInput:
-            status: Status = "unknown" if _has_document(folder) else "incomplete"
-            yield Entry(
-                id=folder.name,
-                path=str(folder),
-                started=None,
-                status=status,
-                exit_code=None,
-                command=(),
-                measurements=None,
-            )
-        else:
-            yield Entry(
-                id=run.info.id,
-                path=str(folder),
-                started=run.info.started,
-                status=run.verdict.status,
-                exit_code=run.verdict.exit_code,
-                command=run.info.command,
-                measurements=len(run.measurements),
-            )
+            yield nameless(folder, "unknown" if has_document(folder) else "incomplete")
+
+
+def entry(folder: Path, run: Run | Preflight) -> Entry:
+    """A run in the list."""
+    return Entry(
+        id=run.info.id,
+        path=str(folder),
+        started=run.info.started,
+        status=run.verdict.status,
+        exit_code=run.verdict.exit_code,
+        command=run.info.command,
+        measurements=len(run.measurements),
+    )
+
+
+def nameless(folder: Path, status: Status) -> Entry:
+    """A run in the list of which no more is known than its folder."""
+    return Entry(
+        id=folder.name,
+        path=str(folder),
+        started=None,
+        status=status,
+        exit_code=None,
+        command=(),
+        measurements=None,
+    )

@@ -5,7 +5,7 @@ from importlib import import_module
 
 ALL = (
     *("startup", "overhead", "adaptive", "lateness", "sweep", "drills"),
-    *("hosts", "judging", "ranks", "scale", "links", "train", "triage"),
+    *("hosts", "judging", "ranks", "scale", "links", "train", "triage", "serve"),
 )
 
 

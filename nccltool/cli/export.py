@@ -1,0 +1,61 @@
+"""nccltool export."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from nccltool.cli.options import Number, kept, option, written
+
+
+@click.command("export")
+@click.argument("run", nargs=-1, required=True, metavar="RUN...")
+@option("--textfile", metavar="FILE", help="Replace this file of node_exporter's textfile collector (.prom).")
+@option("--pushgateway", metavar="URL", help="Push to this gateway, as job nccltool, grouped by command.")
+@option("--group", multiple=True, metavar="NAME=VALUE", help="One more label of the group: instance=HOST.")
+@option("--push-user", metavar="NAME", help="User of the gateway.")
+@option("--push-password-file", type=click.Path(), help="File that holds the password.")
+@option("--push-ca", type=click.Path(), help="PEM file of the authorities to trust.")
+@option("--push-cert", type=click.Path(), help="PEM file of our own certificate.")
+@option("--push-key", type=click.Path(), help="PEM file of its key.")
+@option("--push-timeout", type=Number(min=0.1), default=30.0, help="Seconds to go on trying.")
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["prometheus", "openmetrics"]),
+    default="prometheus",
+    help="Of what is printed.",
+)
+@written
+@kept
+def command(
+    run: tuple[str, ...],
+    form: str,
+    textfile: str | None,
+    pushgateway: str | None,
+    output: str | None,
+    **others: Any,
+) -> None:
+    """Hand what runs found to Prometheus. RUN is an id, a folder, a run.json, or latest.
+
+    Without --textfile and --pushgateway it is printed.
+    """
+    from pathlib import Path
+
+    from nccltool import exporting, runs
+    from nccltool.cli.screen import put, write
+
+    gateway = None
+    if pushgateway is not None:
+        user, password_file = others["push_user"], others["push_password_file"]
+        gateway = exporting.gateway(pushgateway, others["group"], user=user, password_file=password_file)
+        tls = {f"{name}_file": others[f"push_{name}"] for name in ("ca", "cert", "key")}
+        gateway = replace(gateway, **tls, timeout_s=others["push_timeout"])
+    base = Path(others["run_dir"]) if others["run_dir"] else runs.default_base()
+    found = exporting.read(run, base)
+    if textfile is None and gateway is None:
+        text = exporting.text(found, form)
+        write(output, text) if output else put(text)
+        return
+    for said in exporting.hand_over(found, exporting.Ways(textfile=textfile, gateway=gateway)):
+        click.echo(said, err=True)

@@ -1,0 +1,99 @@
+"""From run directories to monitoring: which runs, as which samples, handed over in which ways."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nccltool import metrics, runs
+from nccltool.errors import BadInput
+from nccltool.exporters import exposition, pushgateway, textfile
+from nccltool.exporters.pushgateway import Gateway
+from nccltool.metrics import Sample
+from nccltool.model import Preflight, Run
+
+LATEST = "latest"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ways:
+    """Where to hand samples over; None = not there."""
+
+    textfile: str | None
+    gateway: Gateway | None
+
+
+def read(names: Sequence[str], base: Path) -> tuple[Run | Preflight, ...]:
+    """The runs of these names, the newest first. Raises BadInput."""
+    found = [runs.load_any(_find(base, name)) for name in names]
+    return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
+
+
+def _find(base: Path, name: str) -> Path:
+    if name != LATEST:
+        return runs.find(base, name)
+    for folder in reversed(runs.folders(base)):
+        if runs.has_document(folder):
+            return folder
+    raise BadInput(f"there is no finished run in {base}", "run nccltool probe first, or name --run-dir DIR")
+
+
+def samples(found: Iterable[Run | Preflight]) -> tuple[Sample, ...]:
+    """What monitoring sees of runs, the newest first. What a suite says of hosts is that of the newest one."""
+    sets, suite_seen = [], False
+    for run in found:
+        if isinstance(run, Run):
+            sets.append(metrics.of_run(run))
+        elif not suite_seen:
+            sets.append(metrics.of_preflight(run))
+            suite_seen = True
+    return metrics.merged(sets)
+
+
+def text(found: Iterable[Run | Preflight], form: str) -> str:
+    """The exposition of runs."""
+    return exposition.text(samples(found), form).decode()
+
+
+def gateway(url: str, groups: Sequence[str], *, user: str | None, password_file: str | None) -> Gateway:
+    """A gateway as the options name it. Raises BadInput."""
+    grouping = dict(_pair(group) for group in groups)
+    if password_file is not None and user is None:
+        raise BadInput("--push-password-file is the password of nobody", "add --push-user NAME")
+    made = Gateway(url=url, grouping=grouping, user=user, password=_password(password_file))
+    pushgateway.check(made)
+    return made
+
+
+def hand_over(found: Sequence[Run | Preflight], ways: Ways) -> tuple[str, ...]:
+    """Write and push; a sentence on each. Raises BadInput, PushFailed."""
+    said = []
+    if ways.textfile is not None:
+        textfile.write(samples(found), ways.textfile)
+        said.append(f"written to {ways.textfile}")
+    if ways.gateway is not None:
+        for kind in dict.fromkeys(_kind(run) for run in found):
+            of_kind = samples(run for run in found if _kind(run) == kind)
+            pushgateway.push(of_kind, kind, ways.gateway)
+        said.append(f"pushed to {ways.gateway.url}")
+    return tuple(said)
+
+
+def _kind(run: Run | Preflight) -> str:
+    return run.kind if isinstance(run, Run) else "preflight"
+
+
+def _pair(group: str) -> tuple[str, str]:
+    name, equals, value = group.partition("=")
+    if not equals or not value:
+        raise BadInput(f"--group {group}: a value is missing", "write --group instance=HOST")
+    return name, value
+
+
+def _password(file: str | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return Path(file).read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BadInput(f"--push-password-file {file} cannot be read: {reason}", "check the name") from error

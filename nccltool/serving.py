@@ -1,0 +1,89 @@
+"""Serve the run directory over HTTP: look at it again and again, and answer from the newest look."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from nccltool.errors import BadInput
+from nccltool.exporters import exposition, http
+from nccltool.exporters.webconfig import WebConfig
+from nccltool.shelf import Seen, Shelf
+
+STALE_LOOKS = 4
+"""So many looks may fail to come before nothing is shown any more."""
+LEAST_STALE_S = 60.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Server:
+    """Where to listen, what to look at, and how often."""
+
+    base: Path
+    listening: socket.socket
+    web: WebConfig
+    every_s: float
+    max_age_s: float
+
+    def run(self, ready: Callable[[], None]) -> None:
+        """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""
+        asyncio.run(self._serve(ready))
+
+    async def _serve(self, ready: Callable[[], None]) -> None:
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, ended.set)
+        shelf = Shelf(self.base, self.max_age_s)
+        newest = [await asyncio.to_thread(_page, shelf)]
+        app = http.App(lambda: newest[0], max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web)
+        looking = asyncio.create_task(self._look(shelf, newest))
+        ready()
+        try:
+            await http.serve(app, self.listening, self.web, ended.wait)
+        finally:
+            looking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await looking
+
+    async def _look(self, shelf: Shelf, newest: list[http.Page]) -> None:
+        """In a thread: a file system that hangs holds up the looks, not the answers."""
+        while True:
+            await asyncio.sleep(self.every_s)
+            newest[0] = await asyncio.to_thread(_page, shelf)
+
+
+def listen(address: str) -> socket.socket:
+    """A socket on HOST:PORT or :PORT (all addresses). Raises BadInput."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise BadInput(
+            f"--listen {address!r} is not HOST:PORT", "write 127.0.0.1:9779, or :9779 for all addresses"
+        )
+    try:
+        return http.listen(host.strip("[]") or "::", int(port))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadInput(f"--listen {address}: {reason}", "choose another port or address") from error
+
+
+def _page(shelf: Shelf) -> http.Page:
+    seen = shelf.look()
+    return http.Page(
+        text=http.Body.of(http.TEXT, exposition.text(seen.samples)),
+        openmetrics=http.Body.of(http.OPENMETRICS, exposition.text(seen.samples, "openmetrics")),
+        runs=http.Body.of(http.JSON, _runs(seen)),
+        made=time.monotonic(),
+    )
+
+
+def _runs(seen: Seen) -> bytes:
+    """The list of runs, the newest first; without folders, which are nobody's business over the network."""
+    rows = [{name: value for name, value in asdict(entry).items() if name != "path"} for entry in seen.entries]
+    document = {"schema": 1, "kind": "runs", "problem": seen.problem, "runs": rows}
+    return (json.dumps(document, indent=2) + "\n").encode()

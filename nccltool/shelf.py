@@ -1,0 +1,135 @@
+"""LOOK at the run directory again and again, as monitoring sees it: what is new is read, the rest is remembered.
+
+A run that cannot be read is counted, not hidden; one that did not end in order is a failure of its command; one
+that may still go on is neither. Numbers that are too old are not shown: of such a run only stays that it was.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from nccltool import metrics, runs
+from nccltool.errors import BadInput
+from nccltool.metrics import Sample
+from nccltool.model import Entry, Job, Preflight, Run
+
+NEWEST = 500
+"""Runs that are looked at: a look must not take longer with every run that is kept."""
+GRACE_S = 60.0
+"""After its own deadline a run has ended, one way or the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at the run directory found."""
+
+    samples: tuple[Sample, ...]
+    entries: tuple[Entry, ...]
+    """The newest first."""
+    problem: str = ""
+    """Why the run directory could not be read; empty = it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A run as it is remembered."""
+
+    run: Run | Preflight | None
+    """None = it cannot be read."""
+    entry: Entry
+    kind: str
+    started: float
+
+
+class Shelf:
+    """The runs of a folder."""
+
+    def __init__(self, base: Path, max_age_s: float) -> None:
+        self._base, self._max_age_s = base, max_age_s
+        self._read: dict[tuple[str, int], _Read] = {}
+
+    def look(self, now: float | None = None) -> Seen:
+        """What is there now (`now`: Unix time). Never raises for what is in the folder."""
+        now = time.time() if now is None else now
+        try:
+            if not self._base.is_dir():
+                raise BadInput(f"{self._base} is not a folder", "")
+            folders = runs.folders(self._base)[-NEWEST:]
+        except (BadInput, OSError) as error:
+            self._read.clear()
+            return Seen((Sample("run_directory_readable", (), 0.0),), (), str(error))
+        found = [read for folder in reversed(folders) if (read := self._run(folder, now))]
+        return Seen(tuple(self._samples(found, now)), tuple(read.entry for read in found))
+
+    def _samples(self, found: list[_Read], now: float) -> Iterator[Sample]:
+        """Samples of all runs that are young enough; of the others, that they were."""
+        by_age = sorted(found, key=lambda read: read.started, reverse=True)
+        sets: list[tuple[Sample, ...]] = []
+        suite_seen = False
+        for read in by_age:
+            young = now - read.started <= self._max_age_s
+            if read.run is None and read.entry.status == "unknown":
+                continue
+            if read.run is None:
+                sets.append(tuple(metrics.of_end(read.kind, read.started, read.entry.status)))
+            elif not young or (isinstance(read.run, Preflight) and suite_seen):
+                sets.append(tuple(metrics.of_info(read.run.info, read.kind, read.entry.status)))
+            elif isinstance(read.run, Preflight):
+                suite_seen = True
+                sets.append(tuple(metrics.of_preflight(read.run)))
+            else:
+                sets.append(tuple(metrics.of_run(read.run)))
+        yield from metrics.merged(sets)
+        damaged = sum(read.run is None and read.entry.status == "unknown" for read in found)
+        yield Sample("damaged_runs", (), float(damaged))
+        yield Sample("run_directory_readable", (), 1.0)
+
+    def _run(self, folder: Path, now: float) -> _Read | None:
+        """The run in a folder; None = it may still go on."""
+        try:
+            key = (folder.name, (folder / "run.json").stat().st_mtime_ns)
+        except FileNotFoundError:
+            return _unfinished(folder, now)
+        except OSError:
+            return _damaged(folder)
+        if key not in self._read:
+            self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
+            self._read[key] = _finished(folder)
+        return self._read[key]
+
+
+def _finished(folder: Path) -> _Read:
+    try:
+        run = runs.load_any(folder)
+        started = metrics.unix_time(run.info.started)
+    except (BadInput, ValueError):
+        return _damaged(folder)
+    kind = run.kind if isinstance(run, Run) else "preflight"
+    return _Read(run, runs.entry(folder, run), kind, started)
+
+
+def _unfinished(folder: Path, now: float) -> _Read | None:
+    try:
+        job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _damaged(folder)
+    started = _time_of(folder.name)
+    if now - started < job.deadline_s + GRACE_S:
+        return None
+    return _Read(None, runs.nameless(folder, "incomplete"), job.kind, started)
+
+
+def _damaged(folder: Path) -> _Read:
+    return _Read(None, runs.nameless(folder, "unknown"), "unknown", _time_of(folder.name))
+
+
+def _time_of(run_id: str) -> float:
+    """When a run began, from its id; 0 where the name is none of ours."""
+    try:
+        return datetime.strptime(run_id.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0

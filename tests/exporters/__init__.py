@@ -1,0 +1,1 @@
+"""Handing over to monitoring."""

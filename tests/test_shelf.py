@@ -1,0 +1,103 @@
+"""The run directory as monitoring sees it: runs that ended, did not, are damaged, or are too old."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nccltool import metrics
+from nccltool.model import Measurement, Run, Verdict
+from nccltool.runs import RunDir
+from nccltool.shelf import Seen, Shelf
+from tests import samples
+
+NOW = metrics.unix_time("2025-01-02T04:00:00Z")
+DAY_S = 86400.0
+
+
+def put(base: Path, started: str, *rows: Measurement, status: str = "pass", document: bool = True) -> Path:
+    """A run in a folder; `started` is a time of 2025-01-02."""
+    run_id = f"20250102T{started.replace(':', '')}Z-beef"
+    folder = RunDir(base, samples.job(run_id=run_id, deadline_s=600.0))
+    if document:
+        verdict = Verdict(status=status, exit_code=0)  # type: ignore[arg-type]
+        info = samples.info(id=run_id, started=f"2025-01-02T{started}Z")
+        folder.finish(Run(info=info, verdict=verdict, measurements=rows, findings=()))
+    folder.close()
+    return folder.path
+
+
+def of(seen: Seen, name: str) -> dict[tuple[str, ...], float]:
+    return {sample.labels: sample.value for sample in seen.samples if sample.metric == name}
+
+
+def test_of_each_row_the_newest_number(tmp_path: Path) -> None:
+    put(tmp_path, "03:00:00", samples.measurement(busbw_bytes_per_s=1.0), samples.measurement(bytes=8))
+    put(tmp_path, "03:30:00", samples.measurement(busbw_bytes_per_s=2.0), status="fail")
+    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    found = {labels[1]: value for labels, value in of(seen, "bus_bandwidth_bytes_per_second").items()}
+    assert found[str(2**20)] == 2.0
+    assert "8" in found
+    assert of(seen, "last_run_success") == {("probe",): 0.0}
+    assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:30:00Z")}
+    assert of(seen, "damaged_runs") == {(): 0.0}
+    assert of(seen, "run_directory_readable") == {(): 1.0}
+    assert [entry.id for entry in seen.entries] == ["20250102T033000Z-beef", "20250102T030000Z-beef"]
+
+
+def test_numbers_that_are_too_old_are_not_shown_but_that_there_was_a_run_is(tmp_path: Path) -> None:
+    put(tmp_path, "03:00:00", samples.measurement())
+    seen = Shelf(tmp_path, 60.0).look(NOW)
+    assert not of(seen, "bus_bandwidth_bytes_per_second")
+    assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:00:00Z")}
+
+
+@pytest.mark.parametrize(("started", "failed"), [("03:00:00", True), ("03:48:59", True), ("03:55:00", False)])
+def test_a_run_without_an_end_failed_once_its_deadline_has_passed(
+    tmp_path: Path, started: str, failed: bool
+) -> None:
+    put(tmp_path, "02:00:00")
+    put(tmp_path, started, document=False)
+    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    assert of(seen, "last_run_success") == {("probe",): 0.0 if failed else 1.0}
+    assert [entry.status for entry in seen.entries] == (["incomplete", "pass"] if failed else ["pass"])
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b'{"schema": 99, "kind": "probe"}', b"[" * 100000])
+def test_a_damaged_run_is_counted_and_hides_nothing(tmp_path: Path, text: bytes) -> None:
+    put(tmp_path, "03:00:00")
+    (put(tmp_path, "03:10:00") / "run.json").write_bytes(text)
+    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    assert of(seen, "damaged_runs") == {(): 1.0}
+    assert of(seen, "last_run_success") == {("probe",): 1.0}
+    assert [entry.status for entry in seen.entries] == ["unknown", "pass"]
+
+
+def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "folder").mkdir()
+    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    assert (seen.entries, of(seen, "damaged_runs")) == ((), {(): 0.0})
+
+
+def test_a_run_directory_that_goes_away_takes_its_numbers_with_it(tmp_path: Path) -> None:
+    base = tmp_path / "runs"
+    put(base, "03:00:00", samples.measurement())
+    shelf = Shelf(base, DAY_S)
+    assert of(shelf.look(NOW), "bus_bandwidth_bytes_per_second")
+    base.rename(tmp_path / "elsewhere")
+    seen = shelf.look(NOW)
+    assert [(sample.metric, sample.value) for sample in seen.samples] == [("run_directory_readable", 0.0)]
+    assert "is not a folder" in seen.problem
+    (tmp_path / "elsewhere").rename(base)
+    assert of(shelf.look(NOW), "bus_bandwidth_bytes_per_second")
+
+
+def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
+    folder = put(tmp_path, "03:00:00", samples.measurement())
+    shelf = Shelf(tmp_path, DAY_S)
+    assert of(shelf.look(NOW), "last_run_success") == {("probe",): 1.0}
+    text = (folder / "run.json").read_text().replace('"status": "pass"', '"status": "fail"')
+    (folder / "run.json").write_text(text)
+    os.utime(folder / "run.json", ns=(1, 1))
+    assert of(shelf.look(NOW), "last_run_success") == {("probe",): 0.0}
