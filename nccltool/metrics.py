@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from nccltool.model import CheckStatus, HostVerdict, Judged, Measurement, Preflight, Run, RunInfo, Status, Training
 
-Kind = Literal["gauge", "counter"]
+Kind = Literal["gauge", "counter", "summary"]
 CHECK_STATUSES: tuple[str, ...] = get_args(CheckStatus)
 RUN_STATUSES: tuple[str, ...] = get_args(Status)
 HOST_STATUSES: tuple[str, ...] = get_args(HostVerdict.__annotations__["status"])
@@ -82,7 +82,7 @@ METRICS = (
     ),
     Metric(
         "latency_seconds",
-        "gauge",
+        "summary",
         "seconds",
         "Time of one call on the slowest rank: median, and 0.9 and 0.99 where there are enough samples.",
         (*_ROW, "quantile"),

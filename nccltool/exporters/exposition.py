@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
@@ -43,8 +43,13 @@ class _Samples(Collector):
         """A family of each metric that has samples, in the order of the table."""
         for metric in metrics.METRICS:
             if samples := self._by_metric.get(metric.name):
-                kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-                family = kind(metrics.PREFIX + metric.name, metric.help, labels=metric.labels, unit=metric.unit)
-                for sample in samples:
-                    family.add_metric(sample.labels, sample.value)
-                yield family
+                yield _family(metric, samples)
+
+
+def _family(metric: metrics.Metric, samples: Iterable[Sample]) -> Metric:
+    """By hand: prometheus_client's families of counters and summaries want sums that a finished run has not."""
+    name = metrics.PREFIX + metric.name
+    family = Metric(name.removesuffix("_total"), metric.help, metric.kind, metric.unit)
+    for sample in samples:
+        family.add_sample(name, dict(zip(metric.labels, sample.labels, strict=True)), sample.value)
+    return family

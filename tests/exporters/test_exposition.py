@@ -10,8 +10,9 @@ from nccltool import metrics
 from nccltool.exporters import exposition
 from nccltool.metrics import METRICS, Sample
 
+LABELS = {"quantile": "0.5"}
 EVERY = [
-    Sample(metric.name, tuple(f"{label}-1" for label in metric.labels), float(number))
+    Sample(metric.name, tuple(LABELS.get(label, f"{label}-1") for label in metric.labels), float(number))
     for number, metric in enumerate(METRICS)
 ]
 PARSERS = {"prometheus": prometheus, "openmetrics": openmetrics}
