@@ -1,8 +1,11 @@
 """The text that Prometheus reads, read back by the parsers of its own client."""
 
+from collections.abc import Callable, Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
@@ -15,7 +18,7 @@ EVERY = [
     Sample(metric.name, tuple(LABELS.get(label, f"{label}-1") for label in metric.labels), float(number))
     for number, metric in enumerate(METRICS)
 ]
-PARSERS = {"prometheus": prometheus, "openmetrics": openmetrics}
+PARSERS: dict[str, Callable[[str], Iterable[Metric]]] = {"prometheus": prometheus, "openmetrics": openmetrics}
 
 
 @pytest.mark.parametrize("form", exposition.FORMATS)

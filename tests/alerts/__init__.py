@@ -1,0 +1,1 @@
+"""Alerts: what an alert must have, and the pages and rules that are made of them."""
