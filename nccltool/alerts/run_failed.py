@@ -17,8 +17,8 @@ die.
 What the findings name. With status unknown: too noisy, no thresholds, or no permission to look.
 
 ## Fix
-The remedy of the finding; its page is in docs/findings.md. Blast radius: as it says. Then run the command again: the
-alert ends with the first run that passes.
+The remedy of the finding; its page is in docs/findings.md. Blast radius: as it says. Then run the command again:
+the alert ends with the first run that passes.
 
 ## Escalate
 To the owner of the hosts that the findings name, with the run folder.

@@ -1,0 +1,145 @@
+"""A real Prometheus with what belongs to it, on this host, on ports of its own."""
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.support.commands import until
+
+PROGRAMS = (
+    "prometheus",
+    "prometheus-alertmanager",
+    "prometheus-pushgateway",
+    "prometheus-node-exporter",
+    "promtool",
+)
+LIMIT_S = 60.0
+
+
+def missing() -> str:
+    """Why it cannot be started; empty = it can."""
+    lacking = [program for program in PROGRAMS if shutil.which(program) is None]
+    return f"{', '.join(lacking)} not installed (scripts/install-debian)" if lacking else ""
+
+
+def free_port() -> int:
+    """A port that nobody has just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def get(port: int, path: str) -> str:
+    """What a server on this host answers; empty while it does not."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return ""
+
+
+class Webhook(ThreadingHTTPServer):
+    """Keeps what an Alertmanager sends."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.alerts: list[dict[str, Any]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Webhook
+
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers["content-length"]))
+        self.server.alerts += json.loads(text)["alerts"]
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Stack:
+    """Starts the parts, and stops them when it is left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Stack":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def webhook(self) -> Webhook:
+        """A receiver of alerts."""
+        server = self._stack.enter_context(Webhook())
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        self._stack.callback(thread.join)
+        self._stack.callback(server.shutdown)
+        return server
+
+    def alertmanager(self, webhook: Webhook) -> int:
+        """Its port; it sends at once."""
+        config = self.folder / "alertmanager.yml"
+        config.write_text(
+            "route: {receiver: w, group_wait: 0s, group_interval: 1s, repeat_interval: 1h}\n"
+            f'receivers: [{{name: w, webhook_configs: [{{url: "http://127.0.0.1:{webhook.server_port}/"}}]}}]\n'
+        )
+        options = [f"--config.file={config}", f"--storage.path={self.folder}/am", "--cluster.listen-address="]
+        return self._start("prometheus-alertmanager", "/-/ready", options)
+
+    def prometheus(self, targets: dict[str, int], rules: Path, alertmanager: int) -> int:
+        """Its port; it scrapes each second."""
+        jobs = [
+            f'- {{job_name: {name}, honor_labels: true, static_configs: [{{targets: ["127.0.0.1:{port}"]}}]}}'
+            for name, port in targets.items()
+        ]
+        config = self.folder / "prometheus.yml"
+        config.write_text(
+            f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{rules}]\n"
+            f'alerting: {{alertmanagers: [{{static_configs: [{{targets: ["127.0.0.1:{alertmanager}"]}}]}}]}}\n'
+            "scrape_configs:\n" + "\n".join(jobs) + "\n"
+        )
+        options = [f"--config.file={config}", f"--storage.tsdb.path={self.folder}/tsdb"]
+        return self._start("prometheus", "/-/ready", options)
+
+    def pushgateway(self) -> int:
+        """Its port."""
+        return self._start("prometheus-pushgateway", "/-/ready", [])
+
+    def node_exporter(self, textfiles: Path) -> int:
+        """Its port; it has nothing but the textfile collector."""
+        options = ["--collector.disable-defaults", "--collector.textfile"]
+        return self._start(
+            "prometheus-node-exporter", "/", [*options, f"--collector.textfile.directory={textfiles}"]
+        )
+
+    def _start(self, program: str, ready: str, options: list[str]) -> int:
+        port = free_port()
+        log = self._stack.enter_context((self.folder / f"{program}.log").open("wb"))
+        argv = [program, f"--web.listen-address=127.0.0.1:{port}", *options]
+        process = subprocess.Popen(argv, stdout=log, stderr=log, cwd=self.folder)
+        self._stack.callback(process.wait, LIMIT_S)
+        self._stack.callback(process.kill)
+        came = until(lambda: bool(get(port, ready)) or process.poll() is not None, LIMIT_S)
+        assert came, program
+        assert process.poll() is None, (self.folder / f"{program}.log").read_text()
+        return port
+
+
+def query(port: int, expression: str) -> list[dict[str, Any]]:
+    """What Prometheus answers just now."""
+    answer = get(port, f"/api/v1/query?query={urllib.parse.quote(expression)}")
+    return list(json.loads(answer)["data"]["result"]) if answer else []
