@@ -1,6 +1,7 @@
 """What every alert must have; docs/monitoring and docs/runbooks/alerts are made of them (UPDATE_GOLDEN=1)."""
 
 import inspect
+import json
 import os
 import re
 import shutil
@@ -110,3 +111,32 @@ def test_amtool_agrees() -> None:
     argv = [amtool, "check-config", "alertmanager.yml"]
     done = subprocess.run(argv, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(tmp_path: Path) -> None:
+    dashboard = json.loads((FOLDER / "dashboard.json").read_text())
+    targets = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    asked = [target["expr"].replace("$op", ".*") for target in targets]
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    assert {name for expr in asked for name in re.findall(r"nccltool_\w+", expr)} <= set(METRICS)
+    shown = {label for target in targets for label in re.findall(r"{{(\w+)}}", target["legendFormat"])}
+    assert shown <= {label for metric in metrics.METRICS for label in metric.labels}
+    rules = [{"record": f"panel:{index}", "expr": expr} for index, expr in enumerate(asked)]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed (scripts/install-debian)")
+    done = subprocess.run(
+        [promtool, "check", "rules", "rules.yml"], cwd=tmp_path, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("name", ["nightly.service", "nightly.timer", "serve.service"])
+def test_units_are_as_systemd_wants_them(name: str) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not there")
+    unit = FOLDER / f"systemd/nccltool-{name}"
+    done = subprocess.run([analyze, "verify", unit], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
