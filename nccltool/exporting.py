@@ -11,8 +11,6 @@ from nccltool.exporters.pushgateway import Gateway
 from nccltool.metrics import Sample
 from nccltool.model import Preflight, Run
 
-LATEST = "latest"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ways:
@@ -24,17 +22,8 @@ class Ways:
 
 def read(names: Sequence[str], base: Path) -> tuple[Run | Preflight, ...]:
     """The runs of these names, the newest first. Raises BadInput."""
-    found = [runs.load_any(_find(base, name)) for name in names]
+    found = [runs.load_any(runs.find(base, name)) for name in names]
     return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
-
-
-def _find(base: Path, name: str) -> Path:
-    if name != LATEST:
-        return runs.find(base, name)
-    for folder in reversed(runs.folders(base)):
-        if runs.has_document(folder):
-            return folder
-    raise BadInput(f"there is no finished run in {base}", "run nccltool probe first, or name --run-dir DIR")
 
 
 def samples(found: Iterable[Run | Preflight]) -> tuple[Sample, ...]:

@@ -1,0 +1,41 @@
+"""nccltool bundle."""
+
+from pathlib import Path
+
+import click
+
+from nccltool.cli.options import kept, option
+
+
+@click.command("bundle")
+@click.argument("run", nargs=-1, metavar="[RUN...]")
+@option("--log", multiple=True, type=click.Path(dir_okay=False), help="A log to take along; several times.")
+@option(
+    "--output", type=click.Path(dir_okay=False), help="The archive.  [default: nccltool-bundle-HOST-TIME.tar.gz]"
+)
+@kept
+def command(run: tuple[str, ...], log: tuple[str, ...], output: str | None, run_dir: str | None) -> None:
+    """One archive for who is to help: facts, findings, runs and logs, with secrets taken out.
+
+    RUN is an id, a folder, or latest (the default, where there is one).
+    """
+    from nccltool import bundling, runs
+    from nccltool.errors import BadInput
+    from nccltool.invocation import this_command
+
+    base = Path(run_dir) if run_dir else runs.default_base()
+    folders = tuple(_folder(runs.find(base, name)) for name in run) or runs.folders(base)[-1:]
+    for name in log:
+        if not Path(name).is_file():
+            raise BadInput(f"--log {name} is not a file", "name a file that can be read")
+    wanted = bundling.Wanted(runs=folders, logs=tuple(map(Path, log)), command=this_command())
+    file = Path(output or bundling.default_name())
+    secrets, missing = bundling.bundle(wanted, file, lambda _: None)
+    for part in missing:
+        click.echo(f"not in it: {part.name}: {part.missing}", err=True)
+    click.echo(f"{secrets} secrets were taken out; read it before it leaves the house", err=True)
+    click.echo(file)
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
