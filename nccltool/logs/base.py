@@ -7,10 +7,12 @@ line apart. The literal comes first for speed: an expression is only tried on li
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
 
 Role: TypeAlias = Literal["failure", "echo", "doubt", "state", "success"]
 """failure: something went wrong here. echo: the consequence of something elsewhere. doubt: a warning that also
@@ -20,8 +22,7 @@ LONGEST_TEXT = 600
 """Characters of a line that an event keeps."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A line without what terminals, launchers and collectors put around it."""
 
     file: str
@@ -39,8 +40,7 @@ class Line:
     time: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one line says."""
 
     kind: str
@@ -56,7 +56,7 @@ class Event:
     device: int | None = None
     time: str | None = None
     """MM-DD HH:MM:SS[.fraction], with the year before it where the log has one."""
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
     repeats: int = 0
     """More than 0: no line of its own, but that many more that say the same."""
 
@@ -74,6 +74,8 @@ class Pattern:
     literal: str
     expression: re.Pattern[str] | None
     """None = the literal says it all."""
+    before: str = ""
+    """One of these characters stands before the literal; "" = anything may. Spares lines that often have it."""
 
 
 class Dialect(Protocol):
@@ -82,23 +84,37 @@ class Dialect(Protocol):
     PATTERNS: tuple[Pattern, ...]
 
 
-_LITERALS: dict[str, None] = {}
-"""The literals of all patterns, in the order in which they were made; "" is none."""
+_LITERALS: dict[str, str] = {}
+"""The literals of all patterns, in the order in which they were made, with what stands before each; "" is none."""
 
 
-def pattern(kind: str, role: Role, literal: str, expression: str = "") -> Pattern:
+def pattern(kind: str, role: Role, literal: str, expression: str = "", before: str = "") -> Pattern:
     """A pattern whose expression is searched anywhere in the line."""
     if literal:
-        _LITERALS[literal] = None
-    return Pattern(kind, role, literal, re.compile(expression) if expression else None)
+        known = _LITERALS.get(literal, before)
+        _LITERALS[literal] = "".join(sorted({*known, *before})) if known and before else ""
+    return Pattern(kind, role, literal, re.compile(expression) if expression else None, before)
+
+
+def all_literals() -> tuple[str, ...]:
+    """The literals of all patterns."""
+    return tuple(_LITERALS)
 
 
 def found(patterns: tuple[Pattern, ...], text: str) -> Iterator[tuple[Pattern, dict[str, str]]]:
     """The patterns of a table that the text fits, with the named parts."""
-    of, there = _by_literal(patterns), literals(text)
-    if of.keys().isdisjoint(there):
-        return
-    for _, item in sorted((each for literal in there for each in of.get(literal, ())), key=_PLACE):
+    return fitting(patterns, text, literals(text))
+
+
+def fitting(
+    patterns: tuple[Pattern, ...], text: str, there: tuple[str, ...]
+) -> Iterator[tuple[Pattern, dict[str, str]]]:
+    """The same, where the literals of a line are known of which the text is all or a part."""
+    of = _by_literal(patterns)
+    candidates = [each for literal in there if literal in of and literal in text for each in of[literal]]
+    if len(candidates) > 1:
+        candidates.sort(key=_PLACE)
+    for _, item in candidates:
         if item.expression is None:
             yield item, {}
         elif match := item.expression.search(_near(text, item.literal)):
@@ -110,8 +126,14 @@ def literals(text: str) -> tuple[str, ...]:
     """The literals that a text contains."""
     known, engine = _engine(len(_LITERALS))
     if engine is None:
-        return tuple(literal for literal in known if literal in text)
+        return tuple(literal for literal in known if literal in text and _stands_in(literal, text))
     return tuple(known[index] for index in engine.Match(text.encode(errors="replace")) or ())
+
+
+def _stands_in(literal: str, text: str) -> bool:
+    """Whether a literal has one of its characters before it."""
+    before = _LITERALS[literal]
+    return not before or re.search(f"[{re.escape(before)}]{re.escape(literal)}", text) is not None
 
 
 @lru_cache(maxsize=1)
@@ -127,7 +149,8 @@ def _engine(count: int) -> tuple[tuple[str, ...], Any]:
     options.max_mem = 64 << 20
     engine = re2.Set.SearchSet(options)
     for literal in known:
-        engine.Add(re.escape(literal).encode())
+        before = _LITERALS[literal]
+        engine.Add(((f"[{re.escape(before)}]" if before else "") + re.escape(literal)).encode())
     engine.Compile()
     return known, engine
 
@@ -161,6 +184,9 @@ def _near(text: str, literal: str) -> str:
 
 def event(item: Pattern, line: Line, fields: Mapping[str, str], **known: int | str | None) -> Event:
     """The event of a pattern in a line; `known` is what a dialect knows better than the label."""
+    host = _text(known.get("host")) or line.host
+    if host is None and line.address:
+        fields = {"ip": line.address, **fields}
     return Event(
         kind=item.kind,
         role=item.role,
@@ -168,7 +194,7 @@ def event(item: Pattern, line: Line, fields: Mapping[str, str], **known: int | s
         file=line.file,
         line=line.number,
         label=line.label,
-        host=_text(known.get("host")) or line.host,
+        host=host,
         rank=_number(fields.get("rank"), known.get("rank"), line.rank),
         task=line.task,
         pid=_number(known.get("pid"), fields.get("pid"), line.pid),

@@ -70,8 +70,8 @@ PATTERNS = (
         "gdr.no-peermem",
         "failure",
         "peermem",
-        "(?:[Mm]odule )?nvidia[_-]peermem.*(?:not loaded|not found|missing|No such|failed|Invalid argumen"
-        "t)|(?:not|could not|failed).*nvidia[_-]peermem",
+        "(?:[Mm]odule )?nvidia[_-]peermem.*(?:not loaded|not found|missing|No such|failed|Unknown symbol"
+        "|Invalid argument)|(?:not|could not|failed).*nvidia[_-]peermem",
     ),
     pattern(
         "gdr.no-peermem",
@@ -101,6 +101,7 @@ PATTERNS = (
     pattern(
         "gdr.failed", "failure", "GPU memory", r"(?:cannot|failed to|could not|unable to) register GPU memory"
     ),
+    pattern("net.too-long", "failure", "essage too long"),
     pattern("nvshmem.failed", "echo", "nvshmem", r"nvshmem (?:initialization failed|setup connections failed)"),
 )
 

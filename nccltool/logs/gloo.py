@@ -18,12 +18,14 @@ PATTERNS = (
     pattern(
         "gloo.timeout", "echo", "ms for ", r"Timed out waiting (?P<limit>\d+)ms for (?P<what>recv|send) operation"
     ),
-    pattern(
-        "gloo.connect-failed",
-        "failure",
-        "onnect",
-        "(?:connectFullMesh|timed out connecting|failed to connect|connect failed).*?(?:SO_ERROR: (?P<err"
-        r"or>[\w ]+))?(?:.*?remote=\[(?P<peer>[\w.:]+)\])",
+    *(
+        pattern(
+            "gloo.connect-failed",
+            "failure",
+            words,
+            rf"(?:{words}).*?(?:SO_ERROR: (?P<error>[\w ]+))?(?:.*?remote=\[(?P<peer>[\w.:]+)\])",
+        )
+        for words in ("connectFullMesh", "timed out connecting", "failed to connect", "connect failed")
     ),
     pattern(
         "gloo.connect-failed",

@@ -25,6 +25,12 @@ PATTERNS = (
         r"device handle for [Gg][Pp][Uu] ?(?P<gpu>[\da-fA-F:.]+[\da-fA-F])",
     ),
     pattern("kernel.gpu-lost", "failure", "GPU is lost"),
+    pattern(
+        "kernel.gpu-lost", "failure", "RmInitAdapter failed", r"GPU (?P<gpu>[\da-fA-F:.]+): RmInitAdapter failed"
+    ),
+    pattern("kernel.amdgpu", "failure", "by GPU node-", r"(?:Memory access fault|HW Exception) by GPU node-"),
+    pattern("kernel.amdgpu", "failure", "amdgpu", r"amdgpu (?P<gpu>[\da-f:.]+):.*GPU reset (?:begin|\(\d+\))"),
+    pattern("kernel.amdgpu", "failure", "amdgpu_job_timedout", r"\*ERROR\* ring \w+ timeout"),
     pattern("kernel.gpu-lost", "failure", "(rev ff)", r"^(?P<gpu>[\da-fA-F:.]+) .*NVIDIA.*\(rev ff\)"),
     pattern("kernel.gpu-lost", "failure", "No devices were found"),
     pattern(
@@ -48,6 +54,8 @@ PATTERNS = (
         "ink down",
         r"(?:mlx[45]\w*|bnxt\w*|ice|irdma)\b.*?(?P<device>[\w.-]+): Link down",
     ),
+    pattern("kernel.link-down", "failure", "ink is ", r"(?P<device>[\w.-]+): NIC Link is [Dd]own"),
+    pattern("kernel.nic-fault", "failure", "NETDEV WATCHDOG", r"NETDEV WATCHDOG: (?P<device>\S+) .*timed out"),
     pattern(
         "kernel.link-down",
         "failure",
@@ -60,7 +68,7 @@ PATTERNS = (
         "kernel.nic-fault",
         "failure",
         "mlx5",
-        r"mlx5\w*\b.*(?:health compromised|poll_health|fatal|hardware error|firmware.*fail)",
+        r"mlx5\w*\b.*(?:health compromised|poll_health|fatal|hardware error|firmware.*(?:fail|error))",
     ),
     pattern("ib.memlock", "failure", "CREATE_MKEY", r"CREATE_MKEY.*status limits exceeded"),
     pattern(

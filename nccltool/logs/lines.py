@@ -22,17 +22,17 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
-            yield rest + chunk[:end]
-            rest = _shortened(chunk[end:])
+            yield b"".join((rest, memoryview(chunk)[:end]))
+            rest = shortened(chunk[end:])
         else:
-            rest = _shortened(rest + chunk)
+            rest = shortened(rest + chunk)
     if rest:
         yield rest
 
 
 def texts(raw: bytes) -> Iterator[str]:
     """A line as clean text; one that a carriage return overwrites comes as its parts."""
-    for part in _shortened(raw).split(b"\r"):
+    for part in shortened(raw).split(b"\r"):
         if part:
             yield clean(part)
 
@@ -45,7 +45,7 @@ def clean(raw: bytes) -> str:
     return text if text.isprintable() else _CONTROLS.sub("", text)
 
 
-def _shortened(line: bytes) -> bytes:
+def shortened(line: bytes) -> bytes:
     """A line of at most LONGEST_LINE bytes: what is left out in the middle leaves a mark."""
     if len(line) <= LONGEST_LINE:
         return line

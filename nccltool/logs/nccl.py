@@ -6,14 +6,18 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
-from nccltool.logs import nccl_warnings
-from nccltool.logs.base import Event, Line, event, found, pattern
+import msgspec
+
+from nccltool.logs import nccl_warnings, prefixes
+from nccltool.logs.base import LONGEST_TEXT, Event, Line, Pattern, event, fitting, found, pattern
+from nccltool.logs.prefixes import time_of
 
 _PREFIX = re.compile(
     r"(?<![\w.-])(?:(?P<host>[A-Za-z0-9][\w.-]{0,79}|<host>):(?P<pid>\d{1,9}):(?P<tid>\d{1,9})[ ]+)?"
     r"(?:\[(?P<dev>-?\d+)\][ ]+)?"
-    r"(?:(?P<ms>\d{1,12}\.\d{1,9})[ ]+)?(?:(?P<where>[\w./-]{1,99}:\d{1,6})[ ]+)?(?:\([^)]{0,99}\)[ ]+)?"
+    r"(?:(?P<ms>\d{1,12}\.\d{1,9})[ ]+)?(?:(?P<where>[\w./-]{1,255}:\d{1,6})[ ]+)?(?:\([^)]{0,99}\)[ ]+)?"
     r"(?:(?:NCCL|RCCL|CCOM)[ ]+|(?<=\][ ])|(?<=:\d\d[ ])|(?<=:\d\d\d[ ]))"
     r"(?P<level>INFO|WARN|TRACE|CALL|ABORT|ATTN)\b[ ]?"
 )
@@ -25,6 +29,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,79}:\d{1,9}:\d{1,9} \[\d+\] NCCL (?:IN
 _LEVELS = re.compile(r"INFO|WARN|TRACE|CALL|ABORT|ATTN")
 """Where none of them follows a plain prefix, it is the only one: most lines need no further search."""
 
+_INFO = " NCCL INFO "
+_MOST_WRITERS = 20_000
+"""Beginnings of lines that are remembered: where each has a time in it, more would only cost memory."""
+
 PATTERNS = (
     pattern(
         "nccl.version", "state", "CCL version", r"\bR?N?CCL version\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"
@@ -33,7 +41,11 @@ PATTERNS = (
     pattern("nccl.driver", "state", "cudaDriverVersion", r"cudaDriverVersion (?P<version>\d+)"),
     *(
         pattern(
-            "nccl.env", "state", word, r"\b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+) " + word + r" (?P<value>.*?)\.?$"
+            "nccl.env",
+            "state",
+            f" {word} ",
+            r"\b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+) " + word + r" (?P<value>.*?)\.?$",
+            before="ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
         )
         for word in ("set by environment to", "set to")
     ),
@@ -135,10 +147,14 @@ PATTERNS = (
         "nccl.retry",
         "doubt",
         "retrying",
-        r"connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), retrying",
+        r"connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), retrying"
+        r"(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
     ),
     pattern(
-        "nccl.retry", "doubt", "Call to connect returned", r"Call to connect returned (?P<error>[\w ]+), retrying"
+        "nccl.retry",
+        "doubt",
+        "onnect returned",
+        r"[Cc]onnect returned (?P<error>[\w ]+), retrying(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
     ),
     pattern(
         "nccl.destroyed",
@@ -219,3 +235,79 @@ def events(line: Line) -> Iterator[Event]:
         yield from (event(item, part, fields | where, **known) for item, fields in matches)
         if prefix and prefix["level"] == "WARN" and not matches:
             yield event(nccl_warnings.UNKNOWN, part, where, **known)
+
+
+class Writers:
+    """What stands before ` NCCL INFO ` in plain lines: each process writes the same thousands of times."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._known: dict[str, tuple[Line, int | None] | None] = {}
+
+    def plain(self, number: int, text: str) -> "Plain | None":
+        """A line that NCCL wrote without another one in it. None: it is to be taken apart as any other line is."""
+        head, mark, message = text.partition(_INFO)
+        if not mark or _has_level(message):
+            return None
+        if head not in self._known and len(self._known) < _MOST_WRITERS:
+            self._known[head] = self._taken_apart(head)
+        known = self._known.get(head)
+        if known is None:
+            return None
+        whole = text[len(head) - len(known[0].text) :]
+        return Plain(known[0], known[1], number, whole, message.rstrip(), time_of(text))
+
+    def _taken_apart(self, head: str) -> tuple[Line, int | None] | None:
+        """What the labels and the prefix say, if there is one prefix with nothing around it."""
+        line = attributed(prefixes.line(self._file, 0, head + _INFO))
+        own, found = line.text.removesuffix(_INFO), _prefixes(line.text)
+        if len(found) != 1 or found[0].span() != (0, len(line.text)) or not head.endswith(own):
+            return None
+        match = found[0]
+        device = int(match["dev"]) if match["dev"] and match["dev"].isdecimal() else None
+        return (_with(line, own, line.host, line.pid), device) if match["host"] and not match["where"] else None
+
+
+def _has_level(text: str) -> bool:
+    """Whether a second line may be in it; a search for all of these words at once takes three times as long."""
+    return (
+        "INFO" in text or "WARN" in text or "TRACE" in text or "CALL" in text or "ABORT" in text or "ATTN" in text
+    )
+
+
+class Plain(NamedTuple):
+    """A line with one message of level INFO, and whose it is."""
+
+    writer: Line
+    device: int | None
+    number: int
+    text: str
+    message: str
+    time: str | None
+
+    def line(self) -> Line:
+        """The line, for other dialects."""
+        return msgspec.structs.replace(self.writer, number=self.number, text=self.text, time=self.time)
+
+    def events(self, there: tuple[str, ...]) -> list[Event]:
+        """What NCCL says in it; its literals are known."""
+        return [self._event(*found) for found in fitting(_WITH_PREFIX, self.message, there)]
+
+    def _event(self, item: Pattern, fields: dict[str, str]) -> Event:
+        """As `event` makes it; this is most of what is read of a large log."""
+        writer, rank = self.writer, fields.get("rank")
+        return Event(
+            kind=item.kind,
+            role=item.role,
+            text=self.message[:LONGEST_TEXT],
+            file=writer.file,
+            line=self.number,
+            label=writer.label,
+            host=writer.host,
+            rank=int(rank) if rank and rank.isdecimal() and len(rank) < 10 else writer.rank,
+            task=writer.task,
+            pid=writer.pid,
+            device=self.device,
+            time=self.time,
+            fields=fields,
+        )

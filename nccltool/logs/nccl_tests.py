@@ -1,7 +1,8 @@
 """Output of nccl-tests and rccl-tests: rows, wrong elements, how they ended."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nccltool.logs.base import Event, Line, event, found, pattern
 
@@ -36,7 +37,7 @@ PATTERNS = (
         "bench.device",
         "state",
         " device ",
-        r"#\s+Rank\s+(?P<of>\d+)\s.*?Pid\s+(?P<pid>\d+) on\s+(?P<node>\S+) device\s+\d+ \[(?P<bus>[^\]]+)"
+        r"#\s+Rank\s+(?P<of>\d+)\s.*?(?:Pid\s+(?P<pid>\d+) )?on\s+(?P<node>\S+) device\s+\d+ \[(?P<bus>[^\]]+)"
         r"\]\s*(?P<gpu>.*)",
     ),
     pattern(

@@ -2,13 +2,11 @@
 
 from nccltool.logs.base import Pattern, pattern
 
-UNKNOWN: Pattern = pattern("nccl.warning", "doubt", "NCCL WARN")
+UNKNOWN: Pattern = pattern("nccl.warning", "doubt", " WARN ")
 """A warning that no pattern knows."""
 
 _START = (
-    pattern("nccl.no-interface", "failure", "no socket interface found"),
-    pattern("nccl.no-interface", "failure", "No usable listening interface found"),
-    pattern("nccl.no-interface", "failure", "NET/IB : No IP interface found"),
+    pattern("nccl.no-interface", "failure", " interface found", r"(?i)\bno [\w ]{0,40}interface found"),
     pattern("nccl.no-interface", "failure", "verify NCCL_OOB_NET_IFNAME"),
     pattern("nccl.no-interface", "failure", "No interface found in the same subnet"),
     pattern("nccl.no-family", "failure", "Address family not supported", r"Socket creation failed"),
@@ -20,6 +18,7 @@ _START = (
         r"connecting to address (?P<address>\S*) ?with family (?P<family>\d+)",
     ),
     pattern("nccl.bad-comm-id", "failure", "Invalid NCCL_COMM_ID"),
+    pattern("nccl.bad-comm-id", "failure", "should not be called when NCCL_COMM_ID is set"),
     pattern(
         "nccl.version-mismatch",
         "failure",
@@ -77,18 +76,26 @@ _START = (
     pattern("nccl.ignored-value", "doubt", "Unable to recognize NCCL_", r"(?P<name>NCCL_[A-Z0-9_]+)"),
     pattern("nccl.ignored-value", "doubt", "unknown value", r"(?P<name>NCCL_[A-Z0-9_]+): unknown value"),
     pattern("nccl.ignored-value", "doubt", "Unknown CTA policy"),
-    pattern("nccl.no-algorithm", "failure", "no algorithm/protocol available"),
+    *(
+        pattern("nccl.ignored-value", "doubt", words, rf"(?P<name>NCCL_[A-Z0-9_]+)(?:=\S+)? {words}")
+        for words in ("is out of range", "is being ignored because", "is greater than the maximum")
+    ),
     pattern(
         "nccl.no-algorithm",
         "failure",
-        "No algorithm/protocol available",
-        r"(?:(?P<name>NCCL_(?:ALGO|PROTO)) was set to (?P<value>[^.]+))?",
+        "o algorithm/protocol available",
+        r"available(?:.*?(?P<name>NCCL_(?:ALGO|PROTO)) was set to (?P<value>[^.]+))?",
     ),
     pattern("nccl.bad-argument", "failure", "is not a valid pointer"),
     pattern(
         "nccl.bad-argument", "failure", " : invalid ", r"\w+ : invalid (?:root|type|reduction operation|rank)"
     ),
     pattern("nccl.bad-argument", "failure", "mismatchs with NCCL device"),
+    pattern("nccl.bad-argument", "failure", "Attempt to use communicator before"),
+    pattern("nccl.bad-argument", "failure", "communicators are not allowed in the same group"),
+    pattern("nccl.bad-argument", "failure", "does not match the parent"),
+    pattern("nccl.bad-argument", "failure", "nvalid config "),
+    pattern("nccl.bad-argument", "failure", "nvalid rank requested"),
 )
 
 _SOCKETS = (
@@ -96,7 +103,8 @@ _SOCKETS = (
         "nccl.connect-failed",
         "failure",
         "onnect to ",
-        r"[Cc]onnect to (?P<peer>[\w.:%\-\[\]]+)<(?P<port>\d+)> failed ?: (?P<error>[A-Z][\w ]+)",
+        r"[Cc]onnect to (?P<peer>[\w.:%\-\[\]]+)<(?P<port>\d+)> "
+        r"(?:failed ?: |returned \d+\()(?P<error>[A-Z][\w ]+)",
     ),
     pattern(
         "nccl.connect-failed",
@@ -116,10 +124,17 @@ _SOCKETS = (
         "nccl.peer-closed",
         "echo",
         "Connection closed by remote peer",
-        r"remote peer (?P<peer>[\w.:%-]+)(?:<(?P<port>\d+)>)?",
+        r"remote peer(?: (?P<peer>[\w.:%-]+)(?:<(?P<port>\d+)>)?)?",
     ),
-    pattern("nccl.peer-closed", "echo", "failed : Connection reset by peer"),
-    pattern("nccl.peer-closed", "echo", "failed : Broken pipe"),
+    pattern("nccl.peer-closed", "echo", "Connection reset by peer", r"Call to \w+ .*failed ?: Connection reset"),
+    pattern("nccl.peer-closed", "echo", "Broken pipe", r"Call to \w+ .*failed ?: Broken pipe"),
+    pattern(
+        "nccl.peer-lost",
+        "failure",
+        "Call to ",
+        r"Call to (?:recv|send|read|write|poll)\w*(?: (?:from |to )?(?P<peer>[\w.:%\-\[\]]+)<\d+>)? failed ?: "
+        r"(?P<error>Connection timed out|No route to host|Network is unreachable|Host is unreachable)",
+    ),
     pattern("nccl.peer-closed", "echo", "Socket recv failed while polling"),
     pattern("nccl.peer-closed", "echo", "Accept failed"),
     pattern("nccl.proxy-failed", "echo", "Proxy Call to rank", r"Proxy Call to rank (?P<peer>\d+) failed"),
@@ -132,6 +147,7 @@ _SOCKETS = (
     ),
     pattern("nccl.proxy-failed", "echo", "Error encountered progressing operation"),
     pattern("nccl.proxy-failed", "echo", "Could not receive type from localRank"),
+    pattern("nccl.proxy-failed", "echo", "ncclProxyC", r"ncclProxyC\w+ call to tpRank (?P<peer>\d+).* failed"),
     pattern("nccl.fatal", "echo", "communicator encountered a fatal error"),
     pattern("limits.files", "failure", "Too many open files"),
     pattern("limits.files", "failure", "EMFILE"),
@@ -154,11 +170,12 @@ _RDMA = (
         r"(?P<call>ibv_(?:exp_)?(?:reg_mr\w*|create_\w+|alloc_pd))\b.*Cannot allocate memory",
     ),
     pattern("ib.bad-address", "failure", "Bad address", r"(?P<call>ibv_reg_mr\w*)\b.*Bad address"),
+    pattern("gdr.failed", "failure", "ibv_reg_dmabuf_mr", r"ibv_reg_dmabuf_mr failed"),
     pattern(
         "ib.register-failed",
         "failure",
         "ibv_reg_",
-        r"ibv_reg_(?:dmabuf_)?mr\w* failed(?!.*(?:Cannot allocate|Bad address|fall))(?: with error (?P<err"
+        r"ibv_reg_mr\w* failed(?!.*(?:Cannot allocate|Bad address|fall))(?: with error (?P<err"
         "or>.+))?",
     ),
     pattern(
@@ -177,7 +194,20 @@ _RDMA = (
     pattern("ib.port-active", "state", "port active"),
     pattern("ib.gid-change", "doubt", "GID table change"),
     pattern("ib.async-benign", "doubt", "client reregistration"),
-    pattern("ib.async-fatal", "failure", "async fatal event", r"(?:(?P<hca>[\w.-]+):\d+ )?async fatal event"),
+    pattern(
+        "ib.async-fatal",
+        "failure",
+        "async fatal event",
+        r"(?:(?P<hca>[\w.-]+):\d+ )?async fatal event(?!.*work queue error)",
+    ),
+    pattern("ib.async-fatal", "failure", "catastrophic error", r"(?:(?P<hca>[\w.-]+):\d+ )?Got async"),
+    pattern(
+        "ib.access-violation",
+        "failure",
+        "work queue error",
+        r"(?:(?P<hca>[\w.-]+):\d+ )?(?:Got async|async fatal) event.*work queue error",
+    ),
+    pattern("ib.uneven", "doubt", "Detected mixed local Net device counts"),
     pattern(
         "ib.create-failed",
         "failure",
@@ -302,6 +332,7 @@ _MEMORY = (
         r"Error while (?:creating|attaching to) shared memory segment (?P<path>\S+)",
     ),
     pattern("shm.segment", "failure", "create shared memory"),
+    pattern("shm.segment", "failure", "unlink shared memory", r"unlink shared memory (?P<path>\S+) failed"),
     pattern(
         "shm.segment",
         "failure",
@@ -310,7 +341,9 @@ _MEMORY = (
     ),
     pattern("shm.full", "failure", "/dev/shm", r"No space left on device.*/dev/shm"),
     pattern("shm.segment", "failure", "Could not map ", r"Could not map (?P<path>/dev/shm\S*)"),
-    pattern("cuda.oom", "failure", "out of memory", r"[Cc]uda (?:failure|error)\s*\d* ?:?'?\s*out of memory"),
+    pattern(
+        "cuda.oom", "failure", "out of memory", r"(?:[Cc]uda|HIP) (?:failure|error)\s*\d* ?:? ?'?\s*out of memory"
+    ),
     pattern("cuda.oom", "failure", "Failed to CUDA ", r"Failed to CUDA (?:calloc|malloc|host alloc)"),
     pattern("host.malloc", "failure", "returned null", r"malloc\(size=\d+\) returned null"),
     pattern("cuda.not-ready", "failure", "system not yet initialized"),
@@ -318,7 +351,7 @@ _MEMORY = (
         "cuda.not-permitted",
         "failure",
         "operation not permitted",
-        r"[Cc]uda (?:failure|error) ?(?:800)? ?'?operation not permitted",
+        r"(?i:(?:cuda|hip)[ _]?(?:failure|error)?[ _]?)(?:800|NOT_PERMITTED\])? ?'?operation not permitted",
     ),
     pattern("cuda.illegal", "failure", "an illegal memory access was encountered"),
     pattern("cuda.launch", "failure", "unspecified launch failure"),
@@ -345,8 +378,13 @@ _MEMORY = (
     pattern("cuda.no-device", "failure", "all CUDA-capable devices are busy"),
     pattern("version.build", "failure", "invalid device function"),
     pattern("cuda.peer-import", "failure", "P2P/CUMEM import failed"),
+    pattern("cuda.peer-import", "failure", "hipIpc", r"hipIpc(?:Get|Open)MemHandle failed"),
+    pattern("iommu.hint", "doubt", "from kernel command line", r"Missing \"\w*iommu=\w+\""),
     pattern("cuda.no-library", "failure", "Failed to find CUDA library"),
-    pattern("cuda.failed", "failure", "Cuda failure", r"Cuda failure ?(?:(?P<number>\d+) ?)?'?(?P<error>[^']+)"),
+    *(
+        pattern("cuda.failed", "failure", word, word + r":? ?(?:(?P<number>\d+) ?)?'?(?P<error>[^']+)")
+        for word in ("Cuda failure", "HIP failure")
+    ),
     pattern("nvls.failed", "failure", "Failed to bind NVLink SHARP"),
     pattern("nvls.fabric-hint", "failure", "configuration error in the Fabric Manager"),
     pattern(
@@ -404,7 +442,7 @@ _TOPOLOGY = (
         "topology.no-device",
         "failure",
         "nvmlDeviceGetHandleByPciBusId",
-        r"nvmlDeviceGetHandleByPciBusId\(\) failed",
+        r"nvmlDeviceGetHandleByPciBusId\(.*\) failed",
     ),
     pattern(
         "topology.sysfs",
@@ -436,7 +474,7 @@ _TOPOLOGY = (
         "No transport found for rank",
         r"No transport found for rank (?P<from>\d+)\[\w+\] -> rank (?P<to>\d+)",
     ),
-    pattern("topology.uds", "failure", "UDS:", r"UDS: (?:Binding to socket|Cannot connect|Sending data).*failed"),
+    pattern("topology.uds", "failure", "UDS:", r"UDS: (?:Binding to socket|Cannot connect|Sending data)"),
 )
 
 PATTERNS = (*_START, *_SOCKETS, *_RDMA, *_PLUGINS, *_MEMORY, *_TOPOLOGY)

@@ -24,11 +24,14 @@ _BEFORE = re.compile(
     | (?P<plain>[Rr]ank[ ]?\d+)[ ]?[:|][ ]
     | \[pod/(?P<pod>[^/\]\s]+)/[^\]]*\][ ]?
     | (?P<compose>[A-Za-z][\w.-]*[-_.]?\d[\w.-]*)[ ]*\|[ ]?
+    | \[(?P<crashed>[A-Za-z][\w.-]*):\d+(?:[ ]?:\d+)*\][ ](?=\S)
     | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
     | \|[ ](?=\S)
     | \[(?P<stream>stdout|stderr)\][ ]
+    | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
+      |(?:node|worker|host|trainer|dgx|hgx|server|hpc)\d+)\]:?[ ]?(?=\S)
     | \(raylet(?:,[ ]ip=(?P<rayip>[\d.a-f:]+))?\)[ ]?
-    | (?P<clush>(?!mlx|gpu|cuda|step|epoch|iter)[a-z][\w-]*\d[\w-]*):[ ](?=\S)(?!Test[ ])
+    | (?P<clush>(?!(?:gpu|cuda)\d*:|mlx|step|epoch|iter|slurmstepd)[a-z][\w-]*\d[\w-]*):[ ](?=\S)(?!Test[ ])
     | [A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ][\d:]{8}[ ](?P<syslog>[\w.-]+)[ ]
       (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet)
     | \d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)[ ](?:std(?:out|err)[ ][FP][ ])?
@@ -49,7 +52,8 @@ _TIMES = re.compile(
     | \b(?:INFO|WARNING|ERROR)[ ](?P<vmonth>\d\d)-(?P<vday>\d\d)[ ](?P<vclock>\d\d:\d\d:\d\d)""",
     re.VERBOSE,
 )
-_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+_CLOCK = re.compile(r":\d\d:\d\d")
+"""The end of a clock: what begins with a fixed letter is found faster than what begins with a digit."""
 _WHERE_TIMES_STAND = 160
 """Characters from the beginning of a line in which its time is looked for."""
 
@@ -78,6 +82,9 @@ def labelled(text: str) -> Labelled:
     return Labelled(text[:start], text[start:], parts)
 
 
+_HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
+
+
 def line(file: str, number: int, text: str) -> Line:
     """A line with what its labels say."""
     cut = labelled(text)
@@ -91,7 +98,7 @@ def line(file: str, number: int, text: str) -> Line:
         number=number,
         text=cut.text,
         label=_writer(cut),
-        host=parts.get("pod") or parts.get("compose") or parts.get("syslog") or parts.get("clush"),
+        host=next((parts[name] for name in _HOSTS if name in parts), None),
         rank=int(rank) if rank else None,
         task=int(task) if task else None,
         pid=int(parts["pid"]) if "pid" in parts else None,
@@ -116,6 +123,7 @@ def _writer(cut: Labelled) -> str:
         "pid",
         "ip",
         "clush",
+        "bracket",
     )
     return " ".join(cut.parts[name] for name in names if name in cut.parts)
 

@@ -13,6 +13,12 @@ PATTERNS = (
     ),
     pattern("job.time-limit", "failure", "DUE TO TIME LIMIT"),
     pattern("job.preempted", "failure", "DUE TO PREEMPTION"),
+    pattern("job.time-limit", "failure", "walltime", r"walltime \d+ exceeded limit"),
+    pattern("job.time-limit", "failure", "TERM_RUNLIMIT"),
+    pattern("job.cancelled", "failure", "TERM_", r"TERM_(?:OWNER|ADMIN)\b"),
+    pattern("job.cancelled", "failure", "ancel", r"(?i)\buser cancell?ed\b|\bcancell?ed by (?:the )?user\b"),
+    pattern("job.preempted", "failure", "TERM_PREEMPT"),
+    pattern("job.preempted", "failure", "The node was low on resource"),
     pattern("job.node-failed", "failure", "DUE TO NODE FAILURE"),
     pattern("job.node-failed", "failure", "Node failure on"),
     pattern(
@@ -30,6 +36,9 @@ PATTERNS = (
     pattern("host.oom", "failure", "oom_kill"),
     pattern("host.oom", "failure", " oom", r"Detected \d+ oom(?![-_]kill)"),
     pattern("host.oom", "failure", "OOM Killed"),
+    pattern("host.oom", "failure", "TERM_MEMLIMIT"),
+    pattern("host.oom", "failure", "job killed: ", r"job killed: [pv]?mem\b.*exceeded limit"),
+    pattern("host.oom", "failure", "xceeded ", r"[Ee]xceeded (?:job |step )?memory limit"),
     pattern("host.oom", "failure", "OOMKilled"),
     pattern("host.oom", "failure", "OutOfMemory", r"(?:^|[\s:=\"'])OutOfMemory(?!Error)"),
     pattern("host.oom", "failure", "Out Of Memory", r"srun: error.*Out Of Memory"),
@@ -50,6 +59,8 @@ PATTERNS = (
     pattern("mpi.no-start", "failure", "Host key verification failed"),
     pattern("mpi.no-start", "failure", "ssh: ", r"ssh: (?:connect to host|Could not resolve)"),
     pattern("mpi.no-start", "failure", "not enough slots available"),
+    pattern("mpi.no-start", "failure", "ssh exited with exit code 255"),
+    pattern("mpi.truncated", "failure", "MPI_ERR_TRUNCATE"),
     pattern("mpi.killed", "failure", "EXIT CODE: 9"),
     pattern("mpi.lost", "failure", "ORTE has lost communication with a remote daemon"),
     pattern("mpi.lost", "failure", "PRTE has lost communication"),
@@ -57,7 +68,7 @@ PATTERNS = (
         "job.preempted",
         "failure",
         "reempt",
-        r"(?:\b(?:was|been|is being|being|job|node|pod) preempted|^\s*(?:Warning|Normal)\s+Preempt\w*|[Pp]"
+        r"(?:\b(?:was|been|is|being|job|node|pod) preempted|^\s*(?:Warning|Normal)\s+Preempt\w*|[Pp]"
         r"reemption (?:notice|signal|event)|reason:? \"?Preempt)",
     ),
     pattern(
@@ -79,7 +90,8 @@ PATTERNS = (
         "job.sigterm",
         "failure",
         " signal",
-        r"Received (?:15|2) death signal|got signal: (?:15|2)\b|Received signal (?:15|2)\b",
+        r"[Rr]eceived (?:Signals\.)?(?:15|2|1|SIG(?:TERM|INT|HUP)) death signal|got signal: (?:15|2|1)\b"
+        r"|(?:Received|Bypassing) signal (?:15|2|1)\b",
     ),
     pattern("job.sigusr", "failure", "SIGUSR1", r"(?:[Rr]eceived|[Cc]aught|[Gg]ot) (?:signal )?SIGUSR1"),
     pattern("job.interrupted", "failure", "KeyboardInterrupt", r"^(?:.*: )?KeyboardInterrupt\b"),
@@ -91,6 +103,7 @@ PATTERNS = (
     pattern("job.killed", "failure", "Killed", r"^(?:.*: line \d+: +\d+ )?Killed\b\s*(?:$|[a-z./(])"),
     pattern("job.actor-died", "echo", "ActorDiedError"),
     pattern("job.actor-died", "echo", "Worker unexpectedly exits"),
+    pattern("job.actor-died", "echo", "worker died or was killed", r"(?:Worker IP address: (?P<peer>[\d.]+))?$"),
     *(
         pattern(
             "job.stalled",
@@ -101,10 +114,13 @@ PATTERNS = (
         for what in ("step", "progress", "heartbeat", "output", "iteration")
     ),
     pattern(
-        "job.progress", "state", "loss", r"(?i)\b(?:step|iter\w*|epoch|it)\b\W{0,4}\d+.*\bloss\b|['\"]loss['\"]: "
+        "job.progress",
+        "state",
+        "loss",
+        r"(?i)\b(?:step|iter\w*|epoch|it)\b\W{0,4}(?P<step>\d+).*\bloss\b|['\"]loss['\"]: ",
     ),
-    pattern("job.progress", "state", "/it", r"\d+/\d+ \[.*s/it"),
-    pattern("job.progress", "state", "it/s", r"\d+/\d+ \[.*it/s"),
+    pattern("job.progress", "state", "/it", r"(?P<step>\d+)/\d+ \[.*s/it"),
+    pattern("job.progress", "state", "it/s", r"(?P<step>\d+)/\d+ \[.*it/s"),
     *(
         pattern("job.progress", "state", f"{what}{per}", rf"(?:\b|_){what}{per}")
         for what in ("tok", "tokens", "samples", "Tokens")
@@ -138,6 +154,12 @@ PATTERNS = (
         "ompleted successfully",
     ),
     pattern("job.completed", "success", "max steps reached"),
+    pattern(
+        "job.completed",
+        "success",
+        "inished",
+        r"(?i)\ball (?:\d+ )?(?:epochs?|steps?|iterations|ranks|workers|tasks) (?:are |have )?finished\b",
+    ),
     pattern(
         "job.completed",
         "success",

@@ -33,6 +33,8 @@ PATTERNS = (
         r"Driver Version: (?P<driver>[\d.]+)(?:\s+CUDA Version: (?P<cuda>[\d.]+))?",
     ),
     pattern("shell.port-down", "state", "tate:", r"^\s*(?:State: Down|Physical state: (?:Disabled|Polling))"),
+    pattern("shell.port-active", "state", "tate:", r"^\s*(?:State: Active|state:\s+PORT_ACTIVE)"),
+    pattern("shell.port-active", "state", "==> ", r"^\w+ port \d ==> \S+ \(Up\)"),
     pattern("shell.port-down", "state", "port_", r"state:\s+PORT_DOWN|PORT_DOWN"),
     pattern("shell.acs-on", "state", "ACSCtl", r"ACSCtl:.*ReqRedir\+"),
     pattern("shell.acs-off", "state", "ACSCtl", r"ACSCtl:.*ReqRedir-"),

@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import IO, Any, cast
 from nccltool.errors import BadInput
 
 CHUNK_BYTES = 1 << 18
-_NOT_LOGS = {".pickle", ".pkl", ".pt", ".pth", ".so", ".png", ".safetensors", ".bin", ".npy", ".npz"}
+NOT_LOGS = {".pickle", ".pkl", ".pt", ".pth", ".so", ".png", ".safetensors", ".bin", ".npy", ".npz"}
 """Endings of files in a folder that hold no lines."""
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 
@@ -25,7 +26,7 @@ def files(paths: Sequence[str]) -> list[str]:
             continue
         place = Path(path)
         if place.is_dir():
-            inside = sorted(file for file in place.rglob("*") if file.is_file() and file.suffix not in _NOT_LOGS)
+            inside = sorted(file for file in place.rglob("*") if file.is_file() and file.suffix not in NOT_LOGS)
             if not inside:
                 raise BadInput(f"{path} is a folder without files", "name the folder that holds the logs")
             named += [str(file) for file in inside]
@@ -44,9 +45,21 @@ def chunks(file: str) -> Iterator[bytes]:
             return
         with Path(file).open("rb") as raw:
             yield from _pieces(raw, file)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise BadInput(f"{file} cannot be read: {why}", "name a log that this user may read") from error
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged
+        why = own or str(error) or type(error).__name__
+        remedy = "name a log that this user may read" if own else "unpack what is left of it, and read that"
+        raise BadInput(f"{file} cannot be read: {why}", remedy) from error
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether these are the first bytes of a file that chunks() would unpack."""
+    return head.startswith((_GZIP, _XZ, _ZSTD))
+
+
+def unpacked(head: bytes, rest: IO[bytes], file: str) -> Iterator[bytes]:
+    """The content of a packed stream whose first bytes have been read already."""
+    yield from _pieces(cast(IO[bytes], _Joined(head, rest)), file)
 
 
 def _pieces(raw: IO[bytes], file: str) -> Iterator[bytes]:
@@ -82,8 +95,25 @@ def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:
                 f"{file} is packed with zstd, and Python's zstandard is not installed",
                 f"pip install zstandard, or: zstd -dc {file} | nccltool triage -",
             ) from error
-        return zstandard.ZstdDecompressor().stream_reader(cast(Any, source), read_across_frames=True)
+        return _Zstd(zstandard.ZstdDecompressor().stream_reader(cast(Any, source), read_across_frames=True))
     return None
+
+
+class _Zstd:
+    """A stream whose errors are those of other packed files."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.close = stream.close
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`."""
+        import zstandard
+
+        try:
+            return cast(bytes, self._stream.read(size))
+        except zstandard.ZstdError as error:
+            raise OSError(str(error)) from error
 
 
 class _Joined:

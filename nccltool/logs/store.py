@@ -53,6 +53,20 @@ PATTERNS = (
         r"(?:Timed out after (?P<limit>\d+) seconds waiting for clients\. )?(?P<joined>\d+)/(?P<expected>"
         r"\d+) clients joined",
     ),
+    pattern(
+        "store.too-few",
+        "failure",
+        "store based barrier",
+        r"Timed out .*store based barrier.*world_size=(?P<expected>\d+), worker_count=(?P<joined>\d+)",
+    ),
+    pattern("store.timeout", "failure", "connect() timed out", r"connect\(\) timed out\. Original timeout"),
+    pattern(
+        "store.no-environment",
+        "failure",
+        "expected, but not set",
+        r"environment variable (?P<name>[A-Z_]+) expected, but not set",
+    ),
+    pattern("store.no-environment", "failure", "No rendezvous handler for"),
     pattern("store.too-few", "failure", " nodes joined", r"(?P<joined>\d+) of (?P<expected>\d+) nodes joined"),
     pattern(
         "store.rendezvous",

@@ -90,12 +90,15 @@ PATTERNS = (
     pattern("torch.stuck", "failure", "RPC call to execute_model timed out"),
     pattern("torch.stuck", "failure", "This thread has been waiting for", r"rendezvous|Rendezvous"),
     pattern("torch.barrier-echo", "echo", "successfully reached monitoredBarrier"),
-    pattern(
-        "torch.nccl-error",
-        "echo",
-        "NCCL error",
-        "NCCL [eE]rror(?: in)?:? .*?(?P<error>unhandled (?:cuda|system) error|internal error|invalid argu"
-        "ment|invalid usage|remote process exited)",
+    *(
+        pattern(
+            "torch.nccl-error",
+            "echo",
+            word,
+            "NCCL [eE]rror(?: in)?:? .*?(?P<error>unhandled (?:cuda|system) error|internal error|invalid argu"
+            "ment|invalid usage|remote process exited)",
+        )
+        for word in ("NCCL error", "NCCL Error")
     ),
     pattern("torch.nccl-error", "echo", "ncclRemoteError"),
     pattern("torch.unused", "failure", "Expected to have finished reduction in the prior iteration"),
@@ -126,13 +129,17 @@ PATTERNS = (
         "torch.oom",
         "failure",
         "out of memory",
-        r"(?:OutOfMemoryError: )?CUDA out of memory\.?(?: Tried to allocate (?P<size>[\d.]+ \w+))?",
+        r"(?:OutOfMemoryError: )?(?:CUDA|HIP|XPU)(?: error:)? out of memory\.?"
+        r"(?: Tried to allocate (?P<size>[\d.]+ \w+))?",
     ),
+    pattern("torch.oom", "failure", "RESOURCE_EXHAUSTED", r"RESOURCE_EXHAUSTED:.*(?i:out of memory)"),
+    pattern("torch.oom", "failure", "OOM when allocating"),
     pattern("torch.oom", "failure", "CUBLAS_STATUS_ALLOC_FAILED"),
     pattern("torch.oom", "failure", "cudaErrorMemoryAllocation"),
     pattern("host.oom", "failure", "DefaultCPUAllocator", r"DefaultCPUAllocator: (?:can't|not enough)"),
     pattern("host.oom", "failure", "MemoryError", r"^(?:numpy\S*)?MemoryError\b"),
     pattern("host.oom", "failure", "killed by signal: Killed"),
+    pattern("limits.files", "failure", "received 0 items of ancdata"),
     pattern("shm.dataloader", "failure", "insufficient shared memory"),
     pattern("shm.dataloader", "failure", "out of shared memory"),
     pattern("shm.dataloader", "failure", "killed by signal: Bus error"),
@@ -145,6 +152,7 @@ PATTERNS = (
     pattern("version.driver", "failure", "Driver/library version mismatch"),
     pattern("version.driver", "failure", "API mismatch", r"NVRM: API mismatch"),
     pattern("version.driver", "failure", "unsupported toolchain"),
+    pattern("version.driver", "failure", "couldn't communicate with the NVIDIA driver"),
     pattern("version.build", "failure", "no kernel image is available for execution"),
     pattern(
         "version.build",
@@ -153,6 +161,19 @@ PATTERNS = (
         r"libtorch\S*: undefined symbol: (?P<symbol>nccl\w+|cuda\w+)",
     ),
     pattern("version.build", "failure", "not compatible with the current PyTorch installation"),
+    pattern(
+        "version.build",
+        "failure",
+        "' not found",
+        r"version `(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found",
+    ),
+    pattern(
+        "version.library",
+        "failure",
+        "cannot open shared object file",
+        r"(?P<name>lib(?:nccl|rccl|cuda|cudart|cublas\w*|cudnn\w*|torch\w*|c10\w*)\.so[.\d]*): cannot open shared",
+    ),
+    pattern("version.library", "failure", "Unable to load NCCL library"),
     pattern("version.build", "failure", "named symbol not found"),
     pattern(
         "cuda.xid-hint",
@@ -163,6 +184,7 @@ PATTERNS = (
     ),
     pattern("cuda.invalid-device", "failure", "invalid device ordinal"),
     *(pattern("app.nan", "doubt", f"{sign}nan", rf"\bloss\S*[ =:']*{sign}nan\b") for sign in (" ", "=", ":", "'")),
+    pattern("app.stopped", "failure", "topping training", r"(?i)\b(?:nan|inf)\b.{0,12} stopping training"),
     pattern(
         "data.check-failed",
         "failure",
@@ -182,6 +204,23 @@ PATTERNS = (
         r"(?i)(?:data|silent) corruption (?:detected|found)|result is corrupt",
     ),
     pattern("data.check-failed", "failure", "bounds check failed"),
+    pattern(
+        "data.check-failed",
+        "failure",
+        "erification failed",
+        r"(?i)\b(?:data|results?|buffers?|outputs?)\b.*verification failed",
+    ),
+    *(
+        pattern(
+            "data.check-failed",
+            "failure",
+            word,
+            r"(?i)^(?=.*\brank).*\b(?:hash|digest|crc\w*|md5|sha\d+)\b.*\b(?:mismatch|differs?\b)",
+        )
+        for word in ("ismatch", "iffer")
+    ),
+    pattern("data.check-failed", "failure", "Mismatched elements:", r"Mismatched elements: [1-9]\d* / \d+"),
+    pattern("data.check-failed", "failure", "are not close!", r"(?:Tensor-likes|Scalars|Arrays?) are not close!"),
 )
 
 

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from nccltool.logs.base import Event, Line, event, found, pattern
 
@@ -20,7 +22,7 @@ PATTERNS = (
         "torchrun.failed",
         "echo",
         "exits with return code",
-        r"Process (?P<pid>\d+) exits with return code = (?P<code>-?\d+)",
+        r"(?:Process (?P<pid>\d+)|\]) exits with return code = (?P<code>-?[1-9]\d*)",
     ),
     pattern(
         "torchrun.failed",

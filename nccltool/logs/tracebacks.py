@@ -29,7 +29,7 @@ PATTERNS = (
     ),
     pattern("app.segfault", "failure", "Segmentation fault"),
     pattern("app.segfault", "failure", "Caught signal 11"),
-    pattern("app.segfault", "failure", "SIGSEGV"),
+    pattern("app.segfault", "failure", "SIGSEGV", r"(?<!due to )SIGSEGV"),
     pattern("app.assert", "failure", "device-side assert triggered"),
     pattern("app.assert", "failure", "Assertion `"),
     pattern("shm.sigbus", "failure", "Bus error"),
@@ -43,6 +43,7 @@ PATTERNS = (
         " nccl",
         r"^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>nc"
         r"cl[A-Z]\w+|ras[A-Z]\w+)\b",
+        before="]0123456789abcdefn \t",
     ),
     pattern("app.heap", "failure", "free(): "),
     pattern("app.heap", "failure", "invalid next size"),
@@ -58,8 +59,17 @@ PATTERNS = (
         "exit",
         r"^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\bexit(?:ing)?\b",
     ),
+    pattern("app.launch", "failure", "can't open file", r"python\S*: can't open file '(?P<path>[^']+)'"),
+    pattern("app.launch", "failure", "error: ", r"^\S+: error: (?:unrecognized|the following) arguments"),
+    pattern(
+        "app.launch",
+        "failure",
+        "command not found",
+        r"(?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not",
+    ),
     pattern("app.abort", "echo", "terminate called"),
     pattern("app.abort", "echo", "*** SIGABRT"),
+    pattern("app.abort", "echo", "Aborted (core dumped)", r"^(?!srun).*Aborted \(core dumped\)"),
 )
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
 """What ends a traceback, whatever its name is."""

@@ -1,7 +1,7 @@
-"""How fast logs are read: an NCCL_DEBUG=INFO log of 512 ranks on one core, with grep as the yardstick.
+"""How fast logs are read: NCCL_DEBUG=INFO logs of 512 ranks on one core, with grep as the yardstick, and a folder.
 
-`TRIAGE_MIB=1024 scripts/bench triage` sets the size of the log; the time is the processor's, the memory the peak
-of the process.
+`TRIAGE_MIB=1024 scripts/bench triage` sets the size of the logs; the time is the processor's, the memory the peak
+of the process, of the folder the time by the clock on one core and on all, and the sum of the processes' peaks.
 """
 
 import json
@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 
 RANKS, LOCAL = 512, 8
@@ -22,37 +24,93 @@ TARGET_MIB = 300.0
 GREPPED = 20
 """Patterns that grep looks for."""
 
+PIECES = 16
+"""Files of the folder."""
+
 _READ = """
-import json, resource, sys, time
+import json, os, resource, sys, time
+if sys.argv[2] == "without RE2":
+    sys.modules["re2"] = None
+if sys.argv[2] == "one core":
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
 from nccltool import triaging
-before = time.process_time()
+before, clock = time.process_time(), time.monotonic()
 incident = triaging.triage([sys.argv[1]], ())
-took = time.process_time() - before
+took, passed = time.process_time() - before, time.monotonic() - clock
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([took, peak, incident.root_cause, incident.lines_read]))
+children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+answer = repr((incident.root_cause, incident.picture))
+print(json.dumps([took, passed, peak, children, incident.lines_read, answer]))
 """
 
 
+@dataclass(frozen=True)
+class Read:
+    """How a log was read, and what came of it."""
+
+    cpu_s: float
+    clock_s: float
+    mib: float
+    largest_child_mib: float
+    lines: int
+    answer: str
+
+
 def main() -> bool:
-    """Make the log, read it, compare with grep; whether both targets are met."""
+    """Make the logs, read them, compare with grep; whether the targets are met and all answers are the same."""
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "job.log"
-        size = write(log, MIB << 20)
-        took, peak, cause, count = json.loads(_run([sys.executable, "-c", _READ, str(log)]))
-        grep_s = _grep(log)
-    speed = size / took / 1e6
-    good: bool = speed >= TARGET_MB_PER_S and peak <= TARGET_MIB
+        logs = {"connections of all to all": _connections(), "communicators of eight": _communicators()}
+        good = [_one(Path(folder) / "job.log", name, lines) for name, lines in logs.items()]
+        return all([*good, _folder(Path(folder))])
+
+
+def _one(log: Path, name: str, lines: Iterator[str]) -> bool:
+    """A log on one core, with RE2 and without it, and grep."""
+    size = write(log, MIB << 20, lines)
+    fast, slow = _read(log), _read(log, "without RE2")
+    grep_s = min(_grep(log) for _ in range(3))
+    speed = size / fast.cpu_s / 1e6
+    good = speed >= TARGET_MB_PER_S and max(fast.mib, slow.mib) <= TARGET_MIB and fast.answer == slow.answer
     print(
-        f"{size / (1 << 20):.0f} MiB, {count} lines of {RANKS} ranks: {speed:.0f} MB/s (at least"
-        f" {TARGET_MB_PER_S:.0f}), {peak:.0f} MiB of memory (at most {TARGET_MIB:.0f}), root cause {cause};"
-        f" grep -c -E of {GREPPED} of the patterns {size / grep_s / 1e6:.0f} MB/s, ratio {took / grep_s:.2f}"
-        f" {'ok' if good else 'MISSED'}"
+        f"{name}: {size / (1 << 20):.0f} MiB, {fast.lines} lines of {RANKS} ranks: {speed:.0f} MB/s (at least"
+        f" {TARGET_MB_PER_S:.0f}), {fast.mib:.0f} MiB of memory (at most {TARGET_MIB:.0f}); without RE2"
+        f" {size / slow.cpu_s / 1e6:.0f} MB/s, {'the same' if fast.answer == slow.answer else 'ANOTHER'} answer;"
+        f" grep -c -E of {GREPPED} of the patterns {size / grep_s / 1e6:.0f} MB/s, so"
+        f" {fast.cpu_s / grep_s:.1f} times the time of grep, without RE2 {slow.cpu_s / grep_s:.1f} times"
+        f" {'ok' if good else 'MISSED'}",
+        flush=True,
     )
     return good
 
 
-def _run(command: list[str]) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def _folder(place: Path) -> bool:
+    """The last log as a folder of files, on one core and on all."""
+    _cut(place / "job.log", place / "ranks")
+    one, all_cores = _read(place / "ranks", "one core"), _read(place / "ranks")
+    cores = len(os.sched_getaffinity(0))
+    good = one.answer == all_cores.answer
+    print(
+        f"a folder of {PIECES} files: {one.clock_s:.1f} s on one core, {all_cores.clock_s:.1f} s on {cores}, so"
+        f" {one.clock_s / all_cores.clock_s:.2f} times as fast, {all_cores.mib:.0f} MiB and at most"
+        f" {all_cores.largest_child_mib:.0f} MiB of each process beside it,"
+        f" {'the same answer ok' if good else 'ANOTHER ANSWER MISSED'}"
+    )
+    return good
+
+
+def _cut(log: Path, folder: Path) -> None:
+    """Pieces of about the same size, each of whole lines."""
+    folder.mkdir()
+    share = log.stat().st_size // PIECES + 1
+    with log.open("rb") as file:
+        for number in range(PIECES):
+            (folder / f"piece{number:02}.log").write_bytes(file.read(share) + file.readline())
+
+
+def _read(log: Path, how: str = "") -> Read:
+    command = [sys.executable, "-c", _READ, str(log), how]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Read(*json.loads(done.stdout))
 
 
 def _grep(log: Path) -> float:
@@ -66,21 +124,33 @@ def _grep(log: Path) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def write(log: Path, size: int) -> int:
-    """A log of at least `size` bytes: every rank's start, its communicators and channels; the bytes written."""
+def write(log: Path, size: int, lines: Iterator[str]) -> int:
+    """A log of at least `size` bytes; the bytes written."""
     started = time.monotonic()
     with log.open("w", encoding="ascii") as file:
-        file.writelines(_starts())
-        file.writelines(_communicator(0, range(RANKS)))
-        for number in range(1, 4):
-            for first in range(0, RANKS, LOCAL):
-                file.writelines(_communicator(number * 1000 + first, range(first, first + LOCAL)))
-        shift = 0
         while file.tell() < size:
-            shift += 1
-            file.writelines(_peers(shift))
+            file.writelines(islice(lines, 10_000))
     print(f"log written in {time.monotonic() - started:.0f} s", flush=True)
     return log.stat().st_size
+
+
+def _connections() -> Iterator[str]:
+    """Every rank's start, its communicators and channels, then the connections of an all-to-all, without end."""
+    yield from _starts()
+    yield from _communicator(0, range(RANKS))
+    for number in range(1, 4):
+        for first in range(0, RANKS, LOCAL):
+            yield from _communicator(number * 1000 + first, range(first, first + LOCAL))
+    for shift in count(1):
+        yield from _peers(shift)
+
+
+def _communicators() -> Iterator[str]:
+    """Every rank's start, and communicators of the ranks of a host, without end; 3 lines of 5 are of channels."""
+    yield from _starts()
+    for number in count(1):
+        for first in range(0, RANKS, LOCAL):
+            yield from _communicator(number * 1000 + first, range(first, first + LOCAL))
 
 
 def _head(rank: int) -> str:

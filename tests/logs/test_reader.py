@@ -136,6 +136,42 @@ def test_lines_are_counted_over_all_files() -> None:
     assert reader.lines_read == 4
 
 
+WARNING = b"n1:1:1 [0] NCCL WARN Call to accept failed : Too many open files"
+
+
+@pytest.mark.parametrize("size", [1000, 1 << 18])
+@pytest.mark.parametrize(
+    "log",
+    [
+        b"x" * (5 << 20) + b"\n" + WARNING + b"\n",
+        b"y" * (5 << 20) + b" " + WARNING,
+        WARNING + b" " + b"z" * (5 << 20) + b"\n",
+        b"n1:1:1 [0] NCCL INFO Channel 00 : " + b"0 " * (2 << 20) + b"\n" + WARNING,
+        b"\x00" * (1 << 20) + WARNING + b"\x00\n",
+        b"\xff\xfe\x80" * 1000 + b"\n" + WARNING + b"\xe2\x82",
+        WARNING.replace(b"open", b"op\x00en").replace(b"WARN", b"WA\x1b[0mRN"),
+        b"n2:2:2 [1] NCCL INFO Using network " + WARNING + b"IB\n",
+        b"\r".join([b"10%", b"20%", WARNING]),
+    ],
+    ids=[
+        "long before",
+        "long line",
+        "long end",
+        "long ring",
+        "NUL",
+        "broken",
+        "within words",
+        "interleaved",
+        "bar",
+    ],
+)
+def test_a_warning_is_found_in_whatever_stands_around_it(log: bytes, size: int) -> None:
+    chunks = (log[at : at + size] for at in range(0, len(log), size))
+    (event,) = [event for event in Reader().read("log", chunks) if event.kind == "limits.files"]
+    assert event.host == "n1"
+    assert event.line == log[: log.find(b"n1:1:1 [0] NCCL WA")].count(b"\n") + 1
+
+
 @given(st.binary(max_size=500))
 def test_no_bytes_stop_the_reader(data: bytes) -> None:
     for event in read(data):

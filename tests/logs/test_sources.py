@@ -3,6 +3,7 @@
 import gzip
 import io
 import lzma
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +27,10 @@ def test_a_file_is_unpacked_by_its_content(pack: Callable[[bytes], bytes], tmp_p
     assert b"".join(sources.chunks(str(file))) == TEXT
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
+PACKS = [gzip.compress, lzma.compress, zstandard.ZstdCompressor(write_checksum=True).compress]
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=["gzip", "xz", "zstd"])
 def test_of_a_packed_file_that_is_cut_the_beginning_is_read(
     pack: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
@@ -67,6 +71,29 @@ def test_what_cannot_be_read_is_said(make: Callable[[Path], None], problem: str,
 def test_a_file_that_may_not_be_opened_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
         list(sources.chunks(str(tmp_path)))
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=["gzip", "xz", "zstd"])
+@pytest.mark.parametrize("place", [30, 2000])
+def test_a_damaged_file_is_said(pack: Callable[[bytes], bytes], place: int, tmp_path: Path) -> None:
+    numbers = random.Random(1)
+    packed = bytearray(pack(b"".join(b"%x\n" % numbers.getrandbits(64) for _ in range(20_000))))
+    packed[place] ^= 0xFF
+    packed[place + 1] ^= 0xFF
+    file = tmp_path / "job.log"
+    file.write_bytes(packed)
+    with pytest.raises(BadInput, match="cannot be read") as raised:
+        list(sources.chunks(str(file)))
+    assert raised.value.remedy == "unpack what is left of it, and read that"
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=["gzip", "xz", "zstd"])
+def test_packed_files_that_were_put_together_are_read_to_the_end(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    file = tmp_path / "job.log"
+    file.write_bytes(pack(TEXT) + pack(TEXT))
+    assert b"".join(sources.chunks(str(file))) == TEXT * 2
 
 
 def test_a_broken_archive_is_said(tmp_path: Path) -> None:
