@@ -26,6 +26,21 @@ _ENDINGS = (
 """Failures that follow the end of a job, when the processes around it are ended too."""
 _DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed", "job.done")
 """Kinds of events that say that a whole job came to its end in order."""
+_NO_HOST = "?"
+"""The host of what is known of some host, but not of which one."""
+_STEPS_ON = 3
+"""Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
+_DEADLY = (
+    "torch.timeout",
+    "torch.down",
+    "torch.stuck",
+    "job.exit",
+    "mpi.exit",
+    "torchrun.exit",
+    "torchrun.failed",
+)
+"""Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
+_RESTARTS = ("torchrun.restart", "torchrun.joined")
 _ENDS = ("torchrun.exit", "torchrun.failed", "mpi.exit", "job.exit")
 
 
@@ -56,6 +71,8 @@ class Exit:
     signal: int | None
     first: bool
     event: Event
+    local: int | None = None
+    """The number of the process on its host, where the rank is not said."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,6 +126,8 @@ class Story:
     """The last line before a job stood still, as far as that can be seen."""
     processes: Mapping[tuple[str, int], int]
     """(host, pid) -> rank."""
+    tasks_are_ranks: bool
+    """The numbers that a launcher put before the lines are those of ranks, not of nodes."""
     recovered: bool
     """Whatever failed, a job then came to its end in order, without somebody having changed its settings."""
     lines_read: int
@@ -165,10 +184,12 @@ class Story:
         return self.hung is not None or (wrong and not self.recovered)
 
     def rank_of(self, event: Event) -> int | None:
-        """The rank that wrote a line: by its label, or by the process."""
-        if event.rank is not None or event.host is None or event.pid is None:
+        """The rank that wrote a line: by its label, by the process, or by the task of the launcher."""
+        if event.rank is not None:
             return event.rank
-        return self.processes.get((event.host, event.pid))
+        if event.host is not None and (event.host, event.pid) in self.processes:
+            return self.processes[event.host, event.pid or 0]
+        return event.task if self.tasks_are_ranks else None
 
     def variable(self, name: str) -> str | None:
         """The value that the logs show for a variable of the environment."""
@@ -182,6 +203,11 @@ class Story:
     def networks(self) -> frozenset[str]:
         """The networks that NCCL chose, over all hosts."""
         return frozenset(name for host in self.hosts.values() for name in host.networks)
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The hosts that lines name."""
+        return tuple(name for name in self.hosts if name != _NO_HOST)
 
     @property
     def nodes(self) -> int:
@@ -210,8 +236,12 @@ class Builder:
         self._last_failure: tuple[int, int] | None = None
         self._last_success: tuple[int, int] | None = None
         self._changed_since: bool = False
+        self._steps_since: set[str] = set()
+        self._deadly: bool = False
         self._world: Counter[int] = Counter()
         self._processes: dict[tuple[str, int], int] = {}
+        self._tasks: set[int] = set()
+        self._tasks_differ: bool = False
         self._names: dict[tuple[str, str, str], str] = {}
         self._open_test: Event | None = None
         self._hung: Event | None = None
@@ -241,9 +271,16 @@ class Builder:
         if event.role in ("failure", "echo"):
             if event.kind not in _ENDINGS or self._last_success is None:
                 self._last_failure, self._changed_since = place, False
+                self._steps_since.clear()
+                self._deadly = self._deadly or event.kind in _DEADLY
         elif event.kind in _DECISIVE:
             if not self._changed_since:
                 self._last_success = place
+        elif event.kind == "job.progress" and self._last_failure and self._last_failure[0] == place[0]:
+            if not self._deadly and len(self._steps_since) < _STEPS_ON:
+                self._steps_since.add(event.get("step") or event.text[:80])
+        elif event.kind in _RESTARTS:
+            self._deadly = False
         elif event.kind == "shell.command" and _starts_a_job(event.get("command")):
             self._changed_since = self._last_failure is not None
 
@@ -262,7 +299,10 @@ class Builder:
             self._open_test = None
 
     def _attribute(self, event: Event) -> None:
-        """Which rank a process is: from the lines that name both."""
+        """Which rank a process or a task is: from the lines that name both."""
+        if event.task is not None:
+            self._tasks.add(event.task)
+            self._tasks_differ = self._tasks_differ or event.rank not in (None, event.task)
         if event.host is None or event.pid is None:
             return
         own = event.get("own")
@@ -304,7 +344,7 @@ class Builder:
         """What is known now."""
         hosts = {name: host.picture(name) for name, host in self._hosts.items()}
         for event in self._unplaced if not any(host.versions for host in hosts.values()) else ():
-            name = next(iter(hosts), "?")
+            name = next(iter(hosts), _NO_HOST)
             picture = hosts.get(name, HostPicture(name=name))
             hosts[name] = _with_version(picture, event.get("version"))
         return Story(
@@ -319,6 +359,7 @@ class Builder:
             world_size=self._world_size(),
             hung=self._hung or self._open_test or self._stuck_in_init(),
             processes=dict(self._processes),
+            tasks_are_ranks=self._tasks_are_ranks(),
             recovered=self._recovered(),
             lines_read=lines_read,
         )
@@ -335,7 +376,16 @@ class Builder:
         sizes = [known.size for known in self._communicators.values()]
         return max([*sizes, *self._world], default=None)
 
+    def _tasks_are_ranks(self) -> bool:
+        """Several tasks, each with one rank: no agent that starts the ranks of a node is among them."""
+        agents = any(kind.startswith("torchrun.") for kind in self._events)
+        world = self._world_size()
+        fits = world is None or max(self._tasks, default=0) < world
+        return len(self._tasks) > 1 and not self._tasks_differ and not agents and fits
+
     def _recovered(self) -> bool:
+        if len(self._steps_since) >= _STEPS_ON and not self._changed_since:
+            return True
         if self._last_success is None:
             return False
         if self._last_failure is None:
@@ -487,7 +537,13 @@ def _exit(event: Event) -> Exit:
     if rank is None and event.get("tasks").isdecimal():
         rank = int(event.get("tasks"))
     return Exit(
-        rank=rank, host=event.host, code=code, signal=signal, first=event.get("root") == "yes", event=event
+        rank=rank,
+        host=event.host,
+        code=code,
+        signal=signal,
+        first=event.get("root") == "yes",
+        event=event,
+        local=int(event.get("local")) if event.get("local").isdecimal() else None,
     )
 
 

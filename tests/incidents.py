@@ -1,10 +1,10 @@
-"""Short logs of our own with the root cause that they show: one file, a block each."""
+"""Short logs of our own with the root cause that they show: a block each."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_FILE = Path(__file__).parent / "data" / "incidents.txt"
+_DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Incident:
         return self.name
 
 
-def _read(text: str) -> tuple[Incident, ...]:
+def _read(name: str) -> tuple[Incident, ...]:
+    text = (_DATA / name).read_text()
     found = []
     for block in re.split(r"^=== (?=[\w-]+ \| )", text, flags=re.MULTILINE)[1:]:
         head, _, log = block.partition("\n")
@@ -27,4 +28,6 @@ def _read(text: str) -> tuple[Incident, ...]:
     return tuple(found)
 
 
-INCIDENTS = _read(_FILE.read_text())
+INCIDENTS = _read("incidents.txt")
+VARIANTS = _read("variants.txt")
+"""Other wordings, prefixes and versions; several ranks, with the echoes of the others around the cause."""

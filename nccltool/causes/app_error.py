@@ -25,8 +25,16 @@ To the owner of the program, with rank and traceback.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, TYPICAL, Clue, Offender, rank_or_host, signs
-from nccltool.logs.base import Event
+from nccltool.causes.base import (
+    FITS,
+    TYPICAL,
+    Clue,
+    Offender,
+    of_source,
+    rank_or_host,
+    rank_that_ended_first,
+    signs,
+)
 from nccltool.story import Story
 
 DECIDES = "the first traceback, and whether it came before the first time-out"
@@ -38,9 +46,11 @@ _SIGNS = {
     "torch.no-nccl": (0.85, "this torch has no NCCL"),
     "cuda.no-device": (0.6, "the process sees no usable GPU"),
     "torch.no-gpu": (TYPICAL, "the process sees no GPU"),
-    "cuda.invalid-device": (TYPICAL, "the process asked for a GPU that it does not have"),
+    "cuda.invalid-device": (0.6, "the process asked for a GPU that it does not have"),
     "torch.models-differ": (0.6, "the models of the ranks differ"),
     "app.assert": (TYPICAL, "an assertion in a kernel failed"),
+    "app.launch": (0.6, "the program could not be started as it was told"),
+    "app.stopped": (0.6, "the program gave up of its own accord"),
     "app.segfault": (FITS, "a process crashed"),
 }
 
@@ -54,6 +64,7 @@ def clues(story: Story) -> Iterator[Clue]:
         if used.get("error") in ("invalid usage", "invalid argument"):
             yield Clue(strength=FITS, why="NCCL was used in a way that it does not allow", event=used)
             break
+    yield from of_source(story, "misc/argcheck")
     if event := story.first("app.exception"):
         yield Clue(strength=0.75, why=f"a rank raised {event.get('type')}", event=event)
         waiting = story.first("torch.timeout")
@@ -67,13 +78,26 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
     """The parameters that DDP names, else the rank that failed first."""
     for event in story.of("torch.unused-names"):
         return Offender(kind="parameter", name=_module(event.get("names")))
-    first: Event | None = story.first("app.exception", "app.assert", "nccl.bad-argument")
-    if first and first.rank is not None:
-        return Offender(kind="rank", name=str(first.rank))
-    failed = [ended for ended in story.exits if ended.rank is not None and ended.first]
-    if failed:
-        return Offender(kind="rank", name=str(failed[0].rank))
-    return rank_or_host(clues)
+    own = story.of("app.exception", "app.assert", "nccl.bad-argument", *_SIGNS)
+    ranks = [rank for event in own if (rank := story.rank_of(event)) is not None]
+    if ranks:
+        return Offender(kind="rank", name=str(ranks[0]))
+    if failed := rank_that_ended_first(story):
+        return Offender(kind="rank", name=failed)
+    found = rank_or_host(clues)
+    return found if found and found.kind == "rank" else _of_a_library(story) or found
+
+
+_OWN_FAULTS = ("CUDA error", "invalid usage", "invalid argument")
+
+
+def _of_a_library(story: Story) -> Offender | None:
+    """The rank whose traceback ends with what CUDA or NCCL answered to it: the line that tells why has no rank."""
+    for event in story.of("app.echo"):
+        rank = story.rank_of(event)
+        if rank is not None and any(words in event.text for words in _OWN_FAULTS):
+            return Offender(kind="rank", name=str(rank))
+    return None
 
 
 def _module(names: str) -> str:

@@ -30,8 +30,8 @@ HINT = 0.2
 
 __all__ = [
     "ECHOES", "FITS", "HINT", "SAYS", "SECTIONS", "TYPICAL", "Cause", "Clue", "Offender", "hca_of",
-    "host_or_rank", "is_of_containers", "is_unreachable", "is_virtual", "odd_one_out", "part", "proofs",
-    "rank_first", "rank_or_host", "signs",
+    "host_or_rank", "is_of_containers", "is_unreachable", "is_virtual", "odd_one_out", "of_source", "part",
+    "proofs", "rank_first", "rank_or_host", "rank_that_ended_first", "signs",
 ]  # fmt: skip
 
 SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
@@ -98,6 +98,8 @@ def rank_or_host(clues: Iterable[Clue]) -> Offender | None:
             return Offender(kind="rank", name=str(event.rank))
         if event.host:
             return Offender(kind="host", name=event.host)
+        if address := event.get("ip"):
+            return Offender(kind="address", name=address)
     return None
 
 
@@ -109,6 +111,38 @@ def rank_first(story: Story, clues: Iterable[Clue]) -> Offender | None:
         if rank is not None:
             return Offender(kind="rank", name=str(rank))
     return rank_or_host(clues)
+
+
+_ENDED_BY_OTHERS = frozenset({1, 2, 6, 9, 15})
+"""Signals by which agents and schedulers end the rest: HUP, INT, ABRT of the watchdog, KILL, TERM."""
+
+
+def rank_that_ended_first(story: Story) -> str | None:
+    """The rank that ended by itself before the others were ended, as launchers tell it."""
+    named = [ended for ended in story.exits if ended.rank is not None]
+    first = next((ended for ended in named if ended.first), None)
+    if first is None:
+        first = next((one for one in named if one.code and one.signal not in _ENDED_BY_OTHERS), None)
+    if first is not None:
+        return str(first.rank)
+    one_host = len(story.hosts) <= 1 and (story.nodes or 1) == 1
+    own = [one.local for one in story.exits if one.code and one.signal not in _ENDED_BY_OTHERS]
+    return next((str(local) for local in own if local is not None), None) if one_host else None
+
+
+def of_source(story: Story, *beginnings: str) -> Iterator[Clue]:
+    """A warning that no pattern knows, or an error that was handed up without one, from these source files."""
+    if not story.failed:
+        return
+    files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
+    for event in story.of("nccl.warning"):
+        if files.search(event.get("where")):
+            yield Clue(strength=FITS, why=f"NCCL warned in {event.get('where')}", event=event)
+            return
+    known = any(not event.kind.startswith(("app.", "job.", "torchrun.")) for event in story.failures())
+    trace = story.first("nccl.trace")
+    if trace and not known and not story.has("nccl.warning") and files.search(trace.get("where")):
+        yield Clue(strength=0.4, why=f"an error came out of {trace.get('where')}", event=trace)
 
 
 def hca_of(story: Story, host: str | None) -> str | None:

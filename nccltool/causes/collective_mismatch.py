@@ -39,6 +39,7 @@ _SIGNS = {
     "hvd.mismatch": (0.9, "Horovod saw different calls"),
     "ras.mismatch": (0.7, "ranks have made different numbers of calls"),
     "gloo.size-mismatch": (0.85, "Gloo got another number of bytes than it expected"),
+    "mpi.truncated": (0.85, "MPI got a longer message than its receiver expected"),
     "ib.receive-mismatch": (0.85, "NCCL got another size than it expected"),
     "torch.models-differ": (FITS, "the models of the ranks differ"),
 }

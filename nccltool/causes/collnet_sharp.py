@@ -25,7 +25,7 @@ To the fabric team, with the log of sharp_am.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.causes.base import SAYS, Clue, Offender, host_or_rank, of_source, signs
 from nccltool.story import Story
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
@@ -42,6 +42,7 @@ def clues(story: Story) -> Iterator[Clue]:
     """Errors of SHARP, where the job did not get over them."""
     if story.failed:
         yield from signs(story, _SIGNS)
+        yield from of_source(story, "transport/coll_net", "sharp_plugin")
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:

@@ -52,8 +52,8 @@ def clues(story: Story) -> Iterator[Clue]:
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
     """The host where it was seen."""
     found = host_or_rank(clues)
-    if found is None and len(story.hosts) == 1:
-        return Offender(kind="host", name=next(iter(story.hosts)))
     if found is None and (event := story.first("bench.device")):
         return Offender(kind="host", name=event.get("node"))
+    if found is None and len(story.host_names) == 1:
+        return Offender(kind="host", name=story.host_names[0])
     return found

@@ -53,10 +53,11 @@ def _shared(story: Story) -> tuple[int, ...]:
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
-    """The GPU when both ranks name each other, else the rank that names the other."""
+    """The GPU when both ranks name each other or more than two share it, else the rank that names the other."""
     named = [event for event in story.of("nccl.duplicate-gpu") if event.get("rank")]
     pairs = {(event.get("rank"), event.get("other")) for event in named}
-    if named and all((other, rank) in pairs for rank, other in pairs):
+    alike = {frozenset(pair) for pair in pairs}
+    if named and (len(alike) > 1 or all((other, rank) in pairs for rank, other in pairs)):
         return Offender(kind="gpu", name=named[0].get("gpu"))
     if named:
         return Offender(kind="rank", name=named[0].get("rank"))

@@ -26,7 +26,7 @@ To whoever owns the job template or module file that sets it.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
+from nccltool.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
 from nccltool.story import Story
 
 DECIDES = "whether the job works with the variable unset"
@@ -47,6 +47,7 @@ def clues(story: Story) -> Iterator[Clue]:
         is_set = any(map(story.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength=strength, why="NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event=event)
+    yield from of_source(story, "graph/tuning", "misc/param", "param/")
     if story.failed and (event := story.first("nccl.ignored-value")):
         yield Clue(strength=TYPICAL, why="a value was not understood", event=event)
 

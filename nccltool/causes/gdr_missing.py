@@ -27,7 +27,7 @@ loading a module does not disturb jobs; a driver change drains the host.
 To the platform team, with kernel, driver and OFED versions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.causes.base import FITS, HINT, SAYS, Clue, Offender, host_or_rank, signs
 from nccltool.story import Story
@@ -51,6 +51,11 @@ def clues(story: Story) -> Iterator[Clue]:
         yield Clue(strength=0.8, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
     elif off:
         yield Clue(strength=FITS, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
+    if (one := _one_sided(story)) and not story.has("nccl.gdr-distance"):
+        event = next((e for e in story.of("nccl.channel") if e.host == one), None)
+        yield Clue(
+            strength=0.65, why=f"connections of {one} lack GDRDMA, those of other hosts have it", event=event
+        )
     staged = _staged(story)
     if staged and not story.failed:
         strength = HINT if story.has("nccl.gdr-distance") else FITS
@@ -58,15 +63,21 @@ def clues(story: Story) -> Iterator[Clue]:
         yield Clue(strength=strength, why="connections over the HCAs lack GDRDMA", event=event)
 
 
+def _lacks(names: Iterable[str]) -> bool:
+    """Whether connections go over HCAs, and none of them with GDRDMA."""
+    over = [name for name in names if name.startswith("NET/IB")]
+    return bool(over) and not any(name.endswith("GDRDMA") for name in over)
+
+
+def _one_sided(story: Story) -> str | None:
+    """The host that lacks it, where others have it."""
+    without = [name for name, host in story.hosts.items() if _lacks(host.transports)]
+    having = [name for name, host in story.hosts.items() if any(via.endswith("GDRDMA") for via in host.transports)]
+    return without[0] if len(without) == 1 and having else None
+
+
 def _staged(story: Story) -> bool:
-    counts: dict[str, int] = {}
-    for host in story.hosts.values():
-        for name, count in host.transports.items():
-            counts[name] = counts.get(name, 0) + count
-    plain = sum(
-        count for name, count in counts.items() if name.startswith("NET/IB") and not name.endswith("GDRDMA")
-    )
-    return plain > 0 and not any(name.endswith("GDRDMA") for name in counts)
+    return _lacks(name for host in story.hosts.values() for name in host.transports)
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
@@ -77,4 +88,6 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
     off = {event.get("hca") for event in story.of("nccl.gdr-hca") if event.get("state") == "Disabled"} - {""}
     if len(off) == 1:
         return Offender(kind="device", name=next(iter(off)))
+    if one := _one_sided(story):
+        return Offender(kind="host", name=one)
     return host_or_rank(clues)

@@ -36,6 +36,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
 _SIGNS = {
     "kernel.gpu-lost": (0.95, "a GPU is gone from the bus"),
+    "kernel.amdgpu": (0.85, "the driver of an AMD GPU reported a fault"),
     "kernel.ecc": (SAYS, "a GPU has uncorrectable memory errors"),
     "cuda.ecc": (0.95, "CUDA reports an uncorrectable ECC error"),
     "cuda.illegal": (0.75, "a kernel made an illegal memory access"),
@@ -46,6 +47,7 @@ _SIGNS = {
 _NVLINK = ("74", "144", "145", "146", "147", "148", "149", "150")
 _OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
 """Xids that a program can cause: kernel exceptions, page faults, and what follows from them."""
+_OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 
 
 def clues(story: Story) -> Iterator[Clue]:
@@ -57,8 +59,14 @@ def clues(story: Story) -> Iterator[Clue]:
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength=strength, why=f"the driver reported Xid {event.get('xid')}", event=event)
         break
+    for event in story.of("cuda.failed"):
+        if event.get("error").startswith(_OF_NO_CAUSE):
+            yield Clue(strength=FITS, why=f"CUDA answered {event.get('error')!r}", event=event)
+            break
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
-    return part(story, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", name="gpu") or rank_or_host(clues)
+    return part(
+        story, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
+    ) or rank_or_host(clues)

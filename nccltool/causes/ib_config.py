@@ -31,7 +31,20 @@ To the fabric team with both ends (HCA, port, GID) as the message names them.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, hca_of, host_or_rank, part, signs
+from nccltool.causes.base import (
+    FITS,
+    HINT,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    hca_of,
+    host_or_rank,
+    of_source,
+    part,
+    signs,
+)
+from nccltool.logs.base import Event
 from nccltool.story import Story
 
 DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
@@ -61,10 +74,24 @@ def clues(story: Story) -> Iterator[Clue]:
         if event.get("status") in _REMOTE:
             yield Clue(strength=FITS, why="the other HCA refused a request", event=event)
             break
+    yield from of_source(story, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
+    if event := _uneven(story):
+        yield Clue(strength=FITS, why="hosts have different numbers of HCAs", event=event)
     if story.failed and (event := story.first("ib.gid-change")):
         yield Clue(strength=FITS, why="the table of GIDs changed while the job ran", event=event)
     if story.failed and story.has("shell.port-down") and story.has("nccl.no-ib"):
         yield Clue(strength=HINT, why="a port is down", event=story.first("shell.port-down"))
+
+
+def _uneven(story: Story) -> Event | None:
+    """The line of a host that uses fewer HCAs than others, or NCCL's own remark."""
+    if not story.failed:
+        return None
+    counts = {name: len(host.hcas) for name, host in story.hosts.items() if host.hcas}
+    few = min(counts, key=lambda name: counts[name], default=None)
+    if few is None or counts[few] == max(counts.values()):
+        return story.first("ib.uneven")
+    return next((event for event in story.of("nccl.ib") if event.host == few), None)
 
 
 def started(story: Story) -> bool:

@@ -25,9 +25,10 @@ restarting IMEX breaks running jobs of the domain. NCCL_MNNVL_ENABLE=0 lets one 
 To the platform team, with the output of nvidia-imex-ctl of every host.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, signs
+from nccltool.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
 from nccltool.story import Story
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
@@ -42,6 +43,9 @@ _SIGNS = {
     "cuda.not-permitted": (0.6, "CUDA may not share memory between processes"),
 }
 
+_OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
+"""Sources that share memory between hosts."""
+
 
 def clues(story: Story) -> Iterator[Clue]:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
@@ -51,8 +55,11 @@ def clues(story: Story) -> Iterator[Clue]:
     if story.has("nccl.mnnvl") and (event := story.first("cuda.failed", "cuda.not-permitted")):
         yield Clue(strength=TYPICAL, why="CUDA failed where multi-node NVLink is in use", event=event)
     over = any("P2P/MNNVL" in host.transports for host in story.hosts.values())
-    if over and (event := story.first("cuda.failed", "nccl.warning")):
-        yield Clue(strength=FITS, why="CUDA failed where connections use multi-node NVLink", event=event)
+    for event in story.of("cuda.failed", "nccl.warning") if over else ():
+        strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
+        yield Clue(strength=strength, why="CUDA failed where connections use multi-node NVLink", event=event)
+        break
+    yield from of_source(story, "mnnvl")
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:

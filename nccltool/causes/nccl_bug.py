@@ -105,7 +105,7 @@ def clues(story: Story) -> Iterator[Clue]:
         yield Clue(strength=HINT, why="a process crashed", event=story.first("app.segfault"))
     for event in story.of("torch.nccl-error", "bench.failed"):
         if "internal error" in event.text:
-            yield Clue(strength=FITS, why="NCCL calls it an internal error", event=event)
+            yield Clue(strength=0.3, why="NCCL calls it an internal error", event=event)
             break
 
 
@@ -139,5 +139,5 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
         return Offender(kind="host", name=found.host)
     known = host_or_rank(clues)
     if known is None or known.kind == "rank":
-        return Offender(kind="host", name=next(iter(story.hosts))) if story.hosts else known
+        return Offender(kind="host", name=story.host_names[0]) if story.host_names else known
     return known

@@ -89,6 +89,10 @@ def _peer(event: Event) -> str:
     return event.get("peer") or event.get("host")
 
 
+_OF_DOCKER = "172.17.0.1"
+"""What docker0 has on every host where nobody changed it."""
+
+
 def _to_itself(story: Story) -> Event | None:
     """A connection to an address that only its own host has."""
     several = story.nodes > 1 or (story.world_size or 0) > 1
@@ -102,7 +106,7 @@ def _to_itself(story: Story) -> Event | None:
             and not event.kind.startswith("store")
         ):
             return event
-        if peer.startswith("172.17.") and story.nodes > 1:
+        if peer.startswith("172.17.") and (story.nodes > 1 or peer == _OF_DOCKER):
             return event  # every host has the default bridge, with the same addresses
         if is_of_containers(peer) and story.nodes > 1 and _named(story, "docker", "br-", "virbr", "cni", "podman"):
             return event

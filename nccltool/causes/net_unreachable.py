@@ -37,6 +37,7 @@ from nccltool.causes.base import (
     host_or_rank,
     is_of_containers,
     is_unreachable,
+    of_source,
     part,
     signs,
 )
@@ -50,8 +51,11 @@ _SIGNS = {
     "efa.failed": (0.75, "a request to another host failed in the fabric"),
     "ucx.unreachable": (TYPICAL, "UCX found the other host unreachable"),
     "net.too-long": (TYPICAL, "a packet was too long for the path"),
+    "nccl.peer-lost": (0.65, "a host stopped answering on a connection that had been made"),
 }
 _NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
+_NO_ANSWER = ("110", "113", "101")
+"""Connection timed out, no route to host, network is unreachable."""
 _MANY_RETRIES = 10
 """NCCL waits a growing time between tries: ten are more than the start of a slow peer takes."""
 
@@ -69,10 +73,13 @@ def clues(story: Story) -> Iterator[Clue]:
     if story.hung and story.nodes > 1 and not story.has("nccl.init-complete", "nccl.rings"):
         yield Clue(strength=0.5, why="ranks of several hosts began, and none could finish", event=story.hung)
     retries = story.of("nccl.retry")
-    if story.counts.get("nccl.retry", 0) >= _MANY_RETRIES and not story.has("nccl.rings", "nccl.init-complete"):
+    tries = max((int(event.get("try") or 0) for event in retries), default=0)
+    many = max(tries, story.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
+    if many and not story.has("nccl.rings", "nccl.init-complete"):
         yield Clue(strength=0.6, why="a connection was tried again and again, and never came", event=retries[0])
+    yield from of_source(story, "misc/socket", "os/linux", "transport/net_socket", "bootstrap")
     for event in story.of("store.retry"):
-        if story.failed and event.get("errno") in ("110", "113", "101"):
+        if story.failed and event.get("errno") in _NO_ANSWER:
             yield Clue(strength=0.75, why=f"the store's host does not answer: {event.get('error')}", event=event)
             break
     for event in story.of("gloo.connect-failed"):
@@ -94,7 +101,14 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
         part(story, "device", "efa.unreachable", name="device")
         or part(story, "address", "nccl.connect-failed", name="peer")
         or part(story, "address", "nccl.retry", name="peer")
+        or part(story, "address", "nccl.peer-lost", name="peer")
         or part(story, "address", "gloo.connect-failed", name="peer")
-        or part(story, "host", "store.retry", name="host")
+        or _silent_store(story)
         or host_or_rank(clues)
     )
+
+
+def _silent_store(story: Story) -> Offender | None:
+    """The host of the store, if it does not answer; one that refuses may only not have started yet."""
+    hosts = (event.get("host") for event in story.of("store.retry") if event.get("errno") in _NO_ANSWER)
+    return next((Offender(kind="host", name=host) for host in hosts if host), None)

@@ -27,7 +27,7 @@ To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, signs
+from nccltool.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
 from nccltool.story import Story
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
@@ -50,7 +50,7 @@ _NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
 def clues(story: Story) -> Iterator[Clue]:
     """Errors of switches and links, and CUDA errors inside NVLS."""
     yield from signs(story, _SIGNS)
-    for event in story.of("cuda.failed", "cuda.not-permitted", "nccl.warning"):
+    for event in story.of("cuda.failed", "cuda.not-permitted"):
         if "nvls" in event.get("where"):
             yield Clue(strength=0.85, why="CUDA refused what NVLS needs", event=event)
             break
@@ -60,10 +60,7 @@ def clues(story: Story) -> Iterator[Clue]:
                 strength=0.95, why=f"the driver reported an NVLink error (Xid {event.get('xid')})", event=event
             )
             break
-    for event in story.of("nccl.trace"):
-        if event.get("where").startswith("transport/nvls"):
-            yield Clue(strength=FITS, why="the error came out of NVLS", event=event)
-            break
+    yield from of_source(story, "transport/nvls")
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:

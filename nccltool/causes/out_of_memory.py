@@ -27,7 +27,16 @@ To the platform team when the host is short of memory without a job.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, rank_or_host, signs
+from nccltool.causes.base import (
+    FITS,
+    SAYS,
+    Clue,
+    Offender,
+    host_or_rank,
+    rank_or_host,
+    rank_that_ended_first,
+    signs,
+)
 from nccltool.logs.base import Event
 from nccltool.story import Story
 
@@ -49,6 +58,9 @@ def clues(story: Story) -> Iterator[Clue]:
     if not story.failed:
         return
     yield from signs(story, _SIGNS)
+    killed = story.first("job.killed")
+    if killed and not story.hung and killed == story.earliest((*story.failures(), *story.echoes())):
+        yield Clue(strength=FITS, why="a process was killed, and nothing was said before", event=killed)
     if event := _killed(story):
         yield Clue(strength=0.6, why="a rank was killed by SIGKILL, as the OOM killer does", event=event)
 
@@ -69,7 +81,12 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
             return Offender(kind="rank", name=str(rank))
     if ended:
         return Offender(kind="rank", name=str(ended[0].rank))
-    failed = [one for one in story.exits if one.rank is not None and one.first]
-    if failed and story.has("torch.oom"):
-        return Offender(kind="rank", name=str(failed[0].rank))
-    return rank_or_host(clues) if story.has("torch.oom") else host_or_rank(clues)
+    if story.has("torch.oom"):
+        failed = rank_that_ended_first(story)
+        return Offender(kind="rank", name=failed) if failed else rank_or_host(clues)
+    killed = [one for one in story.exits if one.signal == _SIGKILL and one.local is not None]
+    if killed and not story.has("host.oom") and len(story.hosts) < 2:
+        return Offender(kind="rank", name=str(killed[0].local))
+    where = (event.host for event in story.of("host.oom", "host.malloc", "mpi.killed") if event.host)
+    host = next(where, None)
+    return Offender(kind="host", name=host) if host else host_or_rank(clues)

@@ -31,7 +31,7 @@ To the platform team or the cloud, when the host is virtual: ACS cannot be chang
 import re
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
+from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
 from nccltool.logs.base import Event
 from nccltool.story import Story
 
@@ -64,6 +64,8 @@ def clues(story: Story) -> Iterator[Clue]:
         "ib.acs-hint": (FITS, "NCCL supposes ACS"),
         "nccl.p2p-disabled": (HINT, "peer-to-peer is off between GPUs"),
         "cuda.peer-refused": (FITS, "CUDA refused peer access"),
+        "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
+        "iommu.hint": (HINT, "RCCL wants the IOMMU to pass addresses through"),
     }
     yield from signs(story, weak)
     if story.hung and _single_host(story):
@@ -72,6 +74,11 @@ def clues(story: Story) -> Iterator[Clue]:
             yield Clue(
                 strength=0.55, why="the GPUs of one host were connected, and then nothing moved", event=story.hung
             )
+    yield from of_source(story, "transport/p2p")
+    for refused in story.of("cuda.failed"):
+        if re.search(r"(?:^|/)transport/p2p", refused.get("where")):
+            yield Clue(strength=0.5, why="CUDA refused to share memory between GPUs", event=refused)
+            break
     if event := _workaround(story):
         yield Clue(strength=0.65, why=f"it works with {event.get('command')[:60]}", event=event)
 
@@ -111,5 +118,5 @@ def _pair(story: Story) -> str | None:
 
 
 def _any_host(story: Story) -> Offender | None:
-    names = [*story.hosts, *(event.get("node") for event in story.of("bench.device"))]
+    names = [*story.host_names, *(event.get("node") for event in story.of("bench.device"))]
     return Offender(kind="host", name=names[0]) if names else None

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.causes.base import FITS, Clue, Offender, is_unreachable, rank_or_host, signs
+from nccltool.logs.base import Event
 from nccltool.story import Story
 
 DECIDES = "the log and the kernel log of the peer whose connection was closed"
@@ -36,7 +37,9 @@ EXPLAINS = frozenset({"other"})
 _SIGNS = {
     "gloo.peer-closed": (0.6, "a peer closed its connection"),
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
+    "job.actor-died": (0.4, "Ray lost a worker"),
     "store.closed": (0.3, "the store went away"),
+    "torch.no-dump": (0.6, "a rank left no dump of the flight recorder, the others did"),
     "app.rank-left": (FITS, "a rank said that it leaves"),
 }
 
@@ -50,8 +53,17 @@ def clues(story: Story) -> Iterator[Clue]:
         if "remote process exited" in event.text:
             yield Clue(strength=FITS, why="NCCL says that a remote process exited", event=event)
             break
+    named = (event for event in (*story.failures(), *story.of("nccl.warning")) if not _is_of_the_end(event))
+    for other in named:
+        yield Clue(strength=-0.5, why="something is named that failed", event=other)
+        break
     if story.timeouts:
         yield Clue(strength=-0.3, why="ranks timed out: a peer that is gone is noticed sooner", event=None)
+
+
+def _is_of_the_end(event: Event) -> bool:
+    """Whether a line only tells that processes were ended, or that they have waited for others."""
+    return event.kind.startswith(("job.", "mpi.", "torch.", "store.")) or event.kind == "app.rank-left"
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
@@ -59,7 +71,9 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
     for event in story.of("app.rank-left"):
         if event.rank is not None:
             return Offender(kind="rank", name=str(event.rank))
-    lost = story.of("gloo.peer-closed", "nccl.peer-closed")
+    if silent := story.first("torch.no-dump"):
+        return Offender(kind="rank", name=silent.get("ranks").split(",")[0])
+    lost = story.of("gloo.peer-closed", "nccl.peer-closed", "job.actor-died")
     peers = Counter(event.get("peer") for event in lost if event.get("peer"))
     if peers:
         peer = peers.most_common(1)[0][0]

@@ -29,7 +29,7 @@ To the platform's vendor, with the plugin's version and its first error line.
 import re
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
+from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
 from nccltool.story import Story
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
@@ -58,6 +58,7 @@ def clues(story: Story) -> Iterator[Clue]:
             "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
         }
         yield from signs(story, weak)
+        yield from of_source(story, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
         if story.networks and not story.variable("NCCL_NET") and not story.has("plugin.none"):
             yield Clue(strength=-HINT, why="NCCL took another network, and went on", event=None)
     elif story.has("plugin.ofi-failed", "plugin.fastrak-failed") and any(

@@ -58,6 +58,8 @@ def clues(story: Story) -> Iterator[Clue]:
     """The end that somebody gave the job, if nothing failed before it."""
     if not story.failed:
         return
+    if story.has("job.node-failed"):
+        return  # the scheduler ends a job whose host it lost
     found = list(signs(story, _SIGNS))
     ended = story.first(*_SIGNS)
     earlier = (story.hung or _earlier(story, ended)) if ended else None

@@ -40,6 +40,7 @@ _SIGNS = {
     "mpi.no-start": (0.8, "the launcher could not start processes on all hosts"),
     "store.timeout": (TYPICAL, "the store could not be reached in time"),
     "store.too-few": (TYPICAL, "too few ranks or nodes joined"),
+    "store.no-environment": (0.65, "the environment lacks what the rendezvous needs"),
     "store.rendezvous": (FITS, "the rendezvous failed"),
     "nccl.bind-failed": (0.6, "an address could not be bound"),
     "nccl.bootstrap-mismatch": (FITS, "ranks of different jobs or sizes met at one address"),
@@ -65,6 +66,9 @@ def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
         if found:
             return found
     kind = "host"
+    met = story.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
+    if met and not story.has("store.timeout", "store.too-few", "store.unresolved"):
+        return host_or_rank([Clue(strength=FITS, why="", event=met)])
     return (
         part(story, kind, "store.timeout", name="host")
         or part(story, kind, "store.unresolved", name="host")

@@ -27,7 +27,7 @@ To whoever owns the pod template.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, of_source, signs
 from nccltool.story import Story
 
 DECIDES = "`df -h /dev/shm` inside the container"
@@ -45,6 +45,7 @@ _SIGBUS = 7
 def clues(story: Story) -> Iterator[Clue]:
     """Failures to make segments, and deaths by SIGBUS."""
     yield from signs(story, _SIGNS)
+    yield from of_source(story, "transport/shm", "misc/shmutils", "include/shm")
     for ended in story.exits:
         if ended.signal == _SIGBUS:
             yield Clue(strength=0.75, why="a rank was killed by SIGBUS", event=ended.event)

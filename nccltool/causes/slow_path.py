@@ -69,7 +69,9 @@ def _sockets(story: Story) -> Iterator[Clue]:
     if not several or not any("Socket" in name for name in story.networks):
         return
     event = story.first("nccl.no-ib") or story.first("nccl.socket")
-    wanted = story.variable("NCCL_IB_HCA") or story.variable("NCCL_IB_DISABLE") == "0"
+    wanted = (
+        story.variable("NCCL_IB_HCA") or story.variable("NCCL_IB_DISABLE") == "0" or story.has("shell.port-active")
+    )
     others = any("Socket" not in name for name in story.networks)
     if wanted or others:
         yield Clue(strength=0.8, why="RDMA was meant to be used, and NCCL took sockets", event=event)

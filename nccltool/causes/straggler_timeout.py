@@ -37,6 +37,7 @@ EXPLAINS = frozenset({"peer-exited", "other"})
 
 _SIGNS = {
     "torch.behind": (0.85, "torch names ranks that did not join"),
+    "torch.no-dump": (0.4, "a rank left no dump of the flight recorder, the others did"),
     "hvd.stalled": (0.8, "Horovod waits for ranks that did not come"),
     "torch.barrier": (0.85, "a rank did not reach the barrier"),
     "torch.stuck": (0.6, "a rank's watchdog did not get on"),
@@ -110,7 +111,7 @@ def behind(story: Story) -> int | None:
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
     """The late rank."""
-    for event in story.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row"):
+    for event in story.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
         ranks = event.get("ranks")
         if event.kind == "hvd.row" and event.task is not None:
             ranks = str(event.task)  # Horovod writes the rank where srun writes its label

@@ -27,7 +27,7 @@ To the platform's vendor, with the dumped topology.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
+from nccltool.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
 from nccltool.story import Story
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
@@ -40,6 +40,7 @@ _SIGNS = {
     "topology.no-graph": (TYPICAL, "no paths between GPUs were found"),
     "topology.no-net-id": (0.6, "a NIC of the graph is not in the topology"),
     "topology.no-transport": (FITS, "two ranks have no transport between them"),
+    "topology.uds": (FITS, "processes of a host cannot reach each other's sockets"),
 }
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 
@@ -49,6 +50,7 @@ def clues(story: Story) -> Iterator[Clue]:
     if not story.failed:
         return
     yield from signs(story, _SIGNS)
+    yield from of_source(story, "graph/(?!tuning)")
     for unread in story.of("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT
         yield Clue(strength=strength, why="a path of /sys could not be read", event=unread)

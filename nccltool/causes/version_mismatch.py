@@ -39,6 +39,7 @@ _SIGNS = {
     "nccl.driver-old": (SAYS, "the driver is older than CUDA needs"),
     "version.driver": (SAYS, "driver and libraries do not fit"),
     "version.build": (0.85, "a library was built for something else"),
+    "version.library": (0.6, "a library of CUDA, NCCL or torch is not where the program looks for it"),
 }
 _CONSEQUENCES = (
     "nccl.bad-family",
