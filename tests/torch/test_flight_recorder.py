@@ -13,7 +13,7 @@ import pytest
 
 from nccltool import flight
 from nccltool.logs.base import Event
-from tests.test_flight import GOOD, waits, write
+from tests.test_flight import GOOD, batch, waits, write
 
 pytestmark = pytest.mark.torch
 _LIMIT_S = 120
@@ -69,6 +69,36 @@ def test_the_same_rank_made_another_call(tmp_path: Path, third: dict[str, Any], 
     assert error in said
     assert re.search(r"[Cc]ulprit rank 1", said)
     assert (ours(tmp_path).kind, ours(tmp_path).rank) == ("torch.fingerprint", 1)
+
+
+def chain() -> list[list[Any]]:
+    """Batches in which rank 0 sends to rank 1, and that one to rank 2."""
+    return [
+        batch(1, "send 0->1"),
+        batch(1, "recv 1<-0", "send 1->2"),
+        batch(1, "recv 2<-1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, []),
+        pytest.param({"output_sizes": [[9]]}, [("torch.fingerprint", 0)], marks=pytest.mark.slow),
+        ({"profiling_name": "nccl:recv 1<-2"}, [("torch.behind", 1), ("torch.behind", 2)]),
+    ],
+    ids=["alike", "size", "peer"],
+)
+def test_the_same_messages_do_not_match(
+    tmp_path: Path, changed: dict[str, Any], found: list[tuple[str, int]]
+) -> None:
+    """Rank 1 takes another size, or waits for a rank that does not send to it."""
+    ranks = chain()
+    ranks[1][0] |= changed
+    dumps = write(tmp_path, *ranks)
+    assert [(event.kind, event.rank) for event in flight.events(dumps)] == found
+    said = analysed(tmp_path)
+    assert ("MISMATCH" in said, "Match" in said) == (bool(found), not found)
 
 
 _RANK = """
