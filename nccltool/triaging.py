@@ -1,11 +1,14 @@
 """From files to an incident: read the logs, put the story together, judge it."""
 
-from collections.abc import Sequence
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
-from nccltool import __version__, causes, flight
+from nccltool import __version__, causes, flight, reading
 from nccltool.logs import Reader, sources
 from nccltool.logs.base import Event
 from nccltool.model import Candidate, Finding, Incident, LogLine, Offender, RunInfo, Subject, Verdict
@@ -14,6 +17,11 @@ from nccltool.story import Builder, Story
 from nccltool.triage import Judged, judge
 
 FINDINGS: dict[str, str] = {}  # the codes are root causes, which have pages of their own
+
+LIMIT_S = 5.0
+"""How long the logs of a run may be read before its result is shown."""
+HEAD_BYTES, TAIL_BYTES = 8 << 20, 24 << 20
+"""Of a log of a run: enough for that time where most lines say something."""
 
 _Kind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
 _SUBJECTS: dict[str, _Kind] = {
@@ -38,16 +46,59 @@ def triage(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = 
 
 def read(paths: Sequence[str], trust_pickle: bool = False) -> Story:
     """The story of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
-    reader, builder, dumps = Reader(), Builder(), list[flight.Dump]()
+    reader, builder, dumps, logs = Reader(), Builder(), list[flight.Dump](), list[str]()
     for file in sources.files(paths):
         if recorded := flight.dump(file, trust_pickle):
             dumps.append(recorded)
-            continue
-        for event in reader.read(file, sources.chunks(file)):
-            builder.add(event)
+        else:
+            logs.append(file)
+    for event in reading.events(logs, reader):
+        builder.add(event)
     for event in flight.events(dumps):
         builder.add(event)
     return builder.story(reader.lines_read + len(dumps))
+
+
+def of_run(
+    folder: Path, command: tuple[str, ...], more: Mapping[str, bytes], limit_s: float = LIMIT_S
+) -> Incident | None:
+    """What the log in a run directory says, and more logs by their names; None when none has a line to judge.
+
+    Takes no longer than `limit_s` to read: of a log that is too large, the beginning and the end are read.
+    """
+    reader, builder = Reader(), Builder()
+    parts = [*_of_log(folder / "log.txt"), *((name, iter([said])) for name, said in more.items())]
+    begin = time.monotonic()
+    for number, (name, chunks) in enumerate(parts, start=1):  # each gets its share of the time, and what is left
+        for event in reader.read(name, _until(begin + limit_s * number / len(parts), chunks)):
+            builder.add(event)
+    story = builder.story(reader.lines_read)
+    return incident(story, command) if story.events else None
+
+
+def _of_log(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """What to read of a log, with its name, which lines are named after."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return
+    if size <= HEAD_BYTES + TAIL_BYTES:
+        yield path.name, _between(path, 0, size)
+    else:
+        yield path.name, _between(path, 0, HEAD_BYTES)
+        yield f"{path.name} (its end)", _between(path, size - TAIL_BYTES, size)
+
+
+def _between(path: Path, start: int, end: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        while start < end and (chunk := file.read(min(sources.CHUNK_BYTES, end - start))):
+            start += len(chunk)
+            yield chunk
+
+
+def _until(end: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    return itertools.takewhile(lambda _: time.monotonic() < end, chunks)
 
 
 def incident(story: Story, command: tuple[str, ...]) -> Incident:

@@ -135,3 +135,29 @@ def test_nothing_of_a_log_acts_on_a_terminal(form: str, tmp_path: Path, nccltool
     for words in ([], ["--summary"]):
         said = nccltool("triage", "--format", form, *words, str(file))
         assert all(letter == "\n" or letter.isprintable() for letter in said.out)
+
+
+def test_a_time_limit_needs_something_to_follow(log: Path, nccltool: Nccltool) -> None:
+    said = nccltool("triage", "--for", "5", str(log))
+    assert (said.code, said.out) == (2, "")
+    assert "--for has no effect without --follow" in said.err
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_following_ends_with_what_is_sure(form: str, log: Path, tmp_path: Path, nccltool: Nccltool) -> None:
+    out = tmp_path / "result"
+    words = ("--settle", "0.2", "--format", form, "--output", str(out))
+    said = nccltool("triage", "--follow", *words, str(log), str(tmp_path / "other\x1b.log"))
+    assert (said.code, said.out) == (1, "")
+    assert "shm-size" in out.read_text()
+    assert f"waiting for {tmp_path}/other\\x1b.log, which is not there yet\n" in said.err
+    assert "looks like shm-size (confidence 0.98); sure when nothing changes that for 0.2 s\n" in said.err
+
+
+def test_nothing_to_follow_is_exit_code_4(tmp_path: Path, nccltool: Nccltool) -> None:
+    said = nccltool("triage", "--follow", "--for", "0", str(tmp_path / "job.log"))
+    assert (said.code, said.out) == (
+        4,
+        "root cause  none    confidence 0.00\n\nunknown: 0 lines read, exit code 4\n",
+    )
+    assert said.err.endswith("the time of --for is over\n")
