@@ -6,9 +6,10 @@ A rate is each way, without what protocols add; where it cannot be told there is
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool.facts.nic import Devices, Nic
+from nccltool.model import RankFacts
 
 _NVLINK_TABLE = "https://github.com/stas00/ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink"
 
@@ -47,6 +48,10 @@ class Wire:
     """Each way; None = not known."""
     text: str
     """What it consists of and the file that says so; or why it is not known."""
+    transport: str | None = None
+    """socket, ib or roce; None = not known."""
+    devices: str | None = None
+    """The devices and their rates without their names, the same on hosts that are alike; None = not known."""
 
 
 def nvlink(gpu_name: str | None) -> NvLink | None:
@@ -57,14 +62,39 @@ def nvlink(gpu_name: str | None) -> NvLink | None:
 def network(backend: str, env: Mapping[str, str], ethernet: Devices, rdma: Devices) -> Wire:
     """What `backend` can use of a host's network devices."""
     if backend == "gloo":
-        return _for_gloo(env.get("GLOO_SOCKET_IFNAME", ""), ethernet)
+        return replace(_for_gloo(env.get("GLOO_SOCKET_IFNAME", ""), ethernet), transport="socket")
     if env.get("NCCL_IB_DISABLE", "0") != "1" and env.get("NCCL_NET", "").lower() != "socket":
         if rdma.nics is None:
             return Wire(bytes_per_s=None, text=rdma.reason or "")
         ports = [nic for nic in rdma.nics if nic.up is not False and _chosen(nic, env.get("NCCL_IB_HCA", ""))]
         if ports:
-            return _together(ports, "/sys/class/infiniband/*/ports/*/rate")
-    return _for_sockets(env.get("NCCL_SOCKET_IFNAME", ""), ethernet)
+            wire = _together(ports, "/sys/class/infiniband/*/ports/*/rate")
+            return replace(wire, transport=_verbs({port.link_layer for port in ports}))
+    return replace(_for_sockets(env.get("NCCL_SOCKET_IFNAME", ""), ethernet), transport="socket")
+
+
+def _verbs(layers: set[str]) -> str | None:
+    """EFA and mixtures are not told apart from here: plugins decide what becomes of them."""
+    return {"InfiniBand": "ib", "Ethernet": "roce"}.get(layers.pop()) if len(layers) == 1 else None
+
+
+def transport(
+    backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, Wire]
+) -> tuple[str | None, str | None]:
+    """(what carries the bytes between these ranks, the network devices of each host); None = not known."""
+    hosts = {facts.host_id for facts in ranks}
+    if len({facts.node_rank for facts in ranks}) > len(hosts):
+        return "emulated", ""
+    links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
+    if len(hosts) == 1:
+        return "nvlink" if links and all(links) else "local" if backend == "gloo" else None, ""
+    found = [wires.get(host) for host in hosts]
+    kinds = {wire.transport if wire else None for wire in found}
+    devices = {wire.devices if wire else None for wire in found}
+    if any(link and link.between_hosts for link in links):
+        kinds = {None}  # NVLink may connect the hosts
+    nics = None if None in devices else "; ".join(sorted(text for text in devices if text))
+    return kinds.pop() if len(kinds) == 1 else None, nics
 
 
 def _for_gloo(name: str, ethernet: Devices) -> Wire:
@@ -112,12 +142,11 @@ def _together(nics: Sequence[Nic], source: str) -> Wire:
     unknown = next((nic for nic in nics if nic.bytes_per_s is None), None)
     if unknown is not None:
         return Wire(bytes_per_s=None, text=f"{unknown.name}: {unknown.reason} ({unknown.source})")
-    if len(nics) == 1:
-        text = f"{nics[0].name} {_gigabits(nics[0])}"
-    else:
-        groups = Counter(_gigabits(nic) for nic in nics)
-        text = ", ".join(f"{count} x {kind}" for kind, count in groups.items())
-    return Wire(bytes_per_s=sum(nic.bytes_per_s or 0.0 for nic in nics), text=f"{text} ({source})")
+    groups = Counter(_gigabits(nic) for nic in nics)
+    devices = ", ".join(f"{count} x {kind}" for kind, count in groups.items())
+    text = f"{nics[0].name} {_gigabits(nics[0])}" if len(nics) == 1 else devices
+    rate = sum(nic.bytes_per_s or 0.0 for nic in nics)
+    return Wire(bytes_per_s=rate, text=f"{text} ({source})", devices=devices)
 
 
 def _gigabits(nic: Nic) -> str:

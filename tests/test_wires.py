@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nccltool import wires
 from nccltool.facts import nic
 from nccltool.wires import Wire
+from tests.samples import world
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
 PORTS = "(/sys/class/infiniband/*/ports/*/rate)"
@@ -105,7 +107,8 @@ def test_gloo(
 ) -> None:
     made(tmp_path)
     bytes_per_s = None if gigabytes is None else gigabytes * 1e9
-    assert network(tmp_path, "gloo", GLOO_SOCKET_IFNAME=interface) == Wire(bytes_per_s=bytes_per_s, text=text)
+    shown = network(tmp_path, "gloo", GLOO_SOCKET_IFNAME=interface)
+    assert (shown.bytes_per_s, shown.text, shown.transport) == (bytes_per_s, text, "socket")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,63 @@ def test_gloo(
     ],
 )
 def test_a_hidden_sys(tmp_path: Path, backend: str, env: dict[str, str], text: str) -> None:
-    assert network(tmp_path, backend, **env) == Wire(bytes_per_s=None, text=text)
+    shown = network(tmp_path, backend, **env)
+    assert (shown.bytes_per_s, shown.text, shown.devices) == (None, text, None)
+
+
+@pytest.mark.parametrize(
+    ("made", "env", "transport", "devices"),
+    [
+        (infiniband_host, {}, "ib", "8 x 400 Gb/s InfiniBand"),
+        (infiniband_host, {"NCCL_IB_HCA": "=mlx5_1"}, "ib", "1 x 400 Gb/s InfiniBand"),
+        (infiniband_host, {"NCCL_IB_DISABLE": "1"}, "socket", "1 x 1 Gb/s Ethernet"),
+        (roce_host, {}, "roce", "2 x 200 Gb/s Ethernet"),
+        (efa_host, {}, None, "16 x 200 Gb/s"),
+        (two_interfaces, {}, "socket", "1 x 10 Gb/s Ethernet, 1 x 100 Gb/s Ethernet"),
+        (container, {}, "socket", None),
+        (with_an_unknown_port, {}, "ib", None),
+        (lambda root: None, {}, None, None),
+    ],
+)
+def test_what_carries_the_bytes(
+    tmp_path: Path,
+    made: Callable[[Path], Sysfs],
+    env: dict[str, str],
+    transport: str | None,
+    devices: str | None,
+) -> None:
+    made(tmp_path)
+    shown = network(tmp_path, "nccl", **env)
+    assert (shown.transport, shown.devices) == (transport, devices)
+
+
+IB = Wire(bytes_per_s=4e11, text="", transport="ib", devices="8 x 400 Gb/s InfiniBand")
+SLOW = Wire(bytes_per_s=1e10, text="", transport="socket", devices="1 x 80 Gb/s Ethernet")
+SILENT = Wire(bytes_per_s=None, text="hidden", transport="ib")
+ONE_HOST = {"host_id": "a", "node_rank": 0}
+
+
+@pytest.mark.parametrize(
+    ("backend", "changes", "found", "expected"),
+    [
+        ("gloo", {"host_id": "a"}, (), ("emulated", "")),
+        ("gloo", ONE_HOST, (), ("local", "")),
+        ("nccl", ONE_HOST, (), ("nvlink", "")),
+        ("nccl", ONE_HOST | {"gpu_name": "NVIDIA L40S"}, (), (None, "")),
+        ("nccl", {}, (IB, IB), ("ib", "8 x 400 Gb/s InfiniBand")),
+        ("nccl", {}, (IB, SLOW), (None, "1 x 80 Gb/s Ethernet; 8 x 400 Gb/s InfiniBand")),
+        ("nccl", {}, (IB, SILENT), ("ib", None)),
+        ("nccl", {}, (IB,), (None, None)),
+        ("nccl", {"gpu_name": "NVIDIA GB200"}, (IB, IB), (None, "8 x 400 Gb/s InfiniBand")),
+        ("gloo", {"gpu_name": "NVIDIA GB200"}, (SLOW, SLOW), ("socket", "1 x 80 Gb/s Ethernet")),
+    ],
+)
+def test_the_transport_of_a_world(
+    backend: str, changes: dict[str, Any], found: tuple[Wire, ...], expected: tuple[str | None, str | None]
+) -> None:
+    ranks = world(**changes)
+    hosts = dict.fromkeys(facts.host_id for facts in ranks)
+    assert wires.transport(backend, ranks, dict(zip(hosts, found, strict=False))) == expected
 
 
 @pytest.mark.parametrize(

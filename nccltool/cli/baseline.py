@@ -1,0 +1,131 @@
+"""nccltool baseline."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nccltool.cli.options import formats, kept, option, stored, written
+
+if TYPE_CHECKING:
+    from nccltool.baselines import Store
+    from nccltool.model import RunSample
+
+
+@click.group("baseline")
+def command() -> None:
+    """Runs under a name, which `nccltool compare` and others are held against."""
+
+
+@command.command("save")
+@click.argument("name")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@option("--add", is_flag=True, help="Add the runs to those that the baseline has.")
+@option("--replace", is_flag=True, help="Put them in the place of what is there.")
+@option("--note", default="", help="What is worth knowing about it.")
+@stored
+@kept
+def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, **where: str | None) -> None:
+    """Keep runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of one kind."""
+    from nccltool import baselines
+    from nccltool.cli.screen import put
+    from nccltool.errors import BadInput
+    from nccltool.render import baseline
+
+    if add and replace:
+        raise BadInput("--add and --replace exclude each other", "leave one out")
+    samples = _samples(runs, where["run_dir"])
+    mode: baselines.Mode = "add" if add else "replace" if replace else "new"
+    put(baseline.saved(_store(where["store"]).save(name, note, samples, mode)))
+
+
+@command.command("list")
+@formats("table", "json")
+@written
+@stored
+def listed(form: str, output: str | None, store: str | None) -> None:
+    """The baselines there are."""
+    from nccltool.render import baseline
+
+    _show(baseline.render_list(_store(store).all(), form), output)
+
+
+@command.command("show")
+@click.argument("name")
+@formats("table", "json")
+@written
+@stored
+def show(name: str, form: str, output: str | None, store: str | None) -> None:
+    """What the baseline NAME is made of, and what it expects."""
+    from nccltool import comparing
+    from nccltool.render import baseline
+
+    found = _store(store).load(name)
+    _show(baseline.render(found, comparing.summary(found), form), output)
+
+
+@command.command("export")
+@click.argument("name")
+@written
+@stored
+def export(name: str, output: str | None, store: str | None) -> None:
+    """Write the baseline NAME as JSON, for another store."""
+    from nccltool import comparing
+    from nccltool.render import baseline
+
+    found = _store(store).load(name)
+    _show(baseline.render(found, comparing.summary(found), "json"), output)
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(dir_okay=False))
+@option("--as", "name", help="Another name for it.")
+@option("--replace", is_flag=True, help="Put them in the place of what is there.")
+@stored
+def import_(file: str, name: str | None, replace: bool, store: str | None) -> None:
+    """Take a baseline from a file that `export` wrote."""
+    from dataclasses import replace as changed
+
+    from nccltool import documents
+    from nccltool.cli.screen import put
+    from nccltool.errors import BadInput
+    from nccltool.render import baseline
+
+    try:
+        text = Path(file).read_bytes()
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}", "check the name") from error
+    found = documents.baseline_from_json(text, file)
+    found = changed(found, name=name or found.name)
+    _store(store).put(found, "replace" if replace else "new")
+    put(baseline.saved(found))
+
+
+@command.command("remove")
+@click.argument("name")
+@stored
+def remove(name: str, store: str | None) -> None:
+    """Forget the baseline NAME. Its runs stay where they are."""
+    _store(store).remove(name)
+
+
+def _store(file: str | None) -> "Store":
+    from nccltool import baselines
+
+    return baselines.Store(Path(file) if file else baselines.default_file())
+
+
+def _samples(words: tuple[str, ...], run_dir: str | None) -> "list[RunSample]":
+    from nccltool import baselines, runs, sides
+
+    base = Path(run_dir) if run_dir else runs.default_base()
+    return [baselines.usable(run) for word in words for run in sides.loaded(word, base)]
+
+
+def _show(text: str, output: str | None) -> None:
+    from nccltool.cli.screen import put, write
+
+    if output:
+        write(output, text)
+    else:
+        put(text)

@@ -1,0 +1,41 @@
+"""nccltool compare."""
+
+import click
+
+from nccltool.cli.options import Number, formats, kept, option, stored, written
+
+
+@click.command("compare")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@option("--margin", type=Number(0), default=3.0, help="Percent; smaller differences do not matter.")
+@option("--alpha", type=click.FloatRange(0.0001, 0.2), default=0.025, help="Chance that equals are told apart.")
+@option("--ignore", "keys", multiple=True, metavar="KEY", help="A key that may differ; versions; unknown.")
+@formats("table", "json", "csv", "markdown")
+@written
+@stored
+@kept
+def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], **shown: str | None) -> None:
+    """Is B worse than A? Differences count when they are larger than the spread between runs.
+
+    A and B are runs (id, beginning of an id, latest, folder, run.json), several with commas between them, output
+    of nccl-tests, or baseline:NAME. Three runs against three, in turns, are the least that measures the spread.
+    """
+    from pathlib import Path
+
+    from nccltool import baselines, comparing, runs, samples, sides
+    from nccltool.cli.screen import put, write
+    from nccltool.render import comparison
+
+    base = Path(shown["run_dir"]) if shown["run_dir"] else runs.default_base()
+    store = Path(shown["store"]) if shown["store"] else baselines.default_file()
+    settings = comparing.Settings(margin=margin / 100, alpha=alpha, ignore=samples.ignored(keys))
+    found = comparing.compare(
+        comparing.circumstances(), sides.side(a, base, store), sides.side(b, base, store), settings
+    )
+    text = comparison.render(found, str(shown["form"]))
+    if shown["output"]:
+        write(shown["output"], text)
+    else:
+        put(text)
+    raise SystemExit(found.verdict.exit_code)
