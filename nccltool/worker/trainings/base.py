@@ -13,7 +13,9 @@ from torch import Tensor, nn
 
 from nccltool.faults import Fault
 from nccltool.model import TrainSpec
-from nccltool.worker import transformer
+from nccltool.worker import clipping, transformer
+from nccltool.worker.scaling import Scaler
+from nccltool.worker.stopwatch import Flow
 
 Inside = Callable[[str], AbstractContextManager[None]]
 """Marks a phase in which a rank may wait for others."""
@@ -55,6 +57,11 @@ class Setup:
             and fault.step in (None, number)
         )
 
+    @property
+    def is_half(self) -> bool:
+        """Whether gradients come in float16, whose range needs a scaled loss."""
+        return "float16" in (self.spec.dtype, self.spec.param_dtype)
+
     def lower(self) -> AbstractContextManager[Any]:
         """Arithmetic of the forward pass in the type that was asked for, where that is a short one."""
         if self.spec.dtype in ("float32", "float64"):
@@ -73,11 +80,15 @@ class Strategy(ABC):
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
+    flow: Flow | None = None
+    """Of a pipeline."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.micro_batches = setup.world
         """Into how many equal parts, in order, the global batch is cut; the reference adds up in this order."""
+        self.scaler = Scaler(setup.device) if setup.is_half else None
+        """Of the loss; None where its type needs none. The backward pass begins at `scaled`."""
 
     @abstractmethod
     def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
@@ -87,8 +98,45 @@ class Strategy(ABC):
         """Forget the gradients."""
         self.optimizer.zero_grad()
 
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss as the backward pass begins with it."""
+        return loss if self.scaler is None else loss * self.scaler.scale
+
+    def scaled_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """For a schedule that begins the backward pass by itself."""
+        return self.scaled(transformer.loss_of(scores, targets))
+
+    def seen(self, loss: Tensor) -> Tensor:
+        """What such a schedule says of a loss, without the scale."""
+        return loss.detach() if self.scaler is None else loss.detach() / self.scaler.scale
+
+    def unscale(self) -> None:
+        """After the backward pass: the gradients as they are without a scale."""
+        if self.scaler is not None:
+            with self.setup.inside("unscaling"):
+                self.scaler.unscale(local(p.grad) for _, p in self.named_parameters() if p.grad is not None)
+
     def update(self) -> None:
-        """Change the parameters."""
+        """Change the parameters, unless a gradient overflowed."""
+        if self.scaler is None or not self.scaler.overflowed:
+            if self.setup.spec.clip_norm is not None:
+                with self.setup.inside("clipping"):
+                    self.clip(self.setup.spec.clip_norm)
+            self.apply()
+        if self.scaler is not None:
+            self.scaler.adapt()
+
+    def clip(self, limit: float) -> None:
+        """Scale the gradients so that the norm of all of them, on all ranks, is at most `limit`."""
+        parameters = (parameter for _, parameter in self.named_parameters())
+        clipping.clip(parameters, limit, self.holders(), self.setup.device)
+
+    def holders(self) -> int:
+        """How many ranks hold the same parameters, before a DTensor's shares are taken into account."""
+        return self.setup.world
+
+    def apply(self) -> None:
+        """Have the optimizer change the parameters."""
         self.setup.outside("updating")
         self.optimizer.step()
 
@@ -96,9 +144,22 @@ class Strategy(ABC):
         """What this rank holds, whole or in part, under the names of the model in one process."""
         return iter(self.model.named_parameters())
 
+    def same_part(self, full: Tensor, mine: Tensor) -> Tensor:
+        """The part of a tensor of the reference that this rank holds of `mine`, one of `named_parameters`."""
+        return same_part(full, mine)
+
+    def waits(self) -> Mapping[str, str]:
+        """COLLECTIVES, as these options have it."""
+        return self.COLLECTIVES
+
     def sgd(self) -> torch.optim.Optimizer:
         """Plain SGD: Adam would hide a wrong scale of the gradients."""
-        return torch.optim.SGD(self.model.parameters(), lr=self.setup.spec.learning_rate)
+        spec = self.setup.spec
+        return torch.optim.SGD(self.model.parameters(), lr=spec.learning_rate, momentum=spec.momentum)
+
+    def own_optimizer(self) -> torch.optim.Optimizer:
+        """The one that has the state of this rank's part of the parameters."""
+        return self.optimizer
 
     def whole_model(self) -> nn.Sequential:
         """The model as every rank begins, on its device."""
@@ -109,6 +170,8 @@ class DataParallel(Strategy):
     """What strategies share in which each rank has a part of the batch and the whole of the arithmetic."""
 
     WITHOUT_SYNC = True
+    SUMS_LOSS: ClassVar[bool] = False
+    """A drill: gradients that are not averaged are had by a larger loss, for want of a place to change that."""
 
     def __init__(self, setup: Setup, replica: int | None = None, replicas: int | None = None) -> None:
         """`replica` of `replicas` has this rank's part of the batch; each rank is one when nothing is said."""
@@ -130,7 +193,9 @@ class DataParallel(Strategy):
         first = self._replica * accumulate
         for index in range(first, first + accumulate):
             is_last = index == first + accumulate - 1
-            part = parts[(index + accumulate) % len(parts)] if setup.is_due("duplicate", number) else parts[index]
+            part = parts[index]
+            if setup.is_due("duplicate", number):
+                part = parts[(index + accumulate) % len(parts)] if len(parts) > accumulate else _one_twice(part)
             with self.synchronising(is_last):
                 losses[index] = self._one(part, number, is_last)
         return losses
@@ -145,11 +210,17 @@ class DataParallel(Strategy):
             scaled = scaled * 2
         if self.loses_data(number):
             scaled = scaled * 0
+        if self.SUMS_LOSS and setup.is_due("sum", number, anywhere=True):
+            scaled = scaled * max(2, self.micro_batches // accumulate)
         if is_last:
             setup.outside("between forward and backward")
         with setup.inside("backward"):
-            scaled.backward()
+            self.scaled(scaled).backward()
         return loss.detach()
+
+    def clip(self, limit: float) -> None:
+        """See Strategy: by torch's own function, which users call."""
+        nn.utils.clip_grad_norm_(self.model.parameters(), limit)
 
     def scores(self, inputs: Tensor) -> Tensor:
         """What the model says, through whatever wraps it."""
@@ -169,6 +240,11 @@ class DataParallel(Strategy):
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
         """Around each micro-batch: only the last one's gradients need to travel."""
         return contextlib.nullcontext()
+
+
+def _one_twice(part: Tensor) -> Tensor:
+    """Of the only replica, for ranks that share its layers: a sequence in the place of another one."""
+    return torch.cat([part[-1:], part[:-1]])
 
 
 def local(tensor: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ class Training(Strategy):
         weight = 2 if wrong else 0 if setup.is_due("lose", number) else 1
         setup.outside("between forward and backward")
         with setup.inside("backward"):
-            (loss * weight).backward()
+            self.scaled(loss * weight).backward()
             mean = loss.detach() / setup.world
             dist.all_reduce(mean)
         return {0: mean}

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
+from nccltool.worker import powersgd
 from nccltool.worker.trainings.base import CannotTrain, DataParallel, Setup
 
 
@@ -41,6 +42,8 @@ class Training(DataParallel):
             if setup.device.type != "cuda":
                 raise CannotTrain("--comm-hook bf16 needs NCCL: torch refuses it on CPUs")
             self._ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        elif name == "powersgd":
+            powersgd.register(self._ddp, None)
 
     def scores(self, inputs: Tensor) -> Tensor:
         """See DataParallel."""

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 
-from nccltool.worker.trainings.base import CannotTrain, DataParallel, Setup, local
+from nccltool.worker.trainings.base import CannotTrain, DataParallel, Setup, Strategy, local
 
 
 class Training(DataParallel):
@@ -22,12 +22,32 @@ class Training(DataParallel):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        whole = self.whole_model()
-        reshard, mesh = setup.spec.shard != "grad", self._mesh()
-        for part in whole:
-            fully_shard(part, mesh=mesh, reshard_after_forward=reshard)
-        self.model = fully_shard(whole, mesh=mesh, reshard_after_forward=reshard)
+        whole, policies = self.whole_model(), self._policies()
+        for part in whole if setup.spec.wrap == "block" else ():
+            fully_shard(part, **policies)
+        self.model = fully_shard(whole, **policies)
         self.optimizer = self.sgd()
+
+    def _policies(self) -> dict[str, Any]:
+        spec = self.setup.spec
+        param_dtype, reduce_dtype = (
+            getattr(torch, name) if name else None for name in (spec.param_dtype, spec.reduce_dtype)
+        )
+        policies = {
+            "mesh": self._mesh(),
+            "reshard_after_forward": spec.reshard and spec.shard != "grad",
+            "mp_policy": MixedPrecisionPolicy(param_dtype=param_dtype, reduce_dtype=reduce_dtype),
+        }
+        if spec.offload:  # pinned memory needs a device that it is pinned for
+            policies["offload_policy"] = CPUOffloadPolicy(pin_memory=self.setup.device.type == "cuda")
+        return policies
+
+    def clip(self, limit: float) -> None:
+        """See Strategy: NCCL cannot add up norms that were offloaded."""
+        if self.setup.spec.offload:
+            Strategy.clip(self, limit)
+        else:
+            super().clip(limit)
 
     def _mesh(self) -> DeviceMesh:
         """All ranks share the parameters, or pairs of them do, or every rank has all."""

@@ -1,16 +1,12 @@
-"""Pipeline parallelism: each rank has some of the layers, and micro-batches flow through them (GPipe or 1F1B)."""
+"""Pipeline parallelism: each rank has some of the layers, and micro-batches flow through them."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
-from torch.distributed.pipelining.schedules import PipelineScheduleSingle
+from torch import Tensor, nn
 
-from nccltool.worker import splitting, transformer
-from nccltool.worker.trainings.base import CannotTrain, Setup, Strategy
-
-PHASE = "forward and backward"
+from nccltool.worker.pipelining import PHASE, Pipeline
+from nccltool.worker.trainings.base import Setup, Strategy
 
 
 class Training(Strategy):
@@ -20,47 +16,32 @@ class Training(Strategy):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        spec, world = setup.spec, setup.world
+        self.micro_batches = setup.spec.micro_batches * setup.world
         parts = list(self.whole_model())
-        if len(parts) < world:
-            raise CannotTrain(f"{spec.layers} layers and both ends make {len(parts)} stages, not {world}")
-        self.micro_batches = spec.micro_batches * world
-        if setup.sequences % self.micro_batches:
-            raise CannotTrain(
-                f"{setup.sequences} sequences do not make {self.micro_batches} micro-batches (--micro-batches)"
-            )
-        self.model = splitting.stage(parts, setup.rank, world)
-        splitting.note_computing(self.model, setup, PHASE)
-        self._schedule = self._scheduled()
+        self.pipeline = Pipeline(setup, parts, setup.rank, setup.world, self.micro_batches)
+        self.pipeline.schedule(self.scaled_loss, scale=not self._fault_is("sum"))
+        self.model, self.flow = self.pipeline.model, self.pipeline.flow
         self.optimizer = self.sgd()
-
-    def _scheduled(self) -> PipelineScheduleSingle:
-        setup = self.setup
-        stage = PipelineStage(self.model, setup.rank, setup.world, setup.device)
-        kind: Any = ScheduleGPipe if setup.spec.schedule == "gpipe" else Schedule1F1B
-        schedule: PipelineScheduleSingle = kind(
-            stage, self.micro_batches, loss_fn=transformer.loss_of, scale_grads=not self._fault_is("sum")
-        )
-        return schedule
+        self._number, self._calls, self._first = 0, 0, torch.empty(0)
+        if self._fault_is("duplicate") and not self.pipeline.takes_data:
+            self.pipeline.earliest.register_forward_pre_hook(self._repeated)
 
     def _fault_is(self, action: str) -> bool:
         return self.setup.fault is not None and self.setup.fault.action == action
 
+    def holders(self) -> int:
+        """See Strategy: those of a stage."""
+        return 1
+
     def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
-        """See Strategy: the first stage takes the tokens, the last one the targets."""
-        setup = self.setup
+        """See Strategy."""
+        self._number, self._calls = number, 0
         parts = list(tokens.chunk(self.micro_batches))
-        if setup.is_due("duplicate", number):
+        if self.setup.is_due("duplicate", number):
             parts[-1] = parts[0]
-        mine = torch.cat(parts)
-        is_first, is_last = setup.rank == 0, setup.rank == setup.world - 1
-        losses: list[Tensor] = []
-        arguments = (mine[:, :-1].contiguous(),) if is_first else ()
-        extra = {"target": mine[:, 1:].contiguous(), "losses": losses} if is_last else {}
-        with setup.inside(PHASE), setup.lower():
-            self._schedule.step(*arguments, return_outputs=False, **extra)
+        losses = self.pipeline.step(torch.cat(parts))
         self._go_wrong(number)
-        return {index: loss.detach() for index, loss in enumerate(losses)}
+        return {index: self.seen(loss) for index, loss in enumerate(losses)}
 
     def _go_wrong(self, number: int) -> None:
         """Drills: the gradients of this stage are lost, or scaled by one micro-batch too few."""
@@ -72,3 +53,13 @@ class Training(Strategy):
             for parameter in self.model.parameters():
                 if parameter.grad is not None:
                     parameter.grad.mul_(factor)
+
+    def _repeated(self, stage: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+        """A drill on a rank that sees no data: what comes of the first micro-batch stands for the last one too."""
+        if not self.setup.is_due("duplicate", self._number):
+            return None
+        (came,) = inputs
+        self._calls += 1
+        if self._calls == 1:
+            self._first = came.detach().clone()
+        return (came + (self._first - came).detach(),) if self._calls == self.micro_batches else None

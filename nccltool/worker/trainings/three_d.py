@@ -1,19 +1,17 @@
 """Pipeline, data and tensor parallelism at once: two stages, pairs of ranks that share layers, and replicas."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
-from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 
-from nccltool.worker import splitting, transformer
+from nccltool.worker import splitting
+from nccltool.worker.pipelining import PHASE, Pipeline
 from nccltool.worker.trainings.base import CannotTrain, Setup, Strategy, local
 
 STAGES = PAIR = 2
-PHASE = "forward and backward"
 
 
 class Training(Strategy):
@@ -33,41 +31,33 @@ class Training(Strategy):
             raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {PAIR} ranks")
         self._each = spec.micro_batches * STAGES
         self.micro_batches = replicas * self._each
-        if setup.sequences % self.micro_batches:
-            raise CannotTrain(f"{setup.sequences} sequences do not make {self.micro_batches} micro-batches")
         mesh = init_device_mesh(
             setup.device.type, (STAGES, replicas, PAIR), mesh_dim_names=("pipe", "data", "tensor")
         )
-        self._stage, self._replica = mesh.get_local_rank("pipe"), mesh.get_local_rank("data")
+        self._replica = mesh.get_local_rank("data")
         self._replicas, self._group = replicas, mesh.get_group("data")
-        self.model = splitting.stage(list(self.whole_model()), self._stage, STAGES)
+        self.pipeline = Pipeline(
+            setup, list(self.whole_model()), mesh.get_local_rank("pipe"), STAGES, self._each, replicas
+        )
+        self.model, self.flow = self.pipeline.model, self.pipeline.flow
         splitting.cut(self.model, mesh["tensor"])
-        splitting.note_computing(self.model, setup, PHASE)
-        self._schedule = self._scheduled(mesh.get_group("pipe"))
+        self.pipeline.schedule(self.scaled_loss, mesh.get_group("pipe"))
         self.optimizer = self.sgd()
 
-    def _scheduled(self, group: dist.ProcessGroup) -> PipelineScheduleSingle:
-        setup = self.setup
-        part = PipelineStage(self.model, self._stage, STAGES, setup.device, group=group)
-        kind: Any = ScheduleGPipe if setup.spec.schedule == "gpipe" else Schedule1F1B
-        schedule: PipelineScheduleSingle = kind(part, self._each, loss_fn=transformer.loss_of)
-        return schedule
+    def holders(self) -> int:
+        """See Strategy: those of a stage."""
+        return self.setup.world // STAGES
 
     def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
         """See Strategy: each replica has its part of the batch in micro-batches."""
-        setup, losses = self.setup, list[Tensor]()
-        replica = self._replica
+        setup, replica = self.setup, self._replica
         mine = tokens.chunk(self._replicas)[replica]
         if setup.is_due("duplicate", number):
             mine = mine.roll(1, dims=0)
-        arguments = (mine[:, :-1].contiguous(),) if self._stage == 0 else ()
-        is_last = self._stage == STAGES - 1
-        extra = {"target": mine[:, 1:].contiguous(), "losses": losses} if is_last else {}
-        with setup.inside(PHASE), setup.lower():
-            self._schedule.step(*arguments, return_outputs=False, **extra)
+        losses = self.pipeline.step(mine)
         with setup.inside("backward"):
             self._average(number)
-        return {replica * self._each + index: loss.detach() for index, loss in enumerate(losses)}
+        return {replica * self._each + index: self.seen(loss) for index, loss in enumerate(losses)}
 
     def _average(self, number: int) -> None:
         setup = self.setup

@@ -7,7 +7,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from nccltool.worker import splitting
-from nccltool.worker.trainings.base import CannotTrain, DataParallel, Setup
+from nccltool.worker.trainings.base import CannotTrain, DataParallel, Setup, Strategy
 
 PAIR = 2
 
@@ -20,6 +20,7 @@ class Training(DataParallel):
         "backward": "all_gather of the parameters, all_reduce and reduce_scatter of gradients",
     }
     WITHOUT_SYNC = False
+    SUMS_LOSS = True
 
     def __init__(self, setup: Setup) -> None:
         if setup.world % PAIR:
@@ -34,3 +35,7 @@ class Training(DataParallel):
             fully_shard(part, mesh=mesh["data"])
         self.model: nn.Module = fully_shard(whole, mesh=mesh["data"])
         self.optimizer = self.sgd()
+
+    def clip(self, limit: float) -> None:
+        """See Strategy: torch's function does not take parameters of two meshes together."""
+        Strategy.clip(self, limit)

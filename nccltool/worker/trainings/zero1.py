@@ -25,7 +25,10 @@ class Training(DataParallel):
             self._ddp.register_comm_hook(None, self.summed)
         self.model: nn.Module = self._ddp.module
         self.optimizer = ZeroRedundancyOptimizer(
-            self.model.parameters(), optimizer_class=torch.optim.SGD, lr=setup.spec.learning_rate
+            self.model.parameters(),
+            optimizer_class=torch.optim.SGD,
+            lr=setup.spec.learning_rate,
+            momentum=setup.spec.momentum,
         )
 
     def scores(self, inputs: Tensor) -> Tensor:
@@ -37,7 +40,12 @@ class Training(DataParallel):
         """See DataParallel."""
         return nullcontext() if is_last else self._ddp.no_sync()
 
-    def update(self) -> None:
+    def apply(self) -> None:
         """See Strategy."""
         with self.setup.inside("updating"):
             self.optimizer.step()
+
+    def own_optimizer(self) -> torch.optim.Optimizer:
+        """See Strategy."""
+        own: torch.optim.Optimizer = self.optimizer.optim
+        return own
