@@ -11,6 +11,7 @@ six steps. The number of roundings leaves some ten times that, and a wrong share
 still a thousand times above it.
 """
 
+import math
 from dataclasses import dataclass
 
 from nccltool.model import TrainSpec
@@ -33,13 +34,26 @@ class Tolerance:
         return number * self.of_first_step
 
 
+_COMPRESSED = "; the reference compresses its gradients too (PowerSGD): how far that is from exact is not judged"
+
+
 def of(spec: TrainSpec) -> Tolerance:
     """The tolerance for these options."""
-    types = ["float64" if spec.dtype == "float64" else "float32"]
-    if spec.dtype not in types:
-        types.append(spec.dtype)
-    if spec.comm_hook in _OF_HOOKS and _OF_HOOKS[spec.comm_hook] not in types:
-        types.append(_OF_HOOKS[spec.comm_hook])
-    parts = [f"{_ROUNDINGS[name]} x {_LAST_PLACE[name]:.3g} ({name})" for name in types]
-    value = sum(_ROUNDINGS[name] * _LAST_PLACE[name] for name in types)
-    return Tolerance(value, f"step x {' + '.join(parts)}")
+    sums = "float64" if spec.dtype == "float64" else "float32"
+    used = (sums, spec.dtype, _OF_HOOKS.get(spec.comm_hook, ""), spec.param_dtype, spec.reduce_dtype)
+    roundings = {name: _ROUNDINGS[name] for name in used if name}
+    if spec.comm_hook == "powersgd":
+        roundings[sums] = round(roundings[sums] * _amplified(spec))
+    parts = [f"{count} x {_LAST_PLACE[name]:.3g} ({name})" for name, count in roundings.items()]
+    value = sum(count * _LAST_PLACE[name] for name, count in roundings.items())
+    note = _COMPRESSED if spec.comm_hook == "powersgd" else ""
+    return Tolerance(value, f"step x {' + '.join(parts)}{note}")
+
+
+def _amplified(spec: TrainSpec) -> float:
+    """How much longer the roundings of a gradient are beside what PowerSGD leaves of it.
+
+    It multiplies a matrix by a vector in a random direction, which leaves one in sqrt(n) of its norm, n the length
+    of a row; the longest rows are those of the second layer of a feed-forward part.
+    """
+    return math.sqrt(4 * spec.width)

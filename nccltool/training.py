@@ -5,8 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from nccltool import events, judge, runner, stats
+from nccltool import events, judge, peaks, runner, schedules, stats, trainoptions
 from nccltool.model import (
+    Bubble,
+    Checkpointing,
     CheckStatus,
     Finding,
     Oracle,
@@ -38,6 +40,9 @@ class _Heard:
     wrong: list[events.Diverged] = field(default_factory=list)
     compared: list[events.Compared] = field(default_factory=list)
     timed: events.TimedSteps | None = None
+    flowed: events.Flowed | None = None
+    saved: list[events.CheckpointSaved] = field(default_factory=list)
+    resumed: list[events.Resumed] = field(default_factory=list)
     left_out: str | None = None
 
 
@@ -47,9 +52,10 @@ def judged(outcome: runner.Outcome, begun: Begun) -> Run:
     assert spec is not None
     heard = _by_strategy(state.trained)
     trainings = tuple(_training(name, heard[name], state, spec) for name in spec.strategies)
-    wrong = tuple(finding for name in spec.strategies for finding in _wrong(name, heard[name], state))
+    wrong = tuple(finding for name in spec.strategies for finding in _wrong(name, heard[name], state, spec))
     left_out = tuple(_left_out(training) for training in trainings if training.status == "skip")
-    findings = (*_without_world_of_one(outcome.findings), *wrong, *left_out)
+    resumed = tuple(_resumed(event, state) for name in spec.strategies for event in heard[name].resumed)
+    findings = (*_without_world_of_one(outcome.findings), *wrong, *left_out, *resumed)
     verdict = judge.followed(findings, outcome.interrupted)
     if begun.leads:
         verdict = judge.of_trainings(trainings, findings, outcome.interrupted)
@@ -60,6 +66,7 @@ def judged(outcome: runner.Outcome, begun: Begun) -> Run:
         measurements=(),
         findings=findings,
         trainings=trainings,
+        restarts=outcome.restarts,
     )
 
 
@@ -81,8 +88,16 @@ def _by_strategy(said: Sequence[events.OfTraining]) -> dict[str, _Heard]:
                 of.compared.append(event)
             case events.TimedSteps():
                 of.timed = event
+            case events.Flowed():
+                of.flowed = event
+            case events.CheckpointSaved():
+                of.saved.append(event)
+            case events.Resumed():
+                of.resumed.append(event)
             case events.NotTrained():
                 of.left_out = event.reason
+    for of in heard.values():  # what was done again counts as it was done last
+        of.steps = [step for _, step in sorted({step.number: step for step in of.steps}.items())]
     return heard
 
 
@@ -90,6 +105,8 @@ def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Tra
     status, reason = _status(heard, state)
     times = _times(heard.timed, state)
     rate = heard.timed.sequences / times.mean if heard.timed and times else None
+    tokens_per_s = rate * spec.context if rate else None
+    utilisation, source = _utilisation(tokens_per_s, trainoptions.of(name, spec), state)
     return Training(
         strategy=name,
         status=status,
@@ -98,12 +115,43 @@ def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Tra
         oracle=_oracle(heard, state),
         step_time_s=times,
         throughput_samples_per_s=rate,
-        throughput_tokens_per_s=rate * spec.context if rate else None,
+        throughput_tokens_per_s=tokens_per_s,
         exposed_communication_ratio=_exposed(heard.timed, times),
         exposed_communication_method=_method(heard.timed),
         scaling_efficiency=_efficiency(heard.timed, times),
         slowest_rank=_slowest(heard.timed),
         peak_memory_bytes=heard.timed.peak_bytes if heard.timed else (),
+        model_flop_utilisation=utilisation,
+        model_flop_utilisation_source=source,
+        bubble=_bubble(heard.flowed, spec.schedule) if heard.flowed else None,
+        checkpoint=_checkpointing(heard) if spec.checkpoint else None,
+    )
+
+
+def _bubble(flowed: events.Flowed, schedule: str) -> Bubble:
+    computing, running = sum(flowed.computing_ns), sum(flowed.running_ns)
+    known = schedules.SCHEDULES[schedule]
+    return Bubble(
+        schedule=schedule,
+        ranks=flowed.ranks,
+        micro_batches=flowed.micro_batches,
+        stages_per_rank=flowed.stages,
+        measured=1 - computing / running if running else None,
+        formula=schedules.bubble(schedule, flowed.ranks, flowed.micro_batches, flowed.stages),
+        expression=known.expression,
+        source=known.source,
+    )
+
+
+def _checkpointing(heard: _Heard) -> Checkpointing:
+    resumed = heard.resumed[-1] if heard.resumed else None
+    return Checkpointing(
+        saved=tuple(sorted({event.number for event in heard.saved})),
+        bytes=heard.saved[-1].bytes if heard.saved else None,
+        save_s=sum(event.ns for event in heard.saved) / len(heard.saved) / 1e9 if heard.saved else None,
+        resumed_from=resumed.number if resumed else None,
+        ranks_then=resumed.ranks_then if resumed else None,
+        load_s=resumed.ns / 1e9 if resumed else None,
     )
 
 
@@ -114,12 +162,32 @@ def _status(heard: _Heard, state: RunState) -> tuple[CheckStatus, str]:
         return "fail", ""
     if not _all_compared(heard, state):
         return "unknown", "the run ended before all steps were compared on all ranks"
+    if heard.steps and all(step.overflowed for step in heard.steps):
+        return "unknown", "gradients overflowed in every step, so that no update was compared"
     return "pass", ""
 
 
 def _all_compared(heard: _Heard, state: RunState) -> bool:
     ranks = state.world.world_size if state.world else state.expected_ranks
     return len({event.rank for event in heard.compared}) == ranks > 0
+
+
+def _utilisation(tokens_per_s: float | None, spec: TrainSpec, state: RunState) -> tuple[float | None, str]:
+    """(what the model needs over what the GPUs could do, whose peak that is or why it is not known)."""
+    if tokens_per_s is None:
+        return None, "not known: no step was timed"
+    names = {rank.facts.gpu_name if rank.facts else None for rank in state.ranks.values()} or {None}
+    if None in names:
+        return None, "not known: a rank has no GPU, and what its cores could do at most is not known"
+    dtype = spec.param_dtype or spec.dtype
+    found = {name: peaks.of(name, dtype) for name in names if name}
+    unknown = sorted(name for name, peak in found.items() if peak is None)
+    if unknown:
+        return None, f"not known: no data sheet is at hand for {', '.join(unknown)} in {dtype}"
+    known = [peak for peak in found.values() if peak]
+    least = min(known, key=lambda peak: peak.flop_per_s)
+    at_most = least.flop_per_s * len(state.ranks)
+    return tokens_per_s * peaks.flop_per_token(spec) / at_most, least.source
 
 
 def _step(event: events.TrainedStep) -> TrainStep:
@@ -130,6 +198,7 @@ def _step(event: events.TrainedStep) -> TrainStep:
         gradient_norm=_number(event.gradient_norm),
         reference_gradient_norm=_number(event.reference_gradient_norm),
         time_s=event.ns / 1e9,
+        overflowed=event.overflowed,
     )
 
 
@@ -203,13 +272,14 @@ def _slowest(timed: events.TimedSteps | None) -> int | None:
     return timed.rank_ns.index(ordered[-1]) if slow else None
 
 
-def _wrong(name: str, heard: _Heard, state: RunState) -> list[Finding]:
+def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> list[Finding]:
     """One finding for a strategy: the first step in which a rank differed, and which ranks did."""
     if not heard.wrong:
         return []
     first = min(event.number for event in heard.wrong)
     there = _most_telling([event for event in heard.wrong if event.number == first])
     world = state.world.world_size if state.world else state.expected_ranks
+    is_compressed = trainoptions.of(name, spec).comm_hook == "powersgd"
     named, blamed = _ranks(there, world, _micro_batches(heard))
     event = next((event for event in there if event.rank == blamed), there[0])
     return [
@@ -220,7 +290,7 @@ def _wrong(name: str, heard: _Heard, state: RunState) -> list[Finding]:
             if blamed is not None
             else Subject(kind="run", name=name),
             message=f"{name}: {_what(event)} of {named} {_differ(event)} from the reference in step {first}",
-            evidence=tuple(_evidence(event, there, _micro_batches(heard), world)),
+            evidence=tuple(_evidence(event, is_compressed)),
             remedy="do not train on this: nccltool probe -c 20 looks for the link that corrupts; "
             "is the code of the strategy right?",
         )
@@ -273,9 +343,7 @@ def _differ(event: events.Diverged) -> str:
     return "differs" if event.what in ("loss", "gradient") else "differ"
 
 
-def _evidence(
-    event: events.Diverged, there: Sequence[events.Diverged], micro_batches: int, world: int
-) -> Iterable[str]:
+def _evidence(event: events.Diverged, is_compressed: bool) -> Iterable[str]:
     value = "value" if event.what == "loss" else "norm"
     yield (
         f"rank {event.rank}: {value} {float(event.got):.9g}, expected {float(event.expected):.9g}; "
@@ -285,7 +353,7 @@ def _evidence(
         yield text
     elif event.what == "gradient" and float(event.got) == 0:
         yield "all of it is zero: it was lost, or never came"
-    elif event.what == "gradient":
+    elif event.what == "gradient" and not is_compressed:
         yield "no weights of the micro-batches explain the gradient: numbers in it were damaged"
 
 
@@ -304,3 +372,25 @@ def _left_out(training: Training) -> Finding:
         subject=Subject(kind="operation", name=training.strategy),
         message=f"{training.strategy} was left out: {training.reason}",
     )
+
+
+def _resumed(event: events.Resumed, state: RunState) -> Finding:
+    ranks = state.world.world_size if state.world else state.expected_ranks
+    spec = state.job.train
+    shared = f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "shared by all ranks"
+    message = f"{event.strategy} went on after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
+    if spec is not None and event.number >= spec.steps:
+        message += "no step was left to do, and only its parameters were held against the reference"
+    else:
+        message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"
+    return Finding(
+        code="resumed",
+        severity="info",
+        subject=Subject(kind="file", name=event.folder),
+        message=message,
+        evidence=(f"from {event.folder}",),
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

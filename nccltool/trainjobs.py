@@ -2,11 +2,13 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from nccltool import dtypes, jobs, launching, runs, strategies
+from nccltool import dtypes, jobs, launching, outputs, runs, schedules, strategies, traindrills, trainoptions
 from nccltool.errors import BadInput
+from nccltool.facts import gpu
 from nccltool.jobs import Order
 from nccltool.launching import Where
 from nccltool.model import Job, TrainSpec
@@ -17,12 +19,18 @@ SIZES: dict[str, dict[str, int]] = {
     "1b": {"layers": 24, "width": 2048, "heads": 16, "context": 1024, "vocabulary": 50304, "batch": 4},
 }
 """Layers, width and heads of the smallest and of the 1.3B model in table 2.1 of the paper on GPT-3."""
-DTYPES = ("float32", "float64", "bfloat16")
+SHORT_DTYPES = ("bfloat16", "float16")
+DTYPES = ("float32", "float64", *SHORT_DTYPES)
+_ALIASES = {**dtypes.ALIASES, "fp32": "float32", "fp64": "float64", "fp16": "float16"}
 _SHAPE = ("layers", "width", "heads", "context", "vocabulary", "batch")
 _AS_GIVEN = (
     *("steps", "seed", "accumulate", "micro_batches", "comm_hook"),
     *("gradient_as_bucket_view", "static_graph", "recompute", "shard", "schedule"),
+    *("clip_norm", "wrap", "offload"),
+    *("stages", "sequence_parallel", "zero"),
 )
+_WORDS = {"bucket_mib": "--bucket", "reshard": "--no-reshard"}
+"""Field of TrainSpec -> option, where they have different names."""
 
 
 def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
@@ -37,13 +45,13 @@ def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Jo
         run_id=runs.new_id(),
         kind="train",
         ops=(),
-        train=_spec(options),
-        fault=jobs.drill_of(env, where),
+        train=_possible(_spec(options, where), options, env, where),
+        fault=traindrills.fault_of(options, env, where),
         **jobs.placed(options, where),
     )
 
 
-def _spec(options: Mapping[str, Any]) -> TrainSpec:
+def _spec(options: Mapping[str, Any], where: Where) -> TrainSpec:
     shape = SIZES[options["size"]] | {name: options[name] for name in _SHAPE if options[name] is not None}
     if shape["width"] % shape["heads"]:
         raise BadInput(
@@ -52,7 +60,14 @@ def _spec(options: Mapping[str, Any]) -> TrainSpec:
     return TrainSpec(
         strategies=_strategies(options["strategy"]),
         timed_steps=options["time_steps"],
-        dtype=_dtype(options["dtype"]),
+        dtype=_dtype("--dtype", options["dtype"], DTYPES),
+        param_dtype=_dtype("--param-dtype", options["param_dtype"], SHORT_DTYPES),
+        reduce_dtype=_dtype("--reduce-dtype", options["reduce_dtype"], ("float32", *SHORT_DTYPES)),
+        reshard=not options["no_reshard"],
+        profile=outputs.folder("--profile", options["profile"]) if options["profile"] else "",
+        checkpoint=traindrills.checkpoints_of(options, where),
+        checkpoint_every=options["checkpoint_every"],
+        momentum=options["momentum"],
         learning_rate=options["learning_rate"],
         bucket_mib=options["bucket"],
         **shape,
@@ -60,11 +75,72 @@ def _spec(options: Mapping[str, Any]) -> TrainSpec:
     )
 
 
-def _dtype(word: str) -> str:
-    name = dtypes.ALIASES.get(word, word)
-    if name not in DTYPES:
-        raise BadInput(f"--dtype: {word[:40]!r} is not a type to train in", f"choose from {', '.join(DTYPES)}")
+def _dtype(option: str, word: str | None, known: Sequence[str]) -> str:
+    if word is None:
+        return ""
+    name = _ALIASES.get(word, word)
+    if name not in known:
+        raise BadInput(f"{option}: {word[:40]!r} is not a type to train in", f"choose from {', '.join(known)}")
     return name
+
+
+def _possible(spec: TrainSpec, options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> TrainSpec:
+    """Raises BadInput for what cannot be done together, as far as it can be told from here."""
+    for name in trainoptions.strays(spec):
+        word = _WORDS.get(name, f"--{name.replace('_', '-')}")
+        raise BadInput(
+            f"{word} is for {', '.join(trainoptions.OF[name])}, not for {', '.join(spec.strategies)}",
+            "leave it out, or train in a way that takes it",
+        )
+    if spec.static_graph and spec.accumulate > 1:
+        raise BadInput(
+            "--static-graph cannot be combined with --accumulate: torch leaves out no synchronisation then",
+            "use one or the other",
+        )
+    if spec.batch % spec.accumulate:
+        raise BadInput(
+            f"--batch {spec.batch} cannot be cut into --accumulate {spec.accumulate} parts", "make it a multiple"
+        )
+    if spec.param_dtype and spec.dtype != "float32":
+        raise BadInput(
+            f"--param-dtype {spec.param_dtype} cannot be combined with -d {spec.dtype}: both say the type of the "
+            "arithmetic",
+            "use one or the other",
+        )
+    _staged(spec)
+    _installed(spec, options, where)
+    if spec.checkpoint:
+        traindrills.see_that_it_goes_on(spec, options)
+    if spec.comm_hook == "bf16" and _is_without_gpus(options, env, where):
+        raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
+    return spec
+
+
+def _installed(spec: TrainSpec, options: Mapping[str, Any], where: Where) -> None:
+    """What other hosts have, only they can tell; and of all ways, what is not installed is left out."""
+    if options["strategy"] == "all" or where.launch.remote or "deepspeed" not in spec.strategies:
+        return
+    if find_spec("deepspeed") is None:
+        raise BadInput(
+            "DeepSpeed is not installed here", "pip install 'nccltool[deepspeed]', or train in another way"
+        )
+
+
+def _staged(spec: TrainSpec) -> None:
+    schedule, stages = schedules.SCHEDULES[spec.schedule], schedules.stages_of(spec.schedule, spec.stages)
+    if not schedule.least_stages <= stages <= (schedule.most_stages or stages):
+        known = f"exactly {schedule.stages}" if schedule.most_stages else f"at least {schedule.least_stages}"
+        raise BadInput(
+            f"--schedule {spec.schedule} has {known} stage{'s' if schedule.stages > 1 else ''} on each rank, "
+            f"not --stages {stages}",
+            "leave --stages out, or choose another schedule",
+        )
+
+
+def _is_without_gpus(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> bool:
+    """Other hosts have other devices: there, only --backend tells."""
+    backend = options["backend"]
+    return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.count(env)))
 
 
 def _strategies(text: str) -> tuple[str, ...]:

@@ -26,6 +26,22 @@ from nccltool.model import TrainSpec
             64 * 2**-23 + 2 * 2**-7,
             "step x 64 x 1.19e-07 (float32) + 2 x 0.00781 (bfloat16)",
         ),
+        (
+            {"param_dtype": "bfloat16", "reduce_dtype": "float32"},
+            64 * 2**-23 + 2 * 2**-7,
+            "step x 64 x 1.19e-07 (float32) + 2 x 0.00781 (bfloat16)",
+        ),
+        (
+            {"param_dtype": "float16", "reduce_dtype": "bfloat16"},
+            64 * 2**-23 + 2 * 2**-10 + 2 * 2**-7,
+            "step x 64 x 1.19e-07 (float32) + 2 x 0.000977 (float16) + 2 x 0.00781 (bfloat16)",
+        ),
+        (
+            {"comm_hook": "powersgd"},
+            1024 * 2**-23,  # sqrt(4 x 64) times as much
+            "step x 1024 x 1.19e-07 (float32); the reference compresses its gradients too (PowerSGD): "
+            "how far that is from exact is not judged",
+        ),
     ],
 )
 def test_it_is_derived_from_the_types(changes: dict[str, str], first: float, reason: str) -> None:

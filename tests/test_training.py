@@ -3,15 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
-from nccltool import documents, events, training
+from nccltool import documents, events, peaks, training
 from nccltool.model import Finding, Run, TrainSpec
 from nccltool.render import table
 from nccltool.runner import Outcome
 from nccltool.stream import Begun
 from nccltool.watch import RunState
-from tests.samples import finding, job
+from tests.samples import facts, finding, job
 
 RANKS = 2
 TOLERANCE = 1e-5
@@ -126,6 +127,34 @@ def test_what_was_not_timed_is_not_known() -> None:
     assert (done.status, done.step_time_s, done.throughput_samples_per_s) == ("pass", None, None)
     assert (done.exposed_communication_ratio, done.scaling_efficiency, done.slowest_rank) == (None, None, None)
     assert done.exposed_communication_method == "not known: no step was timed"
+
+
+FLOWED = events.Flowed(
+    strategy="pipeline",
+    ranks=2,
+    micro_batches=4,
+    stages=2,
+    computing_ns=(60, 90),
+    running_ns=(100, 100),
+)
+
+
+def test_the_bubble_of_a_pipeline() -> None:
+    run = judged(FLOWED, strategies=("pipeline",), schedule="interleaved")
+    (done,) = run.trainings
+    assert done.bubble is not None
+    assert done.bubble.measured == pytest.approx(0.25)
+    assert done.bubble.formula == pytest.approx(1 / 9)
+    assert (done.bubble.expression, done.bubble.stages_per_rank) == ("(p - 1) / (v m + p - 1)", 2)
+    assert documents.from_json(documents.to_json(run).encode(), "it") == run
+    assert [t.bubble for t in judged(*RIGHT).trainings] == [None]
+
+
+def test_the_bubble_of_too_few_micro_batches_is_not_known() -> None:
+    few = msgspec.structs.replace(FLOWED, micro_batches=2, running_ns=(0, 0))
+    (done,) = judged(few, strategies=("pipeline",), schedule="zbv").trainings
+    assert done.bubble is not None
+    assert (done.bubble.measured, done.bubble.formula) == (None, None)
 
 
 def test_no_rank_stands_out() -> None:
@@ -248,10 +277,85 @@ def rows(run: Run) -> list[list[str]]:
 
 def test_the_table() -> None:
     assert rows(judged(*RIGHT)) == [
-        ["ddp", "yes", "1e-05", "0.00011", "20", "ms", "400", "25%", "50%", "256", "MiB"]
+        ["ddp", "yes", "1e-05", "0.00011", "20", "ms", "400", "12800", "25%", "50%", "256", "MiB"]
     ]
     nothing = judged(events.NotTrained(strategy="ddp", reason="so"))
-    assert rows(nothing) == [["ddp", "left", "out", "?", "?", "?", "?", "?", "?", "?"]]
+    assert rows(nothing) == [["ddp", "left", "out", "?", "?", "?", "?", "?", "?", "?", "?"]]
     text = table.render(nothing)
     assert "INFO left-out: ddp was left out: so\n" in text
     assert text.endswith("unknown: 0 of 1 right, exit code 4\n")
+
+
+def hello(rank: int, gpu_name: str | None) -> events.Hello:
+    return events.Hello(facts=facts(rank=rank, gpu=f"GPU-{rank}" if gpu_name else None, gpu_name=gpu_name))
+
+
+H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
+
+
+@pytest.mark.parametrize(
+    ("names", "spec", "peak", "source"),
+    [
+        (
+            (H100, H100),
+            {"dtype": "bfloat16"},
+            989.5e12,
+            "NVIDIA's data sheet of H100 SXM, bfloat16, dense: 989.5 TFLOP/s",
+        ),
+        ((H100, A100), {"dtype": "bfloat16"}, 312e12, "NVIDIA's data sheet of A100, bfloat16, dense: 312 TFLOP/s"),
+        ((H100, H100), {}, 67e12, "NVIDIA's data sheet of H100 SXM, float32, dense: 67 TFLOP/s"),
+        ((H100, "Some GPU"), {}, None, "not known: no data sheet is at hand for Some GPU in float32"),
+        (
+            (H100, None),
+            {},
+            None,
+            "not known: a rank has no GPU, and what its cores could do at most is not known",
+        ),
+    ],
+)
+def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: float | None, source: str) -> None:
+    said = [hello(rank, name) for rank, name in enumerate(names)]
+    run = judged(*said, *RIGHT, **spec)
+    (done,) = run.trainings
+    assert done.model_flop_utilisation_source == source
+    text = table.render(run)
+    assert f"MFU, model FLOP utilisation: {source}\n" in text
+    if peak is None:
+        assert done.model_flop_utilisation is None
+        assert " MFU " not in text
+    else:
+        need = 12800 * peaks.flop_per_token(TrainSpec(strategies=("ddp",)))
+        assert done.model_flop_utilisation == pytest.approx(need / peak / 2)
+        assert "  MFU  " in text
+        assert f"  {done.model_flop_utilisation:.1%}  " in text
+
+
+def test_the_slowest_rank_is_shown() -> None:
+    assert "slowest without communication, by a quarter and more: rank 1 in ddp\n" in table.render(judged(*RIGHT))
+
+
+def overflowed(number: int) -> events.TrainedStep:
+    said = {name: getattr(step(number), name) for name in events.TrainedStep.__struct_fields__}
+    return events.TrainedStep(**said | {"gradient_norm": "inf", "overflowed": True})
+
+
+def test_a_step_that_overflowed_is_told() -> None:
+    run = judged(step(1), overflowed(2), *BOTH)
+    (done,) = run.trainings
+    assert (done.status, [s.overflowed for s in done.steps], done.steps[1].gradient_norm) == (
+        *("pass", [False, True]),
+        None,
+    )
+    assert "ddp: a gradient overflowed in step 2; it changed nothing\n" in table.render(run)
+
+
+def test_a_training_that_was_never_updated_is_not_right() -> None:
+    run = judged(overflowed(1), overflowed(2), *BOTH)
+    assert (run.verdict.status, run.trainings[0].status) == ("unknown", "unknown")
+    assert run.trainings[0].reason == "gradients overflowed in every step, so that no update was compared"
+
+
+def test_a_compressed_gradient_says_nothing_of_micro_batches() -> None:
+    run = judged(step(1), step(2), diverged(0, "gradient"), diverged(1, "gradient"), *BOTH, comm_hook="powersgd")
+    (found,) = run.findings
+    assert len(found.evidence) == 1

@@ -3,8 +3,11 @@
 import click
 
 from nccltool.cli.options import Number, formats, kept, option, started, written
+from nccltool.schedules import SCHEDULES
 
 _SOME = click.IntRange(1)
+_HOOKS = ("none", "fp16", "bf16", "powersgd")
+_FOLDER = click.Path(file_okay=False)
 
 
 @click.command("train")
@@ -20,10 +23,12 @@ _SOME = click.IntRange(1)
 @option("--time-steps", type=click.IntRange(0, 10**4), default=10, help="Steps to time after them; 0 = none.")
 @option("--seed", type=click.IntRange(0, 2**31), default=1, help="Of the model and of the data.")
 @option("--learning-rate", type=Number(0), default=0.1, help="Of plain SGD.")
+@option("--momentum", type=Number(0, 1, max_open=True), default=0.0, help="Of SGD.")
 @option("-d", "--dtype", default="float32", help="Element type.")
 @option("--accumulate", type=_SOME, default=1, help="Micro-batches of each rank in a step (data parallel).")
 @option("--micro-batches", type=_SOME, default=2, help="Micro-batches for each rank of a pipeline.")
-@option("--comm-hook", type=click.Choice(("none", "fp16", "bf16")), default="none", help="DDP: compress so.")
+@option("--clip-norm", type=Number(0, min_open=True), help="Largest norm of the gradient that an update may have.")
+@option("--comm-hook", type=click.Choice(_HOOKS), default="none", help="DDP: compress gradients so.")
 @option("--bucket", type=Number(0.001), default=25.0, help="DDP: MiB of a bucket of gradients.")
 @option("--gradient-as-bucket-view", is_flag=True, help="DDP: gradients are views of the buckets.")
 @option("--static-graph", is_flag=True, help="DDP: the graph of each step is the same.")
@@ -31,8 +36,24 @@ _SOME = click.IntRange(1)
 @option(
     "--shard", type=click.Choice(("full", "grad", "hybrid", "none")), default="full", help="FSDP: what is sharded."
 )
-@option("--schedule", type=click.Choice(("gpipe", "1f1b")), default="1f1b", help="Of a pipeline.")
+@option("--no-reshard", is_flag=True, help="FSDP: keep parameters from the forward to the backward pass.")
+@option("--wrap", type=click.Choice(("block", "model")), default="block", help="FSDP: what is gathered at once.")
+@option("--offload", is_flag=True, help="FSDP, DeepSpeed: state and updates in the host's memory.")
+@option("--param-dtype", help="FSDP: gather and compute in bfloat16 or float16.")
+@option("--reduce-dtype", help="FSDP: reduce gradients in this type.  [default: as --param-dtype]")
+@option("--schedule", type=click.Choice(tuple(SCHEDULES)), default="1f1b", help="Of a pipeline.")
+@option("--stages", type=_SOME, help="Stages of a pipeline on each rank.  [default: as --schedule has]")
+@option("--sequence-parallel", is_flag=True, help="Tensor: ranks share tokens between the layers that are cut.")
+@option("--zero", type=click.IntRange(1, 3), default=1, help="DeepSpeed: stage of ZeRO.")
+@option("--checkpoint", type=_FOLDER, help="Save into this folder, which all hosts share, and go on from there.")
+@option("--checkpoint-every", type=_SOME, default=1, help="Steps between two checkpoints.")
+@option("--max-restarts", type=click.IntRange(0, 100), default=0, help="Start all ranks anew so often.")
+@option("--kill-rank", type=click.IntRange(0), help="A drill: this rank gets SIGKILL, once.")
+@option("--at-step", type=_SOME, help="In this step of the first strategy.")
 @started
+@option("--profile", type=_FOLDER, help="Folder for a trace of three steps of each rank, on its own host.")
+@option("--tensorboard", type=_FOLDER, help="Folder for a TensorBoard event file of each strategy.")
+@option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @formats("table", "json")
@@ -41,30 +62,36 @@ _SOME = click.IntRange(1)
 def command(**options: object) -> None:
     """Small real trainings, each step held against a single process.
 
-    STRATEGY is one way to train in parallel, several with commas between them, or all: 3d, context, ddp, fsdp,
-    pipeline, tensor, tp+fsdp, zero1. The ranks are started as those of `nccltool probe` are.
+    STRATEGY is one way to train in parallel, several with commas between them, or all: 3d, context, ddp,
+    deepspeed, dp, fsdp, fsdp1, model, pipeline, tensor, tp+fsdp, zero1. The ranks are started as those of
+    `nccltool probe` are.
     """
     from pathlib import Path
     from signal import SIGHUP, SIGTERM
 
-    from nccltool import runs, training, trainjobs
-    from nccltool.cli.screen import Screen
+    from nccltool import runs, tensorboard, training, trainjobs
+    from nccltool.cli.screen import Screen, put
     from nccltool.invocation import this_command
     from nccltool.probe import Probe
     from nccltool.runner import signals_held
 
-    run_dir = options.pop("run_dir")
+    run_dir, board = options.pop("run_dir"), options.pop("tensorboard")
     train = Probe(
         order=trainjobs.from_options(options),
         runs_folder=Path(str(run_dir)) if run_dir else runs.default_base(),
         min_busbw_gb_per_s=None,
         command=this_command(),
         judge=training.judged,
+        tell=put if options["events"] else None,
     )
+    if board and train.order.leads:
+        tensorboard.ready(Path(str(board)))
     screen = Screen.of(options, train.order.leads)
     screen.begin(train.order.launch)
     with signals_held():
         run, folder = train.run(screen.progress)
     with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
+        if board and train.order.leads:
+            tensorboard.write(Path(str(board)), run)
     raise SystemExit(run.verdict.exit_code)

@@ -39,6 +39,8 @@ def main() -> None:
 
 
 def _load(job: Job) -> far.NodeMain:
+    if job.kind == "reach":  # who reaches whom is asked of the far ends; no rank is started
+        return lambda *_: 0
     # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     from nccltool.worker import node  # torch

@@ -30,6 +30,13 @@ PHASES = (
     "updating",
     "comparing",
     "computing a micro-batch",
+    "unscaling",
+    "clipping",
+    "profiling",
+    "looking for checkpoints",
+    "loading a checkpoint",
+    "catching up",
+    "saving a checkpoint",
 )
 
 PHASE, STEP, CALLS = range(3)

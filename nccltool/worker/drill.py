@@ -20,8 +20,10 @@ class Drilled(Exception):
 class Drill:
     """Misbehaves where the fault says; does nothing without one."""
 
-    def __init__(self, fault: Fault | None, rank: int) -> None:
-        self._fault, self._rank = fault, rank
+    def __init__(self, fault: Fault | None, rank: int, attempt: int = 0) -> None:
+        """`attempt`: how often all ranks have been started anew."""
+        due = fault is not None and fault.attempt in (None, attempt)
+        self._fault, self._rank = fault if due else None, rank
 
     def at(self, place: str, op: str = "", size: int = 0, step: int = 0) -> None:
         """Reach a place."""

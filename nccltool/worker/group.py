@@ -1,6 +1,7 @@
 """Small agreements between all ranks, and calls that are noted on the board while they wait."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
@@ -10,6 +11,26 @@ from nccltool.worker.board import Slot
 
 class CollectiveFailed(Exception):
     """A torch.distributed call raised; the cause is its exception. It may only echo another rank's death."""
+
+
+_OF_COMMUNICATION = re.compile(
+    r"gloo|nccl|c10d|TCPStore|ProcessGroup|monitoredBarrier|Connection (?:closed|reset|refused)|[Tt]imed out|"
+    r"Broken pipe|Work ran for|[Ss]ocket",
+    re.IGNORECASE,
+)
+"""What is in the texts of Gloo, NCCL and the store when a call fails because of another rank or of the network."""
+
+
+def of_communication(error: BaseException) -> bool:
+    """Whether communication raised this, and not the program that was about to communicate: in a backward pass
+    both come as the same type."""
+    return any(isinstance(e, dist.DistError) or _OF_COMMUNICATION.search(str(e)) for e in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 class Group:

@@ -9,10 +9,9 @@ import torch
 import torch.distributed as dist
 from torch.distributed import PrefixStore
 
-from nccltool import events, faults, limits, plan, processes, world
+from nccltool import events, faults, limits, plan, processes, wires, world
 from nccltool.launchers.inside import Place
 from nccltool.model import Finding, Job, RankFacts
-from nccltool.wires import Wire
 from nccltool.worker import look, meet
 from nccltool.worker.board import Slot
 from nccltool.worker.channel import Channel
@@ -46,7 +45,7 @@ def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
 
 
 def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
-    drill = Drill(faults.parse(job.fault), place.rank)
+    drill = Drill(faults.parse(job.fault), place.rank, job.attempt)
     drill.at("start")
     slot.phase("joining")
     facts = look.facts(place)
@@ -97,9 +96,10 @@ def _steps(job: Job, backend: str, world_size: int) -> int:
 
 
 def _world(
-    job: Job, decision: meet.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, Wire]
+    job: Job, decision: meet.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, wires.Wire]
 ) -> events.World:
     limited = limits.of(job.ops, decision.backend, ranks, networks)
+    transport, nics = wires.transport(decision.backend, ranks, networks)
     return events.World(
         world_size=len(ranks),
         emulated=world.is_emulated(ranks),
@@ -110,6 +110,8 @@ def _world(
         limits=limited.rows,
         limit_source=limited.source,
         limit_unknown_reason=limited.unknown_reason,
+        transport=transport,
+        nics=nics,
     )
 
 

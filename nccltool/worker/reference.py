@@ -1,17 +1,23 @@
 """The oracle of the smoke trainings: the same model on the same global batch in one process.
 
-Every rank computes it by itself, so that no link and no collective can make it agree with what is wrong.
+Every rank computes it by itself, so that no link and no collective can make it agree with what is wrong. What is
+approximate by design (PowerSGD) is done here as well, in a group of one rank.
 """
 
-from collections.abc import Iterable, Iterator
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.tolerance import Tolerance
-from nccltool.worker import transformer
-from nccltool.worker.trainings.base import Setup, Strategy, local, same_part
+from nccltool.worker import powersgd, transformer
+from nccltool.worker.scaling import Scaler
+from nccltool.worker.trainings.base import Setup, Strategy, local
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,26 +44,57 @@ class Reference:
     def __init__(self, setup: Setup, micro_batches: int, tolerance: Tolerance) -> None:
         self._setup, self._micro_batches, self._tolerance = setup, micro_batches, tolerance
         self.model = transformer.make(replace(setup.spec, recompute=False)).to(setup.device)
-        self._optimizer = torch.optim.SGD(self.model.parameters(), lr=setup.spec.learning_rate)
+        self._optimizer = torch.optim.SGD(
+            self.model.parameters(), lr=setup.spec.learning_rate, momentum=setup.spec.momentum
+        )
+        self._compressed = _compressed(self.model, setup) if setup.spec.comm_hook == "powersgd" else None
 
-    def forward_backward(self, tokens: Tensor) -> list[float]:
-        """The losses of the micro-batches; the gradients are added up in their order."""
+    def forward_backward(self, tokens: Tensor, scale: float = 1.0) -> list[float]:
+        """The losses of the micro-batches; the gradients are added up in their order.
+
+        `scale` is that of the loss in the backward pass, a power of two: what it loses, it must lose here too.
+        """
         self._optimizer.zero_grad()
-        return [self._one(part) for part in tokens.chunk(self._micro_batches)]
+        parts = tokens.chunk(self._micro_batches)
+        losses = [self._one(part, scale, index == len(parts) - 1) for index, part in enumerate(parts)]
+        for gradient in self._gradients():
+            gradient.mul_(1 / scale)
+        return losses
 
-    def _one(self, part: Tensor) -> float:
-        with self._setup.lower():
-            loss = transformer.loss_of(self.model(part[:, :-1]), part[:, 1:])
-        (loss / self._micro_batches).backward()
+    def _one(self, part: Tensor, scale: float, is_last: bool = False) -> float:
+        model, ddp = self.model, self._compressed
+        with contextlib.nullcontext() if ddp is None or is_last else ddp.no_sync():
+            with self._setup.lower():
+                scores = transformer.scores_in(self._setup.spec, ddp or model, part[:, :-1])
+                loss = transformer.loss_of(scores, part[:, 1:])
+            (loss / self._micro_batches * scale).backward()
         return float(loss.detach())
 
     def update(self) -> None:
-        """Change the parameters."""
+        """Change the parameters, unless a gradient overflowed."""
+        if self._setup.is_half and not self._is_finite():
+            return
+        if self._setup.spec.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self._setup.spec.clip_norm)
         self._optimizer.step()
+
+    def catch_up(self, tokens: Tensor, scaler: Scaler | None) -> None:
+        """A step that nobody compares: the ranks did it before they were started."""
+        self.forward_backward(tokens, 1.0 if scaler is None else scaler.scale)
+        if scaler is not None:
+            scaler.overflowed = not all(bool(gradient.isfinite().all()) for gradient in self._gradients())
+            scaler.adapt()
+        self.update()
+
+    def _is_finite(self) -> bool:
+        return all(bool(gradient.isfinite().all()) for gradient in self._gradients())
+
+    def _gradients(self) -> list[Tensor]:
+        return [p.grad for p in self.model.parameters() if p.grad is not None]
 
     def gradient_norm(self) -> float:
         """Of the whole model."""
-        return _norm(p.grad for p in self.model.parameters() if p.grad is not None)
+        return _norm(self._gradients())
 
     def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> Difference:
         """The loss that is furthest away, of the micro-batches that this rank saw."""
@@ -66,13 +103,21 @@ class Reference:
         return max(found, key=_badness, default=_difference("loss", 0.0, 0.0, tolerance))
 
     def gradients(self, strategy: Strategy, number: int) -> Difference:
-        """Of what this rank holds of the gradients."""
-        pairs = [(_gradient(mine), same_part(_gradient(own), mine)) for mine, own in self._pairs(strategy)]
+        """Of what this rank holds of the gradients; what overflowed must have done so here too."""
+        if strategy.scaler is not None and strategy.scaler.overflowed:
+            error = math.inf if self._is_finite() else 0.0
+            tolerance = self._tolerance.at(number)
+            return Difference(
+                what="gradient", got=math.inf, expected=self.gradient_norm(), error=error, tolerance=tolerance
+            )
+        part = _on_its_device(strategy)
+        pairs = [(_gradient(mine), part(_gradient(own), mine)) for mine, own in self._pairs(strategy)]
         return _compared("gradient", pairs, self._tolerance.at(number))
 
     def parameters(self, strategy: Strategy, number: int, what: str) -> Difference:
         """Of what this rank holds of the parameters: before the update, or after it."""
-        pairs = [(local(mine.detach()), same_part(own.detach(), mine)) for mine, own in self._pairs(strategy)]
+        part = _on_its_device(strategy)
+        pairs = [(local(mine.detach()), part(own.detach(), mine)) for mine, own in self._pairs(strategy)]
         return _compared(what, pairs, self._tolerance.at(number))
 
     def _pairs(self, strategy: Strategy) -> Iterator[tuple[Tensor, Tensor]]:
@@ -83,16 +128,19 @@ class Reference:
     def shares(self, strategy: Strategy, tokens: Tensor) -> list[float] | None:
         """With which weight each micro-batch is in the gradient that this rank holds; all are 1 when all is well.
 
-        None when no weights explain it: then it was damaged, not put together wrongly. To be asked before
-        `update`; what the reference holds of gradients is lost.
+        None when no weights explain it: then it was damaged, not put together wrongly; and where it was
+        compressed. To be asked before `update`; what the reference holds of gradients is lost.
         """
-        mine = torch.cat([_gradient(p).flatten().double() for p, _ in self._pairs(strategy)])
+        if self._compressed is not None:
+            return None
+        there, home = _on_its_device(strategy), torch.empty(0, dtype=torch.float64, device=self._setup.device)
+        mine = torch.cat([_gradient(p).flatten().to(home) for p, _ in self._pairs(strategy)])
         columns = []
         for part in tokens.chunk(self._micro_batches):
             self._optimizer.zero_grad()
-            self._one(part)
+            self._one(part, 1.0)
             columns.append(
-                torch.cat([same_part(_gradient(own), p).flatten().double() for p, own in self._pairs(strategy)])
+                torch.cat([there(_gradient(own), p).flatten().to(home) for p, own in self._pairs(strategy)])
             )
         basis = torch.stack(columns, 1)
         weights = torch.linalg.lstsq(basis.T @ basis, basis.T @ mine).solution
@@ -100,8 +148,31 @@ class Reference:
         return [float(weight) for weight in weights] if left <= _EXPLAINED else None
 
 
+def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel:
+    """The model, its gradients compressed as those of the ranks are, without any of them."""
+    group = dist.new_group([setup.rank], use_local_synchronization=True)
+    ddp = DistributedDataParallel(
+        model,
+        device_ids=[setup.device] if setup.device.type == "cuda" else None,
+        process_group=group,
+        bucket_cap_mb=setup.spec.bucket_mib,
+        gradient_as_bucket_view=setup.spec.gradient_as_bucket_view,
+    )
+    powersgd.register(ddp, group)
+    return ddp
+
+
 _EXPLAINED = 1e-3
 """Share of a gradient that may be left over when weights explain it: a thousand times what rounding leaves."""
+
+
+def _on_its_device(strategy: Strategy) -> Callable[[Tensor, Tensor], Tensor]:
+    """The part of a tensor of the reference, where the strategy has its own: offloaded, or on another device."""
+
+    def part(full: Tensor, mine: Tensor) -> Tensor:
+        return strategy.same_part(full, mine).to(local(mine).device)
+
+    return part
 
 
 def _gradient(parameter: Tensor) -> Tensor:
@@ -125,7 +196,8 @@ def _compared(what: str, pairs: Iterable[tuple[Tensor, Tensor]], tolerance: floa
 
 def _norm(tensors: Iterable[Tensor]) -> float:
     squares = [torch.linalg.vector_norm(tensor.double()) ** 2 for tensor in tensors]
-    return float(torch.stack(squares).sum().sqrt()) if squares else 0.0
+    home = squares[0].device if squares else None
+    return float(torch.stack([square.to(home) for square in squares]).sum().sqrt()) if squares else 0.0
 
 
 def _badness(difference: Difference) -> float:

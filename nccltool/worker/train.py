@@ -6,24 +6,34 @@ import statistics
 import struct
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from nccltool import events, processes, tolerance
+from nccltool import events, processes, tolerance, trainoptions
+from nccltool.checkpoints import Mark
 from nccltool.model import Job, TrainSpec
-from nccltool.worker import trainings, transformer
+from nccltool.worker import checkpoint, profiling, trainings, transformer
 from nccltool.worker.bare import Bare
 from nccltool.worker.board import CALLS, Slot
 from nccltool.worker.channel import Channel
+from nccltool.worker.checkpoint import Checkpoints, CheckpointsFailed
 from nccltool.worker.drill import Drill
-from nccltool.worker.group import CollectiveFailed, Group
+from nccltool.worker.group import CollectiveFailed, Group, of_communication
 from nccltool.worker.reference import Difference, Reference
+from nccltool.worker.scaling import Scaler
+from nccltool.worker.stopwatch import Flow
 from nccltool.worker.trainings.base import CannotTrain, Setup, Strategy
 
 WARM_UP = 2
 """Steps before those that are timed."""
+_OF_ALL = {
+    "unscaling": "all_reduce of whether a gradient overflowed",
+    "clipping": "all_reduce of the norm of the gradients",
+}
+"""Phase -> what a rank waits for in it, in every strategy."""
 _MOST_NS = 150
 """Numbers of nanoseconds that fit an event."""
 
@@ -38,6 +48,9 @@ class Trainer:
         self._spec: TrainSpec = job.train
         self._slot, self._channel, self._drill = slot, channel, drill
         self._group = Group(device, slot)
+        self._checkpoints: Checkpoints | None = None
+        if self._spec.checkpoint:
+            self._checkpoints = Checkpoints(self._spec, self._group, slot, channel, drill)
         self._name, self._number = "", 0
 
     def run(self) -> None:
@@ -46,17 +59,22 @@ class Trainer:
             torch.set_num_threads(
                 1
             )  # as torchrun does: threads of several ranks on one host only wait for each other
-        for index, name in enumerate(self._spec.strategies):
-            self._train(name, index * (self._spec.steps + 1))
-            processes.give_back_free_memory()
+        with contextlib.suppress(CheckpointsFailed):  # which has been reported
+            if self._checkpoints is not None:
+                self._checkpoints.meet()
+            for index, name in enumerate(self._spec.strategies):
+                if name not in self._spec.done:
+                    self._train(name, index * (self._spec.steps + 1))
+                processes.give_back_free_memory()
 
     def _train(self, name: str, base: int) -> None:
         self._name = name
-        setup = self.setup(name)
         reason = ""
         strategy: Strategy | None = None
         self._slot.phase("between steps", base)
+        saved = self._checkpoints.choose(name) if self._checkpoints is not None else None
         try:
+            setup = self.setup(name, saved)
             with self._inside("building"):
                 strategy = trainings.build(name, setup)
         except CannotTrain as cannot:
@@ -65,14 +83,20 @@ class Trainer:
             if reason and self._group.rank == 0:
                 self._channel.emit(events.NotTrained(strategy=name, reason=reason))
             return
-        if self._checked(strategy, setup, base):
+        if self._checkpoints is not None and saved is not None:
+            self._checkpoints.load(strategy, setup, saved)
+        if self._checked(strategy, setup, base, saved.step if saved else 0):
             self._timed(strategy, setup, base + self._spec.steps)
+            self._profiled(strategy, setup)
 
-    def setup(self, name: str) -> Setup:
-        """What a strategy is built from."""
+    def setup(self, name: str, saved: Mark | None = None) -> Setup:
+        """What a strategy is built from. Raises CannotTrain when what was saved is of another training."""
         fault = self._drill.numerical(name)
+        spec = trainoptions.of(name, self._spec)
+        if saved is not None:
+            spec = replace(spec, batch=checkpoint.same_batch(spec, saved, self._group.size))
         return Setup(
-            spec=self._spec,
+            spec=spec,
             rank=self._group.rank,
             world=self._group.size,
             device=self._group.device,
@@ -84,12 +108,18 @@ class Trainer:
 
     # ---- what is right
 
-    def _checked(self, strategy: Strategy, setup: Setup, base: int) -> bool:
-        """Train beside the reference, up to the first step that differs; whether none did."""
-        allowed = tolerance.of(self._spec)
+    def _checked(self, strategy: Strategy, setup: Setup, base: int, saved: int) -> bool:
+        """Train beside the reference, up to the first step that differs; whether none did.
+
+        `saved`: steps that a checkpoint has already, which the reference does by itself.
+        """
+        allowed = tolerance.of(setup.spec)
         reference = Reference(setup, strategy.micro_batches, allowed)
         worst: dict[str, Difference] = {}
-        for number in range(1, self._spec.steps + 1):
+        self._catch_up(reference, setup, saved)
+        if saved >= self._spec.steps:
+            return self._only_saved(strategy, reference, saved, base + self._spec.steps - 1)
+        for number in range(saved + 1, self._spec.steps + 1):
             self._enter(base + number - 1, f"step {number} of {self._name}", strategy)
             differences = self._beside(strategy, reference, setup, number, base + number - 1)
             for difference in differences:
@@ -99,8 +129,26 @@ class Trainer:
             if self._group.maximum([any(difference.is_wrong for difference in differences)])[0]:
                 self._compared(strategy, worst, allowed.reason)
                 return False
+            if self._checkpoints is not None and number % self._spec.checkpoint_every == 0:
+                self._checkpoints.save(strategy, setup, self._name, number)
         self._compared(strategy, worst, allowed.reason)
         return True
+
+    def _catch_up(self, reference: Reference, setup: Setup, saved: int) -> None:
+        scaler = Scaler(self._group.device) if setup.is_half else None
+        self._slot.phase("catching up")
+        for number in range(1, saved + 1):
+            reference.catch_up(self._tokens(setup, number), scaler)
+            self._slot.tick()
+
+    def _only_saved(self, strategy: Strategy, reference: Reference, number: int, index: int) -> bool:
+        """No step is left to do: what was saved is held against the reference."""
+        self._enter(index, f"the checkpoint of step {number} of {self._name}", strategy)
+        difference = reference.parameters(strategy, number, "parameters")
+        self._report_wrong(index, number, [difference], None)
+        is_wrong = bool(self._group.maximum([difference.is_wrong])[0])
+        self._compared(strategy, {"parameters": difference}, tolerance.of(strategy.setup.spec).reason)
+        return not is_wrong
 
     def _beside(
         self, strategy: Strategy, reference: Reference, setup: Setup, number: int, index: int
@@ -112,12 +160,13 @@ class Trainer:
         took = time.perf_counter_ns() - begin
         self._slot.phase("comparing")
         differences = [reference.parameters(strategy, number, "parameters")]
-        theirs = reference.forward_backward(tokens)
+        scale = strategy.scaler.scale if strategy.scaler else 1.0
+        theirs = reference.forward_backward(tokens, scale)
         norm = reference.gradient_norm()
         differences += [reference.losses(mine, theirs, number), reference.gradients(strategy, number)]
         shares = reference.shares(strategy, tokens) if differences[-1].is_wrong else None
         if shares is not None:  # the reference's own gradients were needed for it
-            reference.forward_backward(tokens)
+            reference.forward_backward(tokens, scale)
         begin = time.perf_counter_ns()
         strategy.update()
         self._settle()
@@ -127,7 +176,8 @@ class Trainer:
         got = differences[-1].got
         differences.append(reference.parameters(strategy, number, "update"))
         self._report_wrong(index, number, differences, shares)
-        self._report_step(index, number, mine, theirs, (got, norm), took)
+        overflowed = strategy.scaler is not None and strategy.scaler.overflowed
+        self._report_step(index, number, mine, theirs, (got, norm), took, overflowed)
         return differences
 
     def _forward_backward(
@@ -138,6 +188,7 @@ class Trainer:
         self._outside("preparing")
         self._drill.at("enter", self._name, step=number)
         losses = strategy.forward_backward(tokens, number)
+        strategy.unscale()
         self._settle()
         if setup.is_due("corrupt", number):
             _corrupt(strategy)
@@ -172,6 +223,7 @@ class Trainer:
         theirs: list[float],
         norms: tuple[float, float],
         took_ns: int,
+        overflowed: bool,
     ) -> None:
         """The losses of all micro-batches come together on rank 0."""
         known = [mine.get(at, float("nan")) for at in range(len(theirs))]
@@ -191,6 +243,7 @@ class Trainer:
                 gradient_norm=repr(norms[0]),
                 reference_gradient_norm=repr(norms[1]),
                 ns=slowest,
+                overflowed=overflowed,
             )
         )
 
@@ -216,9 +269,11 @@ class Trainer:
         step = stepper(strategy)
         self._loop(setup, WARM_UP, step)
         peak = _peak_bytes(self._group.device)
-        bare = Bare(setup).step if strategy.WITHOUT_SYNC else None
+        bare = Bare(setup).step if strategy.WITHOUT_SYNC and not _cannot_repeat(setup.spec) else None
         if bare is not None:
             self._loop(setup, WARM_UP, bare)
+        if strategy.flow is not None:
+            strategy.flow.reset()
         self._group.meet()
         # in turns, so that what disturbs the machine for longer than a step disturbs both
         ours, alone_ns = self._loop(setup, self._spec.timed_steps, step, *((bare,) if bare else ())), 0
@@ -228,6 +283,8 @@ class Trainer:
         everybodys = self._group.everybodys([sum(together), peak or -1])
         slowest = self._group.maximum(ours[0])
         together = self._group.maximum(together) if together else []
+        if strategy.flow is not None:
+            self._flowed(strategy.flow)
         if self._group.rank:
             return
         for start in range(0, len(slowest), _MOST_NS):
@@ -244,6 +301,40 @@ class Trainer:
                 peak_bytes=tuple(row[1] if row[1] >= 0 else None for row in everybodys),
             )
         )
+
+    def _flowed(self, flow: Flow) -> None:
+        everybodys = self._group.everybodys([flow.computing.ns(), flow.running.ns()])
+        if self._group.rank:
+            return
+        self._channel.emit(
+            events.Flowed(
+                strategy=self._name,
+                ranks=flow.ranks,
+                micro_batches=flow.micro_batches,
+                stages=flow.stages,
+                computing_ns=tuple(row[0] for row in everybodys),
+                running_ns=tuple(row[1] for row in everybodys),
+            )
+        )
+
+    def _profiled(self, strategy: Strategy, setup: Setup) -> None:
+        """A trace of some more steps, after those that are timed: it would slow them."""
+        if not self._spec.profile:
+            return
+        self._slot.phase("profiling")
+        file = Path(self._spec.profile) / profiling.name(self._name, self._group.rank)
+        step, tokens = stepper(strategy), self._tokens(setup, 1)
+
+        def one() -> None:
+            step(tokens, 1)
+            self._settle()
+
+        self._group.meet()
+        try:
+            profiling.trace(self._group.device, file, [one] * profiling.STEPS)
+        except OSError as error:
+            self._channel.emit(events.Reported(finding=profiling.not_written(self._group.rank, file, error)))
+        self._slot.phase("between steps")
 
     def _loop(self, setup: Setup, steps: int, *kinds: Step) -> list[list[int]]:
         """Nanoseconds of each step on this rank, for each kind of step, which take turns."""
@@ -262,7 +353,7 @@ class Trainer:
 
     def _enter(self, index: int, label: str, strategy: Strategy) -> None:
         self._slot.phase("between steps", index)
-        within = tuple(sorted(strategy.COLLECTIVES.items()))
+        within = tuple(sorted({**_OF_ALL, **strategy.waits()}.items()))
         self._channel.emit(
             events.Enter(rank=self._group.rank, step=index, op=self._name, bytes=0, label=label, within=within)
         )
@@ -273,9 +364,9 @@ class Trainer:
         try:
             yield
         except RuntimeError as error:
-            if not self._slot.words[CALLS] % 2:  # it waited for nobody: a pipeline wraps what its stages raise
-                raise (error.__cause__ or error) from None
-            raise CollectiveFailed(f"in {phase}") from error
+            if self._slot.words[CALLS] % 2 and of_communication(error):
+                raise CollectiveFailed(f"in {phase}") from error
+            raise (error.__cause__ or error) from None  # a pipeline wraps what its stages raise
         self._slot.words[CALLS] = 2
 
     def _waiting(self, phase: str) -> None:
@@ -301,9 +392,15 @@ def stepper(strategy: Strategy) -> Step:
     def step(tokens: Tensor, number: int) -> None:
         strategy.clear()
         strategy.forward_backward(tokens, number)
+        strategy.unscale()
         strategy.update()
 
     return step
+
+
+def _cannot_repeat(spec: TrainSpec) -> bool:
+    """A bare model cannot compute a block again with parameters that were cast for the first time only."""
+    return spec.recompute and bool(spec.param_dtype)
 
 
 def _corrupt(strategy: Strategy) -> None:

@@ -88,6 +88,15 @@ def make(spec: TrainSpec) -> nn.Sequential:
     return model.to(getattr(torch, spec.dtype) if spec.dtype == "float64" else torch.float32)
 
 
+def scores_in(spec: TrainSpec, model: nn.Module, tokens: Tensor) -> Tensor:
+    """What a model says that no strategy wraps, in the type that one would gather the parameters in."""
+    lower: dict[str, Tensor] = {}
+    if spec.param_dtype:
+        lower = {name: p.to(getattr(torch, spec.param_dtype)) for name, p in model.named_parameters()}
+    scores: Tensor = torch.func.functional_call(model, lower, (tokens,)) if lower else model(tokens)
+    return scores
+
+
 def loss_of(scores: Tensor, targets: Tensor) -> Tensor:
     """Mean cross entropy over all tokens, in at least float32."""
     return functional.cross_entropy(
