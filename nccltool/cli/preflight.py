@@ -1,0 +1,63 @@
+"""nccltool preflight."""
+
+import click
+
+from nccltool.cli.options import formats, kept, laddered, option, stored, written
+
+_FORMATS = ("table", "json")
+
+
+@click.command("preflight")
+@option("--suite", default="preflight", help="What to check: a name of `nccltool checks list`, or a file.")
+@option("--platform", default="auto", help="Numbers to hold it against: a name, a file, auto or none.")
+@option("--only", multiple=True, help="Only these rungs; commas, or several times.")
+@option("--skip", multiple=True, help="Not these rungs.")
+@option("--budget", "total_budget", help="Time for all of it, as 60s or 2min.")
+@option("--observe", is_flag=True, help="Never fail: exit with 0, and say what it would have been.")
+@option("--dry-run", is_flag=True, help="Print what would run, and how long it takes; start nothing.")
+@option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
+@option("--hosts-dir", type=click.Path(file_okay=False), help="Write hosts.pass, nodes.exclude, ... here too.")
+@laddered
+@option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@formats(*_FORMATS)
+@written
+@stored
+@kept
+def command(**options: object) -> None:
+    """One verdict for a cluster: is everything there, set, reachable, right and fast enough.
+
+    Climbs the rungs of a suite: inventory, doctor, reach, within nodes, across nodes, train. One that fails stops
+    what depends on it. Exit code 1 when a check failed, 3 when a host or rank is missing, 4 when nothing could be
+    judged.
+    """
+    import os
+    from pathlib import Path
+
+    from nccltool import preflighting, runs
+    from nccltool.cli.screen import put, writable, write
+    from nccltool.invocation import this_command
+    from nccltool.render import preflight_renderer
+    from nccltool.text import escaped
+
+    run_dir, output = options["run_dir"], options["output"]
+    base = Path(str(run_dir)) if run_dir else runs.default_base()
+    ask = preflighting.asked(options, base, this_command(), os.environ)
+    if options["dry_run"]:
+        put(preflighting.would(ask))
+        return
+    if output:
+        writable(str(output))
+
+    def tell(line: str) -> None:
+        if not options["quiet"]:
+            click.echo(escaped(line), err=True)
+
+    tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
+    found = preflighting.preflight(ask, tell)
+    text = preflight_renderer(str(options["form"]))(found)
+    if output:
+        write(str(output), text)
+    else:
+        put(text)
+    tell(f"kept in {found.folder}")
+    raise SystemExit(found.verdict.exit_code)
