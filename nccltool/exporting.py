@@ -1,12 +1,12 @@
 """From run directories to monitoring: which runs, as which samples, handed over in which ways."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nccltool import metrics, runs
+from nccltool import baselines, comparing, metrics, runs
 from nccltool.errors import BadInput
-from nccltool.exporters import exposition, pushgateway, textfile
+from nccltool.exporters import pushgateway, textfile
 from nccltool.exporters.pushgateway import Gateway
 from nccltool.metrics import Sample
 from nccltool.model import Preflight, Run
@@ -26,21 +26,38 @@ def read(names: Sequence[str], base: Path) -> tuple[Run | Preflight, ...]:
     return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
 
 
-def samples(found: Iterable[Run | Preflight]) -> tuple[Sample, ...]:
+Against = Callable[[Run | Preflight], Iterable[Sample]]
+"""A run held against a baseline."""
+
+
+def without_baseline(run: Run | Preflight) -> Iterable[Sample]:
+    """Nothing to hold it against."""
+    return ()
+
+
+def against(name: str | None, store: str | None) -> Against:
+    """What holds runs against a baseline. Raises BadInput when there is none."""
+    if name is None:
+        return without_baseline
+    baseline = baselines.named(name, store)
+
+    def held(run: Run | Preflight) -> Iterable[Sample]:
+        rows = comparing.against(baseline, run.info, run.measurements, comparing.Settings())
+        return metrics.of_baseline(run.info, rows)
+
+    return held
+
+
+def samples(found: Iterable[Run | Preflight], against: Against = without_baseline) -> tuple[Sample, ...]:
     """What monitoring sees of runs, the newest first. What a suite says of hosts is that of the newest one."""
     sets, suite_seen = [], False
     for run in found:
         if isinstance(run, Run):
-            sets.append(metrics.of_run(run))
+            sets.append([*metrics.of_run(run), *against(run)])
         elif not suite_seen:
-            sets.append(metrics.of_preflight(run))
+            sets.append([*metrics.of_preflight(run), *against(run)])
             suite_seen = True
     return metrics.merged(sets)
-
-
-def text(found: Iterable[Run | Preflight], form: str) -> str:
-    """The exposition of runs."""
-    return exposition.text(samples(found), form).decode()
 
 
 def gateway(url: str, groups: Sequence[str], *, user: str | None, password_file: str | None) -> Gateway:
@@ -53,15 +70,15 @@ def gateway(url: str, groups: Sequence[str], *, user: str | None, password_file:
     return made
 
 
-def hand_over(found: Sequence[Run | Preflight], ways: Ways) -> tuple[str, ...]:
+def hand_over(found: Sequence[Run | Preflight], ways: Ways, against: Against) -> tuple[str, ...]:
     """Write and push; a sentence on each. Raises BadInput, PushFailed."""
     said = []
     if ways.textfile is not None:
-        textfile.write(samples(found), ways.textfile)
+        textfile.write(samples(found, against), ways.textfile)
         said.append(f"written to {ways.textfile}")
     if ways.gateway is not None:
         for kind in dict.fromkeys(_kind(run) for run in found):
-            of_kind = samples(run for run in found if _kind(run) == kind)
+            of_kind = samples((run for run in found if _kind(run) == kind), against)
             pushgateway.push(of_kind, kind, ways.gateway)
         said.append(f"pushed to {ways.gateway.url}")
     return tuple(said)

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
-from nccltool.model import CheckStatus, HostVerdict, Judged, Measurement, Preflight, Run, RunInfo, Status, Training
+from nccltool.model import (
+    Against,
+    CheckStatus,
+    HostVerdict,
+    Judged,
+    Measurement,
+    Preflight,
+    Run,
+    RunInfo,
+    Status,
+    Training,
+)
 
 Kind = Literal["gauge", "counter", "summary"]
 CHECK_STATUSES: tuple[str, ...] = get_args(CheckStatus)
@@ -105,7 +116,7 @@ METRICS = (
         "baseline_ratio",
         "gauge",
         "",
-        "Bus bandwidth over that of the baseline.",
+        "Bus bandwidth over that of the baseline; absent where runs are not comparable or too noisy to tell.",
         ("op", "bytes", "nodes", "world_size"),
     ),
     Metric(
@@ -229,6 +240,18 @@ def of_rows(info: RunInfo, rows: Iterable[Measurement]) -> Iterator[Sample]:
         yield Sample("measurement_timestamp_seconds", (row.op, *world), unix_time(info.started))
     for op, elements in wrong.items():
         yield Sample("wrong_elements_total", (op,), float(elements))
+
+
+def of_baseline(info: RunInfo, rows: Iterable[Against]) -> Iterator[Sample]:
+    """Rows held against a baseline; of several forms of one operation and size the worst."""
+    worst: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        if row.expected_busbw_bytes_per_s and row.status in ("pass", "warn", "fail"):
+            labels = (row.key.op, str(row.key.bytes), _label(info.nodes), _label(info.world_size))
+            ratio = row.measured_busbw_bytes_per_s / row.expected_busbw_bytes_per_s
+            worst[labels] = min(ratio, worst.get(labels, ratio))
+    for labels, ratio in worst.items():
+        yield Sample("baseline_ratio", labels, ratio)
 
 
 def of_training(training: Training) -> Iterator[Sample]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from nccltool.errors import BadInput
 from nccltool.exporters import exposition, http
 from nccltool.exporters.webconfig import WebConfig
+from nccltool.exporting import Against, without_baseline
 from nccltool.shelf import Seen, Shelf
 
 STALE_LOOKS = 4
@@ -29,6 +30,7 @@ class Server:
     web: WebConfig
     every_s: float
     max_age_s: float
+    against: Against = without_baseline
 
     def run(self, ready: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""
@@ -39,7 +41,7 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        shelf = Shelf(self.base, self.max_age_s)
+        shelf = Shelf(self.base, self.max_age_s, self.against)
         newest = [await asyncio.to_thread(_page, shelf)]
         app = http.App(lambda: newest[0], max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web)
         looking = asyncio.create_task(self._look(shelf, newest))

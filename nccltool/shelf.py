@@ -14,6 +14,7 @@ import msgspec
 
 from nccltool import metrics, runs
 from nccltool.errors import BadInput
+from nccltool.exporting import Against, without_baseline
 from nccltool.metrics import Sample
 from nccltool.model import Entry, Job, Preflight, Run
 
@@ -48,8 +49,8 @@ class _Read:
 class Shelf:
     """The runs of a folder."""
 
-    def __init__(self, base: Path, max_age_s: float) -> None:
-        self._base, self._max_age_s = base, max_age_s
+    def __init__(self, base: Path, max_age_s: float, against: Against = without_baseline) -> None:
+        self._base, self._max_age_s, self._against = base, max_age_s, against
         self._read: dict[tuple[str, int], _Read] = {}
 
     def look(self, now: float | None = None) -> Seen:
@@ -80,9 +81,9 @@ class Shelf:
                 sets.append(tuple(metrics.of_info(read.run.info, read.kind, read.entry.status)))
             elif isinstance(read.run, Preflight):
                 suite_seen = True
-                sets.append(tuple(metrics.of_preflight(read.run)))
+                sets.append((*metrics.of_preflight(read.run), *self._against(read.run)))
             else:
-                sets.append(tuple(metrics.of_run(read.run)))
+                sets.append((*metrics.of_run(read.run), *self._against(read.run)))
         yield from metrics.merged(sets)
         damaged = sum(read.run is None and read.entry.status == "unknown" for read in found)
         yield Sample("damaged_runs", (), float(damaged))

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from nccltool.cli.options import Number, kept, option, written
+from nccltool.cli.options import Number, kept, option, stored, written
 
 
 @click.command("export")
@@ -21,16 +21,18 @@ from nccltool.cli.options import Number, kept, option, written
 @option("--push-timeout", type=Number(min=0.1), default=30.0, help="Seconds to go on trying.")
 @option(
     "--format",
-    "form",
+    "exposition",
     type=click.Choice(["prometheus", "openmetrics"]),
     default="prometheus",
     help="Of what is printed.",
 )
+@option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
 @written
 @kept
+@stored
 def command(
     run: tuple[str, ...],
-    form: str,
+    exposition: str,
     textfile: str | None,
     pushgateway: str | None,
     output: str | None,
@@ -44,6 +46,7 @@ def command(
 
     from nccltool import exporting, runs
     from nccltool.cli.screen import put, write
+    from nccltool.exporters import exposition as expositions
 
     gateway = None
     if pushgateway is not None:
@@ -52,10 +55,10 @@ def command(
         tls = {f"{name}_file": others[f"push_{name}"] for name in ("ca", "cert", "key")}
         gateway = replace(gateway, **tls, timeout_s=others["push_timeout"])
     base = Path(others["run_dir"]) if others["run_dir"] else runs.default_base()
-    found = exporting.read(run, base)
+    found, against = exporting.read(run, base), exporting.against(others["baseline"], others["store"])
     if textfile is None and gateway is None:
-        text = exporting.text(found, form)
+        text = expositions.text(exporting.samples(found, against), exposition).decode()
         write(output, text) if output else put(text)
         return
-    for said in exporting.hand_over(found, exporting.Ways(textfile=textfile, gateway=gateway)):
+    for said in exporting.hand_over(found, exporting.Ways(textfile=textfile, gateway=gateway), against):
         click.echo(said, err=True)

@@ -32,6 +32,8 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @started
 @option("--min-busbw", type=Number(0), help="GB/s that each operation must reach at its largest size.")
 @option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
+@option("--loop", help="Measure again and again, so long from start to start: 10min.")
+@option("--serve", metavar="HOST:PORT", help="With --loop: serve what was found, as `nccltool serve` does.")
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @shown
@@ -53,6 +55,9 @@ def command(**options: object) -> None:
     from nccltool.runner import signals_held
 
     run_dir = options.pop("run_dir")
+    loop, serve = options.pop("loop"), options.pop("serve")
+    if loop or serve:
+        raise SystemExit(_looped(loop, serve, options, run_dir))
     probe = Probe(
         order=jobs.from_options(options),
         runs_folder=Path(str(run_dir)) if run_dir else runs.default_base(),
@@ -67,3 +72,27 @@ def command(**options: object) -> None:
     with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
     raise SystemExit(run.verdict.exit_code)
+
+
+def _looped(loop: object, serve: object, options: dict[str, object], run_dir: object) -> int:
+    from pathlib import Path
+
+    from nccltool import jobs, looping, runs
+    from nccltool.errors import BadInput
+    from nccltool.invocation import this_command
+    from nccltool.suites import parse_duration
+
+    if not loop:
+        raise BadInput("--serve goes with --loop", "use nccltool serve beside single runs")
+    every_s = parse_duration(str(loop), "--loop")
+    if every_s < looping.LEAST_S:
+        raise BadInput(f"--loop {loop} is too short", f"at least {looping.LEAST_S:g} s")
+    if not jobs.from_options(options).job.node_ranks:
+        raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
+    return looping.Loop(
+        words=this_command()[1:],
+        every_s=every_s,
+        listen=None if serve is None else str(serve),
+        base=Path(str(run_dir)) if run_dir else runs.default_base(),
+        say=lambda text: click.echo(text, err=True),
+    ).run()

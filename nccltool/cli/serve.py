@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import Number, kept, option
+from nccltool.cli.options import Number, kept, option, stored
 
 
 @click.command("serve")
@@ -10,21 +10,26 @@ from nccltool.cli.options import Number, kept, option
 @option("--web-config", type=click.Path(), help="TLS and users: a web configuration file as node_exporter has.")
 @option("--every", type=Number(min=0.1), default=15.0, help="Seconds between two looks at the run directory.")
 @option("--max-age", type=Number(min=1.0), default=172800.0, help="Seconds after which numbers are not shown.")
+@option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
 @kept
-def command(listen: str, web_config: str | None, every: float, max_age: float, run_dir: str | None) -> None:
+@stored
+def command(listen: str, web_config: str | None, every: float, max_age: float, **others: str | None) -> None:
     """Serve what runs found to Prometheus: /metrics, /healthz and /runs.
 
     Of each operation, size and world the newest number is shown, and when it was measured.
     """
     from pathlib import Path
 
-    from nccltool import runs, serving
+    from nccltool import exporting, runs, serving
     from nccltool.exporters import webconfig
 
     web = webconfig.read(web_config) if web_config else webconfig.WebConfig()
     listening = serving.listen(listen)
+    run_dir, against = others["run_dir"], exporting.against(others["baseline"], others["store"])
     base = Path(run_dir) if run_dir else runs.default_base()
-    server = serving.Server(base=base, listening=listening, web=web, every_s=every, max_age_s=max_age)
+    server = serving.Server(
+        base=base, listening=listening, web=web, every_s=every, max_age_s=max_age, against=against
+    )
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     scheme = "https" if web.cert_file else "http"
