@@ -240,7 +240,8 @@ def _where(run: RunState, state: RankState) -> str:
     step = entered.label or f"{entered.op} at {format_bytes(entered.bytes)}"
     phase = state.beat.phase if state.beat and state.beat.step == entered.step else ""
     if run.result_seen(entered.step) or (state.beat and state.beat.step > entered.step):
-        return f"after {step}, before its next step"
+        saving = state.beat is not None and state.beat.phase == "saving a checkpoint"
+        return f"after {step}, {'while its checkpoint was saved' if saving else 'before its next step'}"
     collective = dict(entered.within).get(phase)
     return f"in {step}" + (f" ({phase}{f': {collective}' if collective else ''})" if phase else "")
 

@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from nccltool import blame, collectives, dtypes, events, judge, runner, stream
+from nccltool import blame, collectives, dtypes, events, judge, runner, stream, training
 from nccltool.errors import BadInput
 from nccltool.model import Finding, Job, Run, Subject
 from nccltool.probe import judged
@@ -232,7 +232,8 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
         ended = leader.ended
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
         findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
-    return state.job, judged(runner.Outcome(state, findings, interrupted), begun)
+    judge_it = judged if state.job.train is None else training.judged
+    return state.job, judge_it(runner.Outcome(state, findings, interrupted), begun)
 
 
 def _ranks(begun: Begun) -> int:
@@ -271,7 +272,7 @@ def _of_one_run(merge: _Merge, where: str) -> dict[int, Part]:
 def _asked(part: Part) -> tuple[object, ...]:
     assert part.begun is not None
     job = part.begun.job
-    return job.ops, job.sizes, job.dtype, job.nodes, job.endpoint
+    return job.kind, job.train, job.ops, job.sizes, job.dtype, job.nodes, job.endpoint
 
 
 def _mixed(one: Part, other: Part, why: str) -> BadInput:

@@ -144,7 +144,7 @@ def _words(option: str, texts: Sequence[str]) -> tuple[str, ...]:
 
 def diagnose(asked: Question, command: tuple[str, ...]) -> Answer:
     """Look, and judge. Raises BadInput."""
-    chosen = _chosen(asked)
+    chosen = rules_for(asked.select, asked.ignore, asked.library is not None)
     with _nothing_collected():
         return _diagnosed(asked, command, chosen)
 
@@ -167,13 +167,14 @@ def _diagnosed(asked: Question, command: tuple[str, ...], chosen: tuple[Rule, ..
     if asked.library:
         hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
     judgement = doctor.judge(hosts, chosen)
-    differences = _differences(asked, snapshots)
+    # with --select, rules alone are wanted
+    differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
     diagnosis = Diagnosis(
         info=_info(hosts, command),
-        verdict=Verdict(status="incomplete", exit_code=3) if absent else _worse(judgement.verdict, differences),
+        verdict=Verdict(status="incomplete", exit_code=3) if absent else _worse(judgement.verdict, differ),
         checks=doctor.checks(chosen),
         outcomes=judgement.outcomes,
-        findings=(*absent, *judgement.findings, *differences),
+        findings=(*absent, *judgement.findings, *differ),
         settings=doctor.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
     )
@@ -197,28 +198,28 @@ def _fixes(
         judgement = doctor.judge([host], chosen)
 
 
-def _chosen(asked: Question) -> tuple[Rule, ...]:
-    every = [rule for rule in rules.every() if asked.library or rule.family != _ASKING]
-    ignored = [word for word in asked.ignore if not _begins_difference(word)]
-    return doctor.chosen(every, asked.select, ignored)
+def rules_for(select: Sequence[str], ignore: Sequence[str], asking: bool = False) -> tuple[Rule, ...]:
+    """The rules that these words leave; those that ask NCCL itself only where it is asked. Raises BadInput."""
+    every = [rule for rule in rules.every() if asking or rule.family != _ASKING]
+    return doctor.chosen(every, select, [word for word in ignore if not _begins_difference(word)])
 
 
 def _begins_difference(word: str) -> bool:
     return any(code.startswith(word.lower()) for code in compare_hosts.KINDS)
 
 
-def _differences(asked: Question, snapshots: Sequence[HostFacts]) -> tuple[Finding, ...]:
-    """What differs between hosts and no rule is about. With --select, rules alone are wanted."""
-    if len(snapshots) < 2 or asked.select:
+def differences(snapshots: Sequence[HostFacts], ignore: Sequence[str], together: bool) -> tuple[Finding, ...]:
+    """What differs between hosts and no rule is about. `together`: looked at in one moment."""
+    if len(snapshots) < 2:
         return ()
     entries = catalogue.every()
 
     def left_out(code: str, what: str) -> bool:
         ruled = {"env-differs": what in entries, "conf-differs": True, "version-differs": what == "NCCL"}
-        ignored = any(code.startswith(word.lower()) for word in asked.ignore)
+        ignored = any(code.startswith(word.lower()) for word in ignore)
         return ignored or ruled.get(code, what.startswith("MTU of "))
 
-    return compare_hosts.compare(snapshots, asked.where is not None, left_out).findings
+    return compare_hosts.compare(snapshots, together, left_out).findings
 
 
 def _worse(verdict: Verdict, differences: Sequence[Finding]) -> Verdict:

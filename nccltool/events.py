@@ -17,6 +17,8 @@ from nccltool.model import Cadence, Finding, Limit, Placement, RankFacts
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
 """PIPE_BUF on Linux: a write up to this size is atomic."""
+TAKEN_BUT = "it takes the connection, but what it sends does not arrive"
+"""How a failure of Reached begins that is one of large packets."""
 SAMPLES_PER_EVENT = 180
 """Nanosecond integers of up to 19 digits that fit an event."""
 
@@ -99,6 +101,8 @@ class World(Event, frozen=True, tag="world"):
     limits: tuple[Limit, ...] = ()
     limit_source: str | None = None
     limit_unknown_reason: str | None = None
+    transport: str | None = None
+    nics: str | None = None
 
 
 class Enter(Event, frozen=True, tag="enter"):
@@ -165,6 +169,7 @@ class TrainedStep(Event, frozen=True, tag="trained-step"):
     gradient_norm: str
     reference_gradient_norm: str
     ns: int
+    overflowed: bool = False
 
 
 class Diverged(Event, frozen=True, tag="diverged"):
@@ -206,6 +211,46 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     rank_ns: tuple[int, ...]
     """What each rank took for all steps without synchronisation."""
     peak_bytes: tuple[int | None, ...]
+
+
+class Flowed(Event, frozen=True, tag="flowed"):
+    """Rank 0: how long each rank computed of the time that it was in the timed steps of a pipeline."""
+
+    strategy: str
+    ranks: int
+    """Of one pipeline."""
+    micro_batches: int
+    stages: int
+    """On each rank."""
+    computing_ns: tuple[int, ...]
+    running_ns: tuple[int, ...]
+
+
+class CheckpointSaved(Event, frozen=True, tag="checkpoint-saved"):
+    """Rank 0: a checkpoint of a training is whole."""
+
+    strategy: str
+    number: int
+    bytes: int
+    ns: int
+
+
+class Resumed(Event, frozen=True, tag="resumed"):
+    """Rank 0: a training goes on from a checkpoint."""
+
+    strategy: str
+    number: int
+    """The step that is in it."""
+    folder: str
+    ranks_then: int
+    sequences: int
+    ns: int
+
+
+class Anew(Event, frozen=True, tag="anew"):
+    """The runner: all ranks have ended, and are started anew; what follows comes from others."""
+
+    attempt: int
 
 
 class NotTrained(Event, frozen=True, tag="not-trained"):
@@ -298,7 +343,11 @@ AnyEvent = (
     | Diverged
     | Compared
     | TimedSteps
+    | Flowed
     | NotTrained
+    | CheckpointSaved
+    | Resumed
+    | Anew
     | Reported
     | Failed
     | Beat
@@ -309,7 +358,7 @@ AnyEvent = (
     | Bye
 )
 
-OfTraining = TrainedStep | Diverged | Compared | TimedSteps | NotTrained
+OfTraining = TrainedStep | Diverged | Compared | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
 """What ranks say of smoke trainings."""
 
 _SHORTEST_CUT = 16

@@ -18,11 +18,13 @@ Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1Mi
     op       at which operation, or in which strategy of a training (default: at each)
     step     in which step of a training, from 1 on (default: in each)
     size     at which size, as the table shows it (default: at each)
+    attempt  in which attempt of a run with --max-restarts, from 0 on (default: in each)
     at       start    before the rank says hello
              hello    after hello, before the group is made
              enter    between two operations: before it enters the step
              timing   in the middle of the timed iterations; of a training, in the middle of a step (the default)
              check    during the check of the data (always so for corrupt)
+             save     of a training: after a rank has written its part of a checkpoint, before that is whole
     ms       for slow: milliseconds
 """
 
@@ -39,7 +41,7 @@ OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
 NUMERICAL = ("corrupt", *OF_TRAININGS)
 """Those that change numbers and nothing else."""
 ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", *NUMERICAL)
-PLACES = ("start", "hello", "enter", "timing", "check")
+PLACES = ("start", "hello", "enter", "timing", "check", "save")
 VARIABLE = "NCCLTOOL_FAULT"
 
 
@@ -54,6 +56,7 @@ class Fault:
     at: str = "timing"
     ms: int = 50
     step: int | None = None
+    attempt: int | None = None
 
     def hits(self, rank: int, at: str, op: str = "", size: int = 0, step: int = 0) -> bool:
         """Whether this rank must misbehave here."""
@@ -89,7 +92,7 @@ def _value(key: str, text: str) -> Any:
             return parse_bytes(text)
         except BadInput as error:
             raise _bad(error.message, error.remedy) from error
-    if key in ("rank", "ms", "step"):
+    if key in ("rank", "ms", "step", "attempt"):
         if not text.isdecimal():
             raise _bad(f"{key}={text} is not a number", f"write {key}=1")
         return int(text)

@@ -108,6 +108,8 @@ def _info(test: Report, command: Sequence[str]) -> RunInfo:
         backend=test.backend,
         backend_version=test.backend_version,
         backend_reason=f"imported from {test.tool}",
+        transport="emulated" if test.emulated else None,
+        tool=test.tool,
         nodes=len(hosts) or None,
         emulated=test.emulated,
         world_size=test.world_size,

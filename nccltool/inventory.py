@@ -47,7 +47,7 @@ def take(launch: Launch, job: Job, deadline_s: float = DEADLINE_S) -> Inventory:
     names = launch.names()
     for node in wanted:
         if node not in assembly.snapshots and node not in lost:
-            lost[node] = _silent(names[node] or f"node {node}", deadline_s, assembly.damaged.get(node))
+            lost[node] = silent(names[node] or f"node {node}", deadline_s, assembly.damaged.get(node))
     return Inventory(
         snapshots=tuple(facts for _, facts in sorted(assembly.snapshots.items())),
         findings=tuple(dict.fromkeys(lost[node] for node in sorted(lost))),
@@ -72,10 +72,11 @@ def _hear_out(launch: Launch, child: Child, assembly: Assembly, lost: dict[int, 
     for node in command.nodes:
         if node not in assembly.snapshots and node not in lost:
             why = launch.explain(command.host, code, tuple(child.said))
-            lost[node] = why or _ended(names[node] or f"node {node}", code, tuple(child.said))
+            lost[node] = why or ended(names[node] or f"node {node}", code, tuple(child.said))
 
 
-def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
+def ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
+    """A node process ended before it had sent its facts."""
     return Finding(
         code="host-misconfigured",
         severity="error",
@@ -86,7 +87,8 @@ def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
     )
 
 
-def _silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
+def silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
+    """A host that sent no facts, or none that can be read."""
     why = f"sent facts that cannot be read: {damaged}" if damaged else f"sent no facts in {deadline_s:.0f} s"
     return Finding(
         code="host-silent",

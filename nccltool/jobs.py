@@ -33,6 +33,8 @@ class Order:
     """Our rank in a launcher's job."""
     keep_going: bool = False
     """Measure with the hosts that can take part when others cannot."""
+    max_restarts: int = 0
+    """How often all ranks may be started anew after one has failed."""
 
 
 def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
@@ -51,6 +53,7 @@ def ordered(job: Job, options: Mapping[str, Any], where: Where) -> Order:
         launch=where.launch,
         part=where.part,
         keep_going=bool(options.get("keep_going")),
+        max_restarts=options.get("max_restarts") or 0,
     )
 
 

@@ -40,6 +40,8 @@ DID_NOT_COMPLETE = frozenset(
         "leader-gone",
         "deadline",
         "run-dir-full",
+        "checkpoint-unusable",
+        "checkpoint-not-shared",
         "stream-cut",
         "stream-missing",
         "world-size",

@@ -40,6 +40,8 @@ class Where:
     """Our rank in a launcher's job."""
     node_variable: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    """Each node as --hosts names it; () = hosts are not named."""
 
 
 def joined(options: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, Any]:
@@ -68,7 +70,7 @@ def choose(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
     place = inside.detect(env, options["rdzv_endpoint"] or "") if asked == "auto" else None
     if place is not None:
         return _inside(place, options, env)
-    if _has_hosts(options):
+    if _has_hosts(options) and asked != "slurm":
         return _by_ssh(options, env)
     allocated = slurm.allocation(env) if asked in ("auto", "slurm") and options["node_rank"] is None else None
     if asked == "slurm" and allocated is None:
@@ -104,7 +106,7 @@ def _check_words(asked: str, options: Mapping[str, Any]) -> None:
         raise BadInput("--remote-python is empty", "name a Python: --remote-python /path/to/venv/bin/python")
     if asked == "ssh" and not _has_hosts(options):
         raise BadInput("--launcher ssh needs hosts", "name them: --hosts n[01-04] or --hostfile F")
-    if asked not in ("auto", "ssh") and _has_hosts(options):
+    if asked not in ("auto", "ssh", "slurm") and _has_hosts(options):
         raise BadInput(f"--hosts is for ssh, and --launcher is {asked}", f"leave one of them out{_VARIABLES_TOO}")
     if options.get("hosts") is not None and options.get("hostfile") is not None:
         raise BadInput("--hosts and --hostfile cannot be combined", "use one of them")
@@ -171,6 +173,7 @@ def _by_ssh(options: Mapping[str, Any], env: Mapping[str, str]) -> Where:
         ranks_seen=0,
         launch=launch,
         env=forwarded(options, env),
+        targets=tuple(host.word for host in hosts[:nodes]),
     )
 
 
@@ -185,12 +188,11 @@ def _can_srun(allocated: slurm.Allocation, options: Mapping[str, Any]) -> bool:
 
 
 def _by_srun(allocated: slurm.Allocation, options: Mapping[str, Any]) -> Where:
-    given, available = options["nodes"], len(allocated.nodes)
+    named = slurm.chosen(allocated, [host.name for host in _hosts(options)]) if _has_hosts(options) else ()
+    given, available = options["nodes"], len(named or allocated.nodes)
     if given is not None and given > available:
-        raise BadInput(
-            f"--nodes {given}, but job {allocated.job_id} of Slurm has {available}",
-            "allocate more, or ask for fewer",
-        )
+        what = "--hosts names" if named else f"job {allocated.job_id} of Slurm has"
+        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or ask for fewer")
     if options["rdzv_endpoint"]:
         inside.parse_endpoint(options["rdzv_endpoint"])
     nodes = given or available
@@ -202,8 +204,9 @@ def _by_srun(allocated: slurm.Allocation, options: Mapping[str, Any]) -> Where:
         emulated=False,
         leads=True,
         ranks_seen=0,
-        launch=slurm.launch(allocated, nodes, options.get("remote_python") or sys.executable),
+        launch=slurm.launch(allocated, nodes, options.get("remote_python") or sys.executable, named),
         node_variable=slurm.NODE_VARIABLE,
+        targets=(named or allocated.nodes)[:nodes],
     )
 
 

@@ -9,6 +9,9 @@ from typing import Literal
 Severity = Literal["error", "warning", "info"]
 Status = Literal["pass", "warn", "fail", "incomplete", "unknown"]
 CheckStatus = Literal["pass", "warn", "fail", "unknown", "skip"]
+Shown = Literal["", "alone", "confirmed", "everywhere", "suspected"]
+"""alone: seen on this host without any other; confirmed: again with another partner, and not without this host;
+everywhere: the same on all hosts, so it is none of them; suspected: with others, and not confirmed."""
 Placement = Literal["in-place", "out-of-place"]
 Cadence = Literal["stream", "isolated"]
 
@@ -42,12 +45,15 @@ class TrainSpec:
     """Sequences of each rank in a step: the global batch has so many times the ranks."""
     seed: int = 1
     learning_rate: float = 0.1
+    momentum: float = 0.0
     dtype: str = "float32"
     """Of the arithmetic; under a short one the parameters stay in float32."""
     accumulate: int = 1
     """Micro-batches of each rank in a step."""
     micro_batches: int = 2
     """Micro-batches of a pipeline for each of its ranks."""
+    clip_norm: float | None = None
+    """The largest norm of the whole gradient that an update may have; None = any."""
     comm_hook: str = "none"
     bucket_mib: float = 25.0
     gradient_as_bucket_view: bool = False
@@ -55,7 +61,31 @@ class TrainSpec:
     recompute: bool = False
     """Activation checkpointing: a block runs forward again in the backward pass; not so in the reference."""
     shard: str = "full"
+    reshard: bool = True
+    """Parameters are given back after the forward pass, and gathered again for the backward pass."""
+    wrap: str = "block"
+    """What is gathered at once: a block, or the whole model."""
+    offload: bool = False
+    """Parameters, gradients and the optimizer's state live in the host's memory."""
+    param_dtype: str = ""
+    """Of gathered parameters and of the arithmetic; empty = as they are."""
+    reduce_dtype: str = ""
+    """In which gradients are reduced; empty = as they are."""
     schedule: str = "1f1b"
+    stages: int | None = None
+    """Of a pipeline on each rank; None = as many as the schedule has."""
+    sequence_parallel: bool = False
+    """Between the layers that tensor parallelism cuts, ranks share the tokens."""
+    zero: int = 1
+    """Stage of ZeRO: 1 shards the optimizer's state, 2 gradients too, 3 parameters too."""
+    profile: str = ""
+    """Folder for profiler traces, on the host of each rank; empty = none."""
+    checkpoint: str = ""
+    """Folder for checkpoints, which all hosts share; empty = none is saved, and every training begins at step 1."""
+    checkpoint_every: int = 1
+    """Steps between two of them."""
+    done: tuple[str, ...] = ()
+    """Strategies that were done before all ranks were started anew."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,8 +94,9 @@ class Job:
 
     run_id: str
     ops: tuple[str, ...]
-    kind: Literal["probe", "facts", "train"] = "probe"
-    """facts: the nodes only look at their hosts."""
+    kind: Literal["probe", "facts", "train", "reach", "preflight"] = "probe"
+    """facts: the nodes only look at their hosts; reach: and then try to reach each other; preflight: a suite, whose
+    runs have jobs of their own."""
     train: TrainSpec | None = None
     """For kind train."""
     sizes: Sizes = field(default_factory=Sizes)
@@ -105,6 +136,8 @@ class Job:
     """A folder for temporary files that is removed at the end."""
     fault: str = ""
     """A drill: see nccltool.faults."""
+    attempt: int = 0
+    """How often all ranks have been started anew."""
     remote: bool = False
     """The node process was started on another host: it meets the others first, and ends when it hears no more."""
     node_variable: str = ""
@@ -262,6 +295,19 @@ class RunInfo:
     """What the limits of the measurements were worked out from."""
     limit_unknown_reason: str | None = None
     """Why they are not known, where they should be: several hosts, or GPUs."""
+    transport: str | None = None
+    """What carries the bytes, as far as it is known: emulated, local, nvlink, socket, ib, roce."""
+    nics: str | None = None
+    """The network devices of a host and their rates; empty = no network is used."""
+    gpu: str | None = None
+    """Models of the ranks' GPUs; empty = they have none."""
+    ranks_per_node: int | None = None
+    cuda_graph: bool | None = None
+    """The calls were replayed from a CUDA graph."""
+    tool: str | None = None
+    """What measured it, where it was imported; None = nccltool."""
+    duration_s: float | None = None
+    """From the start of its processes to their end; None where this command did not start them all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -293,6 +339,8 @@ class TrainStep:
     """Of all gradients."""
     time_s: float
     """Of the slowest rank; the first steps of a process are slower than those that are timed."""
+    overflowed: bool = False
+    """A gradient did not fit float16: the scale of the loss was halved, the parameters stayed as they were."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -321,6 +369,62 @@ class Oracle:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Bubble:
+    """The share of a pipeline's steps in which its ranks did not compute."""
+
+    schedule: str
+    ranks: int
+    """Of one pipeline."""
+    micro_batches: int
+    stages_per_rank: int
+    measured: float | None
+    """None = no step was timed. What stages wait for the network, and for the slowest of them, is in it."""
+    formula: float | None
+    """Of equal stages that wait for nothing; None = not known for so few micro-batches."""
+    expression: str
+    """p ranks, m micro-batches, v stages on each rank."""
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpointing:
+    """What was saved of a training, and what it went on from."""
+
+    saved: tuple[int, ...]
+    """Steps after which a checkpoint became whole."""
+    bytes: int | None
+    """Of the last of them; None = none was saved."""
+    save_s: float | None
+    """Mean time that all ranks took for one, the checksums included."""
+    resumed_from: int | None
+    """The step in the checkpoint that it went on from last; None = from none."""
+    ranks_then: int | None
+    """That had saved it."""
+    load_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restart:
+    """All ranks were started anew after one had failed."""
+
+    attempt: int
+    """From 1 on."""
+    code: str
+    """Of the finding that says what happened."""
+    subject: Subject
+    message: str
+    strategy: str | None
+    """In which it happened; None = before any, or between two."""
+    step: int | None
+    """The step that was under way; None = none was that is held against the reference."""
+    resumed_from: int | None
+    """The step in the checkpoint that the training went on from; 0 = it began anew; None = it did not get there."""
+    lost_s: float | None
+    """From the beginning of the step that was under way to its next beginning, or to the next failure; None = the
+    run ended before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Training:
     """A smoke training in one way."""
 
@@ -345,6 +449,14 @@ class Training:
     """The rank whose own work took longest, where one stands out."""
     peak_memory_bytes: tuple[int | None, ...]
     """Of each rank while steps were timed: allocated on the device, or resident."""
+    model_flop_utilisation: float | None = None
+    """What the model needs of arithmetic, over what all GPUs could do in the time of a step at their peak."""
+    model_flop_utilisation_source: str = ""
+    """Whose peak, or why it is not known."""
+    bubble: Bubble | None = None
+    """None = there is no pipeline, or no step of it was timed."""
+    checkpoint: Checkpointing | None = None
+    """None = no checkpoints were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -358,6 +470,7 @@ class Run:
     models: tuple[Model, ...] = ()
     kind: str = "probe"
     trainings: tuple[Training, ...] = ()
+    restarts: tuple[Restart, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -446,6 +559,14 @@ class Judged:
     findings: tuple[Finding, ...] = ()
     evidence: str = ""
     """Folder with what was looked at; empty = none was kept."""
+    shown: Shown = ""
+    """Of a failure, whether it is shown to be that of `host`."""
+    hosts: tuple[str, ...] = ()
+    """All that took part; () = `host` alone."""
+    repeat: str = ""
+    """The command that looks again."""
+    required: bool = True
+    """Whether the verdict is unknown when this is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -476,6 +597,194 @@ class Preflight:
     duration_s: float
     measurements: tuple[Measurement, ...] = ()
     trainings: tuple[Training, ...] = ()
+    folder: str = ""
+    """Where all of it is kept."""
+    would_exit: int | None = None
+    """What the exit code would have been; None = it is that one."""
+
+
+Comparable = Literal["worse", "better", "same", "cannot-tell"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Circumstances:
+    """What must not differ between runs whose numbers are compared. None = not known."""
+
+    transport: str | None = None
+    nics: str | None = None
+    gpu: str | None = None
+    nodes: int | None = None
+    ranks: int | None = None
+    ranks_per_node: int | None = None
+    backend: str | None = None
+    backend_version: str | None = None
+    torch: str | None = None
+    tool: str | None = None
+    """What measured, and its version."""
+    cuda_graph: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowKey:
+    """What a measurement is of."""
+
+    op: str
+    bytes: int
+    dtype: str
+    reduce_op: str | None
+    placement: Placement
+    cadence: Cadence
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowSample:
+    """One measurement of one run, as far as comparisons need it."""
+
+    key: RowKey
+    median_s: float | None
+    """None = the source keeps no single iterations."""
+    mean_s: float
+    spread: float | None
+    """Relative standard deviation of single iterations, without their tail; None = not known."""
+    iterations: int | None
+    busbw_bytes_per_s: float
+    """Of the mean time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSample:
+    """One run, as far as comparisons need it."""
+
+    id: str
+    started: str
+    hosts: tuple[str, ...]
+    circumstances: Circumstances
+    rows: tuple[RowSample, ...]
+    left_out: tuple[str, ...] = ()
+    """Measurements that are no use for comparisons, and why."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Baseline:
+    """Runs under a name that others are held against."""
+
+    name: str
+    created: str
+    changed: str
+    note: str
+    runs: tuple[RunSample, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaselineRow:
+    """A measurement over the runs of a baseline."""
+
+    key: RowKey
+    runs: int
+    time_s: float
+    """Median over the runs of their medians."""
+    busbw_bytes_per_s: float
+    """Of that time."""
+    spread: float | None
+    """Relative standard deviation between runs, by their median absolute deviation; None under two runs."""
+    least_s: float
+    most_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effect:
+    """How much more bus bandwidth B has than A: -0.05 is 5 % less."""
+
+    outcome: Comparable
+    change: float
+    low: float
+    high: float
+    """low to high: 95 % interval of this effect alone (of 1 - 2 alpha)."""
+    p_adjusted: float
+    """How likely so large an effect is between equals, with all other rows in mind (Holm)."""
+    spread: float
+    """Relative standard deviation between runs that was reckoned with."""
+    spread_is_measured: bool
+    """False = there are too few runs, and it was put together from what else is known."""
+    reason: str = ""
+    """Why it cannot be told."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparedRow:
+    """One measurement on both sides."""
+
+    key: RowKey
+    runs_a: int
+    runs_b: int
+    time_a_s: float
+    time_b_s: float
+    """Medians over the runs."""
+    busbw_a_bytes_per_s: float
+    busbw_b_bytes_per_s: float
+    effect: Effect
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """What is compared: some runs."""
+
+    name: str
+    """As the user named it."""
+    runs: tuple[RunSample, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """A key of two sides that differs."""
+
+    key: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """Two sides, compared."""
+
+    info: RunInfo
+    verdict: Verdict
+    outcome: Comparable
+    a: Side
+    b: Side
+    overall: Effect | None
+    """Of the typical row; None with a single row, which says it itself."""
+    rows: tuple[ComparedRow, ...]
+    only_a: tuple[RowKey, ...]
+    only_b: tuple[RowKey, ...]
+    ignored: tuple[Difference, ...]
+    """Keys that differ, and were not to matter."""
+    statistic: Literal["median", "mean"]
+    """Of the iterations of a run; the mean where a source has no median."""
+    margin: float
+    """Relative effects below it do not matter."""
+    alpha: float
+    """How likely any row of equals may be called different."""
+    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Against:
+    """A measurement held against a baseline."""
+
+    key: RowKey
+    status: CheckStatus
+    """fail = slower; unknown = it cannot be told, or is not comparable; skip = not in the baseline."""
+    measured_busbw_bytes_per_s: float
+    expected_busbw_bytes_per_s: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+    """low to high: 95 % interval of the change."""
+    reason: str
+    source: str
+    """The baseline, and how many runs it has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

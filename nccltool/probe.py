@@ -1,16 +1,18 @@
 """From an order to a finished run: make the run directory, run, judge, save."""
 
 import contextlib
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from nccltool import __version__, compare_hosts, fit, judge, plan, runner
+from nccltool import __version__, aftermath, compare_hosts, fit, judge, plan, restarts, runner
 from nccltool.errors import RunDirError
 from nccltool.jobs import Order
-from nccltool.model import Finding, Run, RunInfo, Subject
+from nccltool.model import Finding, RankFacts, Run, RunInfo, Subject
 from nccltool.runs import RunDir
 from nccltool.stream import Begun, Ended, Teller, ToldRunDir
 from nccltool.units import format_bytes
@@ -38,22 +40,35 @@ class Probe:
         run_dir = RunDir(self.runs_folder, job) if teller is None else ToldRunDir(self.runs_folder, begun, teller)
         if teller is not None:
             teller.begin(begun)
-        outcome = runner.run(self.order, self.order.launch, run_dir, progress)
-        judge_it = self.judge or judged
-        run = judge_it(outcome, begun)
+        begin = time.monotonic()
+        outcome = self._outcome(run_dir, progress)
+        seconds = round(time.monotonic() - begin, 3)
+        run = self._judged(outcome, begun, seconds)
+        if begun.leads and (said := aftermath.findings(run, run_dir.path)):
+            outcome = replace(outcome, findings=(*outcome.findings, *said))
+            run = self._judged(outcome, begun, seconds)
         try:
             run_dir.finish(run)
         except RunDirError as error:  # what was measured is shown all the same
             if not any(finding.code == "run-dir-full" for finding in run.findings):
                 full = runner.run_dir_full(error, "the result could not be saved")
                 outcome = replace(outcome, findings=(*outcome.findings, full))
-                run = judge_it(outcome, begun)
+                run = self._judged(outcome, begun, seconds)
         finally:
             run_dir.close()
         if teller is not None:
             with contextlib.suppress(RunDirError):  # then it was so before, and the run was ended for it
                 teller.end(_ended(outcome))
         return run, run_dir.path
+
+    def _outcome(self, run_dir: RunDir, progress: runner.Progress) -> runner.Outcome:
+        if self.order.max_restarts:
+            return restarts.run(self.order, run_dir, progress)
+        return runner.run(self.order, self.order.launch, run_dir, progress)
+
+    def _judged(self, outcome: runner.Outcome, begun: Begun, seconds: float) -> Run:
+        run = (self.judge or judged)(outcome, begun)
+        return replace(run, info=replace(run.info, duration_s=seconds))
 
     def _begun(self) -> Begun:
         job, leads = self.order.job, self.order.leads
@@ -155,7 +170,24 @@ def info(state: RunState, begun: Begun) -> RunInfo:
         ),
         limit_source=world.limit_source if world else None,
         limit_unknown_reason=world.limit_unknown_reason if world else None,
+        transport=world.transport if world else None,
+        nics=world.nics if world else None,
+        gpu=_gpus(facts),
+        ranks_per_node=_ranks_per_node(facts),
+        cuda_graph=state.job.cuda_graph,
     )
+
+
+def _gpus(ranks: Sequence[RankFacts]) -> str | None:
+    """Models of the GPUs; empty = the ranks have none."""
+    if not ranks or any(facts.gpu and not facts.gpu_name for facts in ranks):
+        return None
+    return ", ".join(sorted({facts.gpu_name for facts in ranks if facts.gpu_name}))
+
+
+def _ranks_per_node(ranks: Sequence[RankFacts]) -> int | None:
+    counts = set(Counter(facts.node_rank if facts.node_rank >= 0 else facts.host for facts in ranks).values())
+    return counts.pop() if len(counts) == 1 else None
 
 
 def _installed_torch() -> str | None:

@@ -23,7 +23,7 @@ from nccltool.facts import net
 from nccltool.gather import Gathering
 from nccltool.jobs import Order
 from nccltool.launchers.base import Launch
-from nccltool.model import Finding, Job, Subject
+from nccltool.model import Finding, Job, Restart, Subject
 from nccltool.runs import RunDir
 from nccltool.units import format_seconds
 from nccltool.watch import RunState
@@ -60,16 +60,20 @@ class Outcome:
     findings: tuple[Finding, ...]
     interrupted: bool
     """Ended by Ctrl-C or a signal."""
+    restarts: tuple[Restart, ...] = ()
+    """See nccltool.restarts."""
 
 
-def run(order: Order, launch: Launch, run_dir: RunDir, progress: Progress) -> Outcome:
-    """Run a job to its end, or to its deadline."""
+def run(
+    order: Order, launch: Launch, run_dir: RunDir, progress: Progress, state: RunState | None = None
+) -> Outcome:
+    """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
     processes.adopt_orphans()
     scratch = _scratch(run_dir)
     job = replace(order.job, scratch=scratch)
-    runner = _Runner(job, order, launch, run_dir, progress)
+    runner = _Runner(job, order, launch, run_dir, progress, state)
     try:
-        with _signals(runner.interrupt):
+        with signals_taken(runner.interrupt):
             runner.start()
             return runner.until_end()
     finally:
@@ -89,11 +93,11 @@ _ALL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def signals_held(*numbers: signal.Signals) -> contextlib.AbstractContextManager[None]:
     """These signals (all when none is named) do nothing in here but end a run: its result is kept all the same."""
-    return _signals(lambda number, frame: None, numbers or _ALL_SIGNALS)
+    return signals_taken(lambda number, frame: None, numbers or _ALL_SIGNALS)
 
 
 @contextlib.contextmanager
-def _signals(
+def signals_taken(
     handler: Callable[[int, FrameType | None], None], numbers: Sequence[signal.Signals] = _ALL_SIGNALS
 ) -> Iterator[None]:
     """Ctrl-C, a scheduler's SIGTERM and a closed terminal are taken alike; what nohup turned off stays off."""
@@ -107,11 +111,19 @@ def _signals(
 
 
 class _Runner:
-    def __init__(self, job: Job, order: Order, launch: Launch, run_dir: RunDir, progress: Progress) -> None:
+    def __init__(
+        self,
+        job: Job,
+        order: Order,
+        launch: Launch,
+        run_dir: RunDir,
+        progress: Progress,
+        state: RunState | None,
+    ) -> None:
         now = time.monotonic()
         self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
         self._launch, self._children = launch, Children(launch, environment(job.scratch))
-        self._state = RunState(job, order.ranks_seen, now)
+        self._state = state or RunState(job, order.ranks_seen, now)
         self._gathering = Gathering(job, launch.names(), order.keep_going, now) if launch.remote else None
         self._told_at = now
         self._left_at: float | None = None

@@ -2,7 +2,7 @@
 
 import signal
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from nccltool import collectives, events, stats
@@ -72,6 +72,10 @@ class RunState:
         self.agents_killed: list[events.AgentKilled] = []
         self.trained: list[events.OfTraining] = []
         """What ranks said of smoke trainings."""
+        self.carried = 0
+        """How much of it was said by ranks of an earlier attempt."""
+        self.began: dict[int, float] = {}
+        """When the first rank began each step."""
         self.snapshots = Assembly()
         """The facts of the nodes' hosts, where there are several."""
         self._samples: dict[int, list[int]] = {}
@@ -85,6 +89,20 @@ class RunState:
         assert job.nproc_per_node is not None
         self.job, self.expected_ranks = job, job.nodes * job.nproc_per_node
         self.progress_at = now
+
+    def anew(self, job: Job, ranks_seen: int, done: Collection[str], now: float) -> "RunState":
+        """For the next attempt of a run whose ranks are all started anew: what they have said of trainings stays,
+        and of those that are not done the steps, which may be done again."""
+        after = RunState(job, ranks_seen, now)
+        after.started_at = self.started_at
+        steps = (events.TrainedStep, events.CheckpointSaved, events.Resumed)
+        after.trained = [e for e in self.trained if e.strategy in done or isinstance(e, steps)]
+        after.carried = len(after.trained)
+        timed = {e.step for e in after.trained if isinstance(e, events.TimedSteps)}
+        ended = (events.TrainedStep, events.TimedSteps)
+        after._done = {e.step for e in after.trained if isinstance(e, ended) and e.strategy in done}
+        after._samples = {step: samples for step, samples in self._samples.items() if step in timed}
+        return after
 
     @property
     def everybody_spawned(self) -> bool:
@@ -139,6 +157,7 @@ class RunState:
                 state.node_rank = event.facts.node_rank
             case events.Enter():
                 state.entered = event
+                self.began.setdefault(event.step, now)
             case events.WrongData():
                 self.wrong.append(event)
             case events.Bye():
@@ -180,10 +199,11 @@ class RunState:
                 self.fault_at = self.fault_at or now
             case events.FactsPiece():
                 self.snapshots.take(event)
-            case events.TrainedStep() | events.TimedSteps() | events.NotTrained():
+            case events.NotTrained() | events.Flowed() | events.CheckpointSaved() | events.Resumed():
                 self.trained.append(event)
-                if not isinstance(event, events.NotTrained):
-                    self._done.add(event.step)
+            case events.TrainedStep() | events.TimedSteps():
+                self.trained.append(event)
+                self._done.add(event.step)
             case events.Samples():
                 self._samples.setdefault(event.step, []).extend(event.ns)
             case events.Result():
@@ -193,6 +213,11 @@ class RunState:
     def samples(self, step: int) -> tuple[int, ...]:
         """Nanoseconds that came for a step without a result of its own."""
         return tuple(self._samples.get(step, ()))
+
+    @property
+    def steps_done(self) -> int:
+        """Operations at a size, or steps of a training, that are done."""
+        return len(self._done)
 
     def result_seen(self, step: int) -> bool:
         """Whether a step is done."""

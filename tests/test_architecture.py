@@ -21,9 +21,9 @@ ROOT = Path(nccltool.__file__).parent
 
 LAYERS = (
     # L0: nouns, errors and units
-    ("nccltool", "errors", "model"),
-    ("units", "hostfacts", "versions", "text", "invocation", "folding"),
-    ("inputs",),
+    ("nccltool", "errors", "model", "exitstyle"),
+    ("units", "hostfacts", "versions", "text", "redact", "invocation", "folding"),
+    ("inputs", "outputs", "wording"),
     ("grammar",),
     ("settings",),
     # L1: what varies (one file each in a folder), the stream of events, the documents, the arithmetic
@@ -40,25 +40,44 @@ LAYERS = (
         "lateness",
         "nccl_tests",
         "strategies",
+        "checkpoints",
         "tolerance",
+        "peaks",
+        "schedules",
+        "trainoptions",
         "logs",
+        "spread",
     ),
     # L2: what stands on one of those
     ("factlines",),
     ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires", "catalogue", "ifname", "hca", "commands"),
+    ("suites", "samples"),
+    ("comparing", "baselines"),
     ("oracle",),
     ("rules", "story", "flight"),
     ("causes", "picture"),
     ("triage",),
     ("plan", "world", "limits", "snapshot", "compare_hosts", "instructions", "children", "launching", "stream"),
     ("jobs", "blame", "judge", "gather", "inventory", "doctor"),
+    ("survey", "platforms", "verdicts", "checking", "subruns"),
+    ("judging",),
     # L3: what does the work: the runner on this side of the pipe, the worker on the other
-    ("explaining", "diagnosing", "trainjobs"),
+    ("traindrills",),
+    ("explaining", "diagnosing", "reading", "trainjobs"),
     ("imports", "runner", "worker", "manifesting", "batch", "triaging"),
+    ("rungs", "sides"),
+    ("preflighting",),
+    ("restarts", "incoming", "aftermath"),
+    ("following",),
     ("probe",),
-    ("collect", "training"),
+    ("training", "tensorboard"),
+    ("collect",),
     # L4: what people and programs see
-    ("render",),
+    ("metrics", "alerts"),
+    ("render", "exporters"),
+    ("exporting",),
+    ("shelf",),
+    ("serving", "bundling", "looping"),
     # L5: the command line
     ("cli",),
     ("__main__",),
@@ -75,11 +94,15 @@ ONLY = {
     },
     "logs": {"errors"},
     "causes": {"logs", "model", "story"},
-    "render": {"model", "units", "documents", "nccl_tests", "hostfacts", "text"},
+    "alerts": set[str](),
+    "exporters": {"metrics", "errors"},
+    "render": {
+        *("model", "units", "documents", "nccl_tests", "hostfacts", "text", "folding", "wording", "exitstyle"),
+    },
 }
 """Families that may import less than the rows above them."""
 
-NEVER = {(name, "worker") for name in ("runner", "probe", "training", "render", "cli", "__main__")}
+NEVER = {(name, "worker") for name in ("runner", "restarts", "probe", "training", "render", "cli", "__main__")}
 """The worker is started as a process; importing it would import torch."""
 
 TORCH_ONLY_IN = "worker"
@@ -165,10 +188,11 @@ def test_every_member_of_a_family_stands_alone() -> None:
         "nccltool.rules.base",
         "nccltool.launchers.base",
         "nccltool.manifests.base",
+        "nccltool.rungs.base",
     }
     for module in MODULES.values():
         if (
-            module.family in ("collectives", "render", "facts", "launchers", "manifests", "rules")
+            module.family in ("collectives", "render", "facts", "launchers", "manifests", "rules", "rungs")
             and module.name.count(".") == 2
         ):
             siblings = {name for name in _of_ours(module) if MODULES[name].family == module.family}
@@ -206,5 +230,5 @@ def _codes_of_errors() -> set[str]:
 
 def test_every_error_is_judged() -> None:
     """An error is either an answer (exit 1) or the end of the measurement (exit 3); nothing is listed in vain."""
-    answers = {"wrong-data", "busbw-low", "train-wrong"}
+    answers = {"wrong-data", "busbw-low", "train-wrong", "slower"}
     assert _codes_of_errors() - judge.CANNOT_TELL == answers | judge.DID_NOT_COMPLETE

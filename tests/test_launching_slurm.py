@@ -49,6 +49,23 @@ def test_an_allocation(words: tuple[str, ...], env: Mapping[str, str], nodes: in
 
 @pytest.mark.usefixtures("srun_there")
 @pytest.mark.parametrize(
+    ("words", "hosts", "argv"),
+    [
+        (("--hosts", "n2"), ("n2",), ("--nodes=1", "--ntasks=1", "--nodelist=n2")),
+        (("--hosts", "n2,n1"), ("n1", "n2"), ("--nodes=2", "--ntasks=2", "--nodelist=n1,n2")),
+        (("--hosts", "n2,n1", "--nodes", "1"), ("n1",), ("--nodes=1", "--ntasks=1", "--nodelist=n1")),
+    ],
+)
+def test_chosen_nodes_of_an_allocation(
+    words: tuple[str, ...], hosts: tuple[str, ...], argv: tuple[str, ...]
+) -> None:
+    where = chosen("--launcher", "slurm", *words, env=SALLOC)
+    assert (where.launch.launcher, where.launch.hosts, where.targets) == ("slurm", hosts, hosts)
+    assert set(argv) <= set(where.launch.commands[0].argv)
+
+
+@pytest.mark.usefixtures("srun_there")
+@pytest.mark.parametrize(
     ("words", "env", "launcher"),
     [
         (("--launcher", "local"), SALLOC, "local"),
@@ -76,6 +93,8 @@ def test_no_srun_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (("--launcher", "slurm"), {}, "--launcher slurm needs an allocation"),
         (("--launcher", "slurm", "--nodes", "3"), SALLOC, "--nodes 3, but job 3 of Slurm has 2"),
+        (("--launcher", "slurm", "--hosts", "n3"), SALLOC, "--hosts: n3 is no node of job 3 of Slurm"),
+        (("--launcher", "slurm", "--hosts", "n1", "--nodes", "2"), SALLOC, "--nodes 2, but --hosts names 1"),
         (
             ("--launcher", "slurm"),
             {**SALLOC, **TASKS, "SLURM_TASKS_PER_NODE": "2,1"},

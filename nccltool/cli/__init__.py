@@ -9,8 +9,9 @@ import click
 from nccltool import __version__
 
 _COMMANDS = (
-    *("collect", "doctor", "explain", "facts", "import_", "manifest"),
-    *("probe", "runs", "sbatch", "train", "triage"),
+    *("baseline", "bundle", "checks", "collect", "compare", "doctor", "explain", "export", "facts", "import_"),
+    "manifest",
+    *("preflight", "probe", "runs", "sbatch", "serve", "train", "triage"),
 )
 """Files of this folder that hold a command; a test holds it against the folder."""
 

@@ -9,12 +9,14 @@ from nccltool.cli.options import kept, option
 
 @click.command("bundle")
 @click.argument("run", nargs=-1, metavar="[RUN...]")
-@option("--log", multiple=True, type=click.Path(dir_okay=False), help="A log to take along; several times.")
+@option("--add-log", multiple=True, type=click.Path(dir_okay=False), help="A log to take along; several times.")
 @option(
-    "--output", type=click.Path(dir_okay=False), help="The archive.  [default: nccltool-bundle-HOST-TIME.tar.gz]"
+    "--output",
+    type=click.Path(dir_okay=False),
+    help="Write the result to a file.  [default: nccltool-bundle-HOST-TIME.tar.gz]",
 )
 @kept
-def command(run: tuple[str, ...], log: tuple[str, ...], output: str | None, run_dir: str | None) -> None:
+def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, run_dir: str | None) -> None:
     """One archive for who is to help: facts, findings, runs and logs, with secrets taken out.
 
     RUN is an id, a folder, or latest (the default, where there is one).
@@ -25,10 +27,10 @@ def command(run: tuple[str, ...], log: tuple[str, ...], output: str | None, run_
 
     base = Path(run_dir) if run_dir else runs.default_base()
     folders = tuple(_folder(runs.find(base, name)) for name in run) or runs.folders(base)[-1:]
-    for name in log:
+    for name in add_log:
         if not Path(name).is_file():
-            raise BadInput(f"--log {name} is not a file", "name a file that can be read")
-    wanted = bundling.Wanted(runs=folders, logs=tuple(map(Path, log)), command=this_command())
+            raise BadInput(f"--add-log {name} is not a file", "name a file that can be read")
+    wanted = bundling.Wanted(runs=folders, logs=tuple(map(Path, add_log)), command=this_command())
     file = Path(output or bundling.default_name())
     secrets, missing = bundling.bundle(wanted, file, lambda _: None)
     for part in missing:

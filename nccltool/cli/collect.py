@@ -12,16 +12,17 @@ from nccltool.cli.options import kept, shown
 def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str | None) -> None:
     """Make one run of the logs of all commands that took part in it, such as the pods of a job.
 
-    FILE is what `nccltool probe --events` printed on one or more hosts, or what `kubectl logs` shows of that, with
-    prefixes, times and other lines; - is standard input. The run is judged, kept and shown like one that ran here.
+    FILE is what `nccltool probe --events` (or `train --events`) printed on one or more hosts, or what
+    `kubectl logs` shows of that, with prefixes, times and other lines; - is standard input. The run is judged,
+    kept and shown like one that ran here.
     """
     from pathlib import Path
 
-    from nccltool import collect, render, runs
-    from nccltool.cli.screen import put, write
+    from nccltool import collect, runs
+    from nccltool.cli.screen import put, text_of, write
 
     collected = collect.collect(files, Path(run_dir) if run_dir else runs.default_base())
-    text = render.renderer(form)(collected.run)
+    text = text_of(collected.run, form)
     if output:
         write(output, text)
     else:

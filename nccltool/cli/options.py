@@ -58,6 +58,12 @@ def kept(function: F) -> F:
     return option("--run-dir", type=click.Path(file_okay=False), help=text)(function)
 
 
+def stored(function: F) -> F:
+    """--store: where baselines are kept."""
+    text = "The file that keeps baselines (default: nccltool/baselines.sqlite in your XDG state folder)."
+    return option("--store", type=click.Path(dir_okay=False), help=text)(function)
+
+
 _BACKENDS = ("auto", "nccl", "gloo")
 _LAUNCHERS = ("auto", "local", "ssh", "slurm", "mpi", "kubernetes")
 
@@ -78,12 +84,27 @@ def launched(function: F) -> F:
     return function
 
 
+_NODES = option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: 1, or as the launcher says]")
+_NPROC = option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
+_KEEP_GOING = option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part.")
+_BACKEND = option("--backend", type=click.Choice(_BACKENDS), default="auto", help="torch backend.")
+_TIMEOUT = option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move.")
+_JOIN = option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes.")
+
+
+def laddered(function: F) -> F:
+    """Where runs are started, of a command that starts several of them from here."""
+    for decorate in reversed((_NODES, _NPROC, launched, _KEEP_GOING, _BACKEND, _TIMEOUT, _JOIN)):
+        function = decorate(function)
+    return function
+
+
 def started(function: F) -> F:
     """Where ranks run, who starts them, and how long anything may take: of commands that start ranks."""
     for decorate in reversed(
         (
-            option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: 1, or as the launcher says]"),
-            option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]"),
+            _NODES,
+            _NPROC,
             option(
                 "--node-rank",
                 type=click.IntRange(0),
@@ -91,10 +112,10 @@ def started(function: F) -> F:
             ),
             option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node."),
             launched,
-            option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part."),
-            option("--backend", type=click.Choice(_BACKENDS), default="auto", help="torch backend."),
-            option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move."),
-            option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes."),
+            _KEEP_GOING,
+            _BACKEND,
+            _TIMEOUT,
+            _JOIN,
             option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run."),
         )
     ):

@@ -13,9 +13,10 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
     """List past runs, or show one again: RUN is an id, a folder, or a run.json."""
     from pathlib import Path
 
-    from nccltool import render, runs
-    from nccltool.cli.screen import put, write
+    from nccltool import runs
+    from nccltool.cli.screen import preflight_text, put, text_of, write
     from nccltool.errors import BadInput
+    from nccltool.model import Preflight
     from nccltool.render import run_list
 
     base = Path(run_dir) if run_dir else runs.default_base()
@@ -26,7 +27,8 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
     if run is None:
         text = run_list.render(tuple(runs.entries(base)), form)
     else:
-        text = render.renderer(form)(runs.load(runs.find(base, run)))
+        found = runs.load_any(runs.find(base, run))
+        text = preflight_text(found, form) if isinstance(found, Preflight) else text_of(found, form)
     if output:
         write(output, text)
     else:

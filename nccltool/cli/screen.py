@@ -1,5 +1,6 @@
 """What the user sees: the result on standard output, everything else on standard error."""
 
+import math
 import os
 import sys
 import time
@@ -11,9 +12,9 @@ import click
 
 from nccltool import collectives, render
 from nccltool.errors import BadInput
-from nccltool.events import Result
+from nccltool.events import Flowed, OfTraining, Result, TimedSteps, TrainedStep
 from nccltool.launchers.base import Launch
-from nccltool.model import Run
+from nccltool.model import Preflight, Run
 from nccltool.text import escaped
 from nccltool.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.watch import RunState
@@ -31,6 +32,7 @@ class Screen:
         self._verbose, self._quiet, self._leads = verbose, quiet, leads
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not quiet and leads
         self._shown_rows = 0
+        self._shown_trained = 0
         self._drawn_at = 0.0
 
     @classmethod
@@ -82,16 +84,23 @@ class Screen:
             self._line("")
             click.echo(_row(result, samples, world_size), err=True)
         self._shown_rows = len(state.results)
+        for event in state.trained[self._shown_trained :]:
+            if row := _trained_row(event, state):
+                self._line("")
+                click.echo(row, err=True)
+        self._shown_trained = len(state.trained)
 
 
 def _status(state: RunState, now: float) -> str:
     elapsed = format_seconds(max(now - state.started_at, 0.1))
+    if state.job.attempt:
+        elapsed += f", restart {state.job.attempt}"
     if state.world is None:
         if not state.expected_ranks:
             return f"{len(state.hosts_met)} hosts are here, {elapsed}"
         came = sum(1 for rank in state.ranks.values() if rank.facts)
         return f"{came} of {state.expected_ranks} ranks are here, {elapsed}"
-    done = f"[{len(state.results)}/{state.world.steps}]"
+    done = f"[{state.steps_done}/{state.world.steps}]"
     entered = [rank.entered for rank in state.ranks.values() if rank.entered]
     if not entered:
         return f"{done} {elapsed}"
@@ -106,6 +115,39 @@ def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
         f"{result.op:15} {format_bytes(result.bytes):>9} {format_seconds(mean_s):>9} "
         f"busbw {format_gb_per_s(busbw):>7} GB/s  wrong {'-' if result.wrong is None else result.wrong}"
     )
+
+
+def _trained_row(event: OfTraining, state: RunState) -> str | None:
+    match event:
+        case TrainedStep():
+            left_out = "  overflowed: not updated" if event.overflowed else ""
+            return (
+                f"{event.strategy:9} step {event.number:<4} {format_seconds(event.ns / 1e9):>9}  "
+                f"loss {float(event.loss):.7g}  reference {float(event.reference_loss):.7g}{left_out}"
+            )
+        case TimedSteps():
+            samples = state.samples(event.step)
+            mean_s = sum(samples) / len(samples) / 1e9 if samples else math.nan
+            return f"{event.strategy:9} {len(samples)} timed {format_seconds(mean_s):>9}  each"
+        case Flowed():
+            computing, running = sum(event.computing_ns), sum(event.running_ns)
+            return f"{event.strategy:9} bubble {1 - computing / running if running else math.nan:.0%}"
+    return None
+
+
+def text_of(run: Run, form: str) -> str:
+    """A run in a format. Raises BadInput where that has no place for what was run."""
+    if run.kind == "train" and form not in render.OF_TRAININGS:
+        known = ", ".join(render.OF_TRAININGS)
+        raise BadInput(f"--format {form} has no place for trainings", f"choose from {known}")
+    return render.renderer(form)(run)
+
+
+def preflight_text(preflight: Preflight, form: str) -> str:
+    """A suite in a format. Raises BadInput where that is for runs."""
+    if form not in ("table", "json"):
+        raise BadInput(f"--format {form} has no place for a preflight", "choose from table, json")
+    return render.preflight_renderer(form)(preflight)
 
 
 def put(text: str) -> None:

@@ -158,11 +158,24 @@ def why(allocated: Allocation, now: float) -> str:
     return ", ".join(words)
 
 
-def launch(allocated: Allocation, nodes: int, python: str) -> Launch:
-    """One srun for the first `nodes` nodes of the allocation."""
+def chosen(allocated: Allocation, names: Sequence[str]) -> tuple[str, ...]:
+    """Nodes of the allocation by their names, in its order, in which Slurm numbers them. Raises BadInput."""
+    unknown = [name for name in names if name not in allocated.nodes]
+    if unknown:
+        raise BadInput(
+            f"--hosts: {unknown[0]} is no node of job {allocated.job_id} of Slurm",
+            f"it has {', '.join(allocated.nodes[:8])}{', ...' if len(allocated.nodes) > 8 else ''}",
+        )
+    return tuple(node for node in allocated.nodes if node in names)
+
+
+def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] = ()) -> Launch:
+    """One srun for the first `nodes` nodes of the allocation, or of those that are chosen."""
     gpus = (f"--gpus-per-node={allocated.gpus_per_node}",) if allocated.gpus_per_node else ()
     clean = ("env", *(word for name in _NOT_OURS for word in ("-u", name)))
-    argv = (*clean, "srun", f"--nodes={nodes}", f"--ntasks={nodes}", *_OPTIONS, *gpus, "--", python, *WORKER)
+    hosts = (only or allocated.nodes)[:nodes]
+    where = (f"--nodes={nodes}", f"--ntasks={nodes}", *((f"--nodelist={','.join(hosts)}",) if only else ()))
+    argv = (*clean, "srun", *where, *_OPTIONS, *gpus, "--", python, *WORKER)
     return Launch(
         launcher="slurm",
         why=why(allocated, time.time()),
@@ -172,7 +185,7 @@ def launch(allocated: Allocation, nodes: int, python: str) -> Launch:
         alarm=alarm,
         inquiry=inquiry(allocated.job_id),
         unwrapper=Labels,
-        hosts=allocated.nodes[:nodes],
+        hosts=tuple(hosts),
         ends_by_sigterm_s=ENDS_S,
     )
 

@@ -47,6 +47,12 @@ class Host:
     user: str = ""
     port: int = 0
 
+    @property
+    def word(self) -> str:
+        """As --hosts takes it."""
+        name = f"[{self.name}]" if ":" in self.name else self.name
+        return (f"{self.user}@" if self.user else "") + name + (f":{self.port}" if self.port else "")
+
 
 def parse_hosts(text: str, where: str = "--hosts") -> tuple[Host, ...]:
     """Hosts of `n[01-64],user@x3:2222,[fd00::1]:22`, in the order of the list. Raises BadInput."""

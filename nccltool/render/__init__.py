@@ -4,10 +4,14 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from nccltool.model import Diagnosis, Run
+from nccltool.model import Diagnosis, Preflight, Run
 
 FORMATS = ("table", "json", "csv", "nccl-tests", "nccl-tests-json")
 """As users write them; the file has underscores."""
+OF_TRAININGS = ("table", "json")
+"""Those that have a place for them."""
+OF_PREFLIGHTS = ("table", "json", "junit", "ctrf", "nagios", "hosts")
+"""Those of a suite; a file is called preflight_NAME."""
 
 
 def renderer(name: str) -> Callable[[Run], str]:
@@ -33,3 +37,12 @@ def diagnosis_renderer(name: str, with_settings: bool = False) -> Callable[[Diag
     if name == "table":
         return lambda diagnosis: str(module.render(diagnosis, with_settings))
     return cast(Callable[[Diagnosis], str], module.render)
+
+
+def preflight_renderer(name: str) -> Callable[[Preflight], str]:
+    """The function that turns a preflight into text in one of OF_PREFLIGHTS."""
+    if name == "json":
+        documents = importlib.import_module("nccltool.documents")
+        return lambda preflight: f"{documents.preflight_to_json(preflight)}\n"
+    module = importlib.import_module(f"nccltool.render.preflight{'' if name == 'table' else f'_{name}'}")
+    return cast(Callable[[Preflight], str], module.render)

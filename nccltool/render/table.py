@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tabulate import tabulate
 
-from nccltool.model import Finding, Measurement, Model, Run, RunInfo, Training
+from nccltool.model import Bubble, Finding, Measurement, Model, Run, RunInfo, Training
 from nccltool.text import escaped
 from nccltool.units import format_bytes, format_gb_per_s, format_mib, format_seconds
 
@@ -28,7 +28,7 @@ def render(run: Run) -> str:
     if run.models:
         blocks.append(_models(run))
     if run.trainings:
-        blocks += [_trainings(run), TRAIN_LEGEND]
+        blocks += [_trainings(run), TRAIN_LEGEND, *_beside_trainings(run)]
     blocks += [_finding(finding) for finding in run.findings]
     return "\n".join([*blocks, _last_line(run)]) + "\n"
 
@@ -138,7 +138,11 @@ def _models(run: Run) -> str:
     return "\n" + str(tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)) + "\n"
 
 
-TRAIN_HEADERS = ("strategy", "ok", "loss error", "allowed", "step", "samples/s", "exposed", "efficiency", "memory")
+TRAIN_HEADERS = (
+    *("strategy", "ok", "loss error", "allowed", "step", "samples/s", "tokens/s"),
+    *("exposed", "efficiency", "MFU", "memory"),
+)
+_MFU = TRAIN_HEADERS.index("MFU")
 TRAIN_LEGEND = (
     "loss error: largest of any step, absolute   allowed: at that step, from rounding alone\n"
     "exposed: share of a step that waits for communication   efficiency: against rank 0 alone with its part\n"
@@ -149,25 +153,62 @@ TRAIN_LEGEND = (
 def _trainings(run: Run) -> str:
     rows = [TRAIN_HEADERS, *(_training_row(training) for training in run.trainings)]
     align = ["left", "left", *["right" for _ in TRAIN_HEADERS[2:]]]
+    if not any(training.model_flop_utilisation for training in run.trainings):
+        rows = [row[:_MFU] + row[_MFU + 1 :] for row in rows]
+        del align[_MFU]
     return str(tabulate(rows, "firstrow", tablefmt="simple", colalign=align, disable_numparse=True))
+
+
+def _beside_trainings(run: Run) -> Iterator[str]:
+    """What has no column: whose peak utilisation is of, ranks that stand out, steps that were not taken."""
+    timed = [training for training in run.trainings if training.step_time_s]
+    for source in dict.fromkeys(training.model_flop_utilisation_source for training in timed):
+        if source:
+            yield f"MFU, model FLOP utilisation: {escaped(source)}"
+    for training in timed:
+        if training.bubble is not None:
+            yield _bubble(training.strategy, training.bubble)
+    slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
+    if slow:
+        yield f"slowest without communication, by a quarter and more: {', '.join(slow)}"
+    for training in run.trainings:
+        overflowed = [str(step.step) for step in training.steps if step.overflowed]
+        if overflowed:
+            yield f"{training.strategy}: a gradient overflowed in step {', '.join(overflowed)}; it changed nothing"
+
+
+def _bubble(strategy: str, bubble: Bubble) -> str:
+    stages = f", {bubble.stages_per_rank} stages each" if bubble.stages_per_rank > 1 else ""
+    of = f"{bubble.schedule}, {bubble.ranks} ranks{stages}, {bubble.micro_batches} micro-batches"
+    least = "not known" if bubble.formula is None else f"{bubble.formula:.0%}"
+    measured = "not known" if bubble.measured is None else f"{bubble.measured:.0%}"
+    return (
+        f"bubble of {strategy} ({of}): {measured} of a step; "
+        f"{least} = {bubble.expression} if stages were equal and nothing else was waited for"
+    )
 
 
 def _training_row(training: Training) -> tuple[str, ...]:
     oracle, times = training.oracle, training.step_time_s
     words = {"pass": "yes", "fail": "NO", "skip": "left out", "unknown": "not known", "warn": "yes"}
     memory = max((size for size in training.peak_memory_bytes if size is not None), default=None)
-    rate = training.throughput_samples_per_s
     return (
         training.strategy,
         words[training.status],
         _or_unknown(oracle.max_abs_error if oracle else None, ".2g"),
         _or_unknown(oracle.tolerance if oracle else None, ".2g"),
         format_seconds(times.mean) if times else "?",
-        _or_unknown(rate, ".3g" if rate and rate < 1000 else ".0f"),
+        _rate(training.throughput_samples_per_s),
+        _rate(training.throughput_tokens_per_s),
         _or_unknown(training.exposed_communication_ratio, ".0%"),
         _or_unknown(training.scaling_efficiency, ".0%"),
+        _or_unknown(training.model_flop_utilisation, ".1%"),
         format_mib(memory) if memory is not None else "?",
     )
+
+
+def _rate(number: float | None) -> str:
+    return _or_unknown(number, ".3g" if number and number < 1000 else ".0f")
 
 
 def _or_unknown(number: float | None, form: str) -> str:

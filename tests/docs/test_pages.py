@@ -39,7 +39,9 @@ def _title(page: Path) -> str:
 
 def _options() -> Iterator[tuple[str, click.Option]]:
     for name, command in sorted(cli.commands.items()):
-        yield from ((name, option) for option in command.params if isinstance(option, click.Option))
+        parts = command.commands.values() if isinstance(command, click.Group) else ()
+        every = [parameter for each in (command, *parts) for parameter in each.params]
+        yield from ((name, option) for option in every if isinstance(option, click.Option))
 
 
 TWINS = {str(option.envvar) for _, option in _options() if option.envvar}
@@ -153,9 +155,14 @@ def _keys(heading: str) -> list[str]:
         ("`trainings[]`", model.Training),
         ("`trainings[].steps[]`", model.TrainStep),
         ("`trainings[].oracle`", model.Oracle),
+        ("`trainings[].bubble`", model.Bubble),
+        ("`trainings[].checkpoint`", model.Checkpointing),
+        ("`restarts[]`", model.Restart),
         ("`runs[]`", model.Entry),
         ("`outcomes[]`", model.Outcome),
         ("`settings[]`", model.Assignment),
+        ("`preflight.outcomes[]`", model.Judged),
+        ("`preflight.hosts[]`", model.HostVerdict),
         ("`first_failure`", model.LogLine),
         ("`candidates[]`", model.Candidate),
     ],

@@ -88,3 +88,5 @@ def test_it_works_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> N
     assert _run(env / "bin/python", "-c", program, cwd=tmp_path) == f"{site / 'nccltool'}\n"
     assert (site / "nccltool/checks/README.md").read_text() == (ROOT / "checks/README.md").read_text()
     assert _run(command, "runs", cwd=tmp_path, XDG_STATE_HOME=str(tmp_path)) == "no runs yet\n"
+    assert _run(command, "checks", "list", cwd=tmp_path).endswith(f"in {site / 'nccltool/checks'}\n")
+    assert _run(command, "checks", "validate", cwd=tmp_path).endswith(" files, nothing wrong\n")

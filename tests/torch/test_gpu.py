@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nccltool.dtypes import ELEMENT_SIZE
-from tests.support.commands import Ended
+from tests.support.commands import NCCLTOOL, Ended
 from tests.torch.conftest import Start
 
 pytestmark = [
@@ -56,3 +56,13 @@ def test_a_rank_killed_on_nccl(start: Start) -> None:
     assert command.everything_gone()
     assert result.code == 3, result.said
     assert "was killed by SIGKILL in all_reduce at 1 MiB" in result.findings["rank-died"]["message"]
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs in one process")
+def test_one_process_trains_on_several_gpus(start: Start) -> None:
+    words = ("dp,model", "--nodes", "1", "--nproc-per-node", "1", "--backend", "nccl", "--time-steps", "2")
+    command = start(*words, argv=(*NCCLTOOL, "train"))
+    result = command.wait(LIMIT_S)
+    assert command.everything_gone()
+    assert result.code == 0, result.said
+    assert [training["status"] for training in result.document["trainings"]] == ["pass", "pass"]
