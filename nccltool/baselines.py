@@ -27,6 +27,8 @@ APPLICATION = 0x6E63636C
 WAIT_S = 30.0
 """How long to wait for other writers; each takes some milliseconds."""
 LONGEST_NAME = 100
+LARGEST = 2**63 - 1
+"""That SQLite holds."""
 
 _TABLES = """
 CREATE TABLE baseline (
@@ -207,6 +209,8 @@ def _of_one_kind(runs: Sequence[RunSample]) -> None:
             raise BadInput(f"run {run.id} has no measurements", "leave it out")
         if any(row.mean_s <= 0 or (row.median_s is not None and row.median_s <= 0) for row in run.rows):
             raise BadInput(f"run {run.id} has a time that is not above 0", "leave it out")
+        if any(not 0 <= count <= LARGEST for row in run.rows for count in (row.key.bytes, row.iterations or 0)):
+            raise BadInput(f"run {run.id} has a size or count that cannot be", "leave it out")
         if found := samples.differences(runs[0].circumstances, run.circumstances):
             texts = "; ".join(f"{each.key} ({each.a}; {each.b})" for each in found)
             raise BadInput(
@@ -250,9 +254,10 @@ def _load(db: sqlite3.Connection, name: str) -> Baseline | None:
 
 
 def _row(*cells: Any) -> RowSample:
+    """Columns of SQLite hold anything: what is no number must not go further."""
     key = dict(zip(("op", "bytes", "dtype", "reduce_op", "placement", "cadence"), cells[:6], strict=True))
     names = ("median_s", "mean_s", "spread", "iterations", "busbw_bytes_per_s")
-    return RowSample(key=RowKey(**key), **dict(zip(names, cells[6:], strict=True)))
+    return msgspec.convert({"key": key, **dict(zip(names, cells[6:], strict=True))}, type=RowSample)
 
 
 def _run(cells: Sequence[str], rows: tuple[RowSample, ...]) -> RunSample:

@@ -201,7 +201,9 @@ def _fixes(
 def rules_for(select: Sequence[str], ignore: Sequence[str], asking: bool = False) -> tuple[Rule, ...]:
     """The rules that these words leave; those that ask NCCL itself only where it is asked. Raises BadInput."""
     every = [rule for rule in rules.every() if asking or rule.family != _ASKING]
-    return doctor.chosen(every, select, [word for word in ignore if not _begins_difference(word)])
+    # LIM is a family of rules, and the beginning of a difference between hosts too
+    of_rules = [w for w in ignore if not _begins_difference(w) or any(doctor.begins(rule, w) for rule in every)]
+    return doctor.chosen(every, select, of_rules)
 
 
 def _begins_difference(word: str) -> bool:

@@ -204,18 +204,19 @@ def chosen(rules: Sequence[Rule], select: Sequence[str] = (), ignore: Sequence[s
     """
     for option, words in (("--select", select), ("--ignore", ignore)):
         for word in words:
-            if not any(_begins(rule, word) for rule in rules):
+            if not any(begins(rule, word) for rule in rules):
                 raise BadInput(
                     f"{option}: no rule begins with {word!r}", "nccltool doctor --list-rules shows them"
                 )
-    left = [rule for rule in rules if not select or any(_begins(rule, word) for word in select)]
-    left = [rule for rule in left if not any(_begins(rule, word) for word in ignore)]
+    left = [rule for rule in rules if not select or any(begins(rule, word) for word in select)]
+    left = [rule for rule in left if not any(begins(rule, word) for word in ignore)]
     if not left:
         raise BadInput("--ignore leaves no rule", "ignore less, or select more")
     return tuple(left)
 
 
-def _begins(rule: Rule, word: str) -> bool:
+def begins(rule: Rule, word: str) -> bool:
+    """Whether the code or the name of a rule begins with a word."""
     code = word.upper().replace("-", "")
     return bool(code) and (rule.code.startswith(code) or rule.name.startswith(word.lower()))
 

@@ -8,7 +8,7 @@ _NOT_JUDGED = (2, 4, 130)
 
 
 def nagios(status: str, code: int) -> int:
-    """The code of a plugin for a verdict: its status, and our code, which is 0 for warnings and what is observed."""
+    """The code of a plugin for a status and our code, which is 0 also for warnings."""
     if code == 0:
         return 1 if status == "warn" else 0
     return 3 if code in _NOT_JUDGED else 2

@@ -1,10 +1,10 @@
-"""Which page a word asks for: that of a rule, of a variable or of a root cause; or what is like it."""
+"""Which page a word asks for: that of a rule, a variable, a root cause or an alert; or what is like it."""
 
 import difflib
 import sys
 from collections.abc import Iterator
 
-from nccltool import catalogue, causes, doctor, rules
+from nccltool import alerts, catalogue, causes, doctor, rules
 from nccltool.catalogue import Entry
 from nccltool.errors import BadInput
 from nccltool.model import Check, RulePage, VariablePage
@@ -13,6 +13,7 @@ from nccltool.text import escaped, shortened
 
 _SHORTEST = 3
 """Characters of a word to which others are alike."""
+_ALERTS = {name.lower(): name for name in alerts.NAMES}
 
 
 def page_of_rule(rule: Rule) -> RulePage:
@@ -66,21 +67,22 @@ def _stands_alone(word: str, text: str) -> bool:
 
 
 def find(word: str) -> RulePage | VariablePage | str:
-    """The page that a word asks for; that of a root cause as text. Raises BadInput that names what is like it."""
+    """The page that a word asks for (text, of causes and alerts). Raises BadInput that names what is like it."""
     rule = rules.find(word)
     if rule is not None:
         return page_of_rule(rule)
     entry = catalogue.every().get(word.upper().partition("=")[0])
     if entry is not None:
         return page_of_variable(entry)
-    cause = causes.page(word.lower())
-    if cause is not None:
-        return cause
-    known = [*(rule.code for rule in rules.every()), *(rule.name for rule in rules.every()), *causes.LABELS]
+    written = causes.page(word.lower()) or alerts.page(_ALERTS.get(word.lower(), word))
+    if written is not None:
+        return written
+    of_rules = (name for rule in rules.every() for name in (rule.code, rule.name))
+    known = [*of_rules, *causes.LABELS, *alerts.NAMES]
     near = [*catalogue.nearest(word[:80]), *difflib.get_close_matches(word[:80], known, n=2)]
     near = near if len(word) >= _SHORTEST else []
     hint = f"was {' or '.join(near[:3])} meant?" if near else "nccltool doctor --list-rules and --list-variables"
-    raise BadInput(f"there is no rule, variable or root cause {escaped(shortened(word, 80))!r}", hint)
+    raise BadInput(f"there is no rule, variable, root cause or alert {escaped(shortened(word, 80))!r}", hint)
 
 
 def checks() -> tuple[Check, ...]:

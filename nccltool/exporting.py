@@ -1,15 +1,18 @@
 """From run directories to monitoring: which runs, as which samples, handed over in which ways."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nccltool import baselines, comparing, metrics, runs
-from nccltool.errors import BadInput
+from nccltool.errors import BadInput, NccltoolError
 from nccltool.exporters import pushgateway, textfile
 from nccltool.exporters.pushgateway import Gateway
 from nccltool.metrics import Sample
-from nccltool.model import Preflight, Run
+from nccltool.model import Finding, Preflight, Run, Subject
+
+PUSH_S = 10.0
+"""How long a command that has its verdict goes on trying to push."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +21,54 @@ class Ways:
 
     textfile: str | None
     gateway: Gateway | None
+
+
+def ways(texts: Sequence[str]) -> tuple[Ways, ...]:
+    """What --metrics names: textfile:FILE, pushgateway:URL. Raises BadInput."""
+    return tuple(_way(text) for text in texts)
+
+
+def _way(text: str) -> Ways:
+    kind, _, where = text.partition(":")
+    if kind not in ("textfile", "pushgateway") or not where:
+        raise BadInput(
+            f"--metrics {text[:80]!r} cannot be used", "write textfile:FILE.prom or pushgateway:http://host:9091"
+        )
+    try:
+        if kind == "textfile":
+            textfile.check(where)
+            return Ways(textfile=where, gateway=None)
+        made = gateway(where, (), user=None, password_file=None)
+        return Ways(textfile=None, gateway=replace(made, timeout_s=PUSH_S))
+    except BadInput as error:
+        message = error.message.replace(f"--{kind}", f"--metrics {kind}", 1)
+        remedy = "use `nccltool export latest` with its options" if "password" in message else error.remedy
+        raise BadInput(message, remedy) from error
+
+
+def handed_over(
+    found: Preflight, every: Sequence[Ways], baseline: str | None, store: str | None
+) -> tuple[Finding, ...]:
+    """Hand over in all these ways; a finding on each that did not work: it does not hide what was found."""
+    findings = []
+    for one in every:
+        try:
+            hand_over((found,), one, against(baseline, store))
+        except NccltoolError as error:
+            place = one.textfile or (one.gateway.url if one.gateway else "")
+            subject = Subject(kind="file" if one.textfile else "link", name=place)
+            message = f"the metrics were not handed over: {error.message}"
+            findings.append(
+                Finding(
+                    code="metrics-not-handed-over",
+                    severity="warning",
+                    subject=subject,
+                    message=message,
+                    evidence=(),
+                    remedy=error.remedy,
+                )
+            )
+    return tuple(findings)
 
 
 def read(names: Sequence[str], base: Path) -> tuple[Run | Preflight, ...]:

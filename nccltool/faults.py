@@ -95,6 +95,8 @@ def _value(key: str, text: str) -> Any:
     if key in ("rank", "ms", "step", "attempt"):
         if not text.isdecimal():
             raise _bad(f"{key}={text} is not a number", f"write {key}=1")
+        if key == "step" and not int(text):
+            raise _bad("there is no step 0 in a training", "steps are counted from 1")
         return int(text)
     allowed = PLACES if key == "at" else (*NAMES, *STRATEGIES)
     if text not in allowed:

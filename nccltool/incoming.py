@@ -55,13 +55,13 @@ class Incoming:
         is_first, self._scanned_at = self._scanned_at < 0, now
         for path in self.paths:
             if path != "-":
-                self._look_at(Path(path), is_first)
+                with sources.refusals(path):
+                    self._look_at(Path(path), is_first)
 
     def _look_at(self, path: Path, is_first: bool) -> None:
         if path.is_dir():
-            for file in sorted(path.rglob("*")):
-                if file.suffix not in sources.NOT_LOGS and file.is_file():
-                    self._take_up(str(file), is_first)
+            for file in sources.within(path):
+                self._take_up(str(file), is_first)
         elif path.exists():
             self._take_up(str(path), True)
         elif str(path) not in self._missing:
@@ -76,7 +76,10 @@ class Incoming:
             self._left_out.add(name)
             return
         head = growing.head_of(name)
-        if sources.is_packed(head):
+        if what := sources.foreign(head):
+            self._left_out.add(name)
+            self.say(f"{name} is {what}: left out")
+        elif sources.is_packed(head):
             self._packed.append(name)
         elif self._may_be_a_dump(name, head):
             self._maybe_dumps[name] = _Seen()

@@ -18,19 +18,18 @@ _ENOUGH = 2
 """Partners with which a host must fail before it is named."""
 
 
-def page_of(finding: Finding) -> str:
-    """Where more is written about a finding."""
-    return finding.page or f"docs/findings.md#{finding.code}"
-
-
 # ---- inventory
 
 
 def of_inventory(survey: Survey, part: InventoryPart, nproc: int | None) -> Iterator[Judged]:
     """Which hosts there are, and whether they have the GPUs that they should."""
-    came = [node for node in survey.hosts if node not in survey.lost]
+    came = [node for node in survey.hosts if node not in survey.lost and node not in survey.unseen]
     for node, host in survey.hosts.items():
         finding = survey.lost.get(node)
+        if finding is None and node in survey.unseen:
+            why = survey.unseen[node]
+            yield Judged(code="inventory/present", rung="inventory", host=host, status="unknown", reason=why)
+            continue
         if finding is None:
             yield Judged(code="inventory/present", rung="inventory", host=host, status="pass")
             continue
@@ -40,7 +39,7 @@ def of_inventory(survey: Survey, part: InventoryPart, nproc: int | None) -> Iter
             host=host,
             status="fail",
             reason=finding.message,
-            page=page_of(finding),
+            page=finding.page,
             findings=(finding,),
             shown="alone" if came and finding.code != "host-unknown" else "suspected",
         )
@@ -91,11 +90,11 @@ def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None
     wanted = part.gpus if part.gpus is not None else norm
     source = "the suite" if part.gpus is not None else f"what most of the {len(counts)} hosts have"
     for host, count in counts.items():
-        yield _gpus_of(host, count, wanted, source, nproc, len(counts))
+        yield _gpus_of(host, count, wanted, source, nproc, len(counts) > 1 or part.gpus is not None)
 
 
 def _gpus_of(
-    host: str, count: int | Unknown, wanted: int | None, source: str, nproc: int | None, hosts: int
+    host: str, count: int | Unknown, wanted: int | None, source: str, nproc: int | None, expected: bool
 ) -> Judged:
     def judged(status: str, reason: str = "", shown: Shown = "") -> Judged:
         return Judged(
@@ -105,8 +104,8 @@ def _gpus_of(
             status=status,  # type: ignore[arg-type]
             measured=float(count) if isinstance(count, int) else None,
             unit="GPUs",
-            expected=f"{wanted} GPUs" if wanted is not None and hosts > 1 else "",
-            source=source if wanted is not None and hosts > 1 else "",
+            expected=f"{wanted} GPUs" if wanted is not None and expected else "",
+            source=source if wanted is not None and expected else "",
             reason=reason,
             page=f"{PAGE}#inventorygpus" if status != "pass" else "",
             shown=shown,
@@ -200,7 +199,7 @@ def _of_difference(finding: Finding, names: Mapping[str, str], hosts: tuple[str,
             host=host,
             status="fail" if finding.severity == "error" else "warn",
             reason=finding.message,
-            page=page_of(finding),
+            page=finding.page,
             findings=(finding,),
             shown="alone" if host else "suspected",
             hosts=hosts,
@@ -242,6 +241,7 @@ def of_reach(survey: Survey, part: ReachPart) -> Iterator[Judged]:
     answers = {(one.node, one.goal, one.port): one for one in survey.reached}
     failed = {what: _Failed() for what in ("rendezvous", "ports", "path-mtu", "names")}
     asked = {what: set[str]() for what in failed}
+    unheard = set[str]()
     for caller, goal in survey.calls:
         if caller in survey.lost:
             continue
@@ -250,13 +250,18 @@ def of_reach(survey: Survey, part: ReachPart) -> Iterator[Judged]:
         what = "rendezvous" if goal.port == survey.nodes[goal.node].port else "ports"
         for name in (what, "path-mtu", "names"):
             asked[name].update(pair)
+        if answer is None and survey.cut_short:
+            unheard.update(pair)
+            continue
         kind, why = _why(answer, survey.nodes[goal.node].host, what)
         if kind:
             failed[kind].pairs[pair] = why
     for what, one in failed.items():
         if what == "names" and part.names == "ignore":
             continue
-        yield from _of_pairs(what, one.pairs, sorted(asked[what]), part)
+        for outcome in _of_pairs(what, one.pairs, sorted(asked[what]), part):
+            open_ = outcome.status == "pass" and outcome.host in unheard
+            yield replace(outcome, status="unknown", reason=survey.cut_short) if open_ else outcome
 
 
 def _why(answer: events.Reached | None, name: str, what: str) -> tuple[str, str]:
@@ -326,24 +331,36 @@ def again(
     partner = fold(name for one in with_partner for name in one.hosts if name != suspect)
     others = fold(name for one in without for name in one.hosts)
     seen = {one.code for one in with_partner if one.status == "fail" and one.host == suspect}
-    still = {one.code for one in without if one.status == "fail"}
     return tuple(
-        _again(one, one.code in seen, one.code in still, partner, others)
+        _again(one, one.code in seen, _fails_without(one.code, without), partner, others)
         if one.host == suspect and one.status == "fail" and one.shown == "suspected"
         else one
         for one in outcomes
     )
 
 
-def _again(outcome: Judged, seen: bool, still: bool, partner: str, others: str) -> Judged:
-    if seen and not still:
-        shown: Shown = "confirmed"
+def _fails_without(code: str, without: Sequence[Judged]) -> bool | None:
+    """Whether the others fail too; None = their test says nothing of it, be it that it did not complete."""
+    statuses = {one.status for one in without if one.code == code}
+    if "fail" in statuses:
+        return True
+    completed = any(one.code.endswith("/completed") and one.status == "pass" for one in without)
+    return False if (statuses or completed) and statuses <= {"pass", "warn"} else None
+
+
+def _again(outcome: Judged, seen: bool, still: bool | None, partner: str, others: str) -> Judged:
+    if seen and still is None:
+        shown: Shown = "suspected"
+        said = f"so it was again with {partner} alone, but the test of {others} without it says nothing of it"
+    elif seen and not still:
+        shown = "confirmed"
         said = f"so it was again with {partner} alone, and not among {others} without it"
     elif seen:
         shown, said = "suspected", f"so it was with {partner} alone, but among {others} without it too"
     else:
         shown, said = "suspected", f"it was not so again with {partner} alone"
-    hosts = outcome.hosts if still else ()  # the others did without it what they failed to do with it
+    # where the others did without it what they failed to do with it, they are cleared
+    hosts = () if still is False else outcome.hosts
     return replace(outcome, shown=shown, hosts=hosts, reason=f"{outcome.reason}; {said}")
 
 
@@ -402,7 +419,11 @@ class Ran:
 
 
 def of_probe(
-    ran: Ran, expect: Sequence[Expectation], names: Mapping[str, str], differences_known: bool
+    ran: Ran,
+    expect: Sequence[Expectation],
+    names: Mapping[str, str],
+    differences_known: bool,
+    checked: bool = True,
 ) -> Iterator[Judged]:
     """Whether a probe completed, its data were right, and its numbers are as expected."""
     if ran.run is None:
@@ -410,7 +431,7 @@ def of_probe(
         return
     ended = [f for f in ran.run.findings if f.severity == "error" and f.code in judge.DID_NOT_COMPLETE]
     yield from _completed(ran, ended, names)
-    yield from _data(ran, bool(ended), names)
+    yield from _data(ran, bool(ended), names, checked)
     yield from _others(ran, names, differences_known, {"wrong-data", *judge.DID_NOT_COMPLETE})
     for expectation in expect:
         yield from _expected(ran, expectation, bool(ended))
@@ -422,7 +443,10 @@ def _completed(ran: Ran, ended: Sequence[Finding], names: Mapping[str, str]) -> 
     elif not ended:
         yield ran.judged("completed", "pass")
     for finding in ended:
-        yield _from_finding(ran, "completed", "fail", finding, names)
+        if finding.code == "deadline":  # the time that it was given is no fault of a host
+            yield ran.judged("completed", "unknown", reason=finding.message, page=finding.page)
+        else:
+            yield _from_finding(ran, "completed", "fail", finding, names)
 
 
 def _from_finding(
@@ -431,11 +455,11 @@ def _from_finding(
     host = ran.host_of(finding, names)
     given = {"host": host} if host else {}
     return ran.judged(
-        check, status, reason=finding.message, page=page_of(finding), findings=(finding,), **given, **words
+        check, status, reason=finding.message, page=finding.page, findings=(finding,), **given, **words
     )
 
 
-def _data(ran: Ran, ended: bool, names: Mapping[str, str]) -> Iterator[Judged]:
+def _data(ran: Ran, ended: bool, names: Mapping[str, str], checked: bool) -> Iterator[Judged]:
     assert ran.run is not None
     wrong = [finding for finding in ran.run.findings if finding.code == "wrong-data"]
     rows = ran.run.measurements
@@ -446,6 +470,8 @@ def _data(ran: Ran, ended: bool, names: Mapping[str, str]) -> Iterator[Judged]:
         return
     if ended:
         yield ran.judged("data", "skip", reason="the run did not complete")
+    elif not checked:
+        yield ran.judged("data", "skip", reason="the suite does not check data: checks = 0")
     elif not rows or any(row.wrong is None for row in rows):
         yield ran.judged("data", "unknown", reason="not checked")
     else:

@@ -18,6 +18,11 @@ ELSEWHERE = (
     "keep_going",
 )
 """Options of the command that say where its nodes are and how to start them."""
+OF_THE_JOB = (
+    *("namespace", "host_network", "allow_same_host", "service_account", "image_pull_secret", "node_selector"),
+    *("toleration", "annotation", "rdzv_port", "pull_time"),
+)
+"""Options that say what the job itself says already, where a container is put into its pods."""
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 """A DNS label; shorter than its 63 characters, for kinds whose pods' names add as many."""
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -69,6 +74,24 @@ def request(asked: Asked, options: Mapping[str, Any]) -> Request:
         env=_env(options["env"]),
         port=options["rdzv_port"],
         active_deadline_s=math.ceil(order.job.deadline_s + options["pull_time"]),
+    )
+
+
+def request_of_patch(asked: Asked, options: Mapping[str, Any]) -> Request:
+    """The request for a container in the pods of another job; its command looks at one node. Raises BadInput."""
+    return Request(
+        words=(*asked.words, "--launcher", "local", "--nodes", "1"),
+        nodes=1,
+        nproc_per_node=None,
+        name=_matching("--name", options["name"], _NAME, "lower-case letters, digits and -, 40 at most"),
+        image=_image(options["image"]),
+        gpus=options["gpus"],
+        resources=_resources(options["rdma_resource"], options["resource"]),
+        shm_size=_shm_size(options["shm_size"]),
+        ipc_lock=options["ipc_lock"],
+        user=options["user"],
+        env=_env(options["env"]),
+        active_deadline_s=0,
     )
 
 

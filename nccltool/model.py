@@ -229,6 +229,11 @@ class Finding:
     evidence: tuple[str, ...] = ()
     remedy: str = ""
     page: str = ""
+    """Where more is written; where nobody says, the section of its code in docs/findings.md."""
+
+    def __post_init__(self) -> None:
+        if not self.page:
+            object.__setattr__(self, "page", f"docs/findings.md#{self.code}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

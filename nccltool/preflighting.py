@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -233,13 +234,14 @@ def _kept_back(rung: Rung, ask: Asked, ladder: Ladder) -> Climbed | None:
 
     def said(status: str, reason: str) -> Climbed:
         code = rung.name
-        outcome = Judged(code=code, rung=code, host=None, status=status, reason=reason)  # type: ignore[arg-type]
+        hosts = tuple(dict.fromkeys(ladder.hosts.values())) if status == "unknown" else ()
+        outcome = Judged(code=code, rung=code, host=None, status=status, reason=reason, hosts=hosts)  # type: ignore[arg-type]
         return Climbed(outcomes=(outcome,))
 
     if why := _not_wanted(rung.name, ask):
         return said("skip", why)
     if ladder.stop():
-        return said("skip", "interrupted")
+        return said("unknown", "interrupted")
     broken = next((name for name in rung.needs if _stops(name, ladder)), None)
     if broken:
         return said("skip", f"{broken} failed")
@@ -279,6 +281,8 @@ def _folder(ask: Asked) -> Path:
     """A folder as runs have one, so that `nccltool runs` and what watches the folder of runs find it."""
     job = Job(run_id=new_id(), ops=(), kind="preflight", nodes=ask.where.nodes, fault=ask.fault)
     folder = ask.base / job.run_id
+    if ask.hosts_dir is not None:
+        _takes_files(ask.hosts_dir)
     try:
         (folder / "runs").mkdir(parents=True)
         (folder / "job.json").write_bytes(msgspec.json.format(msgspec.json.encode(job), indent=2))
@@ -287,6 +291,18 @@ def _folder(ask: Asked) -> Path:
             f"{folder} cannot be made: {error.strerror}", "name another folder: --run-dir"
         ) from error
     return folder
+
+
+def _takes_files(place: Path) -> None:
+    """Find out before the run that the lists of hosts can be written. Raises RunDirError."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            return
+    except OSError as error:
+        raise RunDirError(
+            f"--hosts-dir {place} cannot be written: {error.strerror}", "name another folder"
+        ) from error
 
 
 def _with_evidence(ladder: Ladder, folder: Path) -> tuple[Judged, ...]:
@@ -319,7 +335,7 @@ def _gather(outcomes: Sequence[Judged], ladder: Ladder, place: Path) -> None:
     if ladder.surveyed:
         wanted = {host for one in outcomes for host in (one.host, *one.hosts) if host}
         snapshots = ladder.survey().snapshots
-        first = {host: node for node, host in reversed(ladder.hosts.items())}
+        first = {host: node for node, host in sorted(ladder.hosts.items(), reverse=True)}
         kept = sorted(node for host, node in first.items() if host in wanted and node in snapshots)
         for node in kept[:_MOST_EVIDENCE]:
             (place / f"facts-{node}.json").write_text(hostfacts.to_json(snapshots[node]))
@@ -333,7 +349,7 @@ def _keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
             for name, text in texts.items() if place else ():
                 assert place is not None
                 place.mkdir(parents=True, exist_ok=True)
-                beside = place / f"{name}.tmp"  # a scheduler may read it at any moment
+                beside = place / f".{name}.{os.getpid()}.tmp"  # a scheduler may read it at any moment
                 beside.write_text(text)
                 os.replace(beside, place / name)  # noqa: PTH105 - says that it replaces
     except OSError as error:
@@ -341,6 +357,15 @@ def _keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
             f"{error.filename} cannot be written: {error.strerror}",
             "name folders with room: --run-dir, --hosts-dir",
         ) from error
+
+
+def with_findings(found: Preflight, more: Sequence[Finding]) -> Preflight:
+    """With warnings that came after its end, in its document too. Raises RunDirError."""
+    passed = found.verdict.status == "pass"
+    verdict = replace(found.verdict, status="warn") if passed else found.verdict
+    found = replace(found, verdict=verdict, findings=(*found.findings, *more))
+    _keep(found, Path(found.folder), None)
+    return found
 
 
 def _findings(outcomes: Sequence[Judged]) -> tuple[Finding, ...]:

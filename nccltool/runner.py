@@ -423,13 +423,15 @@ def _alone(here: str, others: Sequence[str]) -> Finding:
 
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:
-    done = f"{len(state.results)} of {state.world.steps}" if state.world else "0"
+    steps = {event.step for event in state.trained if isinstance(event, events.TrainedStep | events.TimedSteps)}
+    done = f"{len(state.results) + len(steps)} of {state.world.steps}" if state.world else "0"
+    less = "fewer strategies, --steps, --time-steps" if state.job.train else "--op, -e, -n"
     return Finding(
         code="deadline",
         severity="error",
         subject=Subject(kind="run", name="deadline"),
         message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
-        remedy="ask for less (--op, -e, -n), or raise --deadline",
+        remedy=f"ask for less ({less}), or raise --deadline",
     )
 
 

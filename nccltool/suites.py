@@ -527,7 +527,7 @@ def _expectation(reader: _Reader, path: tuple[str, ...], given: object, of_platf
     train = path[0] == "train"
     before = len(reader.problems)
     metric = given.get("metric") if isinstance(given, dict) else None
-    units = METRICS[metric].units if metric in METRICS else {}
+    units = METRICS[metric].units if isinstance(metric, str) and metric in METRICS else {}
     bound: Convert = (lambda value: _bound(value, units)) if units else _text
     keys: dict[str, Convert] = {
         "metric": _word(OF_TRAIN if train else OF_PROBE),

@@ -34,9 +34,13 @@ class Survey:
     nodes: Mapping[int, events.Node] = field(default_factory=dict)
     lost: Mapping[int, Finding] = field(default_factory=dict)
     """Hosts that did not come, and why."""
+    unseen: Mapping[int, str] = field(default_factory=dict)
+    """Hosts that were not waited for as long as a host may take, and why."""
     calls: tuple[tuple[int, Goal], ...] = ()
     """(caller, whom it was to reach)."""
     reached: tuple[events.Reached, ...] = ()
+    cut_short: str = ""
+    """Why answers were not waited for as long as they may take."""
     seconds: float = 0.0
 
 
@@ -76,6 +80,8 @@ class _Surveying:
         self._assembly = Assembly()
         self._nodes: dict[int, events.Node] = {}
         self._lost: dict[int, Finding] = {}
+        self._unseen: dict[int, str] = {}
+        self._cut_short = ""
         self._calls: tuple[tuple[int, Goal], ...] = ()
         self._reached: dict[tuple[int, int, int], events.Reached] = {}
         self._come_by, self._told_at = min(begin + COME_S, end), begin
@@ -86,13 +92,18 @@ class _Surveying:
     def until_came(self) -> None:
         while self._goes_on(self._come_by) and not self._all_came():
             self._listen()
+        why = self._hurried(self._come_by)
         for node in self._hosts:
             if (node not in self._assembly.snapshots or node not in self._nodes) and node not in self._lost:
                 damaged = self._assembly.damaged.get(node)
+                if why and not damaged:
+                    self._unseen[node] = why
+                    continue
                 self._lost[node] = inventory.silent(self._hosts[node], COME_S, damaged)
 
     def until_tried(self) -> None:
-        left = [self._nodes[node] for node in sorted(self._nodes) if node not in self._lost]
+        gone = self._lost.keys() | self._unseen.keys()
+        left = [self._nodes[node] for node in sorted(self._nodes) if node not in gone]
         self._calls = tuple(calls(left))
         if not self._calls:
             return
@@ -103,6 +114,7 @@ class _Surveying:
         end = min(time.monotonic() + TRY_S, self._end)
         while self._goes_on(end) and not self._all_tried():
             self._listen()
+        self._cut_short = self._hurried(end)
 
     def result(self, seconds: float) -> Survey:
         return Survey(
@@ -110,13 +122,21 @@ class _Surveying:
             snapshots={node: self._assembly.snapshots[node] for node in sorted(self._assembly.snapshots)},
             nodes=self._nodes,
             lost=dict(sorted(self._lost.items())),
+            unseen=self._unseen,
             calls=self._calls,
             reached=tuple(self._reached.values()),
+            cut_short=self._cut_short,
             seconds=seconds,
         )
 
     def _goes_on(self, end: float) -> bool:
         return self.children.speaking and time.monotonic() < end and not self._stop()
+
+    def _hurried(self, end: float) -> str:
+        """Why waiting ended before a host had the time that is its due; empty = it had."""
+        if self._stop():
+            return "interrupted before it had answered"
+        return "the budget ended before it had answered" if end == self._end <= time.monotonic() else ""
 
     def _all_came(self) -> bool:
         there = self._assembly.snapshots.keys() & self._nodes.keys()

@@ -291,10 +291,22 @@ def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> list[F
             else Subject(kind="run", name=name),
             message=f"{name}: {_what(event)} of {named} {_differ(event)} from the reference in step {first}",
             evidence=tuple(_evidence(event, is_compressed)),
-            remedy="do not train on this: nccltool probe -c 20 looks for the link that corrupts; "
-            "is the code of the strategy right?",
+            remedy=_remedy(event),
         )
     ]
+
+
+def _remedy(event: events.Diverged) -> str:
+    if not _is_finite_alone(event):
+        return "choose a smaller --learning-rate, or a --dtype with a larger range"
+    return (
+        "do not train on this: nccltool probe -c 20 looks for the link that corrupts; "
+        "is the code of the strategy right?"
+    )
+
+
+def _is_finite_alone(event: events.Diverged) -> bool:
+    return math.isfinite(float(event.expected))
 
 
 _TELLING = ("parameters", "loss", "gradient", "update")
@@ -349,7 +361,9 @@ def _evidence(event: events.Diverged, is_compressed: bool) -> Iterable[str]:
         f"rank {event.rank}: {value} {float(event.got):.9g}, expected {float(event.expected):.9g}; "
         f"off by {float(event.error):.3g}, tolerance {event.tolerance:.3g} (relative)"
     )
-    if event.shares and (text := _shares(event.shares)):
+    if not _is_finite_alone(event):
+        yield "the training in one process has no finite number there either: it does not converge"
+    elif event.shares and (text := _shares(event.shares)):
         yield text
     elif event.what == "gradient" and float(event.got) == 0:
         yield "all of it is zero: it was lost, or never came"

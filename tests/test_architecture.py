@@ -55,7 +55,7 @@ LAYERS = (
     ("comparing", "baselines"),
     ("oracle",),
     ("rules", "story", "flight"),
-    ("causes", "picture"),
+    ("causes", "picture", "alerts"),
     ("triage",),
     ("plan", "world", "limits", "snapshot", "compare_hosts", "instructions", "children", "launching", "stream"),
     ("jobs", "blame", "judge", "gather", "inventory", "doctor"),
@@ -64,7 +64,7 @@ LAYERS = (
     # L3: what does the work: the runner on this side of the pipe, the worker on the other
     ("traindrills",),
     ("explaining", "diagnosing", "reading", "trainjobs"),
-    ("imports", "runner", "worker", "manifesting", "batch", "triaging"),
+    ("imports", "runner", "worker", "manifesting", "batch", "triaging", "prolog"),
     ("rungs", "sides"),
     ("preflighting",),
     ("restarts", "incoming", "aftermath"),
@@ -73,7 +73,7 @@ LAYERS = (
     ("training", "tensorboard"),
     ("collect",),
     # L4: what people and programs see
-    ("metrics", "alerts"),
+    ("metrics",),
     ("render", "exporters"),
     ("exporting",),
     ("shelf",),

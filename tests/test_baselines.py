@@ -120,6 +120,23 @@ def test_an_import_with_a_time_of_zero_is_refused(store: Store) -> None:
         store.save("night", "", [bad], "new")
 
 
+def test_a_store_whose_numbers_are_no_numbers(store: Store, tmp_path: Path) -> None:
+    store.save("night", "", RUNS, "new")
+    (file,) = tmp_path.rglob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE measurement SET bytes = 'many'")
+    with pytest.raises(BadInput, match="cannot be used: malformed"):
+        store.load("night")
+
+
+@pytest.mark.parametrize("size", [-1, 2**63])
+def test_an_import_with_a_size_that_cannot_be_is_refused(store: Store, size: int) -> None:
+    row = RUNS[0].rows[0]
+    bad = replace(RUNS[0], rows=(replace(row, key=replace(row.key, bytes=size)),))
+    with pytest.raises(BadInput, match="a size or count that cannot be"):
+        store.save("night", "", [bad], "new")
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [

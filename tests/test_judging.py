@@ -77,6 +77,15 @@ def test_hosts_that_do_not_come(lost: tuple[int, ...], code: str, shown: str) ->
     assert {one.page for one in found if one.host == "n2"} == {f"docs/findings.md#{code}"}
 
 
+def test_a_host_that_was_not_waited_for_is_unknown_and_not_missing() -> None:
+    seen = survey(host("h1"), host("h2"), unseen={1: "interrupted before it had answered"})
+    found = [one for one in judging.of_inventory(seen, InventoryPart(), None) if one.host == "n2"]
+    assert [(one.code, one.status, one.shown) for one in found if one.code == "inventory/present"] == [
+        ("inventory/present", "unknown", "")
+    ]
+    assert not [one for one in found if one.status == "fail"]
+
+
 @pytest.mark.parametrize(("release", "status", "shown"), [(__version__, "pass", ""), ("0.0.1", "fail", "alone")])
 def test_another_release_of_nccltool(release: str, status: str, shown: str) -> None:
     nodes = {
@@ -225,6 +234,15 @@ def test_reach(failing: Any, names: Any, expected: Any) -> None:
     assert passed | {key[1] for key in expected if key[0] == "reach/ports"} == {"n1", "n2", "n3"}
 
 
+def test_calls_that_were_not_waited_for_are_unknown() -> None:
+    """Of three hosts the third has no answer yet: that it fails with both others is not known."""
+    seen = reached({})
+    answers = tuple(one for one in seen.reached if 2 not in (one.node, one.goal))
+    outcomes = list(judging.of_reach(replace(seen, reached=answers, cut_short="interrupted"), ReachPart()))
+    assert {one.status for one in outcomes if one.host == "n3"} == {"unknown"}
+    assert not [one for one in outcomes if one.status == "fail"]
+
+
 # ---- runs
 
 
@@ -270,6 +288,7 @@ COMPLETED = {("across/completed", None): ("pass", "")}
         (run(found("dip", "run", "x", "info")), COMPLETED | DATA_PASS),
         (run(measurements=(samples.measurement(wrong=None),)), COMPLETED | DATA_UNKNOWN),
         (run(measurements=()), COMPLETED | DATA_UNKNOWN),
+        (run(found("deadline", "run", "deadline")), {("across/completed", None): ("unknown", "")} | DATA_SKIP),
         (None, {("across/completed", None): ("unknown", "")}),
         (
             run(verdict=Verdict(status="incomplete", exit_code=130)),
@@ -279,6 +298,12 @@ COMPLETED = {("across/completed", None): ("pass", "")}
 )
 def test_a_probe(what: Run | None, expected: Any) -> None:
     assert told(judging.of_probe(ran(what, why_not="killed"), (), NAMES, differences_known=True)) == expected
+
+
+def test_data_that_a_suite_does_not_check_is_not_unknown() -> None:
+    unchecked = ran(run(measurements=(samples.measurement(wrong=None),)))
+    outcomes = told(judging.of_probe(unchecked, (), NAMES, differences_known=True, checked=False))
+    assert outcomes == COMPLETED | DATA_SKIP
 
 
 def test_what_fails_on_one_host_alone_is_its_own() -> None:
@@ -379,12 +404,21 @@ PASSED = Judged(code="across/data", rung="across", host=None, status="pass", hos
         (PAIR, replace(PASSED, host="n1", status="fail"), "suspected", "but among n[1,3] without it too"),
         (replace(PASSED, hosts=("n2", "n3")), PASSED, "suspected", "it was not so again with n3 alone"),
         (replace(PAIR, host="n3"), PASSED, "suspected", "it was not so again with n[2-3] alone"),
+        (PAIR, replace(PASSED, status="skip"), "suspected", "the test of n[1,3] without it says nothing of it"),
+        (PAIR, replace(PASSED, status="unknown"), "suspected", "the test of n[1,3] without it says nothing of it"),
+        (PAIR, replace(PASSED, code="across/completed"), "confirmed", "not among n[1,3] without it"),
+        (
+            PAIR,
+            replace(PASSED, code="across/completed", status="unknown"),
+            "suspected",
+            "the test of n[1,3] without it says nothing of it",
+        ),
     ],
 )
 def test_a_second_test(pair: Judged, without: Judged, shown: str, said: str) -> None:
     (one,) = again((FAILED,), "n2", (pair,), (without,))
     assert one.shown == shown
-    assert one.hosts == (("n1", "n2") if without.status == "fail" else ())  # the others are cleared
+    assert one.hosts == (() if without.status == "pass" else ("n1", "n2"))  # the others are cleared
     if pair.host != "n3":
         assert said in one.reason
 

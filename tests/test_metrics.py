@@ -7,7 +7,7 @@ import pytest
 
 from nccltool import metrics
 from nccltool.metrics import METRICS, Sample
-from nccltool.model import HostVerdict, Judged, Oracle, Preflight, Training, Verdict
+from nccltool.model import Against, HostVerdict, Judged, Oracle, Preflight, RowKey, Training, Verdict
 from tests import samples
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -157,3 +157,32 @@ def test_of_several_runs_the_newest_number_counts_and_counters_add_up() -> None:
         Sample("late_seconds", ("b",), 3.0),
         Sample("wrong_elements_total", ("op",), 7),
     }
+
+
+def against(status: str, measured: float, expected: float | None, dtype: str = "float32") -> Against:
+    key = RowKey(op="all_reduce", bytes=8, dtype=dtype, reduce_op="sum", placement="in-place", cadence="stream")
+    return Against(
+        key=key,
+        status=status,  # type: ignore[arg-type]
+        measured_busbw_bytes_per_s=measured,
+        expected_busbw_bytes_per_s=expected,
+        change=None,
+        low=None,
+        high=None,
+        reason="",
+        source="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "ratio"),
+    [
+        ([against("pass", 9e8, 1e9)], 0.9),
+        ([against("fail", 5e8, 1e9), against("pass", 1e9, 1e9, "bfloat16")], 0.5),  # the worst form
+        ([against("unknown", 5e8, 1e9)], None),  # too noisy to tell
+        ([against("skip", 5e8, None)], None),
+    ],
+)
+def test_a_ratio_to_the_baseline_where_it_can_be_told(rows: list[Against], ratio: float | None) -> None:
+    found = of(list(metrics.of_baseline(samples.info(nodes=2, world_size=4), rows)), "baseline_ratio")
+    assert found == ({} if ratio is None else {("all_reduce", "8", "2", "4"): ratio})

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import metrics
-from nccltool.model import Measurement, Run, Verdict
+from nccltool import exporting, metrics, runs
+from nccltool.baselines import Store, usable
+from nccltool.errors import BadInput
+from nccltool.model import Measurement, Preflight, Run, Verdict
 from nccltool.runs import RunDir
 from nccltool.shelf import Seen, Shelf
 from tests import samples
@@ -101,3 +103,35 @@ def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
     (folder / "run.json").write_text(text)
     os.utime(folder / "run.json", ns=(1, 1))
     assert of(shelf.look(NOW), "last_run_success") == {("probe",): 0.0}
+
+
+def test_a_run_that_is_shown_is_held_against_the_baseline_and_an_old_one_is_not(tmp_path: Path) -> None:
+    put(tmp_path, "03:00:00", samples.measurement())
+    put(tmp_path, "03:30:00", samples.measurement())
+    asked = []
+
+    def against(run: Run | Preflight) -> list[metrics.Sample]:
+        asked.append(run.info.id)
+        return [metrics.Sample("baseline_ratio", ("all_reduce", "8", "2", "4"), 0.5)]
+
+    seen = Shelf(tmp_path, 3600.0, against).look(NOW)
+    assert of(seen, "baseline_ratio") == {("all_reduce", "8", "2", "4"): 0.5}
+    assert asked == ["20250102T033000Z-beef", "20250102T030000Z-beef"]
+    assert not of(Shelf(tmp_path, 60.0, against).look(NOW), "baseline_ratio")
+
+
+def test_a_real_baseline(tmp_path: Path) -> None:
+    base, store = tmp_path / "runs", tmp_path / "baselines.sqlite"
+    times = [samples.stats(mean, median=mean, p90=mean * 1.0005) for mean in (1.0, 1.001, 0.999, 1.0)]
+    rows = [samples.measurement(time_s=time, busbw_bytes_per_s=1e9) for time in times]
+    folders = [put(base, f"03:0{number}:00", row) for number, row in enumerate(rows)]
+    Store(store).save("night", "", [usable(runs.load(folder)) for folder in folders], "new")
+    held = exporting.against("night", str(store))
+    found = exporting.samples(exporting.read([str(folders[0])], base), held)
+    assert [sample.value for sample in found if sample.metric == "baseline_ratio"] == [
+        pytest.approx(1.0, abs=0.01)
+    ]
+    seen = Shelf(base, DAY_S, held).look(NOW)
+    assert list(of(seen, "baseline_ratio").values()) == [pytest.approx(1.0, abs=0.01)]
+    with pytest.raises(BadInput, match="no baseline 'day'"):
+        exporting.against("day", str(store))

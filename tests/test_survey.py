@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -21,10 +21,10 @@ def program(text: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", text)
 
 
-def taken(*argvs: Sequence[str], limit_s: float = 30.0) -> Survey:
+def taken(*argvs: Sequence[str], limit_s: float = 30.0, stop: Callable[[], bool] = lambda: False) -> Survey:
     commands = tuple(Command(argv=tuple(argv), nodes=(i,), host=f"n{i + 1}") for i, argv in enumerate(argvs))
     launch = Launch(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh.explain)
-    return survey.take(launch, JOB, launch.names(), limit_s)
+    return survey.take(launch, JOB, launch.names(), limit_s, stop)
 
 
 def test_hosts_that_come_call_each_other() -> None:
@@ -40,17 +40,35 @@ def test_hosts_that_come_call_each_other() -> None:
     ("text", "code"),
     [
         ("raise SystemExit('no module')", "host-misconfigured"),
-        ("import time; time.sleep(600)", "host-silent"),
         ("import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connection refused'); sys.exit(255)",
          "host-refused"),
     ],
-    ids=["fails", "hangs", "refuses"],
+    ids=["fails", "refuses"],
 )  # fmt: skip
 def test_who_does_not_come_is_named(text: str, code: str) -> None:
     seen = taken(GOOD, program(text), limit_s=4.0)
     assert {node: finding.code for node, finding in seen.lost.items()} == {1: code}
     assert sorted(seen.snapshots) == [0]
     assert seen.calls == ()
+
+
+HANGS = program("import time; time.sleep(600)")
+
+
+def test_who_hangs_is_named_after_the_time_that_a_host_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "COME_S", 3.0)
+    seen = taken(GOOD, HANGS)
+    assert {node: finding.code for node, finding in seen.lost.items()} == {1: "host-silent"}
+    assert (sorted(seen.snapshots), seen.unseen) == ([0], {})
+
+
+@pytest.mark.parametrize("stopped", [True, False], ids=["interrupted", "budget"])
+def test_who_was_not_waited_for_is_not_missing(stopped: bool) -> None:
+    end = time.monotonic() + 2.0
+    stop = (lambda: time.monotonic() > end) if stopped else (lambda: False)
+    seen = taken(GOOD, HANGS, limit_s=30.0 if stopped else 2.0, stop=stop)
+    why = "interrupted before it had answered" if stopped else "the budget ended before it had answered"
+    assert (seen.lost, seen.unseen.get(1)) == ({}, why)
 
 
 def test_it_ends_when_it_is_told_to() -> None:

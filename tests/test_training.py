@@ -241,6 +241,16 @@ def test_numbers_that_are_none_are_not_known_and_wrong() -> None:
     assert run.findings[0].evidence[0] == "rank 0: value nan, expected 0.5; off by nan, tolerance 1e-05 (relative)"
 
 
+@pytest.mark.parametrize("expected", ["nan", "inf"])
+def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expected: str) -> None:
+    both = [diverged(rank, "loss", got="nan", expected=expected, error="nan") for rank in (0, 1)]
+    (found,) = judged(step(1), step(2), *both, *BOTH).findings
+    assert found.evidence[1:] == (
+        "the training in one process has no finite number there either: it does not converge",
+    )
+    assert found.remedy.startswith("choose a smaller --learning-rate")
+
+
 @pytest.mark.parametrize(
     ("said", "findings", "code", "statuses"),
     [

@@ -25,7 +25,7 @@ With the collected logs, when they still name nothing.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.causes.base import FITS, Clue, Offender, host_or_rank, signs
+from nccltool.causes.base import FITS, Clue, Offender, host_or_rank, part, signs
 from nccltool.story import Story
 
 DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
@@ -51,5 +51,5 @@ def clues(story: Story) -> Iterator[Clue]:
 
 
 def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
-    """Whoever failed first."""
-    return host_or_rank(clues)
+    """The host that the scheduler lost; else whoever failed first."""
+    return part(story, "host", "job.node-failed", name="node") or host_or_rank(clues)

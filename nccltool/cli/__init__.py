@@ -11,7 +11,7 @@ from nccltool import __version__
 _COMMANDS = (
     *("baseline", "bundle", "checks", "collect", "compare", "doctor", "explain", "export", "facts", "import_"),
     "manifest",
-    *("preflight", "probe", "runs", "sbatch", "serve", "train", "triage"),
+    *("preflight", "probe", "runs", "sbatch", "serve", "slurm_prolog", "train", "triage"),
 )
 """Files of this folder that hold a command; a test holds it against the folder."""
 
@@ -30,13 +30,14 @@ def main() -> None:
     """Run, and turn what the user can change into one sentence and an exit code."""
     _leave_on_signals()
     from nccltool.errors import NccltoolError
+    from nccltool.text import escaped_lines
 
     try:
         cli(prog_name="nccltool")
-    except NccltoolError as error:
-        click.echo(f"Error: {error.message}", err=True)
+    except NccltoolError as error:  # what hosts and gateways said may stand in it
+        click.echo("\n".join(escaped_lines(f"Error: {error.message}")), err=True)
         if error.remedy:
-            click.echo(f"  -> {error.remedy}", err=True)
+            click.echo("\n".join(escaped_lines(f"  -> {error.remedy}")), err=True)
         sys.exit(error.exit_code)
 
 

@@ -26,7 +26,7 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     from nccltool.invocation import this_command
 
     base = Path(run_dir) if run_dir else runs.default_base()
-    folders = tuple(_folder(runs.find(base, name)) for name in run) or runs.folders(base)[-1:]
+    folders = tuple(_folder(name, runs.find(base, name)) for name in run) or runs.folders(base)[-1:]
     for name in add_log:
         if not Path(name).is_file():
             raise BadInput(f"--add-log {name} is not a file", "name a file that can be read")
@@ -39,5 +39,11 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     click.echo(file)
 
 
-def _folder(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
+def _folder(name: str, path: Path) -> Path:
+    """All of it goes into the archive, so it must be a run's."""
+    from nccltool.errors import BadInput
+
+    folder = path if path.is_dir() else path.parent
+    if not any((folder / part).is_file() for part in ("job.json", "run.json")):
+        raise BadInput(f"{name} is not a run", "name a run's id or folder; --add-log FILE takes other files along")
+    return folder

@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import formats, launched, option, written
+from nccltool.cli.options import Ended, exit_styled, formats, launched, option, written
 
 _FORMATS = ("table", "json", "sarif", "junit")
 
@@ -29,6 +29,7 @@ _FORMATS = ("table", "json", "sarif", "junit")
 @option("--list-rules", is_flag=True, help="List the rules.")
 @option("--list-variables", is_flag=True, help="List the variables that are known.")
 @formats(*_FORMATS)
+@exit_styled
 @written
 def command(**options: object) -> None:
     """Judge the settings of NCCL, and the host that they meet.
@@ -50,7 +51,8 @@ def command(**options: object) -> None:
     else:
         text = diagnosis_renderer(str(options["form"]), bool(options["show_settings"]))(answer.diagnosis)
         write(str(options["output"]), text) if options["output"] else put(text)
-    raise SystemExit(answer.diagnosis.verdict.exit_code)
+    verdict = answer.diagnosis.verdict
+    raise Ended(verdict.status, verdict.exit_code)
 
 
 def _lists(rules: bool, variables: bool) -> str:

@@ -6,7 +6,9 @@ import click
 @click.command("explain")
 @click.argument("word", metavar="WORD")
 def command(word: str) -> None:
-    """The page of a rule (SYN009, quoted-value), of a variable (NCCL_IB_HCA) or of a root cause (ib-link)."""
+    """The page of a rule (SYN009, quoted-value), of a variable (NCCL_IB_HCA), of a root cause (ib-link) or of an
+    alert (NccltoolWrongData).
+    """
     from nccltool import explaining
     from nccltool.cli.screen import put
     from nccltool.render import pages

@@ -47,13 +47,16 @@ def command(
     from nccltool import exporting, runs
     from nccltool.cli.screen import put, write
     from nccltool.exporters import exposition as expositions
+    from nccltool.exporters.pushgateway import check
 
+    _fit(textfile, pushgateway, output, exposition, others)
     gateway = None
     if pushgateway is not None:
         user, password_file = others["push_user"], others["push_password_file"]
         gateway = exporting.gateway(pushgateway, others["group"], user=user, password_file=password_file)
         tls = {f"{name}_file": others[f"push_{name}"] for name in ("ca", "cert", "key")}
         gateway = replace(gateway, **tls, timeout_s=others["push_timeout"])
+        check(gateway)
     base = Path(others["run_dir"]) if others["run_dir"] else runs.default_base()
     found, against = exporting.read(run, base), exporting.against(others["baseline"], others["store"])
     if textfile is None and gateway is None:
@@ -62,3 +65,22 @@ def command(
         return
     for said in exporting.hand_over(found, exporting.Ways(textfile=textfile, gateway=gateway), against):
         click.echo(said, err=True)
+
+
+def _fit(
+    textfile: str | None, pushgateway: str | None, output: str | None, exposition: str, others: dict[str, Any]
+) -> None:
+    """What would be read and then not used is a mistake."""
+    from nccltool.errors import BadInput
+
+    if pushgateway is None:
+        for name in ("group", "push_user", "push_password_file", "push_ca", "push_cert", "push_key"):
+            if others[name]:
+                option = "--" + name.replace("_", "-")
+                raise BadInput(f"{option} goes with --pushgateway", "add --pushgateway URL, or leave it out")
+    if textfile is not None or pushgateway is not None:
+        for option, given in (("--output", output), ("--format", exposition != "prometheus")):
+            if given:
+                raise BadInput(
+                    f"{option} is for what is printed, and nothing is", "leave out --textfile and --pushgateway"
+                )

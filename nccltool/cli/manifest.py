@@ -6,12 +6,14 @@ import click
 
 from nccltool.cli.options import Number, option, without_twins
 
-_KINDS = click.Choice(("job", "trainjob", "pytorchjob"))
+_KINDS = click.Choice(("job", "trainjob", "pytorchjob", "init-container"))
 
 
 @click.command("manifest", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe [PROBE OPTIONS]...")
-@option("--kind", type=_KINDS, default="job", help="Indexed Job, or a kind of Kubeflow.")
+@click.argument(
+    "words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [ITS OPTIONS]..."
+)
+@option("--kind", type=_KINDS, default="job", help="Indexed Job, a kind of Kubeflow, or a patch.")
 @option("--image", required=True, help="Container image that has nccltool.")
 @option("--name", default="nccltool-probe", help="Name of the objects.")
 @option("--namespace", help="Their namespace.  [default: that of kubectl]")
@@ -35,32 +37,58 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     """Print Kubernetes objects that run `nccltool probe` with a pod on each node.
 
     What follows `probe` are its own options. Apply the output with kubectl; when the pods are done, `kubectl logs`
-    of all of them piped to `nccltool collect -` gives the run.
+    of all of them piped to `nccltool collect -` gives the run. With --kind init-container it is `preflight`, and
+    a patch that puts it before the containers of a job that you have.
     """
     from nccltool import manifesting, manifests
     from nccltool.cli.screen import put
 
-    asked = _parsed(words)
-    put(manifests.render(manifesting.request(asked, options), kind))
+    if kind in manifests.PATCHES:
+        request = manifesting.request_of_patch(_parsed(words, "preflight"), _without_the_jobs(options))
+    else:
+        request = manifesting.request(_parsed(words, "probe"), options)
+    put(manifests.render(request, kind))
 
 
-def _parsed(words: tuple[str, ...]) -> Any:
+def _without_the_jobs(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuses what is the job's to say. Raises BadInput."""
+    from click.core import ParameterSource
+
+    from nccltool.errors import BadInput
+    from nccltool.manifesting import OF_THE_JOB
+
+    context = click.get_current_context()
+    for name in OF_THE_JOB:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise BadInput(
+                f"--{name.replace('_', '-')} has no meaning for an init container", "leave it out: the job says it"
+            )
+    given = context.get_parameter_source("name") is not ParameterSource.DEFAULT
+    return options if given else options | {"name": "nccltool-preflight"}
+
+
+def _parsed(words: tuple[str, ...], command: str) -> Any:
     """The options of the command in the pods, as it would read them there: variables of here do not count."""
     from click.core import ParameterSource
 
-    from nccltool.cli import probe
+    from nccltool.cli import preflight, probe
     from nccltool.errors import BadInput
     from nccltool.manifesting import ELSEWHERE, Asked
 
-    if words[0] != "probe":
-        raise BadInput(f"manifest {words[0]!r} is not known", "nccltool manifest [OPTIONS] probe [PROBE OPTIONS]")
+    if words[0] != command:
+        raise BadInput(
+            f"manifest {words[0]!r} is not known", f"nccltool manifest [OPTIONS] {command} [ITS OPTIONS]"
+        )
     above = click.get_current_context().parent
-    context = without_twins(probe.command).make_context("manifest probe", list(words[1:]), parent=above)
+    of_it = {"probe": probe.command, "preflight": preflight.command}[command]
+    context = without_twins(of_it).make_context(f"manifest {command}", list(words[1:]), parent=above)
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    for name in ELSEWHERE:
+    for name in (*ELSEWHERE, *(("nodes",) if command == "preflight" else ())):
         if name in given:
             raise BadInput(
                 f"--{name.replace('_', '-')} has no meaning in a manifest",
-                "leave it out: the pods are numbered, and meet at the first of them",
+                "leave it out: the pods are numbered, and meet at the first of them"
+                if command == "probe"
+                else "leave it out: each pod looks at its own node",
             )
     return Asked(words=words, values=context.params, given=frozenset(given))

@@ -1,11 +1,14 @@
 """Options that mean the same in every command, and their twins in the environment."""
 
+import functools
 import math
 from collections.abc import Callable
 from copy import copy
 from typing import Any, TypeVar
 
 import click
+
+from nccltool import exitstyle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,6 +53,44 @@ def formats(*names: str) -> Callable[[F], F]:
 def written(function: F) -> F:
     """--output: where the result goes."""
     return option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
+
+
+class Ended(SystemExit):
+    """The end of a command that has judged."""
+
+    def __init__(self, status: str, code: int) -> None:
+        super().__init__(code)
+        self.status = status
+
+
+def exit_styled(function: F) -> F:
+    """--exit-style: exit codes as in our contract, or as monitoring plugins have them."""
+
+    @functools.wraps(function)
+    def styled(**options: Any) -> None:
+        form = options.get("form")
+        style = options.pop("exit_style") or ("nagios" if form == "nagios" else "default")
+        if style == "default":
+            function(**options)
+            return
+        from nccltool.errors import NccltoolError
+        from nccltool.text import escaped
+
+        try:
+            function(**options)
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0
+            raise SystemExit(exitstyle.nagios(getattr(ended, "status", ""), code)) from ended
+        except NccltoolError as error:
+            code = exitstyle.nagios("", error.exit_code)
+            # a plugin says on standard output what it has to say; other formats have no place for it there
+            click.echo(f"NCCLTOOL {exitstyle.WORDS[code]} - {escaped(error.message)}", err=form != "nagios")
+            if error.remedy:
+                click.echo(f"  -> {escaped(error.remedy)}", err=True)
+            raise SystemExit(code) from error
+
+    text = "Exit with 0 to 4, or with 0 to 3 as plugins of Nagios.  [default: as --format]"
+    return option("--exit-style", type=click.Choice(exitstyle.STYLES), help=text)(styled)  # type: ignore[return-value]
 
 
 def kept(function: F) -> F:

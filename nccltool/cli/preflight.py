@@ -1,10 +1,13 @@
 """nccltool preflight."""
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 import click
 
-from nccltool.cli.options import formats, kept, laddered, option, stored, written
+from nccltool.cli.options import Ended, exit_styled, formats, kept, laddered, option, stored, written
 
-_FORMATS = ("table", "json")
+_FORMATS = ("table", "json", "junit", "ctrf", "nagios", "hosts")
 
 
 @click.command("preflight")
@@ -17,9 +20,11 @@ _FORMATS = ("table", "json")
 @option("--dry-run", is_flag=True, help="Print what would run, and how long it takes; start nothing.")
 @option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
 @option("--hosts-dir", type=click.Path(file_okay=False), help="Write hosts.pass, nodes.exclude, ... here too.")
+@option("--metrics", multiple=True, metavar="WAY", help="Hand it over: textfile:FILE.prom, pushgateway:URL.")
 @laddered
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @formats(*_FORMATS)
+@exit_styled
 @written
 @stored
 @kept
@@ -42,6 +47,7 @@ def command(**options: object) -> None:
     run_dir, output = options["run_dir"], options["output"]
     base = Path(str(run_dir)) if run_dir else runs.default_base()
     ask = preflighting.asked(options, base, this_command(), os.environ)
+    ways = _ways(cast("tuple[str, ...]", options["metrics"]))
     if options["dry_run"]:
         put(preflighting.would(ask))
         return
@@ -54,10 +60,32 @@ def command(**options: object) -> None:
 
     tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
     found = preflighting.preflight(ask, tell)
+    if ways:
+        found = _handed_over(found, ways, options)
     text = preflight_renderer(str(options["form"]))(found)
     if output:
         write(str(output), text)
     else:
         put(text)
     tell(f"kept in {found.folder}")
-    raise SystemExit(found.verdict.exit_code)
+    observed = found.would_exit is not None
+    raise Ended("pass" if observed else found.verdict.status, found.verdict.exit_code)
+
+
+def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
+    """Where to hand metrics over. What that needs is imported only where it is asked for."""
+    if not texts:
+        return ()
+    from nccltool import exporting
+
+    return exporting.ways(texts)
+
+
+def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    from nccltool import exporting, preflighting
+    from nccltool.text import escaped
+
+    troubles = exporting.handed_over(found, ways, options["baseline"], options["store"])
+    for trouble in troubles:
+        click.echo(escaped(f"WARNING {trouble.code}: {trouble.message}"), err=True)
+    return preflighting.with_findings(found, troubles) if troubles else found

@@ -4,7 +4,7 @@ from typing import cast
 
 import click
 
-from nccltool.cli.options import Number, kept, option, shown, started
+from nccltool.cli.options import Ended, Number, exit_styled, kept, option, shown, started
 
 _COUNT = click.IntRange(1, 10**6)
 _COUNT_OR_NONE = click.IntRange(0, 10**6)
@@ -37,6 +37,7 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @shown
+@exit_styled
 @kept
 def command(**options: object) -> None:
     """Bandwidth and latency of collectives over ranks and nodes, with checked data.
@@ -71,7 +72,7 @@ def command(**options: object) -> None:
         run, folder = probe.run(screen.progress)
     with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
-    raise SystemExit(run.verdict.exit_code)
+    raise Ended(run.verdict.status, run.verdict.exit_code)
 
 
 def _looped(loop: object, serve: object, options: dict[str, object], run_dir: object) -> int:

@@ -187,6 +187,6 @@ def writable(path: str) -> None:
 def write(path: str, text: str) -> None:
     """Write the result. Raises BadInput."""
     try:
-        Path(path).write_text(text)
+        Path(path).write_bytes(text.encode(errors="replace"))  # whatever the locale's encoding is
     except OSError as error:
         raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error

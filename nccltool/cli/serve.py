@@ -24,6 +24,8 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     from nccltool.exporters import webconfig
 
     web = webconfig.read(web_config) if web_config else webconfig.WebConfig()
+    if web_config:
+        webconfig.check(web, web_config)
     listening = serving.listen(listen)
     run_dir, against = others["run_dir"], exporting.against(others["baseline"], others["store"])
     base = Path(run_dir) if run_dir else runs.default_base()

@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import Number, formats, kept, option, started, written
+from nccltool.cli.options import Ended, Number, exit_styled, formats, kept, option, started, written
 from nccltool.schedules import SCHEDULES
 
 _SOME = click.IntRange(1)
@@ -57,6 +57,7 @@ _FOLDER = click.Path(file_okay=False)
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @formats("table", "json")
+@exit_styled
 @written
 @kept
 def command(**options: object) -> None:
@@ -94,4 +95,4 @@ def command(**options: object) -> None:
         screen.show(run, folder)
         if board and train.order.leads:
             tensorboard.write(Path(str(board)), run)
-    raise SystemExit(run.verdict.exit_code)
+    raise Ended(run.verdict.status, run.verdict.exit_code)

@@ -26,9 +26,12 @@ def command(paths: tuple[str, ...], **options: Any) -> None:
     (JOB 2>&1 | nccltool triage -) is judged as it comes too, and read to its end.
     """
     from nccltool import triaging
+    from nccltool.errors import BadInput
     from nccltool.invocation import this_command
     from nccltool.logs import growing
 
+    if "" in paths:  # which would be this folder: "$LOG" with LOG not set
+        raise BadInput("a PATH is empty", "name a log, a folder of logs, or - for standard input")
     if options["follow"] or (paths == ("-",) and growing.is_live("-")):
         raise SystemExit(_follow(paths, options))
     if options["for_s"] is not None:

@@ -57,6 +57,7 @@ def check(gateway: Gateway) -> None:
     parts = urlsplit(gateway.url)
     try:
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        good = good and gateway.url.isprintable() and " " not in gateway.url
     except ValueError:
         good = False
     if not good:
@@ -65,6 +66,8 @@ def check(gateway: Gateway) -> None:
         raise BadInput(
             "--pushgateway: a password in an address ends in logs", "use --push-user and --push-password-file"
         )
+    if gateway.key_file and not gateway.cert_file:
+        raise BadInput(f"--push-key {gateway.key_file} is the key of no certificate", "add --push-cert FILE")
 
 
 def push(samples: Iterable[Sample], command: str, gateway: Gateway) -> None:
@@ -132,7 +135,7 @@ def _context(gateway: Gateway) -> ssl.SSLContext:
         if gateway.cert_file:
             context.load_cert_chain(gateway.cert_file, gateway.key_file)
     except (OSError, ssl.SSLError) as error:
-        raise BadInput(
-            f"--push-ca, --push-cert or --push-key cannot be used: {error.strerror or error}", "name PEM files"
-        ) from error
+        given = {"--push-ca": gateway.ca_file, "--push-cert": gateway.cert_file, "--push-key": gateway.key_file}
+        names = ", ".join(f"{option} {file}" for option, file in given.items() if file)
+        raise BadInput(f"{names} cannot be used: {error.strerror or error}", "name PEM files") from error
     return context

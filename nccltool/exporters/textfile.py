@@ -13,15 +13,20 @@ SUFFIX = ".prom"
 """The collector reads no others."""
 
 
-def write(samples: Iterable[Sample], file: str) -> None:
-    """Replace the file in one step, so that no scrape sees half of it. Raises BadInput."""
+def check(file: str) -> None:
+    """Raises BadInput for a name that the collector does not read."""
     path = Path(file)
     if path.suffix != SUFFIX:
         raise BadInput(
             f"--textfile {file}: the collector reads {SUFFIX} files only", f"name it {path.stem}{SUFFIX}"
         )
+
+
+def write(samples: Iterable[Sample], file: str) -> None:
+    """Replace the file in one step, so that no scrape sees half of it. Raises BadInput."""
+    check(file)
     try:
-        _replace(path, exposition.text(samples))
+        _replace(Path(file), exposition.text(samples))
     except OSError as error:
         raise BadInput(
             f"--textfile {file} cannot be written: {error.strerror}",

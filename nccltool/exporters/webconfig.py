@@ -5,6 +5,7 @@ refused, so that nobody believes in a protection that is not there.
 """
 
 import difflib
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ _CLIENT_AUTH = {
 }
 _TOP = ("tls_server_config", "basic_auth_users")
 _TLS = ("cert_file", "key_file", "client_auth_type", "client_ca_file")
-_BCRYPT = ("$2a$", "$2b$", "$2y$")
+_BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,9 +49,30 @@ def read(file: str) -> WebConfig:
         raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "name both, or neither")
     if tls and not files["cert_file"]:
         raise BadInput(f"{file}: tls_server_config has no cert_file", "name cert_file and key_file")
-    return WebConfig(
-        **files, client_auth=_client_auth(tls, files["client_ca_file"], file), users=_users(plain, file)
-    )
+    client_auth = _client_auth(tls, files["client_ca_file"], file)
+    return WebConfig(**files, client_auth=client_auth, users=_users(plain, file))
+
+
+def check(config: WebConfig, file: str) -> None:
+    """Raises BadInput where its files are no certificates and keys: now, not when the first one asks."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    name = "cert_file and key_file"
+    try:
+        if config.cert_file:
+            context.load_cert_chain(config.cert_file, config.key_file, password=_no_password)
+        name = "client_ca_file"
+        if config.client_ca_file:
+            context.load_verify_locations(config.client_ca_file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise BadInput(
+            f"{file}: tls_server_config: {name} cannot be used: {reason}",
+            "name PEM files that fit, without password",
+        ) from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
 
 
 def _parsed(path: Path) -> object:
@@ -108,11 +130,13 @@ def _client_auth(tls: Mapping[str, Any], authorities: str | None, file: str) -> 
 
 
 def _users(plain: Mapping[str, Any], file: str) -> dict[str, bytes]:
-    users = plain.get("basic_auth_users") or {}
+    users = plain.get("basic_auth_users", {})
+    if "basic_auth_users" in plain and users in (None, {}, []):
+        raise BadInput(f"{file}: basic_auth_users is empty: everybody could ask", "name users, or leave it out")
     if not isinstance(users, dict):
         raise BadInput(f"{file}: basic_auth_users is no mapping", "write `name: bcrypt hash` lines")
     for name, hashed in users.items():
-        if not isinstance(hashed, str) or not hashed.startswith(_BCRYPT) or len(hashed) != 60:
+        if not isinstance(hashed, str) or not _BCRYPT.fullmatch(hashed):
             raise BadInput(
                 f"{file}: basic_auth_users.{name} is not a bcrypt hash",
                 "make one with: htpasswd -nBC 10 '' | tr -d ':'",

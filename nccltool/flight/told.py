@@ -13,7 +13,7 @@ def event(kind: str, of: Dump, text: str, fields: Mapping[str, str], rank: int |
         kind=kind,
         role="failure",
         text=clean,
-        file=of.file,
+        file=of.file.encode(errors="backslashreplace").decode(),  # documents are UTF-8
         line=1,
         rank=of.rank if rank is None else rank,
         fields=fields,

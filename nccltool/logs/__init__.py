@@ -97,8 +97,8 @@ class Growing:
 
     def __init__(self, file: str) -> None:
         self.lines_read = 0
-        self._file = file
-        self._log = _Log(file)
+        self._file = file.encode(errors="backslashreplace").decode()  # a name may not be UTF-8, documents are
+        self._log = _Log(self._file)
 
     def read(self, block: bytes) -> Iterator[Event]:
         """The events of the lines that come next; only the last one of a log can be without its end."""

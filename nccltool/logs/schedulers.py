@@ -20,7 +20,7 @@ PATTERNS = (
     pattern("job.preempted", "failure", "TERM_PREEMPT"),
     pattern("job.preempted", "failure", "The node was low on resource"),
     pattern("job.node-failed", "failure", "DUE TO NODE FAILURE"),
-    pattern("job.node-failed", "failure", "Node failure on"),
+    pattern("job.node-failed", "failure", "Node failure on", r"Node failure on (?P<node>[\w.-]*\w)"),
     pattern(
         "job.exit",
         "echo",

@@ -6,10 +6,12 @@ from typing import Any, cast
 
 from nccltool.manifests.base import Object, Request
 
-__all__ = ["KINDS", "Object", "Request", "objects", "render"]
+__all__ = ["KINDS", "PATCHES", "Object", "Request", "objects", "patch", "render"]
 
 KINDS = {"job": "indexed_job", "trainjob": "trainjob", "pytorchjob": "pytorchjob"}
 """--kind, and the file of this folder."""
+PATCHES = {"init-container": "init_container"}
+"""Kinds that change an object which is there."""
 _BOOLEANS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 """Words that some reader of YAML takes for something else than text."""
 _HEAD = """\
@@ -24,8 +26,17 @@ def objects(request: Request, kind: str) -> tuple[Object, ...]:
     return cast(Callable[[Request], tuple[Object, ...]], module.objects)(request)
 
 
+def patch(request: Request, kind: str) -> Object:
+    """What to change."""
+    module = importlib.import_module(f"nccltool.manifests.{PATCHES[kind]}")
+    return cast(Callable[[Request], Object], module.patch)(request)
+
+
 def render(request: Request, kind: str) -> str:
-    """The objects as YAML, under two commands to use them with."""
+    """The objects as YAML, under two lines that say how to use them."""
+    if kind in PATCHES:
+        module = importlib.import_module(f"nccltool.manifests.{PATCHES[kind]}")
+        return str(module.HEAD) + _yaml((patch(request, kind),))
     (label,) = request.selector.items()
     namespace = f" -n {request.namespace}" if request.namespace else ""
     head = _HEAD.format(nodes=max(request.nodes, 2), label="=".join(label), namespace=namespace)

@@ -72,14 +72,19 @@ def pod_template(request: Request, container_name: str, env: list[Object], **mor
             # a service called nccltool would else set NCCLTOOL_PORT and the like
             "enableServiceLinks": False,
             **_placement(request),
-            "securityContext": _pod_security(request),
-            "containers": [_container(request, container_name, env) | more],
-            "volumes": [
-                {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": request.shm_size}},
-                {"name": "scratch", "emptyDir": {}},
-            ],
+            "securityContext": security(request),
+            "containers": [container(request, container_name, env) | more],
+            "volumes": volumes(request),
         },
     }
+
+
+def volumes(request: Request, prefix: str = "") -> list[Object]:
+    """What the container mounts; `prefix` of their names, where the pod is somebody else's."""
+    return [
+        {"name": f"{prefix}shm", "emptyDir": {"medium": "Memory", "sizeLimit": request.shm_size}},
+        {"name": f"{prefix}scratch", "emptyDir": {}},
+    ]
 
 
 def _placement(request: Request) -> Object:
@@ -100,7 +105,8 @@ def _placement(request: Request) -> Object:
     return spec
 
 
-def _pod_security(request: Request) -> Object:
+def security(request: Request) -> Object:
+    """Who runs it; of a pod, or of a container."""
     who: Object = {"runAsNonRoot": True, "runAsUser": request.user, "runAsGroup": request.user}
     if runs_as_root(request):
         who = {"runAsUser": 0}
@@ -112,7 +118,8 @@ def runs_as_root(request: Request) -> bool:
     return request.ipc_lock or request.user == 0
 
 
-def _container(request: Request, name: str, env: list[Object]) -> Object:
+def container(request: Request, name: str, env: list[Object], prefix: str = "") -> Object:
+    """Runs the command. `prefix`: of the names of its volumes."""
     capabilities: Object = {"drop": ["ALL"]}
     if request.ipc_lock:
         capabilities["add"] = ["IPC_LOCK"]
@@ -133,7 +140,10 @@ def _container(request: Request, name: str, env: list[Object]) -> Object:
             "readOnlyRootFilesystem": True,
             "capabilities": capabilities,
         },
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "scratch", "mountPath": _SCRATCH}],  # noqa: S108
+        "volumeMounts": [
+            {"name": f"{prefix}shm", "mountPath": "/dev/shm"},  # noqa: S108
+            {"name": f"{prefix}scratch", "mountPath": _SCRATCH},
+        ],
     }
 
 

@@ -135,6 +135,7 @@ def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
         yield f"{finding.severity.upper()} {finding.code}: {finding.message}"
         yield from (f"    {text}" for text in finding.evidence)
         yield f"    -> {finding.remedy}"
+        yield f"    page: {finding.page}"
     if legend:
         yield _last(comparison)
 

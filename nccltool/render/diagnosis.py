@@ -55,6 +55,8 @@ def _finding(finding: Finding, name: str) -> str:
     lines += [f"    {line}" for text in finding.evidence for line in escaped_lines(text)]
     if finding.remedy:
         lines.append(f"    -> {escaped(finding.remedy)}")
+    if not name:  # of a rule, `nccltool explain` shows it
+        lines.append(f"    page: {finding.page}")
     return "\n".join(lines)
 
 

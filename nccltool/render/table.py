@@ -221,6 +221,8 @@ def _finding(finding: Finding) -> str:
     lines += [f"    {line}" for text in finding.evidence for line in text.splitlines()]
     if finding.remedy:
         lines.append(f"    -> {finding.remedy}")
+    if finding.severity != "info":
+        lines.append(f"    page: {finding.page}")
     return "\n".join(escaped(line) for line in lines)
 
 

@@ -33,7 +33,8 @@ def climb(ladder: Ladder) -> Climbed:
     expect, command = part.expect, ladder.probe(part)
 
     def judged(ran: Ran) -> Sequence[Judged]:
-        return tuple(judging.of_probe(ran, expect, ladder.names, differences_known=True))
+        names, checked = ladder.names, part.checks > 0
+        return tuple(judging.of_probe(ran, expect, names, differences_known=True, checked=checked))
 
     (ran,) = ladder.start("across", [(ladder.call("across", command, nodes, ladder.nproc), nodes)])
     outcomes, more = ladder.with_second_tests("across", command, nodes, judged(ran), judged)

@@ -44,7 +44,9 @@ def climb(ladder: Ladder) -> Climbed:
         outcome
         for one in ran
         for outcome in (
-            *judging.of_probe(one, part.expect, ladder.names, differences_known=True),
+            *judging.of_probe(
+                one, part.expect, ladder.names, differences_known=True, checked=part.checks > 0
+            ),
             *ladder.against_baseline(one),
         )
     ]

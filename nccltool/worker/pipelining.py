@@ -74,7 +74,7 @@ class Pipeline:
         """Tokens go to the first stage, targets to the last one."""
         return bool({0, self._count - 1} & set(self._numbers))
 
-    def schedule(self, loss_of: Callable[..., Tensor], group: Any = None, scale: bool = True) -> None:
+    def schedule(self, loss_of: Callable[..., Tensor], group: Any = None) -> None:
         """Make the schedule, once the model is as it shall be."""
         setup = self._setup
         for part in self._parts.values():
@@ -86,7 +86,7 @@ class Pipeline:
             raise CannotTrain(f"this torch has no {name}, which came with a later one (--schedule)")
         is_single = setup.spec.schedule in ("gpipe", "1f1b")
         mine = stages[0] if is_single else stages
-        made = kind(mine, self.flow.micro_batches, loss_fn=loss_of, scale_grads=scale)
+        made = kind(mine, self.flow.micro_batches, loss_fn=loss_of)
         self._step = self.flow.running.watched(made.step)
 
     def _stage(self, number: int, part: nn.Module, group: dist.ProcessGroup | None) -> PipelineStage:

@@ -143,6 +143,8 @@ class Reference:
                 torch.cat([there(_gradient(own), p).flatten().to(home) for p, own in self._pairs(strategy)])
             )
         basis = torch.stack(columns, 1)
+        if not (basis.isfinite().all() and mine.isfinite().all()):
+            return None  # lstsq raises then
         weights = torch.linalg.lstsq(basis.T @ basis, basis.T @ mine).solution
         left = float((basis @ weights - mine).norm() / mine.norm())
         return [float(weight) for weight in weights] if left <= _EXPLAINED else None

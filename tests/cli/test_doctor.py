@@ -206,7 +206,8 @@ def test_lists(nccltool: Nccltool) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["SYN009", "syn-009", "quoted-value", "NCCL_IB_GID_INDEX", "nccl_timeout", "ib-link"]
+    "word",
+    ["SYN009", "syn-009", "quoted-value", "NCCL_IB_GID_INDEX", "nccl_timeout", "ib-link", "NccltoolWrongData"],
 )
 def test_explain(word: str, nccltool: Nccltool) -> None:
     said = nccltool("explain", word)
@@ -221,7 +222,12 @@ def test_explain_shows_the_rules_of_a_variable(nccltool: Nccltool) -> None:
 
 @pytest.mark.parametrize(
     ("word", "near"),
-    [("NCCL_IB_GID_INDX", "NCCL_IB_GID_INDEX"), ("quoted-vale", "quoted-value"), ("SYN999", "SYN")],
+    [
+        ("NCCL_IB_GID_INDX", "NCCL_IB_GID_INDEX"),
+        ("quoted-vale", "quoted-value"),
+        ("SYN999", "SYN"),
+        ("NccltoolWrongDat", "NccltoolWrongData"),
+    ],
 )
 def test_explain_names_what_is_like_it(word: str, near: str, nccltool: Nccltool) -> None:
     said = nccltool("explain", word)
@@ -339,3 +345,11 @@ def test_a_closed_standard_output() -> None:
     script = f"{sys.executable} -m nccltool explain SYN009 >&-"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "Error: standard output is closed")
+
+
+@pytest.mark.parametrize("word", ["LIM", "lim", "CON", "NET"])
+def test_a_family_is_ignored_though_a_difference_begins_like_it(word: str, nccltool: Nccltool) -> None:
+    """`limit-differs`, `conf-differs`: what differs between hosts is no rule."""
+    said = json.loads(nccltool("doctor", "--ignore", word, "--format", "json").out)
+    assert said["outcomes"]
+    assert [one["code"] for one in said["outcomes"] if one["code"].startswith(word.upper())] == []

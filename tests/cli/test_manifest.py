@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 import yaml
 
 from nccltool import jobs
-from nccltool.cli import probe
+from nccltool.cli import cli, probe
 from nccltool.manifests import KINDS
 from tests.conftest import Nccltool
 from tests.docs.pages import ROOT, hold
@@ -208,3 +209,31 @@ def test_the_page_shows_what_is_printed(nccltool: Nccltool) -> None:
     said = nccltool(*words)
     page = ROOT / "docs/commands/manifest.md"
     hold(page, f"```console\n$ nccltool {' '.join(words)}\n", "```\n", said.out)
+
+
+def test_an_init_container(nccltool: Nccltool) -> None:
+    words = ("--kind", "init-container", "--gpus", "8", "preflight", "--suite", "smoke", "--budget", "60s")
+    (patch,) = documents(nccltool, *words)
+    (made,) = patch["spec"]["template"]["spec"]["initContainers"]
+    assert made["name"] == "nccltool-preflight"
+    assert made["args"] == ["preflight", "--suite", "smoke", "--budget", "60s", "--launcher", "local", "--nodes", "1"]
+    assert made["resources"]["limits"] == {"nvidia.com/gpu": "8"}
+    above = click.Context(cli, **cli.context_settings)
+    assert cli.commands["preflight"].make_context("preflight", made["args"][1:], parent=above).params["nodes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--kind init-container probe", "manifest 'probe' is not known"),
+        ("preflight", "manifest 'preflight' is not known"),
+        ("--kind init-container preflight --hosts a,b", "--hosts has no meaning in a manifest"),
+        ("--kind init-container preflight --nodes 2", "--nodes has no meaning in a manifest"),
+        ("--kind init-container --host-network preflight", "--host-network has no meaning for an init container"),
+        ("--kind init-container --namespace ml preflight", "--namespace has no meaning for an init container"),
+    ],
+)
+def test_what_an_init_container_cannot_be(words: str, said: str, nccltool: Nccltool) -> None:
+    done = nccltool(*IMAGE, *words.split())
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err

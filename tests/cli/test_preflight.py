@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nccltool import exitstyle
 from tests.conftest import Nccltool
 from tests.support.commands import clean_environment
 
@@ -29,6 +30,7 @@ WITHOUT_RANKS = ("--nodes", "2", "--skip", "across,train")
         (("--baseline", "/nowhere/x.json"), "/nowhere/x.json"),
         (("--baseline", "usual"), "there are no baselines"),
         (("--run-dir", "/proc/nowhere"), "/proc/nowhere/"),
+        (("--hosts-dir", "/proc/nowhere"), "--hosts-dir /proc/nowhere cannot be written"),
     ],
 )
 def test_words_that_cannot_be_used(words: tuple[str, ...], said: str, nccltool: Nccltool) -> None:
@@ -101,6 +103,7 @@ def test_what_the_budget_does_not_allow_is_unknown(nccltool: Nccltool) -> None:
     assert found["across"].startswith("unknown: it takes about 6 s, and ")
     assert found["train"].startswith("unknown: it takes about 6 s, and ")
     assert (done.code, json.loads(done.out)["status"]) == (4, "unknown")
+    assert [(one["status"], one["exclude"]) for one in json.loads(done.out)["hosts"]] == [("unknown", False)]
 
 
 def test_a_wrong_interface(nccltool: Nccltool, tmp_path: Path) -> None:
@@ -155,3 +158,69 @@ def test_past_runs_have_it(nccltool: Nccltool) -> None:
     assert "\nrung       result    checks\n" in nccltool("runs", entry["id"]).out
     assert json.loads(nccltool("runs", entry["id"], "--format", "json").out)["kind"] == "preflight"
     assert nccltool("runs", entry["id"], "--format", "csv").code == 2
+
+
+LOOK = ("--nodes", "1", "--only", "inventory", "-q")
+"""Over in a moment, and healthy."""
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("file:/x", "--metrics 'file:/x' cannot be used"),
+        ("textfile:", "--metrics 'textfile:' cannot be used"),
+        ("textfile:/x.txt", "--metrics textfile /x.txt: the collector reads .prom files only"),
+        ("pushgateway:gateway:9091", "--metrics pushgateway 'gateway:9091' is not an address"),
+        ("pushgateway:http://u:p@h:9", "--metrics pushgateway: a password in an address ends in logs"),
+    ],
+)
+def test_ways_for_metrics_that_there_are_not(word: str, said: str, nccltool: Nccltool) -> None:
+    done = nccltool("preflight", *LOOK, "--metrics", word)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_metrics_are_handed_over(nccltool: Nccltool, tmp_path: Path) -> None:
+    files = [tmp_path / "a.prom", tmp_path / "b.prom"]
+    words = [word for file in files for word in ("--metrics", f"textfile:{file}")]
+    done = nccltool("preflight", *LOOK, *words)
+    assert (done.code, done.err) == (0, "")
+    for file in files:
+        assert 'nccltool_last_run_success{command="preflight"} 1.0' in file.read_text()
+
+
+def test_metrics_that_nobody_takes_do_not_hide_the_verdict(nccltool: Nccltool, tmp_path: Path) -> None:
+    good = tmp_path / "a.prom"
+    words = ("--metrics", f"textfile:{tmp_path}/none/x.prom", "--metrics", f"textfile:{good}", "--format", "json")
+    done = nccltool("preflight", *LOOK, *words)
+    found = json.loads(done.out)
+    assert (done.code, found["status"]) == (0, "warn")
+    assert [one["code"] for one in found["findings"]] == ["metrics-not-handed-over"]
+    assert done.err.startswith("WARNING metrics-not-handed-over: the metrics were not handed over: ")
+    assert json.loads((Path(found["folder"]) / "run.json").read_text()) == found
+    assert good.exists()
+    failed = nccltool("preflight", "--nodes", "2", "--only", "doctor", "-q", *words, NCCL_SOCKET_IFNAME="ib9")
+    assert (failed.code, json.loads(failed.out)["status"]) == (1, "fail")
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "code"),
+    [
+        (("--only", "inventory"), {}, 0),
+        (("--only", "doctor"), {"NCCL_SOCKET_IFNAME": "ib9"}, 2),
+        (("--only", "doctor", "--observe"), {"NCCL_SOCKET_IFNAME": "ib9"}, 0),
+        (("--only", "pairs"), {}, 3),
+        (("--only", "inventory", "--metrics", "textfile:/proc/none.prom"), {}, 1),
+        (("--suite", "none-such"), {}, 3),
+    ],
+)
+@pytest.mark.parametrize("style", [("--exit-style", "nagios"), ("--format", "nagios")])
+def test_exit_codes_of_a_plugin(
+    words: tuple[str, ...], env: dict[str, str], code: int, style: tuple[str, ...], nccltool: Nccltool
+) -> None:
+    done = nccltool("preflight", "--nodes", "1", "-q", *words, *style, **env)
+    assert done.code == code
+    if "--format" in style:
+        assert done.out.startswith(f"NCCLTOOL {exitstyle.WORDS[code]} - ")
+    plain = nccltool("preflight", "--nodes", "1", "-q", *words, *style, "--exit-style", "default", **env)
+    assert plain.code == {0: 0, 1: 0, 2: 1, 3: 2 if "none-such" in words else 4}[code]

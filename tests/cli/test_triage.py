@@ -161,3 +161,16 @@ def test_nothing_to_follow_is_exit_code_4(tmp_path: Path, nccltool: Nccltool) ->
         "root cause  none    confidence 0.00\n\nunknown: 0 lines read, exit code 4\n",
     )
     assert said.err.endswith("the time of --for is over\n")
+
+
+def test_an_empty_path_is_no_folder(nccltool: Nccltool) -> None:
+    said = nccltool("triage", "")
+    assert (said.code, said.out) == (2, "")
+    assert "a PATH is empty" in said.err
+
+
+def test_a_name_that_is_not_utf_8_has_a_place_in_a_document(tmp_path: Path, nccltool: Nccltool) -> None:
+    file = tmp_path / "job\udcff.log"
+    file.write_text(SHM)
+    document = json.loads(nccltool("triage", "--format", "json", str(file)).out)
+    assert document["first_failure"]["file"] == f"{tmp_path}/job\\udcff.log"

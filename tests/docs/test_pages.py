@@ -132,6 +132,14 @@ def test_a_section_says_how_bad_it_is_and_what_to_do(code: str) -> None:
     assert "**What to do.**" in text
 
 
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_a_finding_names_its_section(code: str) -> None:
+    subject = model.Subject(kind="run", name="r")
+    page = model.Finding(code=code, severity="error", subject=subject, message="m").page
+    assert page == f"docs/findings.md#{code}"
+    assert f"\n### `{page.partition('#')[2]}`\n" in (ROOT / page.partition("#")[0]).read_text()
+
+
 def test_every_variable_has_its_row() -> None:
     page = (DOCS / "environment.md").read_text()
     rows = set(re.findall(r"^\| `(NCCLTOOL_\w+)`", page, re.MULTILINE))

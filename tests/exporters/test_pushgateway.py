@@ -100,6 +100,8 @@ def test_nobody_is_there() -> None:
         (Gateway(url="http://"), "is not an address"),
         (Gateway(url="file:///etc/passwd"), "is not an address"),
         (Gateway(url="http://host:99999"), "is not an address"),
+        (Gateway(url="http://ho st:9091"), "is not an address"),
+        (Gateway(url="https://host", key_file="key.pem"), "the key of no certificate"),
         (Gateway(url="http://sre:geheim@host:9091"), "ends in logs"),
         (Gateway(url="http://host", grouping={"host": "a"}), "a label of the metrics"),
         (Gateway(url="http://host", grouping={"job": "a"}), "a label of the metrics"),

@@ -59,6 +59,9 @@ def test_files_are_found_beside_it(file: Path) -> None:
             "needs client_ca_file",
         ),
         ("basic_auth_users: [sre]", "basic_auth_users is no mapping"),
+        ("basic_auth_users: []", "basic_auth_users is empty"),
+        ("basic_auth_users:", "basic_auth_users is empty"),
+        (f"basic_auth_users: {{sre: {HASH[:-1]}ä}}", "basic_auth_users.sre is not a bcrypt hash"),
         ("basic_auth_users: {sre: geheim}", "basic_auth_users.sre is not a bcrypt hash"),
         ("!!python/object:os.system {}", "is not YAML"),
     ],
@@ -78,3 +81,15 @@ def test_a_file_that_is_not_text(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="is not text"):
         webconfig.read(str(file))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (WebConfig(cert_file=__file__, key_file=__file__), "cert_file and key_file cannot be used"),
+        (WebConfig(client_ca_file=__file__), "client_ca_file cannot be used"),
+    ],
+)
+def test_files_that_are_no_certificates(config: WebConfig, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        webconfig.check(config, "web.yml")

@@ -74,8 +74,9 @@ def _path(tool: str) -> str | None:
 class Slurm:
     """The daemons, as long as this context lasts."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, more: str = "") -> None:
         self.lab, self.first = lab, lab.hosts[0]
+        self._more = more  # lines of slurm.conf
         # not the folder of a test: the path of a socket has 107 characters at most
         self.folder = Path(tempfile.mkdtemp(prefix="nclab-slurm-"))
         self.folder.chmod(0o755)  # munge's clients may be anybody
@@ -139,7 +140,7 @@ class Slurm:
         names = [host.name for host in self.lab.hosts]
         settings: Mapping[str, object] = {"first": names[0], "nodes": f"n[1-{len(names)}]"}
         text = _CONFIG.format(folder=self.folder, cpus=CPUS, gpus=GPUS, **settings)
-        (self.folder / "slurm.conf").write_text(text)
+        (self.folder / "slurm.conf").write_text(text + self._more)
         # files that only exist: they are counted and numbered, and nothing is opened
         devices = [self.folder / f"gpu{number}" for number in range(GPUS)]
         for device in devices:

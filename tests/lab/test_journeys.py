@@ -53,11 +53,12 @@ def play(with_sshd: Callable[[Lab], Sshd], start: Start, tmp_path: Path) -> Play
 
     def played(lab: Lab, name: str) -> list[Step]:
         servers = with_sshd(lab)
+        (tmp_path / "here").mkdir()
         path = f"{_programs(tmp_path / 'bin', servers)}:{os.environ['PATH']}"
         page = JOURNEYS / name
         steps = []
         for kind, command, printed in _BLOCK.findall(page.read_text()):
-            line = f"cd {tmp_path} && {command}"
+            line = f"cd {tmp_path}/here && {command}"
             given = {"PATH": path, "NCCLTOOL_RUN_DIR": "runs"}
             ended = start(lab.hosts[0], ("bash", "-c", line), **given).wait(LIMIT_S)
             steps.append(Step(command, printed if kind != "sh\n" else "", ended.code, ended.stdout))

@@ -57,7 +57,7 @@ def test_a_folder_is_its_files_in_order(tmp_path: Path) -> None:
     ("make", "problem"),
     [
         (lambda path: None, "does not exist"),
-        (lambda path: path.mkdir(), "a folder without files"),
+        (lambda path: path.mkdir(), "a folder without logs"),
     ],
     ids=["absent", "empty"],
 )
@@ -101,3 +101,31 @@ def test_a_broken_archive_is_said(tmp_path: Path) -> None:
     file.write_bytes(b"\xfd7zXZ\x00" + b"garbage that is no stream")
     with pytest.raises(BadInput, match="cannot be read"):
         list(sources.chunks(str(file)))
+
+
+@pytest.mark.parametrize("head", [b"\x7fELF\x02\x01", b"PK\x03\x04", b"BZh9"], ids=["core", "zip", "bzip2"])
+def test_what_is_no_log_is_left_out_of_a_folder_and_said_when_it_is_named(head: bytes, tmp_path: Path) -> None:
+    (tmp_path / "core.4711").write_bytes(head + b"\nNCCL WARN Cuda failure 2 'out of memory'\n")
+    (tmp_path / "rank0.log").write_bytes(TEXT)
+    assert [Path(file).name for file in sources.files([str(tmp_path)])] == ["rank0.log"]
+    with pytest.raises(BadInput, match=r"core\.4711 is .*: no log"):
+        list(sources.chunks(str(tmp_path / "core.4711")))
+
+
+def test_a_name_that_the_system_refuses_is_said() -> None:
+    with pytest.raises(BadInput, match="cannot be read: File name too long"):
+        sources.files(["a" * 5000])
+
+
+def test_standard_input_that_is_closed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(BadInput, match="standard input cannot be read: it is closed"):
+        list(sources.chunks("-"))
+
+
+def test_links_that_lead_around_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/up").symlink_to(tmp_path)
+    (tmp_path / "gone.log").symlink_to(tmp_path / "nothing")
+    (tmp_path / "sub/rank0.log").write_bytes(TEXT)
+    assert sources.files([str(tmp_path)]) == [str(tmp_path / "sub/rank0.log")]

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool import manifests
-from nccltool.manifests import KINDS, Object, Request
+from nccltool.manifests import KINDS, PATCHES, Object, Request
 from tests.manifests import schemas
 
 PLAIN = Request(
@@ -65,7 +67,7 @@ def pods(value: Any) -> Iterator[dict[str, Any]]:
 
 def test_every_file_is_a_kind() -> None:
     files = {file.stem for file in Path(str(manifests.__file__)).parent.glob("*.py")}
-    assert files == {*KINDS.values(), "__init__", "base"}
+    assert files == {*KINDS.values(), *PATCHES.values(), "__init__", "base"}
 
 
 @each_kind
@@ -215,3 +217,65 @@ def test_any_word_comes_through(words: list[str]) -> None:
 def test_kubernetes_does_not_expand_words() -> None:
     (spec,) = pods(manifests.objects(replace(PLAIN, words=("probe", "$(HOME)")), "job"))
     assert spec["containers"][0]["args"] == ["probe", "$$(HOME)"]
+
+
+def merged(job: Object, patch: Object) -> Object:
+    """As kubectl does it: mappings are merged; of lists of what has names, all names stay."""
+    made = dict(job)
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            made[key] = merged(made.get(key, {}), value)
+        else:
+            names = {one["name"] for one in value}
+            made[key] = [*value, *(one for one in made.get(key, []) if one["name"] not in names)]
+    return made
+
+
+def a_job() -> Object:
+    (_, job) = manifests.objects(replace(PLAIN, name="training"), "job")
+    return copy.deepcopy(job)
+
+
+CHECK = replace(PLAIN, words=("preflight", "--launcher", "local", "--nodes", "1"), name="nccltool-preflight")
+each_check = pytest.mark.parametrize(
+    "check",
+    [CHECK, replace(CHECK, gpus=8, resources={"rdma/hca": "8"}, ipc_lock=True, env={"NCCL_DEBUG": "INFO"})],
+)
+
+
+@each_check
+def test_a_job_with_an_init_container_is_valid(check: Request) -> None:
+    patched = merged(a_job(), manifests.patch(check, "init-container"))
+    assert [schemas.problems(patched, file) for file in schemas.FILES if "kubernetes" in file] == [[]]
+    before, after = (job["spec"]["template"]["spec"] for job in (a_job(), patched))
+    assert after["containers"] == before["containers"]
+    assert {one["name"] for one in after["volumes"]} == {"shm", "scratch", "nccltool-shm", "nccltool-scratch"}
+    (container,) = after["initContainers"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {"nccltool-shm", "nccltool-scratch"}
+    assert (container["command"], container["args"]) == (["nccltool"], list(check.words))
+    rights = container["securityContext"]
+    assert (rights["runAsUser"], rights["capabilities"]["drop"]) == (0 if check.ipc_lock else 1000, ["ALL"])
+    assert (rights["readOnlyRootFilesystem"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+
+
+def test_the_text_of_a_patch_is_the_patch() -> None:
+    text = manifests.render(CHECK, "init-container")
+    assert yaml.safe_load(text) == manifests.patch(CHECK, "init-container")
+    assert text.startswith("# kubectl patch --local -f JOB.yaml ")
+
+
+@each_check
+def test_kubectl_merges_as_we_do(check: Request, tmp_path: Path) -> None:
+    """Of a patch as users apply it; no cluster is asked."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("needs kubectl")
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(a_job()))
+    (tmp_path / "patch.yaml").write_text(manifests.render(check, "init-container"))
+    argv = (kubectl, "patch", "--local", "-f", "job.yaml", "--type", "strategic", "--patch-file", "patch.yaml")
+    done = subprocess.run([*argv, "-o", "json"], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    patched = json.loads(done.stdout)["spec"]["template"]["spec"]
+    ours = merged(a_job(), manifests.patch(check, "init-container"))["spec"]["template"]["spec"]
+    assert sorted(one["name"] for one in patched["volumes"]) == sorted(one["name"] for one in ours["volumes"])
+    assert {**patched, "volumes": []} == {**ours, "volumes": []}

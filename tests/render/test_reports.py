@@ -22,10 +22,12 @@ from tests.conftest import GOLDEN
 from tests.render.test_preflight import FAILING, judged
 
 SCHEMAS = Path(__file__).parents[1] / "data/schemas"
-HOSTILE = 'x"<&>]]>\x00\x1b[31m\ud800\ufffe|=\n\'\u202e'
+HOSTILE = "x\"<&>]]>\x00\x1b[31m\ud800\ufffe|=\n'\u202e"
 NOTHING = replace(FAILING, outcomes=(), hosts=(), findings=(), verdict=Verdict(status="unknown", exit_code=4))
 OBSERVED = replace(FAILING, verdict=Verdict(status="fail", exit_code=0), would_exit=1)
-WARNING = replace(FAILING, verdict=Verdict(status="warn", exit_code=0), outcomes=(judged("doctor/A", "warn", "n1"),))
+WARNING = replace(
+    FAILING, verdict=Verdict(status="warn", exit_code=0), outcomes=(judged("doctor/A", "warn", "n1"),)
+)
 MEASURED = replace(FAILING, measurements=samples.good_run().measurements)
 
 

@@ -76,6 +76,26 @@ def test_an_overflow_that_one_process_does_not_have_is_wrong(setup: Setup) -> No
     assert (difference.is_wrong, difference.error) == (True, math.inf)
 
 
+@pytest.mark.parametrize("where", ["mine", "the reference's"])
+def test_no_weights_explain_what_is_no_number(setup: Setup, where: str) -> None:
+    spec = replace(SPEC, dtype="float32")
+    plain = replace(setup, spec=spec)
+    strategy = trainings.build("ddp", plain)
+    reference = Reference(plain, strategy.micro_batches, tolerance.of(spec))
+    tokens = transformer.tokens_of(spec, 1, plain.sequences)
+    strategy.forward_backward(tokens, 1)
+    shares = reference.shares(strategy, tokens)
+    assert shares is not None
+    assert shares[0] == pytest.approx(1.0, abs=1e-3)
+    if where == "mine":
+        gradients = [p.grad for _, p in strategy.named_parameters() if p.grad is not None]
+        gradients[0].view(-1)[0] = math.nan
+    else:
+        with torch.no_grad():
+            next(reference.model.parameters()).fill_(math.nan)
+    assert reference.shares(strategy, tokens) is None
+
+
 def test_it_grows_when_nothing_overflows_for_long() -> None:
     scaler = Scaler(CPU)
     for _ in range(GROWTH_STEPS):

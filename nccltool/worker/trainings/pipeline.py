@@ -19,15 +19,12 @@ class Training(Strategy):
         self.micro_batches = setup.spec.micro_batches * setup.world
         parts = list(self.whole_model())
         self.pipeline = Pipeline(setup, parts, setup.rank, setup.world, self.micro_batches)
-        self.pipeline.schedule(self.scaled_loss, scale=not self._fault_is("sum"))
+        self.pipeline.schedule(self.scaled_loss)
         self.model, self.flow = self.pipeline.model, self.pipeline.flow
         self.optimizer = self.sgd()
         self._number, self._calls, self._first = 0, 0, torch.empty(0)
-        if self._fault_is("duplicate") and not self.pipeline.takes_data:
+        if setup.fault is not None and setup.fault.action == "duplicate" and not self.pipeline.takes_data:
             self.pipeline.earliest.register_forward_pre_hook(self._repeated)
-
-    def _fault_is(self, action: str) -> bool:
-        return self.setup.fault is not None and self.setup.fault.action == action
 
     def holders(self) -> int:
         """See Strategy: those of a stage."""
@@ -44,11 +41,13 @@ class Training(Strategy):
         return {index: self.seen(loss) for index, loss in enumerate(losses)}
 
     def _go_wrong(self, number: int) -> None:
-        """Drills: the gradients of this stage are lost, or scaled by one micro-batch too few."""
+        """Drills: the gradients of this stage are lost, summed, or scaled by one micro-batch too few."""
         setup = self.setup
         factor = 0.0 if setup.is_due("lose", number) else 1.0
         if setup.is_due("scale", number):
-            factor = self.micro_batches / (self.micro_batches - 1)
+            factor = self.micro_batches / max(self.micro_batches - 1, 0.5)
+        if setup.is_due("sum", number, anywhere=True):
+            factor = float(self.micro_batches)
         if factor != 1.0:
             for parameter in self.model.parameters():
                 if parameter.grad is not None:

@@ -1,0 +1,39 @@
+"""`nccltool export` and `bundle`, as words on a command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Nccltool
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--group", "instance=a"), "--group goes with --pushgateway"),
+        (("--push-user", "sre"), "--push-user goes with --pushgateway"),
+        (("--push-key", "key.pem"), "--push-key goes with --pushgateway"),
+        (("--textfile", "x.prom", "--output", "y"), "--output is for what is printed"),
+        (("--textfile", "x.prom", "--format", "openmetrics"), "--format is for what is printed"),
+        (("--textfile", "x.txt"), "is not a run"),
+        (("--pushgateway", "http://h:1", "--push-key", "key.pem"), "--push-key key.pem is the key of no"),
+        (("--pushgateway", "http://h:1", "--push-password-file", "f"), "the password of nobody"),
+    ],
+)
+def test_words_of_export_that_would_not_be_used(words: tuple[str, ...], message: str, nccltool: Nccltool) -> None:
+    said = nccltool("export", "nosuch", *words)
+    assert (said.code, said.out, message in said.err) == (2, "", True)
+
+
+@pytest.mark.parametrize("name", ["", "notes.txt"])
+def test_a_bundle_takes_no_folder_that_is_not_of_a_run(name: str, tmp_path: Path, nccltool: Nccltool) -> None:
+    (tmp_path / "notes.txt").touch()
+    said = nccltool("bundle", str(tmp_path / name), "--output", str(tmp_path / "b.tar.gz"))
+    assert (said.code, "is not a run" in said.err) == (2, True)
+    assert not (tmp_path / "b.tar.gz").exists()
+
+
+def test_nothing_of_an_error_acts_on_a_terminal(nccltool: Nccltool) -> None:
+    of_gateway = ("--pushgateway", "http://h:1", "--push-user", "sre")
+    said = nccltool("export", "nosuch", *of_gateway, "--push-password-file", "\x1b[31m")
+    assert (said.code, "\\x1b[31m cannot be read" in said.err, "\x1b" in said.err) == (2, True, False)
