@@ -18,7 +18,7 @@ import msgspec
 from nccltool import documents, samples
 from nccltool.errors import BadInput
 from nccltool.inputs import contents
-from nccltool.model import Baseline, Circumstances, RowKey, RowSample, Run, RunSample
+from nccltool.model import Baseline, Circumstances, RowSample, Run, RunSample
 from nccltool.runs import default_base
 
 SCHEMA = 1

@@ -3,6 +3,7 @@
 What could not be read is in the manifest with the reason, not left out in silence.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -73,9 +74,10 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
     """Write the archive: (secrets that were taken out, parts that are missing). Raises BadInput."""
     entries: list[dict[str, object]] = []
     secrets, missing = 0, []
+    beside = file.with_name(f".{file.name}.part")
     root = file.name.removesuffix(".gz").removesuffix(".tar")
     try:
-        with _private(file) as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
+        with _private(beside) as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
             for part in _parts(wanted):
                 progress(part.name)
                 if part.missing:
@@ -92,8 +94,12 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
                 )
             manifest = {"schema": 1, "kind": "bundle", "nccltool": __version__, "parts": entries}
             _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
+        beside.replace(file)
     except OSError as error:
         raise BadInput(f"--output {file} cannot be written: {error.strerror}", "name a file with room") from error
+    finally:  # half an archive helps nobody
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
     return secrets, tuple(missing)
 
 

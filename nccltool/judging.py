@@ -1,7 +1,7 @@
 """JUDGE what rungs brought: facts, runs and expectations in, an outcome for each check and host out. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from nccltool import __version__, compare_hosts, doctor, events, judge
@@ -433,8 +433,9 @@ def of_probe(
     yield from _completed(ran, ended, names)
     yield from _data(ran, bool(ended), names, checked)
     yield from _others(ran, names, differences_known, {"wrong-data", *judge.DID_NOT_COMPLETE})
+    cut_short = bool(ended) or ran.run.verdict.exit_code == 130
     for expectation in expect:
-        yield from _expected(ran, expectation, bool(ended))
+        yield from _expected(ran, expectation, cut_short)
 
 
 def _completed(ran: Ran, ended: Sequence[Finding], names: Mapping[str, str]) -> Iterator[Judged]:
@@ -443,10 +444,9 @@ def _completed(ran: Ran, ended: Sequence[Finding], names: Mapping[str, str]) -> 
     elif not ended:
         yield ran.judged("completed", "pass")
     for finding in ended:
-        if finding.code == "deadline":  # the time that it was given is no fault of a host
-            yield ran.judged("completed", "unknown", reason=finding.message, page=finding.page)
-        else:
-            yield _from_finding(ran, "completed", "fail", finding, names)
+        # the time that a run was given is the fault of no host, not even where there is but one
+        words = {"shown": "suspected"} if finding.code == "deadline" else {}
+        yield _from_finding(ran, "completed", "fail", finding, names, **words)
 
 
 def _from_finding(
@@ -487,6 +487,26 @@ def _others(ran: Ran, names: Mapping[str, str], differences_known: bool, done: s
         if judged or finding.severity == "info" or finding.code in told or finding.code == "world-of-one":
             continue
         yield _from_finding(ran, finding.code, "fail" if finding.severity == "error" else "warn", finding, names)
+
+
+_OF_THE_ORDER = frozenset(
+    {"interface-unusable", "backend-unavailable", "unsupported", "port-in-use", "run-dir-full"}
+)
+"""Findings that may come from what was asked for, be it a variable; one host alone does not tell."""
+
+
+def shared(outcomes: Sequence[Judged], hosts: Set[str]) -> tuple[Judged, ...]:
+    """The outcomes of runs; what fails on every host alike is not shown to be the fault of each."""
+    failing = defaultdict[str, set[str | None]](set)
+    for one in outcomes:
+        if one.status == "fail" and one.shown == "alone":
+            failing[one.code].add(one.host)
+
+    def common(one: Judged) -> bool:
+        ordered = any(finding.code in _OF_THE_ORDER for finding in one.findings)
+        return one.shown == "alone" and failing[one.code] >= hosts and (len(hosts) > 1 or ordered)
+
+    return tuple(replace(one, shown="everywhere") if common(one) else one for one in outcomes)
 
 
 # ---- expectations

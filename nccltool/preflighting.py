@@ -24,6 +24,7 @@ from nccltool import (
     documents,
     faults,
     hostfacts,
+    judging,
     launching,
     platforms,
     rungs,
@@ -177,6 +178,7 @@ def preflight(ask: Asked, tell: Tell) -> Preflight:
         ladder = _ladder(ask, folder, stop)
         ladder.baseline = baseline
         climbed = [_climbed(rung, ask, ladder, tell) for rung in rungs.every()]
+        ladder.outcomes += _baseline_not_asked(ladder)
         interrupted = stop()
         outcomes = _with_evidence(ladder, folder)
     verdict = verdicts.verdict(outcomes, interrupted)
@@ -224,6 +226,9 @@ def _climbed(rung: Rung, ask: Asked, ladder: Ladder, tell: Tell) -> Climbed:
         tell(f"{rung.name} ...")
         begin = time.monotonic()
         climbed = rung.climb(ladder)
+        if climbed.runs:
+            hosts = {ladder.hosts[node] for node in ladder.nodes_left()}
+            climbed = replace(climbed, outcomes=judging.shared(climbed.outcomes, hosts))
         tell(f"{rung.name}: {_word(climbed.outcomes)}, {time.monotonic() - begin:.1f} s")
     ladder.outcomes += climbed.outcomes
     return climbed
@@ -240,7 +245,7 @@ def _kept_back(rung: Rung, ask: Asked, ladder: Ladder) -> Climbed | None:
 
     if why := _not_wanted(rung.name, ask):
         return said("skip", why)
-    if ladder.stop():
+    if ladder.stop() and rung.about_s(ladder):  # those that have nothing to do say so
         return said("unknown", "interrupted")
     broken = next((name for name in rung.needs if _stops(name, ladder)), None)
     if broken:
@@ -272,6 +277,16 @@ def _baseline(word: str, store: Path | None) -> Callable[[Run], Sequence[Against
     """Holds a run against a baseline, that of a name or of a file. Raises BadInput when there is none."""
     baseline = baselines.named(word, store)
     return lambda run: comparing.against(baseline, run.info, run.measurements, comparing.Settings())
+
+
+def _baseline_not_asked(ladder: Ladder) -> tuple[Judged, ...]:
+    """That no number was held against a baseline that was named must not pass for its consent."""
+    if ladder.baseline is None or any("-baseline-" in one.code for one in ladder.outcomes):
+        return ()
+    hosts = tuple(dict.fromkeys(ladder.hosts.values()))
+    rung = "across" if len(ladder.hosts) > 1 else "within"
+    why = "nothing was measured over all nodes that could be held against the baseline"
+    return (Judged(code=f"{rung}/baseline", rung=rung, host=None, status="unknown", reason=why, hosts=hosts),)
 
 
 # ---- what is kept

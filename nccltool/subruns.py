@@ -69,6 +69,8 @@ def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bo
                 one.mind_the_time()
     finally:
         for one in started.values():
+            one.ask_to_end()
+        for one in started.values():
             one.end()
     return tuple(
         started[number].came() if number in started else Came(run=None, folder="", why_not="interrupted")
@@ -93,10 +95,11 @@ class _Started:
                 stdout=subprocess.DEVNULL,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=lambda: processes.die_with_parent(us),
+                preexec_fn=lambda: _begin(us),
             )
         self._kill_at = time.monotonic() + self._limit_s + _GRACE_S
         self._killed = False
+        self._ends_by = 0.0
 
     @property
     def living(self) -> bool:
@@ -107,13 +110,16 @@ class _Started:
             self._killed = True
             processes.end_group(self._process.pid, 1.0)
 
-    def end(self) -> None:
-        """Ask it to end, so that what it measured is kept; then make it."""
+    def ask_to_end(self) -> None:
+        """Ask, so that what it measured is kept."""
         if self.living:
             self._process.send_signal(signal.SIGINT)
-            end = time.monotonic() + _ENDS_S
-            while self.living and time.monotonic() < end:
-                time.sleep(_TICK_S)
+            self._ends_by = time.monotonic() + _ENDS_S
+
+    def end(self) -> None:
+        """Make it end, if it does not in time by itself."""
+        while self.living and time.monotonic() < self._ends_by:
+            time.sleep(_TICK_S)
         processes.end_group(self._process.pid, 1.0)
         self._process.wait()
 
@@ -133,6 +139,12 @@ class _Started:
         errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
         said = [*errors, *reversed([line for line in lines if line.strip()])]
         return said[0].strip()[:_SHOWN] if said else f"it ended with exit code {self._process.returncode}"
+
+
+def _begin(parent: int) -> None:
+    """In the new process: it must hear SIGINT, also where nohup or a shell's & had us not hear it."""
+    processes.die_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _environment(call: Call) -> dict[str, str]:

@@ -92,3 +92,10 @@ def test_a_log_that_cannot_be_read_is_in_the_manifest(tmp_path: Path) -> None:
 def test_where_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written: No such file or directory"):
         bundling.bundle(Wanted(runs=(), logs=(), command=()), tmp_path / "no/bundle.tar.gz", lambda _: None)
+
+
+def test_what_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken.tar.gz").mkdir()
+    with pytest.raises(BadInput, match="cannot be written: Is a directory"):
+        bundling.bundle(Wanted(runs=(), logs=(), command=()), tmp_path / "taken.tar.gz", lambda _: None)
+    assert [file.name for file in tmp_path.iterdir()] == ["taken.tar.gz"]

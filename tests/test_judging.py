@@ -288,7 +288,6 @@ COMPLETED = {("across/completed", None): ("pass", "")}
         (run(found("dip", "run", "x", "info")), COMPLETED | DATA_PASS),
         (run(measurements=(samples.measurement(wrong=None),)), COMPLETED | DATA_UNKNOWN),
         (run(measurements=()), COMPLETED | DATA_UNKNOWN),
-        (run(found("deadline", "run", "deadline")), {("across/completed", None): ("unknown", "")} | DATA_SKIP),
         (None, {("across/completed", None): ("unknown", "")}),
         (
             run(verdict=Verdict(status="incomplete", exit_code=130)),
@@ -298,6 +297,34 @@ COMPLETED = {("across/completed", None): ("pass", "")}
 )
 def test_a_probe(what: Run | None, expected: Any) -> None:
     assert told(judging.of_probe(ran(what, why_not="killed"), (), NAMES, differences_known=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "failing", "hosts", "shown"),
+    [
+        ("rank-died", ("n1",), {"n1", "n2"}, "alone"),
+        ("rank-died", ("n1", "n2"), {"n1", "n2"}, "everywhere"),
+        ("rank-died", ("n1",), {"n1"}, "alone"),
+        ("interface-unusable", ("n1",), {"n1"}, "everywhere"),
+        ("interface-unusable", ("n1",), {"n1", "n2"}, "alone"),
+    ],
+)
+def test_what_fails_on_all_hosts_alike_takes_none_out(code: str, failing: Any, hosts: Any, shown: str) -> None:
+    said = found(code, "rank", "0")
+    each = [
+        Judged(code="within/completed", rung="within", host=name, status="fail", shown="alone", findings=(said,))
+        for name in failing
+    ]
+    passed = Judged(code="within/data", rung="within", host="n1", status="pass")
+    *failed, last = judging.shared((*each, passed), hosts)
+    assert ({one.shown for one in failed}, last) == ({shown}, passed)
+
+
+@pytest.mark.parametrize(("code", "shown"), [("rank-died", "alone"), ("deadline", "suspected")])
+def test_a_host_is_not_to_blame_for_the_time_that_a_run_was_given(code: str, shown: str) -> None:
+    alone = ran(run(found(code, "run", "x")), "n1", alone=True)
+    outcomes = told(judging.of_probe(alone, (), NAMES, differences_known=True))
+    assert outcomes["across/completed", "n1"] == ("fail", shown)
 
 
 def test_data_that_a_suite_does_not_check_is_not_unknown() -> None:

@@ -141,3 +141,12 @@ def test_words_that_cannot_be_used(nccltool: Nccltool) -> None:
 def test_a_healthy_node_is_told_nothing(nccltool: Nccltool) -> None:
     done = nccltool("slurm-prolog", "--select", "LIM", "--ignore", "LIM001")
     assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_slurm_that_hangs_costs_its_share_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "scontrol"
+    file.write_text("#!/bin/sh\nexec sleep 600\n")
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    after = prolog.acted(replace(ASK, budget_s=1.0), FAILED)
+    assert (after.verdict, after.trouble) == (FAILED.verdict, "`scontrol show node` took longer than 0.25 s")

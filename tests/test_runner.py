@@ -16,7 +16,7 @@ import pytest
 from nccltool import children, events, processes, runner
 from nccltool.jobs import Order
 from nccltool.launchers.base import Command, Launch
-from nccltool.model import Finding, Job, Subject
+from nccltool.model import Finding, Job, Subject, TrainSpec
 from nccltool.runner import Outcome
 from nccltool.runs import RunDir
 from nccltool.watch import RunState
@@ -199,6 +199,26 @@ while True:
         ),
     )
     assert len(outcome.state.measurements()) == 1
+
+
+def test_the_deadline_of_a_training_speaks_of_its_steps(play: Play) -> None:
+    step = {"strategy": "ddp", "number": 1, "ns": 1} | dict.fromkeys(
+        ("loss", "reference_loss", "gradient_norm", "reference_gradient_norm"), "1.0"
+    )
+    outcome = play(
+        f"""
+spawned(0)
+say("world", **WORLD | {{"steps": 7}})
+say("trained-step", step=0, **{step})
+while True:
+    say("enter", rank=0, step=1, op="ddp", bytes=0)
+    time.sleep(0.05)
+""",
+        replace(ONE, kind="train", train=TrainSpec(strategies=("ddp",)), deadline_s=0.5),
+    )
+    (found,) = outcome.findings
+    assert found.message == "the run took longer than 500 ms; 1 of 7 steps were done"
+    assert found.remedy == "ask for less (fewer strategies, --steps, --time-steps), or raise --deadline"
 
 
 def test_the_first_fault_ends_the_run_and_its_culprit_is_named(play: Play) -> None:

@@ -139,6 +139,7 @@ def test_a_suite(tmp_path: Path) -> None:
         ('["1 us", "20 ms"]', '["20 ms", "1 us"]', "mine.toml:24: across.expect.within must go from the smaller"),
         ('"late"', '"exposed"', "mine.toml:23: across.expect.metric must be one of busbw"),
         ('"late"', "7", "mine.toml:23: across.expect.metric must be one of busbw"),
+        ('"late"', '["late"]', "mine.toml:23: across.expect.metric must be one of busbw"),
         ('severity = "warn"', 'at_most = "1 s"', "mine.toml:22: across.expect needs one of at_least"),
         ("schema = 1", "schema = 2", "mine.toml:1: schema must be a whole number from 1 to 1"),
         ('about = "2 min"\n', "", "mine.toml: the file needs about"),

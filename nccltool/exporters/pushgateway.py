@@ -3,6 +3,7 @@
 import base64
 import re
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -89,7 +90,7 @@ def push(samples: Iterable[Sample], command: str, gateway: Gateway) -> None:
             error.close()
             problem = f"HTTP {error.code}"
         except (URLError, HTTPException, OSError) as error:
-            problem = str(getattr(error, "reason", error)) or type(error).__name__
+            problem = str(getattr(error, "reason", error)).strip() or type(error).__name__
         else:
             return
         if deadline - time.monotonic() <= pause:
@@ -121,12 +122,30 @@ def _handler(gateway: Gateway) -> Handler:
     def send(url: str, method: str, timeout: float | None, headers: Headers, data: bytes) -> Callable[[], None]:
         def request() -> None:
             asked = Request(url, data=data, method=method, headers=dict([*headers, *signed]))  # noqa: S310
-            with opener.open(asked, timeout=timeout):
-                pass
+            _in_time(lambda: opener.open(asked, timeout=timeout).close(), timeout)
 
         return request
 
     return send
+
+
+def _in_time(ask: Callable[[], None], timeout: float | None) -> None:
+    """All of it: urllib's own time counts anew with each byte that comes."""
+    caught: list[Exception] = []
+
+    def run() -> None:
+        try:
+            ask()
+        except (OSError, HTTPException, ValueError) as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if thread.is_alive():
+        raise TimeoutError("no whole answer in time")
+    if caught:
+        raise caught[0]
 
 
 def _context(gateway: Gateway) -> ssl.SSLContext:

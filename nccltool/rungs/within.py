@@ -44,9 +44,7 @@ def climb(ladder: Ladder) -> Climbed:
         outcome
         for one in ran
         for outcome in (
-            *judging.of_probe(
-                one, part.expect, ladder.names, differences_known=True, checked=part.checks > 0
-            ),
+            *judging.of_probe(one, part.expect, ladder.names, differences_known=True, checked=part.checks > 0),
             *ladder.against_baseline(one),
         )
     ]

@@ -4,6 +4,7 @@ Only tensors are in it, under the names that they have in the model of one proce
 otherwise (another number of ranks, of stages, of shards) takes its own part of them.
 """
 
+import contextlib
 import os
 import pickle
 import secrets
@@ -61,10 +62,12 @@ class Checkpoints:
                 lambda: self._base.mkdir(parents=True, exist_ok=True) if not self._group.rank else None, "made"
             )
             self._all(lambda: mine.write_bytes(b""), "written")
-            is_seen = self._seen(first)
-            blind = [rank for rank, (seen,) in enumerate(self._group.everybodys([is_seen])) if not seen]
+            seen = list[int]()
+            self._all(lambda: seen.append(self._seen(first)), "read")
+            blind = [rank for rank, (saw,) in enumerate(self._group.everybodys(seen)) if not saw]
         finally:
-            mine.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # where it could not be written either, which has been said
+                mine.unlink()
         if blind:
             self._fail(blind[0], self._not_shared, ())
 

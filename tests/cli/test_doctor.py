@@ -353,3 +353,20 @@ def test_a_family_is_ignored_though_a_difference_begins_like_it(word: str, ncclt
     said = json.loads(nccltool("doctor", "--ignore", word, "--format", "json").out)
     assert said["outcomes"]
     assert [one["code"] for one in said["outcomes"] if one["code"].startswith(word.upper())] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "env", "code"),
+    [
+        ("doctor", ("--select", "NETIF"), {"NCCL_SOCKET_IFNAME": "ib9"}, 2),
+        ("doctor", ("--select", "DBG"), {"NCCL_DEBUG": "TRACE"}, 1),
+        ("doctor", ("--select", "NETIF"), {}, 0),
+        ("doctor", ("--select", "NOSUCH"), {}, 3),
+        ("probe", ("--op", "bogus"), {}, 3),
+        ("train", ("bogus",), {}, 3),
+    ],
+)
+def test_exit_codes_of_a_plugin(
+    command: str, words: tuple[str, ...], env: dict[str, str], code: int, nccltool: Nccltool
+) -> None:
+    assert nccltool(command, *words, "--exit-style", "nagios", **env).code == code

@@ -216,10 +216,21 @@ def test_an_init_container(nccltool: Nccltool) -> None:
     (patch,) = documents(nccltool, *words)
     (made,) = patch["spec"]["template"]["spec"]["initContainers"]
     assert made["name"] == "nccltool-preflight"
-    assert made["args"] == ["preflight", "--suite", "smoke", "--budget", "60s", "--launcher", "local", "--nodes", "1"]
+    assert made["args"] == [
+        "preflight",
+        "--suite",
+        "smoke",
+        "--budget",
+        "60s",
+        "--launcher",
+        "local",
+        "--nodes",
+        "1",
+    ]
     assert made["resources"]["limits"] == {"nvidia.com/gpu": "8"}
     above = click.Context(cli, **cli.context_settings)
-    assert cli.commands["preflight"].make_context("preflight", made["args"][1:], parent=above).params["nodes"] == 1
+    read = cli.commands["preflight"].make_context("preflight", made["args"][1:], parent=above).params
+    assert (read["nodes"], read["launcher"], read["suite"]) == (1, "local", "smoke")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ import resource
 import socket
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -224,3 +226,28 @@ def test_exit_codes_of_a_plugin(
         assert done.out.startswith(f"NCCLTOOL {exitstyle.WORDS[code]} - ")
     plain = nccltool("preflight", "--nodes", "1", "-q", *words, *style, "--exit-style", "default", **env)
     assert plain.code == {0: 0, 1: 0, 2: 1, 3: 2 if "none-such" in words else 4}[code]
+
+
+@pytest.mark.parametrize(("answer", "codes"), [(200, []), (400, ["metrics-not-handed-over"])])
+def test_metrics_are_pushed(answer: int, codes: list[str], nccltool: Nccltool) -> None:
+    pushed: list[tuple[str, bytes]] = []
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            pushed.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(answer)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Gateway) as server:
+        serving = Thread(target=server.handle_request)
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        done = nccltool("preflight", *LOOK, "--metrics", f"pushgateway:{url}", "--format", "json")
+        serving.join()
+    ((path, text),) = pushed
+    assert path == "/metrics/job/nccltool/command/preflight"
+    assert b'nccltool_last_run_success{command="preflight"} 1.0\n' in text
+    assert (done.code, [one["code"] for one in json.loads(done.out)["findings"]]) == (0, codes)

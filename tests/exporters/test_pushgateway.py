@@ -1,7 +1,10 @@
 """Pushing, to a small gateway that answers as it is told."""
 
 import base64
+import contextlib
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -86,6 +89,22 @@ def test_it_gives_up_in_time(gateway: FakeGateway) -> None:
     gateway.statuses = [500]
     with pytest.raises(PushFailed, match=r"did not take the metrics within 0.2 s: HTTP 500"):
         pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, timeout_s=0.2))
+
+
+def test_one_that_answers_byte_by_byte() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                for byte in b"HTTP/1.1 200 OK\r\nX: " + b"a" * 400:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(PushFailed, match="no whole answer in time"):
+            pushgateway.push(SAMPLES, "probe", Gateway(url=url, timeout_s=0.5))
 
 
 def test_nobody_is_there() -> None:

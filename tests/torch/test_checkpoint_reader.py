@@ -1,6 +1,7 @@
-"""What is read of a checkpoint, and what is not run."""
+"""What is read of a checkpoint, and what is not run; and a folder that cannot be used."""
 
 import io
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,18 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch.distributed.checkpoint.filesystem import _StorageInfo
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
 
+from nccltool import events
 from nccltool.checkpoints import File, Mark
+from nccltool.model import TrainSpec
 from nccltool.worker import checkpoint
+from nccltool.worker.board import Slot
+from nccltool.worker.channel import Channel
+from nccltool.worker.drill import Drill
+from nccltool.worker.group import Group
 
 pytestmark = [
     pytest.mark.torch,
@@ -55,3 +63,24 @@ def test_it_speaks_of_its_own_files_only(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="files that are not its own"):
         read(tmp_path, metadata, "__0_0.distcp")
     assert read(tmp_path, metadata, "../elsewhere").storage_data
+
+
+def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_path: Path) -> None:
+    """Of another host, only its ranks can tell."""
+    (tmp_path / "file").touch()
+    spec = TrainSpec(strategies=("ddp",), checkpoint=str(tmp_path / "file"))
+    reading, writing = os.pipe()
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        slot = Slot()
+        group = Group(torch.device("cpu"), slot)
+        with pytest.raises(checkpoint.CheckpointsFailed):
+            checkpoint.Checkpoints(spec, group, slot, Channel(writing, None), Drill(None, 0)).meet()
+    finally:
+        dist.destroy_process_group()
+        os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        event = events.decode(said.readline())
+    assert isinstance(event, events.Reported)
+    assert event.finding.code == "checkpoint-unusable"
+    assert event.finding.message.endswith("/file cannot be made: File exists")

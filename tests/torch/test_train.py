@@ -31,7 +31,7 @@ def trained(start: Start, *words: str, **env: str) -> Ended:
     return ended
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_every_strategy_is_right(start: Start, ranks: int) -> None:
     result = trained(start, "all", "--nodes", str(ranks), "--time-steps", "3", "--deadline", "200")
     assert (result.code, result.document["status"], result.problems) == (0, "pass", []), result.said
@@ -224,7 +224,7 @@ WAITS = {
         ("raise", "fsdp", "rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
         ("raise", "pipeline", "rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
         ("hang", "ddp", "rank-hung", r"did not come for \d+ s"),
-        ("hang", "pipeline", "rank-hung", r"did not come for \d+ s"),
+        pytest.param("hang", "pipeline", "rank-hung", r"did not come for \d+ s", marks=pytest.mark.slow),
         ("stop", "tensor", "rank-hung", r"did not come for \d+ s"),
     ],
 )
