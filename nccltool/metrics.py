@@ -244,14 +244,14 @@ def of_rows(info: RunInfo, rows: Iterable[Measurement]) -> Iterator[Sample]:
 
 def of_baseline(info: RunInfo, rows: Iterable[Against]) -> Iterator[Sample]:
     """Rows held against a baseline; of several forms of one operation and size the worst."""
-    worst: dict[tuple[str, ...], float] = {}
+    worst: dict[tuple[str, str, str, str], float] = {}
     for row in rows:
         if row.expected_busbw_bytes_per_s and row.status in ("pass", "warn", "fail"):
             labels = (row.key.op, str(row.key.bytes), _label(info.nodes), _label(info.world_size))
             ratio = row.measured_busbw_bytes_per_s / row.expected_busbw_bytes_per_s
             worst[labels] = min(ratio, worst.get(labels, ratio))
-    for labels, ratio in worst.items():
-        yield Sample("baseline_ratio", labels, ratio)
+    for (op, size, nodes, world_size), ratio in worst.items():
+        yield Sample("baseline_ratio", (op, size, nodes, world_size), ratio)
 
 
 def of_training(training: Training) -> Iterator[Sample]:

@@ -81,7 +81,7 @@ class TrainSpec:
     profile: str = ""
     """Folder for profiler traces, on the host of each rank; empty = none."""
     checkpoint: str = ""
-    """Folder for checkpoints, which all hosts share; empty = none is saved, and every training begins at step 1."""
+    """Folder for checkpoints, which all hosts share; empty = none is saved, each training begins at step 1."""
     checkpoint_every: int = 1
     """Steps between two of them."""
     done: tuple[str, ...] = ()
@@ -95,8 +95,8 @@ class Job:
     run_id: str
     ops: tuple[str, ...]
     kind: Literal["probe", "facts", "train", "reach", "preflight"] = "probe"
-    """facts: the nodes only look at their hosts; reach: and then try to reach each other; preflight: a suite, whose
-    runs have jobs of their own."""
+    """facts: the nodes only look at their hosts; reach: they then try to reach each other; preflight: a suite,
+    whose runs have jobs of their own."""
     train: TrainSpec | None = None
     """For kind train."""
     sizes: Sizes = field(default_factory=Sizes)
@@ -423,7 +423,7 @@ class Restart:
     step: int | None
     """The step that was under way; None = none was that is held against the reference."""
     resumed_from: int | None
-    """The step in the checkpoint that the training went on from; 0 = it began anew; None = it did not get there."""
+    """The step in the checkpoint that the training went on from; 0 = it began anew; None = not known."""
     lost_s: float | None
     """From the beginning of the step that was under way to its next beginning, or to the next failure; None = the
     run ended before."""
