@@ -233,7 +233,9 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
         findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
     judge_it = judged if state.job.train is None else training.judged
-    return state.job, judge_it(runner.Outcome(state, findings, interrupted), begun)
+    run = judge_it(runner.Outcome(state, findings, interrupted), begun)
+    seconds = leader.ended.duration_s if leader and leader.ended else None
+    return state.job, replace(run, info=replace(run.info, duration_s=seconds))
 
 
 def _ranks(begun: Begun) -> int:

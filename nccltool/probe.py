@@ -58,7 +58,7 @@ class Probe:
             run_dir.close()
         if teller is not None:
             with contextlib.suppress(RunDirError):  # then it was so before, and the run was ended for it
-                teller.end(_ended(outcome))
+                teller.end(_ended(outcome, seconds))
         return run, run_dir.path
 
     def _outcome(self, run_dir: RunDir, progress: runner.Progress) -> runner.Outcome:
@@ -89,8 +89,9 @@ class Probe:
         )
 
 
-def _ended(outcome: runner.Outcome) -> Ended:
+def _ended(outcome: runner.Outcome, seconds: float) -> Ended:
     return Ended(
+        duration_s=seconds,
         findings=outcome.findings,
         interrupted=outcome.interrupted,
         nodes=outcome.state.job.nodes,

@@ -61,6 +61,7 @@ class Ended:
     nodes: int | None
     ranks_seen: int
     """Both as they became known on the way, where remote nodes had to meet first."""
+    duration_s: float | None = None
 
 
 class Begin(events.Event, frozen=True, tag="begin"):
