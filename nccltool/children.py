@@ -44,16 +44,24 @@ class Child:
         )
         self.said: deque[str] = deque(maxlen=_TAIL)
         """The end of what it wrote on standard error, and of what was no event on its standard output."""
+        self._telling: list[str] = []
         self.open_pipes = 2
         assert self.process.stdin
         self._stdin = self.process.stdin.fileno()
         os.set_blocking(self._stdin, False)
         self._untold = b""
 
-    def hear(self, text: str) -> None:
-        """Keep a line of text for the evidence."""
-        if text.strip() and not is_noise(text):
+    def hear(self, text: str, is_telling: bool = False) -> None:
+        """Keep a line of text for the evidence; one that tells why it ends, whatever comes after it."""
+        if is_telling and len(self._telling) < _TAIL:
+            self._telling.append(text)
+        elif text.strip() and not is_noise(text):
             self.said.append(text)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it said that may explain its end."""
+        return (*self._telling, *self.said)
 
     def tell(self, line: bytes) -> None:
         """Write to its standard input, now or later: an ssh that has not connected yet reads nothing."""

@@ -174,9 +174,10 @@ class _Runner:
         event = events.decode(line) if is_events else None
         if event is None:
             text = line.decode(errors="replace")
-            child.hear(text)
+            is_alarm = not is_events and self._launch.alarm(text)
+            child.hear(text, is_telling=is_alarm)
             self._run_dir.log(text + "\n")
-            if not is_events and self._launch.alarm(text):
+            if is_alarm:
                 self._alarmed = child
                 self._state.fault_at = self._state.fault_at or time.monotonic()
             return
@@ -229,10 +230,10 @@ class _Runner:
     def _hear_out(self, child: Child, now: float) -> None:
         """A command has ended: of remote nodes it may have something to say about why."""
         command, code = self._launch.commands[child.number], child.exit_code() or 0
-        why = self._launch.explain(command.host, code, tuple(child.said)) if code else None
+        why = self._launch.explain(command.host, code, child.words) if code else None
         if self._gathering is not None and self._gathering.going is None:
             for node in command.nodes:
-                ended = why or _ended_early(self._gathering.name(node), code, child.said)
+                ended = why or _ended_early(self._gathering.name(node), code, child.words)
                 self._gathering.lose(node, _with_address(ended))
         elif self._state.everybody_left:
             return
@@ -306,7 +307,7 @@ class _Runner:
         """Why a scheduler has ended the nodes, or is about to end us too."""
         if self._alarmed is not None:
             host = self._launch.commands[self._alarmed.number].host
-            return self._launch.explain(host, 0, tuple(self._alarmed.said))
+            return self._launch.explain(host, 0, self._alarmed.words)
         inquiry = self._launch.inquiry
         if inquiry is None or not (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed):
             return None  # it may have ended nodes, and neither srun's word nor its signal to us be here yet

@@ -94,6 +94,16 @@ def test_noise_is_no_evidence(play: Play) -> None:
     assert list(child.said) == ["one", "two"]
 
 
+def test_what_tells_why_it_ends_stays_whatever_comes_after_it(play: Play) -> None:
+    child = play("").all[0]
+    child.hear("slurmstepd: error: *** STEP 1.0 CANCELLED ***", is_telling=True)
+    for number in range(1000):
+        child.hear(f"a long traceback, line {number}")
+    assert child.words[0] == "slurmstepd: error: *** STEP 1.0 CANCELLED ***"
+    assert child.words[-1] == "a long traceback, line 999"
+    assert len(child.words) < 100
+
+
 def test_a_program_that_is_not_there() -> None:
     launch = Launch(launcher="ssh", why="", commands=(Command(argv=("/no/such/ssh",), nodes=(0,)),), remote=True)
     children = Children(launch, {})

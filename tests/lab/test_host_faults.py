@@ -214,7 +214,11 @@ def firewall(host: Host, *rules: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("interface", "reason"), [("lo", "its addresses lead to no other host"), ("ib9", "it has lo, eth0")]
+    ("interface", "reason"),
+    [
+        ("lo", "its addresses lead to no other host"),
+        pytest.param("ib9", "it has lo, eth0", marks=pytest.mark.slow),
+    ],
 )
 def test_an_interface_that_leads_nowhere(lab: Lab, start: Start, interface: str, reason: str) -> None:
     first, second = begin(lab, start, GLOO_SOCKET_IFNAME=interface)

@@ -62,6 +62,7 @@ def test_the_table_does_not_say_emulated(lab: Lab, start: Start) -> None:
     assert_followed(second.wait(LIMIT_S))
 
 
+@pytest.mark.slow
 def test_node_1_comes_first(lab: Lab, start: Start) -> None:
     one, two = lab.hosts
     second = start(two, join(1, 2, *QUICK, *JSON))

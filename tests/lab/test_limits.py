@@ -33,6 +33,7 @@ def test_veth_has_no_wire(lab: Lab, start: Start) -> None:
     assert [row["limit_busbw_bytes_per_s"] for row in ended.document["measurements"]] == [None, None]
 
 
+@pytest.mark.slow
 def test_the_slower_of_two_hosts_limits(lab: Lab, start: Start, tmp_path: Path) -> None:
     words = (*QUICK, "--format", "json", "--nproc-per-node", "2")
     first, second = (

@@ -167,6 +167,7 @@ def test_a_rank_in_each_task(run: Run, cluster: Slurm, step: str, world: int) ->
     assert cluster.lab.quiet()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [pytest.param("-N2 -n3", marks=pytest.mark.slow), "-N2 -n3 -m cyclic"])
 def test_tasks_that_are_not_equally_many(run: Run, step: str) -> None:
     ended = run(("srun", *step.split(), *PROBE, *QUICK, "-q")).wait(LIMIT_S)
@@ -336,7 +337,7 @@ def test_ranks_in_tasks_ask_what_a_signal_means(
 @pytest.mark.parametrize(
     ("number", "code"),
     [
-        (signal.SIGINT, 130),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, 130, marks=pytest.mark.slow),
         pytest.param(signal.SIGHUP, 130, marks=pytest.mark.slow),
         (signal.SIGKILL, None),

@@ -94,6 +94,7 @@ def test_four_hosts(servers: Sshd, probe: Probe) -> None:
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_hosts_of_a_file_and_two_ranks_on_each(servers: Sshd, start: Start, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("# the two that are free\nn3\nroot@n2:22  # behind\n")
     words = ("--hostfile", str(tmp_path / "hosts"), "--nproc-per-node", "2", "--ssh", " ".join(servers.ssh))
@@ -257,6 +258,7 @@ def test_a_name_that_is_loopback_on_its_own_host(servers: Sshd, probe: Probe) ->
     assert servers.lab.quiet()
 
 
+@pytest.mark.slow
 def test_an_interface_that_one_host_does_not_have(servers: Sshd, probe: Probe) -> None:
     servers.stop(servers.lab.hosts[2])
     servers.start(servers.lab.hosts[2], "SetEnv=OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=ib9")
@@ -287,7 +289,12 @@ def test_without_those_that_cannot(servers: Sshd, probe: Probe) -> None:
 @pytest.mark.parametrize(
     ("culprit", "hook", "what"),
     [
-        (2, "output", rf"n3 cannot reach node 0 \(n1\) at n1:{PORT}, which --rdzv-endpoint names"),
+        pytest.param(
+            2,
+            "output",
+            rf"n3 cannot reach node 0 \(n1\) at n1:{PORT}, which --rdzv-endpoint names",
+            marks=pytest.mark.slow,
+        ),
         (
             0,
             "input",
@@ -401,7 +408,7 @@ def test_the_host_of_the_command_is_cut_off(servers: Sshd, probe: Probe) -> None
 @pytest.mark.parametrize(
     ("number", "code"),
     [
-        (signal.SIGINT, 130),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, 130, marks=pytest.mark.slow),
         (signal.SIGKILL, -signal.SIGKILL),
     ],

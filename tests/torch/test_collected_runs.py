@@ -68,9 +68,9 @@ def test_a_good_run(start: Start, collected: Collect) -> None:
     ("fault", "words", "code"),
     [
         ("kill:rank=1,size=64KiB", (), 3),
-        ("raise:rank=1,op=broadcast", (), 3),
+        pytest.param("raise:rank=1,op=broadcast", (), 3, marks=pytest.mark.slow),
         ("corrupt:rank=1", (), 1),
-        ("", ("--min-busbw", "10000"), 1),
+        pytest.param("", ("--min-busbw", "10000"), 1, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_went_wrong(

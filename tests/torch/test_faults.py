@@ -109,7 +109,10 @@ def test_a_rank_that_ends(start: Start, action: str, place: str) -> None:
     assert len(raised) == (action == "raise")
 
 
-@pytest.mark.parametrize("place", WHERE)
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param(place, marks=pytest.mark.slow) if place in ("start", "check") else place for place in WHERE],
+)
 def test_a_rank_that_stands_still(start: Start, place: str) -> None:
     stopped, hung = begin_drill(start, "stop", place), begin_drill(start, "hang", place)
     error = assert_drill_named(ended(stopped), "stop", place)

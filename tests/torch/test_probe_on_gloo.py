@@ -243,6 +243,7 @@ def test_100_samples_have_a_99th_percentile(start: Start) -> None:
 # ---- what is shown
 
 
+@pytest.mark.slow
 def test_every_format_says_that_nodes_are_emulated(start: Start) -> None:
     words = ("--nodes", "2", "--op", "broadcast,scatter", "--sizes", "1KiB", "-n", "2")
     table = done(start, *words)

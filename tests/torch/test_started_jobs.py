@@ -81,7 +81,11 @@ def test_torchrun_with_fewer_nodes_than_expected(start: Start) -> None:
             "ERROR rank-died: rank 1 on {host} (node 0, pid {pid}) was killed by SIGKILL in broadcast at 64 KiB",
         ),
         ("raise", "ERROR rank-error: rank 1 on {host} (node 0, pid {pid}) raised Drilled: "),
-        ("stop", "ERROR rank-hung: rank 1 on {host} (node 0, pid {pid}) did not come for "),
+        pytest.param(
+            "stop",
+            "ERROR rank-hung: rank 1 on {host} (node 0, pid {pid}) did not come for ",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_fault_inside_torchrun(start: Start, fault: str, message: str) -> None:
@@ -183,6 +187,7 @@ def test_a_rank_that_never_comes(start: Start) -> None:
     assert re.fullmatch(r"rank 1 of 2 never came in \d+ s", missing["message"])
 
 
+@pytest.mark.slow
 def test_rank_0_never_comes(start: Start) -> None:
     result = ended(start(*SMALL, "--join-timeout", "4", "--timeout", "4", **plain(1, 2), **master()))
     assert (result.code, result.stdout) == (3, ""), result.said

@@ -69,6 +69,7 @@ def losses(training: dict[str, Any]) -> list[float]:
     return [step["loss"] for step in training["steps"]]
 
 
+@pytest.mark.slow
 def test_powersgd_is_held_against_powersgd(start: Start) -> None:
     """zero1, which does not take the option, has the losses of exact gradients."""
     trainings = right(trained(start, "ddp,zero1", "--comm-hook", "powersgd", "--bucket", "0.05", *QUICK))
