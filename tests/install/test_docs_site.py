@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-pytestmark = [pytest.mark.install, pytest.mark.slow]
+pytestmark = [pytest.mark.install]
 
 TAKEN = ("docs", "checks", "scripts")
 LIMIT_S = 600.0
