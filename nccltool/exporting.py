@@ -103,11 +103,9 @@ def samples(found: Iterable[Run | Preflight], against: Against = without_baselin
     """What monitoring sees of runs, the newest first. What a suite says of hosts is that of the newest one."""
     sets, suite_seen = [], False
     for run in found:
-        if isinstance(run, Run):
-            sets.append([*metrics.of_run(run), *against(run)])
-        elif not suite_seen:
-            sets.append([*metrics.of_preflight(run), *against(run)])
-            suite_seen = True
+        if isinstance(run, Run) or not suite_seen:
+            sets.append([*metrics.of_any(run), *against(run)])
+        suite_seen = suite_seen or isinstance(run, Preflight)
     return metrics.merged(sets)
 
 
@@ -128,15 +126,11 @@ def hand_over(found: Sequence[Run | Preflight], ways: Ways, against: Against) ->
         textfile.write(samples(found, against), ways.textfile)
         said.append(f"written to {ways.textfile}")
     if ways.gateway is not None:
-        for kind in dict.fromkeys(_kind(run) for run in found):
-            of_kind = samples((run for run in found if _kind(run) == kind), against)
+        for kind in dict.fromkeys(metrics.command_of(run) for run in found):
+            of_kind = samples((run for run in found if metrics.command_of(run) == kind), against)
             pushgateway.push(of_kind, kind, ways.gateway)
         said.append(f"pushed to {ways.gateway.url}")
     return tuple(said)
-
-
-def _kind(run: Run | Preflight) -> str:
-    return run.kind if isinstance(run, Run) else "preflight"
 
 
 def _pair(group: str) -> tuple[str, str]:

@@ -145,21 +145,17 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
 
 def verdict(measurements: Sequence[Measurement], findings: Sequence[Finding], interrupted: bool) -> Verdict:
     """Status and exit code of a run (docs: exit codes)."""
-    errors = [finding.code for finding in findings if finding.severity == "error"]
-    if interrupted:
-        return Verdict(status="incomplete", exit_code=130)
-    if any(code in DID_NOT_COMPLETE for code in errors):
-        return Verdict(status="incomplete", exit_code=3)
-    if errors:
-        return Verdict(status="fail", exit_code=1)
-    if not measurements or any(finding.code in CANNOT_TELL for finding in findings):
-        return Verdict(status="unknown", exit_code=4)
-    warned = any(finding.severity == "warning" for finding in findings)
-    return Verdict(status="warn" if warned else "pass", exit_code=0)
+    can_tell = bool(measurements) and not any(finding.code in CANNOT_TELL for finding in findings)
+    return _verdict(findings, interrupted, can_tell)
 
 
 def of_trainings(trainings: Sequence[Training], findings: Sequence[Finding], interrupted: bool) -> Verdict:
     """Status and exit code of a run of smoke trainings; what could not be trained here is no pass."""
+    statuses = {training.status for training in trainings}
+    return _verdict(findings, interrupted, can_tell="pass" in statuses and "unknown" not in statuses)
+
+
+def _verdict(findings: Sequence[Finding], interrupted: bool, can_tell: bool) -> Verdict:
     errors = [finding.code for finding in findings if finding.severity == "error"]
     if interrupted:
         return Verdict(status="incomplete", exit_code=130)
@@ -167,8 +163,7 @@ def of_trainings(trainings: Sequence[Training], findings: Sequence[Finding], int
         return Verdict(status="incomplete", exit_code=3)
     if errors:
         return Verdict(status="fail", exit_code=1)
-    statuses = {training.status for training in trainings}
-    if "unknown" in statuses or "pass" not in statuses:
+    if not can_tell:
         return Verdict(status="unknown", exit_code=4)
     warned = any(finding.severity == "warning" for finding in findings)
     return Verdict(status="warn" if warned else "pass", exit_code=0)

@@ -165,17 +165,7 @@ def _of_rule(
         named.update(own or hosts)
         shown = _shown_by_rule(finding, own, hosts)
         for host in own or (None,):
-            yield Judged(
-                code=f"doctor/{rule.code}",
-                rung="doctor",
-                host=host,
-                status="fail" if problem.severity == "error" else "warn",
-                reason=finding.message,
-                page=finding.page,
-                findings=(finding,),
-                shown=shown,
-                hosts=() if host else hosts,
-            )
+            yield _found(finding, host, shown, () if host else hosts)
     for host in hosts:
         if host not in named:
             yield Judged(code=f"doctor/{rule.code}", rung="doctor", host=host, status="pass", required=False)
@@ -193,17 +183,22 @@ def _of_difference(finding: Finding, names: Mapping[str, str], hosts: tuple[str,
     """Of hosts that differ, those that are fewer are named; where neither are, nobody is."""
     odd = _minority(finding, names, hosts)
     for host in odd or (None,):
-        yield Judged(
-            code=f"doctor/{finding.code}",
-            rung="doctor",
-            host=host,
-            status="fail" if finding.severity == "error" else "warn",
-            reason=finding.message,
-            page=finding.page,
-            findings=(finding,),
-            shown="alone" if host else "suspected",
-            hosts=hosts,
-        )
+        yield _found(finding, host, "alone" if host else "suspected", hosts)
+
+
+def _found(finding: Finding, host: str | None, shown: Shown, hosts: tuple[str, ...]) -> Judged:
+    """A finding of the doctor on a host; `hosts` took part in it."""
+    return Judged(
+        code=f"doctor/{finding.code}",
+        rung="doctor",
+        host=host,
+        status="fail" if finding.severity == "error" else "warn",
+        reason=finding.message,
+        page=finding.page,
+        findings=(finding,),
+        shown=shown,
+        hosts=hosts,
+    )
 
 
 def _minority(finding: Finding, names: Mapping[str, str], hosts: Sequence[str]) -> tuple[str, ...]:

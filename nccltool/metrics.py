@@ -183,6 +183,16 @@ METRICS = (
 """All metrics there are, in the order of the exposition."""
 
 
+def command_of(run: Run | Preflight) -> str:
+    """The command that made a run, as the label has it."""
+    return run.kind if isinstance(run, Run) else "preflight"
+
+
+def of_any(run: Run | Preflight) -> Iterator[Sample]:
+    """All that a run of any command shows."""
+    return of_run(run) if isinstance(run, Run) else of_preflight(run)
+
+
 def of_run(run: Run) -> Iterator[Sample]:
     """What a run of probe or train shows."""
     yield from of_info(run.info, run.kind, run.verdict.status)

@@ -16,7 +16,7 @@ from nccltool import metrics, runs
 from nccltool.errors import BadInput
 from nccltool.exporting import Against, without_baseline
 from nccltool.metrics import Sample
-from nccltool.model import Entry, Job, Preflight, Run
+from nccltool.model import Entry, Job, Preflight
 
 NEWEST = 500
 """Runs that are looked at: a look must not take longer with every run that is kept."""
@@ -37,13 +37,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A run as it is remembered."""
+    """A run as it is remembered: samples are worked out once, not at each look."""
 
-    run: Run | Preflight | None
-    """None = it cannot be read."""
     entry: Entry
-    kind: str
     started: float
+    samples: tuple[Sample, ...]
+    """All that it shows."""
+    brief: tuple[Sample, ...]
+    """That it was, and what came of it."""
+    is_suite: bool = False
+    is_damaged: bool = False
 
 
 class Shelf:
@@ -69,24 +72,13 @@ class Shelf:
     def _samples(self, found: list[_Read], now: float) -> Iterator[Sample]:
         """Samples of all runs that are young enough; of the others, that they were."""
         by_age = sorted(found, key=lambda read: read.started, reverse=True)
-        sets: list[tuple[Sample, ...]] = []
-        suite_seen = False
+        sets, suite_seen = [], False
         for read in by_age:
-            young = now - read.started <= self._max_age_s
-            if read.run is None and read.entry.status == "unknown":
-                continue
-            if read.run is None:
-                sets.append(tuple(metrics.of_end(read.kind, read.started, read.entry.status)))
-            elif not young or (isinstance(read.run, Preflight) and suite_seen):
-                sets.append(tuple(metrics.of_info(read.run.info, read.kind, read.entry.status)))
-            elif isinstance(read.run, Preflight):
-                suite_seen = True
-                sets.append((*metrics.of_preflight(read.run), *self._against(read.run)))
-            else:
-                sets.append((*metrics.of_run(read.run), *self._against(read.run)))
+            is_shown = now - read.started <= self._max_age_s and not (read.is_suite and suite_seen)
+            sets.append(read.samples if is_shown else read.brief)
+            suite_seen = suite_seen or (is_shown and read.is_suite)
         yield from metrics.merged(sets)
-        damaged = sum(read.run is None and read.entry.status == "unknown" for read in found)
-        yield Sample("damaged_runs", (), float(damaged))
+        yield Sample("damaged_runs", (), float(sum(read.is_damaged for read in found)))
         yield Sample("run_directory_readable", (), 1.0)
 
     def _run(self, folder: Path, now: float) -> _Read | None:
@@ -99,18 +91,23 @@ class Shelf:
             return _damaged(folder)
         if key not in self._read:
             self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
-            self._read[key] = _finished(folder)
+            self._read[key] = _finished(folder, self._against)
         return self._read[key]
 
 
-def _finished(folder: Path) -> _Read:
+def _finished(folder: Path, against: Against) -> _Read:
     try:
         run = runs.load_any(folder)
         started = metrics.unix_time(run.info.started)
     except (BadInput, ValueError):
         return _damaged(folder)
-    kind = run.kind if isinstance(run, Run) else "preflight"
-    return _Read(run, runs.entry(folder, run), kind, started)
+    return _Read(
+        entry=runs.entry(folder, run),
+        started=started,
+        samples=(*metrics.of_any(run), *against(run)),
+        brief=tuple(metrics.of_info(run.info, metrics.command_of(run), run.verdict.status)),
+        is_suite=isinstance(run, Preflight),
+    )
 
 
 def _unfinished(folder: Path, now: float) -> _Read | None:
@@ -121,11 +118,12 @@ def _unfinished(folder: Path, now: float) -> _Read | None:
     started = _time_of(folder.name)
     if now - started < job.deadline_s + GRACE_S:
         return None
-    return _Read(None, runs.nameless(folder, "incomplete"), job.kind, started)
+    failed = tuple(metrics.of_end(job.kind, started, "incomplete"))
+    return _Read(runs.nameless(folder, "incomplete"), started, failed, failed)
 
 
 def _damaged(folder: Path) -> _Read:
-    return _Read(None, runs.nameless(folder, "unknown"), "unknown", _time_of(folder.name))
+    return _Read(runs.nameless(folder, "unknown"), _time_of(folder.name), (), (), is_damaged=True)
 
 
 def _time_of(run_id: str) -> float:
