@@ -32,8 +32,14 @@ class Timer:
         self.slot.phase("timing")
         samples: list[int] = []
         while count := self._next_batch(samples, time.monotonic() - begin, estimate_s):
-            samples += self.batch(timed, count)
+            samples += self._counted(timed, count)
         return samples
+
+    def _counted(self, call: Call, count: int) -> list[int]:
+        """A batch without its edges, where the tool chooses the count; -n is what runs and what is counted."""
+        alone = self.job.iterations is not None or self.job.cadence == "isolated"
+        edge = 0 if alone else adapt.edges(count)
+        return self.batch(call, count + 2 * edge)[edge : edge + count]
 
     def warm_up(self, call: Call) -> float | None:
         """Run until times settle; the last median in seconds, or None when a fixed count was asked for."""

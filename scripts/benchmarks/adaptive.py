@@ -1,9 +1,10 @@
 """Does measuring until it is precise pay? Against a loop with a fixed count that is as precise on every size.
 
 Two ranks, 12 sizes of all_reduce. For each size, in the same processes: half of a reference of 2,000 iterations,
-the adaptive measurement, the other half, and a bare loop in which the smallest count is looked for whose interval
-is as narrow, from most of several places on. The fixed loop needs 5 warm-ups and the largest of these counts on
-each size.
+the adaptive measurement, the other half, and a bare loop that is long enough to begin a run with a fixed count at
+20 of its places. Place k of all sizes together is one such run. The smallest count is looked for with which 19
+runs of 20 have an interval as narrow on every size: the adaptive measurement always has it, and a count that has it
+now and then is no match. The fixed loop needs 5 warm-ups and that count on each size.
 Where the halves of the reference are further apart than the target, the machine changed: the row says nothing.
 """
 
@@ -37,9 +38,8 @@ WARM_UP = 5
 SHARE_TARGET = 0.6
 MEDIAN_TARGET = 0.02
 MEDIAN_FROM = 64 * 2**10
-PLACES = 5
-MOST_PLACES = 4
-"""The adaptive measurement reaches the interval on each size; a count that does so now and then is no match."""
+FIXED = 8000
+RUNS, PRECISE_RUNS = 20, 19
 STEADY_ROWS = 6
 
 
@@ -52,9 +52,8 @@ class Row:
     """Iterations of the adaptive measurement."""
     seconds: float
     """What they took, with the warm-up."""
-    needed: int
-    """Iterations of the fixed loop for the same interval."""
-    mean_s: float
+    fixed: list[float]
+    """Seconds of each iteration of the bare loop."""
     off: float
     drift: float
 
@@ -72,16 +71,16 @@ def main() -> bool:
             rank.join()
     for row in rows:
         print(
-            f"{format_bytes(row.size):>7}: adaptive {row.count:5} iterations, {row.seconds:6.2f} s; fixed needs "
-            f"{row.needed:5} at {row.mean_s * 1e6:7.0f} us; median {row.off:.1%} off the reference, "
-            f"whose halves are {row.drift:.1%} apart" + (": it changed" if row.drift > MEDIAN_TARGET else "")
+            f"{format_bytes(row.size):>7}: adaptive {row.count:5} iterations, {row.seconds:6.2f} s; bare loop "
+            f"{statistics.fmean(row.fixed) * 1e6:7.0f} us; median {row.off:.1%} off the reference, whose halves "
+            f"are {row.drift:.1%} apart" + (": it changed" if row.drift > MEDIAN_TARGET else "")
         )
     steady = [row for row in rows if row.drift <= MEDIAN_TARGET]
     if len(steady) < STEADY_ROWS:
         print(f"only {len(steady)} of {len(rows)} sizes had a steady machine: cannot tell")
         return True
-    fixed = max(row.needed for row in steady) + WARM_UP
-    share = sum(row.seconds for row in steady) / sum(fixed * row.mean_s for row in steady)
+    fixed = WARM_UP + _needed([row.fixed for row in steady])
+    share = sum(row.seconds for row in steady) / sum(fixed * statistics.fmean(row.fixed) for row in steady)
     worst = max((row.off for row in steady if row.size >= MEDIAN_FROM), default=0.0)
     good = share <= SHARE_TARGET and worst <= MEDIAN_TARGET
     print(
@@ -123,30 +122,32 @@ def _size(size: int) -> Row:
     samples = [ns / 1e9 for ns in prober.timer.measure(call, call)]
     seconds = time.perf_counter() - begin
     after = times(REFERENCE // 2)
-    fixed = times(adapt.MAX_SAMPLES)
-    length = len(fixed) // 2
-    places = [fixed[start : start + length] for start in range(0, length, length // PLACES)]
+    fixed = times(FIXED)
     middle = statistics.median([*before, *after])
     return Row(
         size=size,
         count=len(samples),
         seconds=seconds,
-        needed=_needed(places),
-        mean_s=statistics.fmean(fixed),
+        fixed=fixed,
         off=abs(statistics.median(samples) / middle - 1),
         drift=abs(statistics.median(before) / statistics.median(after) - 1),
     )
 
 
-def _needed(places: list[list[float]]) -> int:
-    """The smallest count (to a tenth) whose interval is narrow enough from most places on.
+def _needed(loops: list[list[float]]) -> int:
+    """The smallest count (to a tenth) that is precise on every size in PRECISE_RUNS of RUNS.
 
     At that count, not at the first one on the way to it: who fixes a count does not look while it runs.
     """
     count = adapt.FIRST_BATCH
-    while count < len(places[0]):
-        widths = [stats.relative_half_width(place[:count]) for place in places]
-        if sum(width is not None and width <= PRECISION for width in widths) >= MOST_PLACES:
+    while count < FIXED // 2:
+        begins = [run * (FIXED - count) // (RUNS - 1) for run in range(RUNS)]
+        if sum(_precise(loops, begin, count) for begin in begins) >= PRECISE_RUNS:
             return count
         count += max(count // 10, 1)
-    return len(places[0])
+    return count
+
+
+def _precise(loops: list[list[float]], begin: int, count: int) -> bool:
+    widths = (stats.relative_half_width(loop[begin : begin + count]) for loop in loops)
+    return all(width is not None and width <= PRECISION for width in widths)
