@@ -1,7 +1,9 @@
 """Statistics of one measurement; pure Python, so that the runner needs no numpy."""
 
 import functools
+import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from statistics import median
 
@@ -11,6 +13,9 @@ MIN_FOR_P99 = 100
 """With fewer samples the 99th percentile is the maximum."""
 MIN_FOR_INTERVAL = 5
 _BLOCKS = 50
+_LEAST_BLOCKS = 10
+_BY_CHANCE = 1.645
+"""Standard deviations that a correlation exceeds in one of 20 cases where there is none."""
 
 
 def summarise(seconds: Sequence[float]) -> Stats:
@@ -32,9 +37,9 @@ def interval(seconds: Sequence[float]) -> tuple[float, float]:
 
     `seconds` in the order of measurement. Successive iterations disturb each other, so the medians of whole
     stretches are resampled, not single iterations (Kuensch 1989); percentiles of the resampled medians (Efron
-    1979), which for a median need no resampling: they are order statistics (_bounds). Of the median and not of
-    the mean: on a busy machine the mean hangs on a few iterations that the scheduler interrupted, and no
-    affordable count narrows it down.
+    1979), which for a median need no resampling: they are order statistics (_bounds). Stretches that are still
+    like their neighbours are made longer. Of the median and not of the mean: on a busy machine the mean hangs on a
+    few iterations that the scheduler interrupted, and no affordable count narrows it down.
     """
     blocks = sorted(_block_medians(seconds))
     low, high = _bounds(len(blocks))
@@ -52,14 +57,32 @@ def relative_half_width(seconds: Sequence[float]) -> float | None:
 
 
 def _block_medians(seconds: Sequence[float]) -> list[float]:
-    """Medians of at most _BLOCKS equal stretches; a remainder joins the last.
+    """Medians of at most _BLOCKS equal stretches; fewer, and longer, where these depend on each other.
 
     Of odd length: the median of a pair is its mean, and the mean of skewed times is not their median.
     """
     length = math.ceil(len(seconds) / _BLOCKS) | 1
+    blocks = _medians(seconds, length)
+    while _alike(blocks) and len(seconds) // (2 * length + 1) >= _LEAST_BLOCKS:
+        length = 2 * length + 1
+        blocks = _medians(seconds, length)
+    return blocks
+
+
+def _medians(seconds: Sequence[float], length: int) -> list[float]:
+    """A remainder joins the last stretch."""
     starts = range(0, len(seconds) - length + 1, length)
     ends = [*starts[1:], len(seconds)]
     return [median(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _alike(blocks: Sequence[float]) -> bool:
+    """Whether neighbours are more alike than chance makes them: correlation of ranks at lag 1 (Wald and Wolfowitz
+    1943), whose standard deviation without any is 1 / sqrt(count)."""
+    count, ordered = len(blocks), sorted(blocks)
+    ranks = [bisect_left(ordered, block) + bisect_right(ordered, block) - count for block in blocks]
+    together = sum(a * b for a, b in itertools.pairwise(ranks))
+    return together * math.sqrt(count) > _BY_CHANCE * sum(rank * rank for rank in ranks)
 
 
 @functools.cache
