@@ -53,8 +53,8 @@ SPREAD = [1.0, 2.0] * 10
     [
         (STEADY, 0.0, 1e9, 0),  # precise
         ([1e-3] * 200, 0.2, 1e9, 0),  # precise, and of 200 ms
-        ([1e-3] * 100, 0.1, 1e9, 20),  # precise, but of 100 ms only: the other 20 ms
-        ([1e-3, 2e-3] * 30, 0.1, 1e9, 20),  # not precise, and of 90 ms: no use to look before
+        ([1e-3] * 80, 0.1, 1e9, 20),  # precise, but of 80 ms only: the other 20 ms
+        ([1e-3, 2e-3] * 30, 0.1, 1e9, 7),  # not precise, and of 90 ms: no use to look before
         ([1e-5] * 50, 0.0, 1e9, 4950),  # up to the most that is kept
         ([1e-3] * 100, 0.1, 0.1, 0),  # the budget comes first
         ([1e-6] * 5000, 0.0, 1e9, 0),  # and so does the most that is kept
@@ -62,7 +62,7 @@ SPREAD = [1.0, 2.0] * 10
         (SPREAD, 9.0, 10.0, 0),  # not enough left for one more
         (SPREAD, 0.0, 4.6, 3),  # enough for three more
         (SPREAD, 0.0, 1e9, 10),  # at most half of what is there
-        ([1.0, 1.0021] * 50, 0.0, 1e9, 20),  # a little is lacking: a batch pays from a fifth on
+        ([1.0, 1.00205] * 50, 0.0, 1e9, 10),  # a little is lacking: a batch pays from a tenth on
         (SPREAD * 249, 0.0, 1e9, 20),  # up to 5000
         (SPREAD * 250, 0.0, 1e9, 0),
         ([0.0] * 20, 0.0, 1e9, 10),  # a clock that does not move tells nothing
@@ -72,7 +72,7 @@ def test_the_next_batch(samples: Sequence[float], spent_s: float, budget_s: floa
     assert adapt.next_batch(samples, spent_s, 0.001, budget_s, None) == count
 
 
-@pytest.mark.parametrize(("count", "edge"), [(5, 0), (19, 0), (20, 1), (50, 1), (1000, 1)])
+@pytest.mark.parametrize(("count", "edge"), [(5, 0), (9, 0), (10, 1), (50, 1), (1000, 1)])
 def test_a_batch_has_an_edge_where_it_can_afford_one(count: int, edge: int) -> None:
     assert adapt.edges(count) == edge
 
