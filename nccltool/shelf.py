@@ -5,7 +5,6 @@ that may still go on is neither. Numbers that are too old are not shown: of such
 """
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,15 +48,29 @@ class _Read:
     is_damaged: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a look shows, before it is put together."""
+
+    sets: tuple[tuple[Sample, ...], ...]
+    """Samples of each run, the newest first."""
+    entries: tuple[Entry, ...]
+    damaged: int
+
+
 class Shelf:
     """The runs of a folder."""
 
     def __init__(self, base: Path, max_age_s: float, against: Against = without_baseline) -> None:
         self._base, self._max_age_s, self._against = base, max_age_s, against
         self._read: dict[tuple[str, int], _Read] = {}
+        self._last: tuple[_Found, Seen] | None = None
 
     def look(self, now: float | None = None) -> Seen:
-        """What is there now (`now`: Unix time). Never raises for what is in the folder."""
+        """What is there now (`now`: Unix time); the same object as before where nothing is new.
+
+        Never raises for what is in the folder.
+        """
         now = time.time() if now is None else now
         try:
             if not self._base.is_dir():
@@ -66,20 +79,11 @@ class Shelf:
         except (BadInput, OSError) as error:
             self._read.clear()
             return Seen((Sample("run_directory_readable", (), 0.0),), (), str(error))
-        found = [read for folder in reversed(folders) if (read := self._run(folder, now))]
-        return Seen(tuple(self._samples(found, now)), tuple(read.entry for read in found))
-
-    def _samples(self, found: list[_Read], now: float) -> Iterator[Sample]:
-        """Samples of all runs that are young enough; of the others, that they were."""
-        by_age = sorted(found, key=lambda read: read.started, reverse=True)
-        sets, suite_seen = [], False
-        for read in by_age:
-            is_shown = now - read.started <= self._max_age_s and not (read.is_suite and suite_seen)
-            sets.append(read.samples if is_shown else read.brief)
-            suite_seen = suite_seen or (is_shown and read.is_suite)
-        yield from metrics.merged(sets)
-        yield Sample("damaged_runs", (), float(sum(read.is_damaged for read in found)))
-        yield Sample("run_directory_readable", (), 1.0)
+        reads = [read for folder in reversed(folders) if (read := self._run(folder, now))]
+        found = _found(reads, now, self._max_age_s)
+        if self._last is None or self._last[0] != found:
+            self._last = found, _seen(found)
+        return self._last[1]
 
     def _run(self, folder: Path, now: float) -> _Read | None:
         """The run in a folder; None = it may still go on."""
@@ -93,6 +97,23 @@ class Shelf:
             self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
             self._read[key] = _finished(folder, self._against)
         return self._read[key]
+
+
+def _found(reads: list[_Read], now: float, max_age_s: float) -> _Found:
+    """Samples of all runs that are young enough; of the others, that they were."""
+    sets, suite_seen = [], False
+    for read in sorted(reads, key=lambda read: read.started, reverse=True):
+        is_shown = now - read.started <= max_age_s and not (read.is_suite and suite_seen)
+        sets.append(read.samples if is_shown else read.brief)
+        suite_seen = suite_seen or (is_shown and read.is_suite)
+    entries = tuple(read.entry for read in reads)
+    return _Found(tuple(sets), entries, sum(read.is_damaged for read in reads))
+
+
+def _seen(found: _Found) -> Seen:
+    damaged = Sample("damaged_runs", (), float(found.damaged))
+    readable = Sample("run_directory_readable", (), 1.0)
+    return Seen((*metrics.merged(found.sets), damaged, readable), found.entries)
 
 
 def _finished(folder: Path, against: Against) -> _Read:

@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -158,6 +159,17 @@ def test_a_run_directory_that_breaks_is_visible(serve: Server, tmp_path: Path) -
     os.rename(tmp_path / "runs", tmp_path / "gone")
     assert until(lambda: b"nccltool_run_directory_readable 0.0" in server.get("/metrics")[2], LIMIT_S)
     assert b"nccltool_last_run_timestamp_seconds{" not in server.get("/metrics")[2]
+
+
+def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server, tmp_path: Path) -> None:
+    server = serve("--every", "0.1")
+    before = server.get("/metrics")[2]
+    time.sleep(0.5)
+    assert server.get("/metrics")[2] == before
+    folder = RunDir(tmp_path / "runs", samples.job(run_id="20250102T040405Z-beef"))
+    folder.finish(samples.good_run())
+    folder.close()
+    assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
 
 
 @pytest.mark.parametrize(

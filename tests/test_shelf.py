@@ -135,3 +135,20 @@ def test_a_real_baseline(tmp_path: Path) -> None:
     assert list(of(seen, "baseline_ratio").values()) == [pytest.approx(1.0, abs=0.01)]
     with pytest.raises(BadInput, match="no baseline 'day'"):
         exporting.against("day", str(store))
+
+
+def test_where_nothing_is_new_the_same_is_seen(tmp_path: Path) -> None:
+    put(tmp_path, "03:00:00", samples.measurement())
+    shelf = Shelf(tmp_path, 3 * 3600.0)
+    seen = shelf.look(NOW)
+    assert shelf.look(NOW + 1) is seen
+    put(tmp_path, "03:30:00", samples.measurement(bytes=8))
+    more = shelf.look(NOW + 2)
+    assert len(of(more, "bus_bandwidth_bytes_per_second")) == 2
+    assert shelf.look(NOW + 3) is more
+    aged = shelf.look(NOW + DAY_S)
+    assert not of(aged, "bus_bandwidth_bytes_per_second")
+    away = tmp_path.rename(tmp_path.with_name("away"))
+    assert shelf.look(NOW + DAY_S).problem
+    away.rename(tmp_path)
+    assert shelf.look(NOW + DAY_S) == aged
