@@ -18,7 +18,7 @@ import bcrypt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from nccltool.model import Run
+from nccltool.model import Run, Verdict
 from nccltool.runs import RunDir
 from tests import samples
 from tests.support.commands import until
@@ -167,7 +167,8 @@ def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server
     time.sleep(0.5)
     assert server.get("/metrics")[2] == before
     folder = RunDir(tmp_path / "runs", samples.job(run_id="20250102T040405Z-beef"))
-    folder.finish(samples.good_run())
+    failed = Verdict(status="fail", exit_code=1)
+    folder.finish(Run(info=samples.info(), verdict=failed, measurements=(), findings=()))
     folder.close()
     assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
 
