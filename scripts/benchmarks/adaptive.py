@@ -3,8 +3,8 @@
 Two ranks, 12 sizes of all_reduce. For each size, in the same processes: five adaptive measurements between six
 stretches of a bare loop. The median of each is held against the two stretches beside it, 2,000 iterations; where
 these are further apart than the target, the machine changed, and that median says nothing. Then a bare loop, so
-long that a run with a fixed count can begin at 20 of its places. Place k of all sizes together is one such run. The
-smallest count is looked for with which 19 runs of 20 have an interval as narrow on every size: the adaptive
+long that a run with a fixed count can begin at 20 of its places. Place k of all sizes together is one such run.
+The smallest count is looked for with which 19 runs of 20 have an interval as narrow on every size: the adaptive
 measurement always has it, and a count that has it now and then is no match. The fixed loop needs 5 warm-ups and
 that count on each size.
 

@@ -3,6 +3,9 @@
 Scrapes begin on a clock, whether the ones before are answered or not (an open loop: a server that stalls cannot
 hide it by slowing down its clients), over connections that are kept, and ask for gzip as Prometheus does. The time
 of a scrape counts from when it should have begun. The clients run on the same machine.
+
+Memory is flat when the last quarter of the load needs no more than the first, beside the same peers; until then
+they have been there for longer than the server waits for a silent one.
 """
 
 import asyncio
@@ -24,6 +27,7 @@ from nccltool.runs import RunDir
 
 RATE = 200
 SECONDS = 20
+BEFORE_S = 15
 SERIES = 10_000
 P99_TARGET_S = 0.5
 GROWTH_TARGET = 1.10
@@ -36,15 +40,13 @@ def main() -> bool:
         _fill(Path(folder))
         server, port = _started(folder)
         try:
-            first = asyncio.run(_load(port, RATE, 2, rude=False))
-            asyncio.run(_load(port, RATE, 8, rude=True))  # so many peers and looks have their memory by now
-            before = _resident(server.pid)
-            found = asyncio.run(_load(port, RATE, SECONDS, rude=True))
-            after = _resident(server.pid)
+            first = asyncio.run(_load(port, 2))
+            times, errors, series, resident = asyncio.run(_loaded(port, server.pid))
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(10)
-    times, errors, series = found
+    quarter = len(resident) // 4
+    before, after = statistics.median(resident[:quarter]), statistics.median(resident[-quarter:])
     p99 = statistics.quantiles(times, n=100)[98] if len(times) > 100 else float("inf")
     good = not errors and p99 <= P99_TARGET_S and series >= SERIES and after <= GROWTH_TARGET * before
     peers = f"{SLOW_READERS} slow readers, {SILENT} silent and {RUDE} rude peers"
@@ -52,7 +54,8 @@ def main() -> bool:
     print(
         f"{len(times)} scrapes of {series} series in {SECONDS} s beside {peers}: {errors} errors, median "
         f"{statistics.median(times) * 1e3:.1f} ms (alone {alone * 1e3:.1f} ms), p99 {p99 * 1e3:.0f} ms (at most "
-        f"{P99_TARGET_S * 1e3:.0f}), resident {before / 2**20:.0f} -> {after / 2**20:.0f} MiB "
+        f"{P99_TARGET_S * 1e3:.0f}), resident {before / 2**20:.0f} -> {after / 2**20:.0f} MiB, "
+        f"at most {max(resident) / 2**20:.0f} "
         f"{'ok' if good else 'MISSED'}"
     )
     return good
@@ -122,18 +125,35 @@ def _started(folder: str) -> tuple[subprocess.Popen[str], int]:
     return server, int(said.split(":")[-1].split("/")[0])
 
 
-async def _load(port: int, rate: int, seconds: int, rude: bool) -> tuple[list[float], int, int]:
-    """(seconds of each scrape, errors, series of one)."""
+async def _loaded(port: int, pid: int) -> tuple[list[float], int, int, list[int]]:
+    """The load beside rude peers: as _load, and the server's memory at each second of it."""
     _allow_many_files()
-    rudes = [asyncio.create_task(task) for task in _rude(port)] if rude else []
-    begin = time.perf_counter() + 0.2
-    free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
-    scrapes = [asyncio.create_task(_scrape(port, begin + index / rate, free)) for index in range(rate * seconds)]
-    done = await asyncio.gather(*scrapes, return_exceptions=True)
-    series = await _series(port)
+    rudes = [asyncio.create_task(task) for task in _rude(port)]
+    await _load(port, BEFORE_S)
+    watching = asyncio.create_task(_watched(pid))
+    times, errors, series = await _load(port, SECONDS)
+    resident = await watching
     for task in rudes:
         task.cancel()
     await asyncio.gather(*rudes, return_exceptions=True)
+    return times, errors, series, resident
+
+
+async def _watched(pid: int) -> list[int]:
+    resident = []
+    for _ in range(SECONDS):
+        await asyncio.sleep(1)
+        resident.append(_resident(pid))
+    return resident
+
+
+async def _load(port: int, seconds: int) -> tuple[list[float], int, int]:
+    """(seconds of each scrape, errors, series of one)."""
+    begin = time.perf_counter() + 0.2
+    free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
+    scrapes = [asyncio.create_task(_scrape(port, begin + index / RATE, free)) for index in range(RATE * seconds)]
+    done = await asyncio.gather(*scrapes, return_exceptions=True)
+    series = await _series(port)
     times = [seconds for seconds in done if isinstance(seconds, float)]
     for problem in {repr(one) for one in done if isinstance(one, BaseException)}:
         print(f"  {problem}")
@@ -152,7 +172,10 @@ async def _scrape(
         assert head.startswith(b"HTTP/1.1 200"), head[:30]
         length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         assert len(await reader.readexactly(length)) == length
-        free.put_nowait(connection)
+        if b"connection: close" in head.lower():  # a connection ends after so many requests, and says so
+            writer.close()
+        else:
+            free.put_nowait(connection)
     return time.perf_counter() - due
 
 
