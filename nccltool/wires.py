@@ -4,11 +4,11 @@ A rate is each way, without what protocols add; where it cannot be told there is
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nccltool.facts.nic import Devices, Nic
+from nccltool.facts.nic import Devices, Nic, Slot
 from nccltool.model import RankFacts
 
 _NVLINK_TABLE = "https://github.com/stas00/ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink"
@@ -145,8 +145,21 @@ def _together(nics: Sequence[Nic], source: str) -> Wire:
     groups = Counter(_gigabits(nic) for nic in nics)
     devices = ", ".join(f"{count} x {kind}" for kind, count in groups.items())
     text = f"{nics[0].name} {_gigabits(nics[0])}" if len(nics) == 1 else devices
+    narrow = [slot for slot, rate in _slots(nics).items() if slot.bytes_per_s < rate]
     rate = sum(nic.bytes_per_s or 0.0 for nic in nics)
-    return Wire(bytes_per_s=rate, text=f"{text} ({source})", devices=devices)
+    rate -= sum(_slots(nics)[slot] - slot.bytes_per_s for slot in narrow)
+    kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in narrow).items())
+    less = f", in slots that allow less: {kinds}" if narrow else ""
+    return Wire(bytes_per_s=rate, text=f"{text} ({source}{less})", devices=devices)
+
+
+def _slots(nics: Sequence[Nic]) -> dict[Slot, float]:
+    """What the links of each slot that is known could do together."""
+    rates: dict[Slot, float] = defaultdict(float)
+    for nic in nics:
+        if nic.slot is not None:
+            rates[nic.slot] += nic.bytes_per_s or 0.0
+    return rates
 
 
 def _gigabits(nic: Nic) -> str:

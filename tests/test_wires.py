@@ -90,6 +90,40 @@ def test_nccl(
     assert shown.text == text
 
 
+def in_slots(root: Path, ports: int, width: int) -> None:
+    """Two adapters of 200 Gb/s a port, in slots of 4th generation."""
+    tree = Sysfs(root)
+    tree.bare()
+    for adapter in ("mlx5_0", "mlx5_1"):
+        for number in range(1, ports + 1):
+            port = tree.port(adapter, "200 Gb/sec (4X HDR)", number=number)
+        tree.slot(port.parent.parent, "16.0 GT/s PCIe", width, above=("16.0 GT/s PCIe", width))
+
+
+@pytest.mark.parametrize(
+    ("ports", "width", "gigabytes", "text"),
+    [
+        (1, 16, 50.0, f"2 x 200 Gb/s InfiniBand {PORTS}"),
+        (
+            1,
+            8,
+            31.508,
+            f"2 x 200 Gb/s InfiniBand {PORTS[:-1]}, in slots that allow less: 2 x PCIe 16 GT/s x8)",
+        ),
+        (
+            2,
+            16,
+            63.015,
+            f"4 x 200 Gb/s InfiniBand {PORTS[:-1]}, in slots that allow less: 2 x PCIe 16 GT/s x16)",
+        ),
+    ],
+)
+def test_ports_share_a_slot(tmp_path: Path, ports: int, width: int, gigabytes: float, text: str) -> None:
+    in_slots(tmp_path, ports, width)
+    shown = network(tmp_path, "nccl")
+    assert (shown.bytes_per_s, shown.text) == (pytest.approx(gigabytes * 1e9, rel=1e-4), text)
+
+
 @pytest.mark.parametrize(
     ("made", "interface", "gigabytes", "text"),
     [

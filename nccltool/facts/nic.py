@@ -2,7 +2,7 @@
 
 A rate is only taken from a link that is real. A virtual interface names a speed that means nothing (veth says
 10000, whatever it leads to), and so do the network cards that a hypervisor makes up; a bond and a VLAN have
-the rate of what is under them.
+the rate of what is under them. A PCIe slot may be slower than the links of the adapter in it.
 """
 
 import re
@@ -15,6 +15,9 @@ _MADE_UP = ("virtio_net", "hv_netvsc", "vmxnet3", "xen_netfront", "vif", "e1000"
 """Drivers of network cards that exist only in a virtual machine."""
 _EFA_FIXED = 100e9 / 8
 """The efa driver of older kernels names this rate for every device, whatever it is."""
+_PCIE_USED = {2.5: 8 / 10, 5.0: 8 / 10, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 242 / 256}
+"""Of each rate in GT/s, what encoding (and in flits, checks) leaves for packets: PCI Express 6.0, 4.2."""
+_ADDRESS = re.compile(r"([0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]")
 _NOT_REAL = 2**31
 """Speeds from here on are -1 read as an unsigned number."""
 
@@ -37,6 +40,19 @@ class Nic:
     """Why the rate is not known."""
     source: str
     """The file that tells."""
+    slot: "Slot | None" = None
+    """Where it is plugged in; None = not known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Slot:
+    """A PCIe slot as it was built; one that trains lower is a fault, and no smaller limit."""
+
+    address: str
+    """Domain, bus and device; the functions of an adapter share them."""
+    text: str
+    bytes_per_s: float
+    """Each way, before headers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +85,7 @@ def interface(name: str, root: Path = Path("/")) -> Nic:
         bytes_per_s=rate,
         reason=reason,
         source=f"/{_NET / name}/speed",
+        slot=_slot(folder, root),
     )
 
 
@@ -111,6 +128,7 @@ def _port(folder: Path, root: Path) -> Nic:
         bytes_per_s=rate,
         reason=reason,
         source=f"/{_RDMA / adapter}/ports/{folder.name}/rate",
+        slot=None if _bond_under(folder, root) else _slot(folder.parent.parent, root),  # it may span adapters
     )
 
 
@@ -167,6 +185,41 @@ def _speed(folder: Path) -> tuple[float | None, str | None]:
     if not 0 < megabits < _NOT_REAL:
         return None, "its driver does not know its speed"
     return megabits * 1e6 / 8, None
+
+
+def _slot(device_of: Path, root: Path) -> Slot | None:
+    """The slower of the adapter and the port above it. What a virtual machine shows of either may be made up."""
+    try:
+        device = (device_of / "device").resolve(strict=True)
+    except OSError:
+        return None
+    address = _ADDRESS.fullmatch(device.name)
+    if address is None or _is_dir(device / "physfn") or not _is_bare(root):
+        return None
+    ends = [_pcie(device)]
+    if _ADDRESS.fullmatch(device.parent.name):
+        ends.append(_pcie(device.parent))
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends):
+        return None
+    rate, text = min(known)
+    return Slot(address=address[1], text=text, bytes_per_s=rate)
+
+
+def _pcie(function: Path) -> tuple[float, str] | None:
+    """(bytes per second each way, `16 GT/s x16`) that a device can do."""
+    speed = re.match(r"(\d+(?:\.\d+)?) GT/s", _text(function / "max_link_speed") or "")
+    width = _text(function / "max_link_width") or ""
+    used = _PCIE_USED.get(float(speed[1])) if speed else None
+    if speed is None or used is None or not width.isdigit() or not 1 <= int(width) <= 32:
+        return None
+    return float(speed[1]) * 1e9 * int(width) * used / 8, f"{float(speed[1]):g} GT/s x{width}"
+
+
+def _is_bare(root: Path) -> bool:
+    """Whether no hypervisor is below for sure: x86 has a flag for it."""
+    flags = re.search(r"^flags\s*:(.*)", _text(root / "proc/cpuinfo") or "", re.MULTILINE)
+    return flags is not None and "hypervisor" not in flags[1].split()
 
 
 def _is_up(folder: Path) -> bool | None:

@@ -243,6 +243,54 @@ def test_roce_over_a_bond(tmp_path: Path) -> None:
     assert nic.rdma(tmp_path).nics == (port("mlx5_bond_0", 50, link_layer="Ethernet"),)
 
 
+GEN3, GEN4, GEN5 = "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe"
+
+
+@pytest.mark.parametrize(
+    ("device", "above", "slot"),
+    [
+        ((GEN5, 16), (GEN5, 16), ("32 GT/s x16", 63.015)),
+        ((GEN5, 16), (GEN4, 16), ("16 GT/s x16", 31.508)),  # the mainboard is older than the adapter
+        ((GEN4, 16), (GEN4, 8), ("16 GT/s x8", 15.754)),
+        ((GEN3, 8), (GEN5, 16), ("8 GT/s x8", 7.877)),
+        (("5.0 GT/s PCIe", 8), (GEN3, 8), ("5 GT/s x8", 4.0)),
+        (("2.5 GT/s", 1), (GEN3, 8), ("2.5 GT/s x1", 0.25)),  # older kernels say it so
+        (("64.0 GT/s PCIe", 16), ("64.0 GT/s PCIe", 16), ("64 GT/s x16", 121.0)),
+        (("Unknown", 16), (GEN4, 16), None),
+        ((GEN4, 0), (GEN4, 16), None),
+        ((GEN4, 255), (GEN4, 16), None),
+        ((GEN4, 16), None, None),  # the bridge above does not say
+    ],
+)
+def test_slots(
+    tmp_path: Path, device: tuple[str, int], above: tuple[str, int] | None, slot: tuple[str, float] | None
+) -> None:
+    tree = Sysfs(tmp_path)
+    tree.bare()
+    adapter = tree.port("mlx5_0").parent.parent
+    tree.slot(adapter, *device, above=above)
+    (found,) = nic.rdma(tmp_path).nics or ()
+    assert (found.slot and (found.slot.text, found.slot.bytes_per_s / 1e9)) == (
+        slot and (slot[0], pytest.approx(slot[1], abs=1e-3))
+    )
+    assert found.slot is None or found.slot.address == "0000:01:00"
+
+
+def test_slots_that_are_not_looked_at(tmp_path: Path) -> None:
+    tree = Sysfs(tmp_path)
+    tree.bare()
+    function = tree.nic("eth0")
+    tree.slot(function, GEN4, 8, above=(GEN4, 8))
+    assert nic.interface("eth0", tmp_path).slot
+    (function / "device/physfn").mkdir()
+    assert nic.interface("eth0", tmp_path).slot is None, "a virtual function has no slot of its own"
+    (function / "device/physfn").rmdir()
+    tree.bare("fpu hypervisor")
+    assert nic.interface("eth0", tmp_path).slot is None, "a hypervisor may make it up"
+    (tmp_path / "proc/cpuinfo").write_text("processor: 0\nFeatures: fp\n")
+    assert nic.interface("eth0", tmp_path).slot is None, "ARM does not say whether a hypervisor is below"
+
+
 def test_this_host() -> None:
     """Whatever it has: nothing is raised, and a rate has no reason or the other way round."""
     for devices in (nic.ethernet(), nic.rdma()):

@@ -70,6 +70,19 @@ class Sysfs:
                 (port / name).write_text(f"{text}\n")
         return port
 
+    def bare(self, flags: str = "fpu sse2") -> None:
+        """The processors of a host; with the flag `hypervisor` those of a virtual machine."""
+        (self.root / "proc").mkdir(exist_ok=True)
+        (self.root / "proc/cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+
+    def slot(self, device_of: Path, speed: str, width: int, above: tuple[str, int] | None = None) -> None:
+        """How fast the PCI device of a port or an interface can be, and the bridge above it."""
+        device = (device_of / "device").resolve()
+        for folder, ends in ((device, (speed, width)), (device.parent, above)):
+            if ends is not None:
+                (folder / "max_link_speed").write_text(f"{ends[0]}\n")
+                (folder / "max_link_width").write_text(f"{ends[1]}\n")
+
     def runs_over(self, port: Path, interface: str) -> None:
         """The table of addresses of a RoCE port; its other slots are empty."""
         folder = port / "gid_attrs/ndevs"
@@ -89,7 +102,8 @@ class Sysfs:
 
     def _device(self, driver: str) -> Path:
         self._slots += 1
-        device = self.root / f"sys/devices/pci0000:00/0000:{self._slots:02x}:00.0"
+        bridge = self.root / f"sys/devices/pci0000:00/0000:00:{self._slots:02x}.0"
+        device = bridge / f"0000:{self._slots:02x}:00.0"
         device.mkdir(parents=True)
         drivers = self.root / f"sys/bus/pci/drivers/{driver}"
         drivers.mkdir(parents=True, exist_ok=True)
