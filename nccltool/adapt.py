@@ -58,10 +58,10 @@ def next_batch(
 
     It is enough when the 95 % interval of the median is within `precision` (relative half-width) and the samples
     are those of LEAST_S, or when the budget is spent. Batches grow with what is there, so that the number of
-    decisions stays small. `estimate_s` is the time of one iteration in warm-up.
+    decisions stays small. `estimate_s` is the time of one iteration in warm-up; None = nothing is known.
     """
     if not samples:
-        affordable = int(budget_s / estimate_s) if estimate_s else FIRST_BATCH
+        affordable = int(budget_s / estimate_s) if estimate_s else 0
         return max(min(FIRST_BATCH, affordable), stats.MIN_FOR_INTERVAL)
     if len(samples) >= MAX_SAMPLES or spent_s >= budget_s:
         return 0

@@ -80,12 +80,12 @@ def _least_squares(points: Sequence[Point], weights: Sequence[float]) -> tuple[f
 
 
 def dips(rows: Iterable[Measurement]) -> tuple[Finding, ...]:
-    """Sizes whose bandwidth is below that of the next smaller one by more than the noise of both."""
+    """Sizes whose bandwidth is below that of the next smaller one by more than the noise of both, where known."""
     found = []
     for (op, _), group in _by_operation(rows).items():
-        ordered = sorted(group, key=lambda row: row.bytes)
+        ordered = sorted((row for row in group if row.time_s.ci95), key=lambda row: row.bytes)
         for small, large in pairwise(ordered):
-            if large.busbw_interval[1] < small.busbw_interval[0] * (1 - DIP_SLACK):
+            if small.bytes < large.bytes and large.busbw_interval[1] < small.busbw_interval[0] * (1 - DIP_SLACK):
                 found.append(_dip(op, small, large))
     return tuple(found)
 

@@ -62,7 +62,7 @@ def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Jo
     return Job(
         run_id=runs.new_id(),
         ops=ops,
-        sizes=_sizes(options),
+        sizes=_whole_elements(_sizes(options), dtype),
         dtype=dtype,
         reduce_op=reduce_op,
         iterations=options["iterations"],
@@ -161,6 +161,17 @@ def _sizes(options: Mapping[str, Any]) -> Sizes:
     if listed is not None:
         return Sizes(listed=tuple(_required("--sizes", word) for word in listed.split(",")))
     return Sizes(first=first, last=last, factor=factor, step=step)
+
+
+def _whole_elements(sizes: Sizes, dtype: str) -> Sizes:
+    """The sizes, when each is a whole number of elements."""
+    element = dtypes.ELEMENT_SIZE[dtype]
+    given = (*(("--sizes", size) for size in sizes.listed), ("-b", sizes.first), ("-i", sizes.step))
+    for option, size in given:
+        if size and size % element:
+            problem = f"{option}: {size} B are no whole number of {dtype}, which takes {element} B"
+            raise BadInput(problem, f"use a multiple of {element}, or another -d")
+    return sizes
 
 
 def _size(option: str, text: str | None) -> int | None:

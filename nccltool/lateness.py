@@ -1,6 +1,6 @@
 """JUDGE who the others waited for, from waiting times alone: no clocks are compared.
 
-Before the timed iterations, all ranks meet a few times in a tiny all-reduce, and each measures how long its
+After the timed iterations, all ranks meet a few times in a tiny all-reduce, and each measures how long its
 own call took. Nobody leaves it before the last one has come, so the rank that comes last waits least, and the
 others wait for as long as it is late: lateness = (longest wait of the round) - (own wait). The size of the
 measured operation plays no part, so a slow transfer is not taken for a late arrival.

@@ -36,10 +36,9 @@ def interval(seconds: Sequence[float]) -> tuple[float, float]:
     """95 % interval of the median by a block bootstrap: neither a distribution nor independence is assumed.
 
     `seconds` in the order of measurement. Successive iterations disturb each other, so the medians of whole
-    stretches are resampled, not single iterations (Kuensch 1989); percentiles of the resampled medians (Efron
-    1979), which for a median need no resampling: they are order statistics (_bounds). Stretches that are still
-    like their neighbours are made longer. Of the median and not of the mean: on a busy machine the mean hangs on a
-    few iterations that the scheduler interrupted, and no affordable count narrows it down.
+    stretches are looked at, not single iterations (Kuensch 1989); the ends are two of them (_bounds). Stretches
+    that are still like their neighbours are made longer. Of the median and not of the mean: on a busy machine the
+    mean hangs on a few iterations that the scheduler interrupted, and no affordable count narrows it down.
     """
     blocks = sorted(_block_medians(seconds))
     low, high = _bounds(len(blocks))
@@ -87,20 +86,15 @@ def _alike(blocks: Sequence[float]) -> bool:
 
 @functools.cache
 def _bounds(count: int) -> tuple[int, int]:
-    """Indices, in `count` sorted numbers, of the ends of the 95 % interval of their resampled median.
+    """Indices, in `count` sorted numbers, of the ends of the 95 % interval of the median they were drawn around.
 
-    The median of `count` draws with replacement is at most the number of index i exactly when half of the draws
-    are, and a draw is with the chance (i + 1) / count (Efron 1982, section 10.3). The lower and the upper of
-    the two medians of an even count.
+    Each number is below it with the chance 1/2, so how many are is binomial: exact for any distribution (Conover
+    1999, section 3.2), where percentiles of resampled medians cover 88 % with 7 numbers and 91 % with 23. Five
+    have no interval of 95 %: theirs, the least and the greatest, is one of 93.75 %.
     """
-    low = next(i for i in range(count) if _at_least((count + 1) // 2, count, (i + 1) / count) >= 0.025)
-    high = next(i for i in range(count) if _at_least(count // 2 + 1, count, (i + 1) / count) >= 0.975)
-    return low, high
-
-
-def _at_least(wins: int, count: int, chance: float) -> float:
-    """How likely `count` independent trials are to win `wins` times or more."""
-    return sum(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(wins, count + 1))
+    at_most = itertools.accumulate(math.comb(count, below) / 2**count for below in range(count))
+    low = max(sum(chance <= 0.025 for chance in at_most) - 1, 0)
+    return low, count - 1 - low
 
 
 def _mean(numbers: Sequence[float]) -> float:

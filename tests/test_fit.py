@@ -19,6 +19,11 @@ def row(size: int, seconds: float, **changes: Any) -> Measurement:
     return measurement(bytes=size, time_s=stats(seconds), busbw_bytes_per_s=size / seconds, **changes)
 
 
+def alone(size: int, speed: float) -> Measurement:
+    """Of too few iterations for an interval."""
+    return measurement(bytes=size, time_s=stats(size / speed, ci95=None), busbw_bytes_per_s=speed)
+
+
 @given(alpha=st.floats(1e-7, 1e-2), beta=st.floats(1e6, 1e12))
 def test_exact_times_give_their_model_back(alpha: float, beta: float) -> None:
     found_alpha, slope = fit.fit([(size, alpha + size / beta) for size in SIZES])
@@ -100,6 +105,8 @@ def test_a_dip() -> None:
         [row(8, 1.0)],
         [row(2**16, 2**16 / 1e9), row(2**20, 2**20 / 4e9)],  # it grows
         [row(2**16, 2**16 / 1e9), row(2**20, 2**20 / 0.8e9)],  # within the intervals
+        [row(2**16, 2**16 / 4e9), row(2**16, 2**16 / 1e9)],  # the same size again
+        [alone(2**16, 4e9), alone(2**20, 1e9)],  # how noisy they are is not known
         [row(2**16, 2**16 / 4e9), row(2**20, 2**20 / 1e9, op="gather")],
         [row(2**16, 2**16 / 4e9), row(2**20, 2**20 / 1e9, placement="out-of-place")],
     ],

@@ -171,6 +171,21 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
         ("--sizes 8,big", "--sizes: 'big' is not a size", SIZE),
         ("--sizes 8,", "--sizes: '' is not a size", SIZE),
         ("--sizes 0", "--sizes: a size of 0 bytes measures nothing", None),
+        (
+            "--sizes 8,10",
+            "--sizes: 10 B are no whole number of float32, which takes 4 B",
+            "use a multiple of 4, or another -d",
+        ),
+        (
+            "-b 4 -d double",
+            "-b: 4 B are no whole number of float64, which takes 8 B",
+            "use a multiple of 8, or another -d",
+        ),
+        (
+            "-b 8 -e 64 -i 2",
+            "-i: 2 B are no whole number of float32, which takes 4 B",
+            "use a multiple of 4, or another -d",
+        ),
         ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
         ("--sizes 8 -f 2", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
         (

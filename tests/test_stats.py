@@ -128,6 +128,15 @@ def test_the_median_lies_in_its_interval(seconds: list[float]) -> None:
     assert low <= (stats.summarise(seconds).median or 0.0) <= high
 
 
+@pytest.mark.parametrize("count", range(6, 51))
+def test_the_interval_has_the_true_median_in_95_of_100_cases(count: int) -> None:
+    """Exact: how many numbers of any distribution are below its median is binomial. The next one inside is not."""
+    apart = [float(index // 2 if index % 2 else count - 1 - index // 2) for index in range(count)]
+    low, high = (int(end) for end in stats.interval(apart))
+    chances = [math.comb(count, below) / 2**count for below in range(count + 1)]
+    assert sum(chances[low + 1 : high + 1]) >= 0.95 > sum(chances[low + 2 : high])
+
+
 def test_the_same_samples_give_the_same_interval() -> None:
     source = random.Random(4)
     seconds = [source.random() for _ in range(100)]

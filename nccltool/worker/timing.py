@@ -42,11 +42,13 @@ class Timer:
         return self.batch(call, count + 2 * edge)[edge : edge + count]
 
     def warm_up(self, call: Call) -> float | None:
-        """Run until times settle; the last median in seconds, or None when a fixed count was asked for."""
-        if self.job.warmup is not None:
-            for _ in range(self.job.warmup):
-                call()
+        """Run until times settle, or as often as was asked for; the last median in seconds, None without any."""
+        if self.job.warmup == 0:
             return None
+        if self.job.warmup is not None:
+            for _ in range(self.job.warmup - 1):
+                call()
+            return self.batch(call, 1)[0] / 1e9
         begin, medians = time.monotonic(), [median(self.batch(call, 1)) / 1e9]
         cold = 1  # the first call sets things up and says nothing about the others
         while not self._agree(adapt.warm(medians[cold:], time.monotonic() - begin, self.job.budget_s)):

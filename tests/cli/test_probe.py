@@ -174,11 +174,15 @@ def test_exit_codes(
 
 def test_what_was_left_out_is_said(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
     act([*HELLO, WORLD, *measured(0)])
-    nccltool("probe", "--nodes", "2", "--op", "all_reduce,all_gather", "--sizes", "2,1K")
+    nccltool("probe", "--nodes", "2", "--op", "all_reduce,all_gather", "--sizes", "4,1K")
     _, run = the_run(tmp_path)
     assert [(one.code, one.severity, one.subject.name, one.message) for one in run.findings] == [
-        ("left-out", "info", "all_reduce", "all_reduce at 2 B was left out: 2 B is less than one element"),
-        ("left-out", "info", "all_gather", "all_gather at 2 B was left out: 2 B is less than one element"),
+        (
+            "left-out",
+            "info",
+            "all_gather",
+            "all_gather at 4 B was left out: 4 B is less than 16 B for each of 2 ranks",
+        ),
     ]
 
 
