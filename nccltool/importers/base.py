@@ -10,6 +10,8 @@ from nccltool.errors import BadInput
 from nccltool.model import Cadence, Placement
 
 _NUMBER = re.compile(r"([+-]?)(\d{1,30})(?:\.(\d{0,30}))?(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
+_REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
+_MOST_RANKS = 10**6
 _NOT_A_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE)
 
 
@@ -131,6 +133,13 @@ def element_type(word: str, where: str) -> tuple[str, int]:
     return nccl_tests.TYPES[word]
 
 
+def reduction(word: str, where: str) -> str | None:
+    """The name of a reduction; None = of an operation that does not reduce."""
+    if word not in _REDUCTIONS:
+        refuse(where, f"expected a reduction ({' '.join(_REDUCTIONS)}), found {word}")
+    return None if word == "none" else word
+
+
 def operation(program: str | None, told: Told, where: str) -> str:
     """The operation that a file names, or the user."""
     found = nccl_tests.operation(program) if program else None
@@ -151,4 +160,6 @@ def world_size(found: int | None, told: Told, where: str) -> int:
     size = found if found is not None else told.ranks
     if size is None:
         refuse(where, "it does not list its ranks", "say how many they were: --ranks 8")
+    if not 1 <= size <= _MOST_RANKS:
+        refuse(where, f"it lists {size} ranks; expected 1 to {_MOST_RANKS}")
     return size

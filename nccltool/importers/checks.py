@@ -132,6 +132,8 @@ def _of_row(row: Row, test: Report) -> Iterator[str]:
     elements = count(row, test.op, test.world_size)
     if row.count not in (None, elements):
         yield f"{place}: {row.bytes} B are {elements} elements for {test.world_size} ranks, not {row.count}"
+    elif row.bytes % row.element_size:
+        yield f"{place}: {row.bytes} B are no whole number of {row.dtype}"
     for half in row.halves:
         if half.is_measured and row.bytes:
             yield from (f"{place} {half.placement}: {problem}" for problem in _of_half(half, row, test))
@@ -206,7 +208,17 @@ def _left_out(test: Report) -> Iterator[Finding]:
         for half in row.halves
         if row.bytes and not half.is_measured and not half.repeats
     ]
-    for places, why in ((empty, "they hold no bytes"), (unmeasured, "their numbers are nan or inf")):
+    timeless = [
+        f"{_place(row, test)} {half.placement}"
+        for row in test.rows
+        for half in row.halves
+        if row.bytes and half.is_measured and not (half.algbw if test.cpu_time else half.time).value
+    ]
+    for places, why in (
+        (empty, "they hold no bytes"),
+        (unmeasured, "their numbers are nan or inf"),
+        (timeless, "their time, with -C 1 their bandwidth, rounds to 0"),
+    ):
         if places:
             yield Finding(
                 code="left-out",

@@ -9,10 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nccltool.importers.base import Half, Printed, Row, element_type, printed, refuse
+from nccltool.importers.base import Half, Printed, Row, element_type, printed, reduction, refuse
 from nccltool.model import Placement
 
-_REDOPS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
 _FIRST = (("size", "count", "type"), ("redop", "root"))
 _TIMES = ("time", "cputime")
 _CHECKS = ("#wrong", "error")
@@ -112,9 +111,6 @@ def row(line: str, columns: Columns, where: str) -> Row:
     fields = _fields(line, columns, where)
     cells = dict(zip(columns.first, fields, strict=False))
     dtype, element_size = element_type(cells["type"], where)
-    redop = cells.get("redop")
-    if redop not in (None, *_REDOPS):
-        refuse(where, f"expected a reduction ({' '.join(_REDOPS)}), found {redop}")
     root = int(_whole(cells["root"], "root", where)) if "root" in cells else -1
     start, width = len(columns.first), len(columns.half)
     halves = [
@@ -127,7 +123,7 @@ def row(line: str, columns: Columns, where: str) -> Row:
         count=int(_whole(cells["count"], "count", where)),
         dtype=dtype,
         element_size=element_size,
-        reduce_op=None if redop == "none" else redop,
+        reduce_op=reduction(cells["redop"], where) if "redop" in cells else None,
         root=None if root < 0 else root,
         halves=tuple(halves),
     )

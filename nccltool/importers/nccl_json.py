@@ -20,6 +20,7 @@ from nccltool.importers.base import (
     Told,
     element_type,
     operation,
+    reduction,
     refuse,
     world_size,
 )
@@ -28,6 +29,8 @@ from nccltool.model import Placement
 _NEWEST = nccl_tests.JSON_VERSION
 _ROUNDED = 0.5e-6
 """nccl-tests writes six decimals."""
+_MOST = 1e30
+"""Sums and products of such numbers are finite."""
 
 T = TypeVar("T")
 
@@ -202,7 +205,7 @@ def _row(result: _Result, config: _Config, where: str) -> Row:
         count=result.count,
         dtype=dtype,
         element_size=element_size,
-        reduce_op=None if result.redop == "none" else result.redop,
+        reduce_op=reduction(result.redop, where),
         root=int(root) if int(root) >= 0 else None,
         halves=tuple(
             _half(half, single, placement, iterations, where) for placement, half, single in placements if half
@@ -236,6 +239,8 @@ def _number(value: Number, where: str) -> Printed:
         return UNMEASURED
     if value < 0:
         refuse(where, f"{value} is negative")
+    if _MOST < value < math.inf:
+        refuse(where, f"{value} is more than anything that was measured")
     return Printed(value, _ROUNDED) if math.isfinite(value) else UNMEASURED
 
 

@@ -4,7 +4,18 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from nccltool.importers.base import Half, Printed, Report, Row, Told, element_type, operation, refuse, world_size
+from nccltool.importers.base import (
+    Half,
+    Printed,
+    Report,
+    Row,
+    Told,
+    element_type,
+    operation,
+    reduction,
+    refuse,
+    world_size,
+)
 
 _ROUNDED = 0.5e-6
 """rccl-tests writes six decimals."""
@@ -23,7 +34,7 @@ _NAMES = {
 }
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -104,7 +115,7 @@ def _row(record: _Record, where: str) -> Row:
         count=None,
         dtype=dtype,
         element_size=element_size,
-        reduce_op=None if record.redop == "none" else record.redop,
+        reduce_op=reduction(record.redop, where),
         root=None,
         halves=(
             Half(

@@ -49,7 +49,7 @@ def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
     library = nccl_tests.version_number(info.backend_version) if info.backend == "nccl" else None
     yield f"# nccl-tests version {nccl_tests.VERSION} nccl-headers=0 nccl-library={library or 0}"
     yield f"# Collective test starting: {program}"
-    yield _parameters(table)
+    yield _parameters(table, int(bool(info.cuda_graph)))
     if table.cadence == "isolated":
         yield f"# {_ISOLATED}"
     yield from notes
@@ -65,14 +65,14 @@ def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
         )
 
 
-def _parameters(table: Table) -> str:
+def _parameters(table: Table, graph: int) -> str:
     rows = table.measured
     sizes = tuple(dict.fromkeys(row.bytes for row in rows))
     kind, step = nccl_tests.step(sizes)
     checked = int(any(row.wrong is not None for row in rows))
     return (
         f"# nThread 1 nGpus 1 minBytes {min(sizes)} maxBytes {max(sizes)} step: {step}({kind}) warmup iters: 0 "
-        f"iters: {rows[0].iterations or 0} agg iters: 1 validation: {checked} graph: 0 unalign: 0"
+        f"iters: {rows[0].iterations or 0} agg iters: 1 validation: {checked} graph: {graph} unalign: 0"
     )
 
 

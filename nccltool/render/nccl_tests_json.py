@@ -90,7 +90,7 @@ def _config(run: Run, table: Table) -> dict[str, Any]:
         "iterations": rows[0].iterations,
         "aggregated_iterations": 1,
         "validation": int(any(row.wrong is not None for row in rows)),
-        "graph": 0,
+        "graph": int(bool(run.info.cuda_graph)),
         "blocking_collectives": _boolean(table.cadence == "isolated"),
         "per_iter_timing": _boolean(False),
         "per_iter_skip": 0,

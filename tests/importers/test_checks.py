@@ -76,6 +76,19 @@ def test_a_row_that_is_missing_shows_in_the_mean() -> None:
     )
 
 
+def test_a_size_of_no_whole_elements() -> None:
+    test = report()
+    rows = (replace(test.rows[0], bytes=9), *test.rows[1:])
+    finding = the("import-inconsistent", replace(test, rows=rows))
+    assert finding.message.endswith("all_reduce at 9 B: 9 B are no whole number of float32")
+
+
+def test_a_time_of_zero_is_left_out_and_said() -> None:
+    finding = the("left-out", with_half(report(), 0, time=Printed(0.0, 0.005)))
+    assert finding.message == "1 rows were left out: their time, with -C 1 their bandwidth, rounds to 0"
+    assert finding.evidence == ("all_reduce-2.19.6.txt, line 18, all_reduce at 8 B out-of-place",)
+
+
 def test_many_rows_are_not_all_shown() -> None:
     finding = the("import-inconsistent", replace(report(), world_size=16))
     assert len(finding.evidence) == 8

@@ -123,6 +123,14 @@ def test_a_list_of_files() -> None:
         ("results.1.in_place.alg_bw", -1.0, "out.json, results[1]: -1.0 is negative"),
         ("results.1.in_place.nwrong", "nan", "out.json, results[1]: 'nan' is not a number"),
         ("results.1.in_place.time", None, "out.json, results[1]: in-place has neither time nor cpu_time"),
+        ("results.1.in_place.time", 1e300, "out.json, results[1]: 1e+300 is more than anything that was measured"),
+        (
+            "results.1.redop",
+            "plus",
+            "out.json, results[1]: expected a reduction (sum prod max min avg mulsum none), found plus",
+        ),
+        ("config.ngpus", 10**9, "out.json: it lists 8000000000 ranks; expected 1 to 1000000"),
+        ("config.nthreads", -1, "out.json: it lists -8 ranks; expected 1 to 1000000"),
         ("results.1.root", "all", "out.json, results[1]: root 'all' is not a rank"),
         ("config.blocking_collectives", "maybe", 'out.json: \'maybe\' is neither "true" nor "false"'),
         (
@@ -169,6 +177,11 @@ def test_rccl() -> None:
     ("path", "value", "sentence"),
     [
         ("2.name", "AllGather", "out.json, record 3: of another test than the first; expected one in a file"),
+        (
+            "2.redop",
+            "plus",
+            "out.json, record 3: expected a reduction (sum prod max min avg mulsum none), found plus",
+        ),
         ("2.wrong", "some", "out.json, record 3: wrong 'some' is not a count of elements"),
         ("0.name", "Bogus", "out.json, record 2: of another test than the first; expected one in a file"),
         (

@@ -264,6 +264,13 @@ def test_the_json_of_version_3() -> None:
     assert len(document["config"]["devices"]) == 4
 
 
+@pytest.mark.parametrize(("replayed", "graph"), [(True, 1), (False, 0), (None, 0)])
+def test_whether_graphs_were_replayed(replayed: bool | None, graph: int) -> None:
+    run = replace(ALL_REDUCE, info=info(cuda_graph=replayed))
+    assert f" graph: {graph} " in text_of(run)
+    assert json.loads(json_of(run))["config"]["graph"] == graph
+
+
 def test_several_operations_are_a_list() -> None:
     documents = json.loads(json_of(good_run()))
     assert [document["args"][0] for document in documents] == [
