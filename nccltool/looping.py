@@ -105,7 +105,7 @@ class Loop:
             return said
         moved = sum(row.bytes * (row.iterations or 0) for row in run.measurements)
         rate = _rate(moved / self.every_s)
-        return f"{said}; timed calls of {format_bytes(moved // 2**20 * 2**20)}, {rate} on average"
+        return f"{said}; timed calls of {format_bytes(moved // 2**20 * 2**20 or moved)}, {rate} on average"
 
     def _end(self, number: int, _: FrameType | None) -> None:
         self._ended_by = self._ended_by or number

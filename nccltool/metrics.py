@@ -49,6 +49,7 @@ class Sample:
 
 PREFIX = "nccltool_"
 _ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
+_MEASURED = "measurement_timestamp_seconds"
 
 METRICS = (
     Metric("build_info", "gauge", "", "1 for the versions of the newest run.", ("version", "torch", "nccl")),
@@ -106,10 +107,10 @@ METRICS = (
         _ROW,
     ),
     Metric(
-        "measurement_timestamp_seconds",
+        _MEASURED,
         "gauge",
         "seconds",
-        "Unix time of the run that the rows of an operation come from.",
+        "Unix time of the oldest run that rows of an operation come from.",
         ("op", "nodes", "world_size"),
     ),
     Metric(
@@ -181,6 +182,7 @@ METRICS = (
     ),
 )
 """All metrics there are, in the order of the exposition."""
+_OF_ROWS = {metric.name for metric in METRICS if metric.labels[: len(_ROW)] == _ROW}
 
 
 def command_of(run: Run | Preflight) -> str:
@@ -247,7 +249,7 @@ def of_rows(info: RunInfo, rows: Iterable[Measurement]) -> Iterator[Sample]:
             yield Sample("late_seconds", labels, row.late_s)
         if row.wrong is not None:
             wrong[row.op] = wrong.get(row.op, 0) + row.wrong
-        yield Sample("measurement_timestamp_seconds", (row.op, *world), unix_time(info.started))
+        yield Sample(_MEASURED, (row.op, *world), unix_time(info.started))
     for op, elements in wrong.items():
         yield Sample("wrong_elements_total", (op,), float(elements))
 
@@ -301,22 +303,39 @@ def of_hosts(hosts: Iterable[HostVerdict]) -> Iterator[Sample]:
 
 
 def merged(newest_first: Iterable[Iterable[Sample]]) -> tuple[Sample, ...]:
-    """The samples of several runs as one set: of each metric and labels the newest; counters are summed, and
-    versions are those of the newest run alone."""
+    """The samples of several runs as one set: of each subject what the newest run says, and no more than that.
+    Counters are summed; rows of one operation are as old as the oldest of them that is shown."""
     counters = {metric.name for metric in METRICS if metric.kind == "counter"}
     kept: dict[tuple[str, tuple[str, ...]], float] = {}
+    known: set[tuple[str, ...]] = set()
     for samples in newest_first:
-        older = set(kept)
-        versions_known = any(name == "build_info" for name, _ in older)
+        ours: set[tuple[str, ...]] = set()
         for sample in samples:
-            if sample.metric == "build_info" and versions_known:
-                continue
-            key = (sample.metric, sample.labels)
+            key, subject = (sample.metric, sample.labels), _subject(sample)
             if sample.metric in counters:
                 kept[key] = kept.get(key, 0.0) + sample.value
-            elif key not in older:  # within one run the last row counts
+            elif subject not in known:  # within one run the last row counts
                 kept[key] = sample.value
+                ours |= {subject, _group(subject)}
+            elif sample.metric == _MEASURED and ("rows", *sample.labels) in ours:
+                kept[key] = min(kept[key], sample.value)
+        known |= {subject for subject in ours if subject[0] != "rows"}
     return tuple(Sample(name, labels, value) for (name, labels), value in kept.items())
+
+
+def _subject(sample: Sample) -> tuple[str, ...]:
+    """What a sample is about: numbers of an older run do not fill what a newer one leaves open of it."""
+    if sample.metric in _OF_ROWS:
+        return ("row", *sample.labels[: len(_ROW)])
+    family = sample.metric.partition("_")[0]
+    if family in ("last", "train"):  # last_run_...{command}, train_...{strategy}
+        return (family, sample.labels[0])
+    return ("build",) if family == "build" else (sample.metric, *sample.labels)
+
+
+def _group(subject: tuple[str, ...]) -> tuple[str, ...]:
+    """The operation and world that a row belongs to, as the time of measurement is labelled; others have none."""
+    return ("rows", subject[1], *subject[4:6]) if subject[0] == "row" else subject
 
 
 def unix_time(started: str) -> float:

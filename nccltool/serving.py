@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import signal
 import socket
@@ -69,10 +70,20 @@ def listen(address: str) -> socket.socket:
             f"--listen {address!r} is not HOST:PORT", "write 127.0.0.1:9779, or :9779 for all addresses"
         )
     try:
-        return http.listen(host.strip("[]") or "::", int(port))
+        return _listening(host.strip("[]"), int(port))
     except OSError as error:
         reason = error.strerror or str(error)
         raise BadInput(f"--listen {address}: {reason}", "choose another port or address") from error
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Without a host, on all addresses: where the kernel has no IPv6, those of IPv4."""
+    try:
+        return http.listen(host or "::", port)
+    except OSError as error:
+        if host or error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+            raise
+        return http.listen("0.0.0.0", port)  # noqa: S104
 
 
 class _Pages:

@@ -4,8 +4,9 @@ A run that cannot be read is counted, not hidden; one that did not end in order 
 that may still go on is neither. Numbers that are too old are not shown: of such a run only stays that it was.
 """
 
+import stat
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,8 @@ NEWEST = 500
 """Runs that are looked at: a look must not take longer with every run that is kept."""
 GRACE_S = 60.0
 """After its own deadline a run has ended, one way or the other."""
+AHEAD_S = 3600.0
+"""So far the clock of a host may be ahead of ours; a run that begins later than that would look fresh for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,10 @@ class Shelf:
         except (BadInput, OSError) as error:
             self._read.clear()
             return Seen((Sample("run_directory_readable", (), 0.0),), (), str(error))
-        reads = [read for folder in reversed(folders) if (read := self._run(folder, now))]
+        there = {folder.name for folder in folders}
+        self._read = {known: read for known, read in self._read.items() if known[0] in there}
+        runs_there = (self._run(folder, now) for folder in reversed(folders))
+        reads = [_believed(read, now) for read in runs_there if read]
         found = _found(reads, now, self._max_age_s)
         if self._last is None or self._last[0] != found:
             self._last = found, _seen(found)
@@ -88,15 +94,27 @@ class Shelf:
     def _run(self, folder: Path, now: float) -> _Read | None:
         """The run in a folder; None = it may still go on."""
         try:
-            key = (folder.name, (folder / "run.json").stat().st_mtime_ns)
+            document = (folder / "run.json").stat()
         except FileNotFoundError:
             return _unfinished(folder, now)
         except OSError:
             return _damaged(folder)
-        if key not in self._read:
-            self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
-            self._read[key] = _finished(folder, self._against)
-        return self._read[key]
+        if not stat.S_ISREG(document.st_mode):  # to read a pipe would hold up all looks
+            return _damaged(folder)
+        key = (folder.name, document.st_mtime_ns)
+        if key in self._read:
+            return self._read[key]
+        self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
+        read = _finished(folder, self._against)
+        if not read.is_damaged:  # what kept it from being read may pass and leave the time of the file as it was
+            self._read[key] = read
+        return read
+
+
+def _believed(read: _Read, now: float) -> _Read:
+    if read.started <= now + AHEAD_S:
+        return read
+    return replace(read, samples=(), brief=(), is_damaged=True)
 
 
 def _found(reads: list[_Read], now: float, max_age_s: float) -> _Found:
@@ -119,16 +137,15 @@ def _seen(found: _Found) -> Seen:
 def _finished(folder: Path, against: Against) -> _Read:
     try:
         run = runs.load_any(folder)
-        started = metrics.unix_time(run.info.started)
-    except (BadInput, ValueError):
+        return _Read(
+            entry=runs.entry(folder, run),
+            started=metrics.unix_time(run.info.started),
+            samples=(*metrics.of_any(run), *against(run)),
+            brief=tuple(metrics.of_info(run.info, metrics.command_of(run), run.verdict.status)),
+            is_suite=isinstance(run, Preflight),
+        )
+    except (BadInput, ValueError, ArithmeticError):
         return _damaged(folder)
-    return _Read(
-        entry=runs.entry(folder, run),
-        started=started,
-        samples=(*metrics.of_any(run), *against(run)),
-        brief=tuple(metrics.of_info(run.info, metrics.command_of(run), run.verdict.status)),
-        is_suite=isinstance(run, Preflight),
-    )
 
 
 def _unfinished(folder: Path, now: float) -> _Read | None:

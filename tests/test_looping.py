@@ -4,11 +4,14 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nccltool import looping
+from nccltool.runs import RunDir
+from tests import samples
 from tests.lab.monitoring import free_port, get
 from tests.support.commands import Command, until
 
@@ -52,6 +55,19 @@ def test_not_inside_a_job_of_a_launcher(nccltool: Callable[..., object], monkeyp
         monkeypatch.setenv(name, value)
     said = nccltool("probe", "--loop", "10min")
     assert (said.code, "it cannot go on for ever" in said.err) == (2, True)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("size", "calls", "share"),
+    [(2**10, 5, "timed calls of 5 KiB, 0.0512 MB/s"), (2**20, 100, "timed calls of 100 MiB, 1.05e+03 MB/s")],
+)
+def test_the_share_of_a_small_run_is_not_nothing(tmp_path: Path, size: int, calls: int, share: str) -> None:
+    folder = RunDir(tmp_path, samples.job())
+    row = samples.measurement(bytes=size, iterations=calls)
+    folder.finish(replace(samples.good_run(), measurements=(row,)))
+    folder.close()
+    loop = looping.Loop(words=(), every_s=0.1, listen=None, base=tmp_path, say=print)
+    assert share in loop._share(0, 0.05)
 
 
 @pytest.mark.torch

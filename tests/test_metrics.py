@@ -145,18 +145,43 @@ def test_a_training_that_was_not_compared_is_neither_right_nor_wrong() -> None:
 
 
 def test_of_several_runs_the_newest_number_counts_and_counters_add_up() -> None:
-    newest = [Sample("build_info", ("2", "", ""), 1), Sample("late_seconds", ("a",), 1.0)]
+    newest = [Sample("build_info", ("2", "", ""), 1), Sample("suspect", ("a",), 1.0)]
     older = [
-        *(Sample("build_info", ("1", "", ""), 1), Sample("late_seconds", ("a",), 9.0)),
-        *(Sample("late_seconds", ("b",), 3.0), Sample("wrong_elements_total", ("op",), 2)),
+        *(Sample("build_info", ("1", "", ""), 1), Sample("suspect", ("a",), 9.0)),
+        *(Sample("suspect", ("b",), 3.0), Sample("wrong_elements_total", ("op",), 2)),
     ]
-    oldest = [Sample("wrong_elements_total", ("op",), 5), Sample("late_seconds", ("b",), 7.0)]
+    oldest = [Sample("wrong_elements_total", ("op",), 5), Sample("suspect", ("b",), 7.0)]
     assert set(metrics.merged([newest, older, oldest])) == {
         Sample("build_info", ("2", "", ""), 1),
-        Sample("late_seconds", ("a",), 1.0),
-        Sample("late_seconds", ("b",), 3.0),
+        Sample("suspect", ("a",), 1.0),
+        Sample("suspect", ("b",), 3.0),
         Sample("wrong_elements_total", ("op",), 7),
     }
+
+
+def test_an_older_run_does_not_fill_what_a_newer_one_leaves_open() -> None:
+    row = ("all_reduce", "8", "float32", "2", "4", "in-place")
+    newest = [
+        *(Sample("bus_bandwidth_bytes_per_second", row, 5.0), Sample("train_samples_per_second", ("ddp",), 7.0)),
+        *metrics.of_end("probe", 100.0, "incomplete"),
+    ]
+    older = [
+        *(Sample("late_seconds", row, 9.0), Sample("latency_seconds", (*row, "0.99"), 9.0)),
+        *(Sample("train_correct", ("ddp",), 1.0), Sample("train_correct", ("fsdp",), 1.0)),
+        *(*metrics.of_end("probe", 50.0, "pass"), Sample("last_run_duration_seconds", ("probe",), 3.0)),
+    ]
+    assert set(metrics.merged([newest, older])) == {*newest, Sample("train_correct", ("fsdp",), 1.0)}
+
+
+def test_rows_of_several_runs_are_as_old_as_the_oldest_that_is_shown() -> None:
+    def run(started: float, *sizes: str) -> list[Sample]:
+        rows = [("all_reduce", size, "float32", "2", "4", "in-place") for size in sizes]
+        speeds = [Sample("bus_bandwidth_bytes_per_second", row, started) for row in rows]
+        return [*speeds, Sample("measurement_timestamp_seconds", ("all_reduce", "2", "4"), started)]
+
+    found = list(metrics.merged([run(300, "8"), run(200, "8", "16"), run(100, "8", "16")]))
+    assert of(found, "measurement_timestamp_seconds") == {("all_reduce", "2", "4"): 200}
+    assert sorted(of(found, "bus_bandwidth_bytes_per_second").values()) == [200, 300]
 
 
 def against(status: str, measured: float, expected: float | None, dtype: str = "float32") -> Against:

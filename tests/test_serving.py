@@ -1,6 +1,8 @@
 """The server, started as a user starts it."""
 
+import asyncio
 import base64
+import errno
 import http.client
 import json
 import os
@@ -13,11 +15,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import bcrypt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
+from nccltool import serving
+from nccltool.exporters import http as http_server
+from nccltool.exporters.webconfig import WebConfig
 from nccltool.model import Run, Verdict
 from nccltool.runs import RunDir
 from tests import samples
@@ -171,6 +177,43 @@ def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server
     folder.finish(Run(info=samples.info(), verdict=failed, measurements=(), findings=()))
     folder.close()
     assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/runs", "/healthz"])
+@pytest.mark.parametrize(("age_s", "status"), [(0.0, 200), (61.0, 503)])
+def test_what_was_not_looked_at_for_too_long_is_not_shown(path: str, age_s: float, status: int) -> None:
+    body = http_server.Body.of(http_server.TEXT, b"nccltool_last_run_success 1\n")
+    page = http_server.Page(text=body, openmetrics=body, runs=body, made=time.monotonic() - age_s)
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    app = http_server.App(lambda: page, 60.0, WebConfig())
+    asyncio.run(app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send))
+    assert sent[0]["status"] == status
+    text = b"".join(message.get("body", b"") for message in sent)
+    assert (b"not looked at for too long" in text) == (status == 503)
+    assert b"nccltool_" not in text or status == 200
+
+
+@pytest.mark.parametrize("has_ipv6", [True, False])
+def test_all_addresses_also_where_the_kernel_has_no_ipv6(monkeypatch: pytest.MonkeyPatch, has_ipv6: bool) -> None:
+    class Socket(socket.socket):
+        def __init__(self, family: int, kind: int) -> None:
+            if family == socket.AF_INET6 and not has_ipv6:
+                raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+            super().__init__(family, kind)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "socket", Socket)
+        listening = serving.listen(":0")
+    with listening:
+        assert listening.family == (socket.AF_INET6 if has_ipv6 else socket.AF_INET)
+        socket.create_connection(("127.0.0.1", listening.getsockname()[1]), LIMIT_S).close()
 
 
 @pytest.mark.parametrize(

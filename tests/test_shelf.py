@@ -1,6 +1,8 @@
 """The run directory as monitoring sees it: runs that ended, did not, are damaged, or are too old."""
 
 import os
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -152,3 +154,48 @@ def test_where_nothing_is_new_the_same_is_seen(tmp_path: Path) -> None:
     assert shelf.look(NOW + DAY_S).problem
     away.rename(tmp_path)
     assert shelf.look(NOW + DAY_S) == aged
+
+
+def test_a_run_of_tomorrow_does_not_look_fresh_for_ever(tmp_path: Path) -> None:
+    put(tmp_path, "03:00:00")
+    put(tmp_path, "03:30:00", samples.measurement(), status="fail")
+    shelf = Shelf(tmp_path, DAY_S)
+    early = shelf.look(NOW - 2 * 3600.0)
+    assert (of(early, "damaged_runs"), of(early, "last_run_success")) == ({(): 1.0}, {("probe",): 1.0})
+    assert not of(early, "bus_bandwidth_bytes_per_second")
+    seen = shelf.look(NOW - 3600.0)
+    assert (of(seen, "damaged_runs"), of(seen, "last_run_success")) == ({(): 0.0}, {("probe",): 0.0})
+
+
+def test_a_run_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, DAY_S)
+    for minute in range(3):
+        folder = put(tmp_path, f"03:0{minute}:00", samples.measurement())
+        shelf.look(NOW)
+        shutil.rmtree(folder)
+        shelf.look(NOW)
+    assert not shelf._read
+
+
+def test_a_damaged_run_that_is_mended_is_shown_although_its_time_is_the_same(tmp_path: Path) -> None:
+    file = put(tmp_path, "03:00:00") / "run.json"
+    whole, when = file.read_bytes(), file.stat().st_mtime_ns
+    shelf = Shelf(tmp_path, DAY_S)
+    for text, damaged in ((b"{", 1.0), (whole, 0.0)):
+        file.write_bytes(text)
+        os.utime(file, ns=(when, when))
+        assert of(shelf.look(NOW), "damaged_runs") == {(): damaged}
+
+
+def test_a_pipe_and_a_number_without_end_are_damaged_runs(tmp_path: Path) -> None:
+    put(tmp_path, "03:00:00")
+    os.mkfifo(put(tmp_path, "03:10:00", document=False) / "run.json")
+    file = put(tmp_path, "03:20:00", samples.measurement(wrong=77)) / "run.json"
+    file.write_text(file.read_text().replace("77", "7" * 400))
+    looked: list[Seen] = []
+    looking = threading.Thread(target=lambda: looked.append(Shelf(tmp_path, DAY_S).look(NOW)), daemon=True)
+    looking.start()
+    looking.join(30.0)
+    [seen] = looked
+    assert of(seen, "damaged_runs") == {(): 2.0}
+    assert of(seen, "last_run_success") == {("probe",): 1.0}

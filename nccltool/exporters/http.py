@@ -151,6 +151,8 @@ def listen(host: str, port: int) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if host == "::":  # with IPv4, whatever net.ipv6.bindv6only says
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         # a peer that takes nothing is dropped by the kernel; connections inherit it
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(BODY_S * 1000))
         made.bind((host, port))
