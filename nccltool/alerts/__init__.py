@@ -18,6 +18,11 @@ NAMES = tuple(_BY_NAME)
 RUNBOOKS = "https://nccltool.readthedocs.io/en/latest/runbooks/alerts"
 """Where the pages are, for people who only see the alert."""
 
+_COLLECT = (
+    "To hand over: `nccltool bundle ID` puts facts, findings, logs and the run into one archive; without ID, the\n"
+    "newest run."
+)
+
 
 def find(name: str) -> Alert | None:
     """The alert of a name; None = there is none."""
@@ -33,7 +38,7 @@ def page(name: str) -> str | None:
     text = inspect.cleandoc(import_module(f"{__name__}.{_BY_NAME[name]}").__doc__ or "")
     head, _, sections = text.partition("\n\n## ")
     rule = f"Fires when `{alert.expr}` holds for {alert.hold}; severity {alert.severity}."
-    return f"# {name}\n\n{head}\n\n{rule}\n\n## {sections}\n"
+    return f"# {name}\n\n{head}\n\n{rule}\n\n## {sections}\n\n{_COLLECT}\n"
 
 
 def rules() -> dict[str, Any]:

@@ -8,7 +8,8 @@ all hosts together.
 What the page of the check says.
 
 ## Verify
-    nccltool explain CODE                      # the part of the label `check` after the slash: what, why, remedy
+    nccltool explain CODE                      # where the label `check` is doctor/CODE: what, why, remedy
+    nccltool runs ID                           # of the preflight: the finding of any other check, and its page
     nccltool doctor                            # on the host: expected no such finding
 
 ## Causes

@@ -13,7 +13,8 @@ Faults since then are not seen. A nightly run that hangs or is not started looks
 
 ## Causes
 The timer or CronJob is off, suspended or fails before nccltool starts; the scheduler finds no free nodes; the
-export of results broke, while runs go on.
+export of results broke, while runs go on. Or the command was run by hand, once: let the rule ask for the commands
+that are scheduled, as `nccltool_last_run_timestamp_seconds{command="preflight"}`.
 
 ## Fix
 Start the run by hand and see how it ends; then mend what starts it. Blast radius: a nightly suite takes its

@@ -13,7 +13,8 @@ Numbers are missing. Damaged runs were most likely cut off by a full disk.
     ls -ld DIR                                 # expected: readable by the user of nccltool serve
 
 ## Causes
-A file system that is not mounted, permissions, a full disk.
+A file system that is not mounted, permissions, a full disk; a clock that was ahead, so that a run says that it
+begins more than an hour from now.
 
 ## Fix
 Mount it, or free room; remove the folders of damaged runs once their log.txt was read. Blast radius: none.

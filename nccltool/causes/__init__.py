@@ -13,6 +13,9 @@ __all__ = ["LABELS", "SECTIONS", "find", "page", "section"]
 LABELS = tuple(
     sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if info.name != "base")
 )
+_COLLECT = (
+    "To hand over: `nccltool bundle --add-log LOG` puts facts, findings, logs and the newest run into one archive."
+)
 
 
 @cache
@@ -26,7 +29,7 @@ def find(label: str) -> Cause | None:
 def page(label: str) -> str | None:
     """The page of a root cause, in Markdown; None = there is no such cause."""
     cause = find(label)
-    return None if cause is None else f"# {label}\n\n{inspect.cleandoc(cause.__doc__ or '')}\n"
+    return None if cause is None else f"# {label}\n\n{inspect.cleandoc(cause.__doc__ or '')}\n\n{_COLLECT}\n"
 
 
 def section(label: str, name: str) -> str:

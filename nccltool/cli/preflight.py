@@ -88,4 +88,6 @@ def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) 
     troubles = exporting.handed_over(found, ways, options["baseline"], options["store"])
     for trouble in troubles:
         click.echo(escaped(f"WARNING {trouble.code}: {trouble.message}"), err=True)
+        click.echo(escaped(f"    -> {trouble.remedy}"), err=True)
+        click.echo(f"    page: {trouble.page}", err=True)
     return preflighting.with_findings(found, troubles) if troubles else found

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nccltool import alerts, metrics
+from nccltool import alerts, explaining, metrics
 from nccltool.alerts.base import Alert
 from nccltool.render import monitoring
 from tests.docs.pages import ROOT
@@ -56,11 +56,16 @@ def test_its_page_has_all_sections(name: str) -> None:
     verify = page.partition("## Verify\n")[2].partition("## ")[0]
     assert "xpected" in verify or "#" in verify
     assert "Blast radius" in " ".join(page.partition("## Fix\n")[2].partition("## ")[0].split())
+    assert "nccltool bundle" in page.partition("## Escalate\n")[2]
     module = import_module(
         f"nccltool.alerts.{re.sub(r'(?<!^)(?=[A-Z])', '_', name.removeprefix('Nccltool')).lower()}"
     )
     assert (inspect.getdoc(module) or "").splitlines()[0].endswith(".")
     hold(PAGES / f"{name}.md", page)
+
+
+def test_the_check_that_an_alert_names_has_a_page_as_it_is_written_there() -> None:
+    assert explaining.find("doctor/LIM001") == explaining.find("LIM001")
 
 
 def test_nothing_else_is_there() -> None:

@@ -34,6 +34,7 @@ def test_a_page_has_all_sections_in_order(label: str) -> None:
     headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
     assert tuple(headings) == SECTIONS
     assert all(causes.section(label, name) for name in SECTIONS)
+    assert "nccltool bundle" in causes.section(label, "Escalate")
     assert causes.summary(label).endswith(".")
 
 

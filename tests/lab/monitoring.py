@@ -117,7 +117,8 @@ class Stack:
 
     def pushgateway(self) -> int:
         """Its port."""
-        return self._start("prometheus-pushgateway", "/-/ready", [])
+        in_memory = "--persistence.file="  # as Debian builds it, it remembers what was pushed to others before
+        return self._start("prometheus-pushgateway", "/-/ready", [in_memory])
 
     def node_exporter(self, textfiles: Path) -> int:
         """Its port; it has nothing but the textfile collector."""
