@@ -22,10 +22,10 @@ GROWTH = 0.5
 """A batch adds at most this share of the samples: intervals are rough, and a large step overshoots."""
 LEAST_GROWTH = 0.1
 """And at least this one: each batch costs an agreement and its edges."""
-LEAST_S = 0.1
+LEAST_S = 0.15
 """A row is measured for so long at least, where its budget allows. An interval is itself an estimate: who stops at
 the first narrow one stops at a lucky one. Of medians taken until then, 5 % were more than 2 % off that of 2,000
-iterations; with this, 3 % (sizes up to 1 MiB, simulated on recorded streams of Gloo over one core).
+iterations; with this, 2 % (sizes up to 1 MiB, simulated on recorded streams of Gloo over one core).
 """
 EDGES_FROM = 10
 """In batches from this size on the first and the last iteration are not counted. They overlap with one neighbour

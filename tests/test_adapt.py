@@ -53,8 +53,8 @@ SPREAD = [1.0, 2.0] * 10
     [
         (STEADY, 0.0, 1e9, 0),  # precise
         ([1e-3] * 200, 0.2, 1e9, 0),  # precise, and of 200 ms
-        ([1e-3] * 80, 0.1, 1e9, 20),  # precise, but of 80 ms only: the other 20 ms
-        ([1e-3, 2e-3] * 30, 0.1, 1e9, 7),  # not precise, and of 90 ms: no use to look before
+        ([1e-3] * 120, 0.1, 1e9, 30),  # precise, but of 120 ms only: the other 30 ms
+        ([1e-3, 2e-3] * 40, 0.1, 1e9, 20),  # not precise, and of 120 ms: no use to look before
         ([1e-5] * 50, 0.0, 1e9, 4950),  # up to the most that is kept
         ([1e-3] * 100, 0.1, 0.1, 0),  # the budget comes first
         ([1e-6] * 5000, 0.0, 1e9, 0),  # and so does the most that is kept

@@ -55,6 +55,8 @@ class Try:
     count: int
     seconds: float
     """What it took, with the warm-up."""
+    is_precise: bool
+    """The interval, and not the budget or the largest count, ended it."""
     off: float
     """Of the median from that of the bare loop on both sides, relative."""
     drift: float
@@ -108,11 +110,15 @@ def main() -> bool:
 def _is_cheaper(rows: list[Row]) -> bool:
     fixed = WARM_UP + _needed([row.fixed for row in rows])
     share = sum(row.seconds for row in rows) / sum(fixed * statistics.fmean(row.fixed) for row in rows)
+    tries = [each for row in rows for each in row.tries]
+    precise = sum(each.is_precise for each in tries)
+    good = share <= SHARE_TARGET and precise == len(tries)
     print(
-        f"adaptive takes {share:.2f} of the time of {fixed}{' and more' if fixed > FIXED // 2 else ''} fixed "
-        f"iterations (at most {SHARE_TARGET}) {'ok' if share <= SHARE_TARGET else 'MISSED'}"
+        f"{precise} of {len(tries)} adaptive measurements reached {PRECISION:.0%}, in {share:.2f} of the time of "
+        f"{fixed}{' and more' if fixed > FIXED // 2 else ''} fixed iterations (at most {SHARE_TARGET}) "
+        f"{'ok' if good else 'MISSED'}"
     )
-    return share <= SHARE_TARGET
+    return good
 
 
 def _is_true(large: list[Row]) -> bool:
@@ -157,21 +163,22 @@ def _size(size: int) -> Row:
     def times(count: int) -> list[float]:
         return [ns / 1e9 for ns in prober.timer.batch(call, count)]
 
-    def measured() -> tuple[int, float, float]:
+    def measured() -> tuple[list[float], float]:
         begin = time.perf_counter()
         samples = prober.timer.measure(call, call)
-        return len(samples), time.perf_counter() - begin, statistics.median(samples) / 1e9
+        return [ns / 1e9 for ns in samples], time.perf_counter() - begin
 
     sides, tries = [times(REFERENCE // 2)], []
     for _ in range(TRIES):
-        count, seconds, median = measured()
+        samples, seconds = measured()
         sides.append(times(REFERENCE // 2))
         before, after = sides[-2:]
         tries.append(
             Try(
-                count=count,
+                count=len(samples),
                 seconds=seconds,
-                off=abs(median / statistics.median([*before, *after]) - 1),
+                is_precise=(stats.relative_half_width(samples) or 0.0) <= PRECISION,
+                off=abs(statistics.median(samples) / statistics.median([*before, *after]) - 1),
                 drift=abs(statistics.median(before) / statistics.median(after) - 1),
             )
         )
