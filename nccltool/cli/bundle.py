@@ -35,7 +35,8 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     secrets, missing = bundling.bundle(wanted, file, lambda _: None)
     for part in missing:
         click.echo(f"not in it: {part.name}: {part.missing}", err=True)
-    click.echo(f"{secrets} secrets were taken out; read it before it leaves the house", err=True)
+    taken_out = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
+    click.echo(f"{taken_out} taken out; read it before it leaves the house", err=True)
     click.echo(file)
 
 

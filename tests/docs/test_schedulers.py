@@ -30,7 +30,8 @@ def words_of(name: str) -> list[str]:
     if name == "nightly":
         (container,) = NIGHTLY["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
         return list(container["args"])
-    (line,) = re.findall(r"^.*\b(nccltool .*)$", (DOCS / name).read_text().partition("\nPATH=")[2], re.MULTILINE)
+    _, _, commands = (DOCS / name).read_text().partition("\nexport PATH=")
+    (line,) = re.findall(r"^.*\b(nccltool .*)$", commands, re.MULTILINE)
     return shlex.split(line)
 
 
@@ -69,6 +70,19 @@ def test_only_a_failure_of_the_node_is_one(name: str, said: int, code: int, tmp_
     command.chmod(0o755)
     done = subprocess.run([DOCS / name], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False)
     assert done.returncode == code
+
+
+@script
+def test_the_folder_of_nccltool_needs_no_path_of_the_caller(file: Path, tmp_path: Path) -> None:
+    """slurmd gives none, and a PATH that a script does not export is not that of `timeout`."""
+    command = tmp_path / "nccltool"
+    command.write_text(f"#!/bin/sh\n: > {tmp_path}/called\n")
+    copy = tmp_path / file.name
+    copy.write_text(file.read_text().replace("/opt/nccltool/bin", str(tmp_path)))
+    for each in (command, copy):
+        each.chmod(0o755)
+    assert subprocess.run([copy], env={}, check=False).returncode == 0
+    assert (tmp_path / "called").exists()
 
 
 def duration(text: str) -> int:
