@@ -17,6 +17,8 @@ CONFIDENCE = 0.5
 KERNEL_S = 2.0
 """How long dmesg may take."""
 _ANY = frozenset({"*"})
+_NOT_THERE = ("host-unknown", "host-refused", "host-unreachable", "host-misconfigured", "host-silent")
+"""What ssh said of these hosts is in their findings."""
 _SAME: Mapping[str, frozenset[str]] = {
     "none": _ANY,
     "other": _ANY,
@@ -28,7 +30,7 @@ _SAME: Mapping[str, frozenset[str]] = {
     "out-of-memory": frozenset({"slurm-out-of-memory"}),
     "peer-exited": _ANY,
     "preempted": frozenset({"slurm-preempted", "slurm-cancelled", "slurm-time-limit", "slurm-requeued"}),
-    "rdzv-store": frozenset({"rdzv-unreachable", "port-in-use", "node-missing", "rank-missing"}),
+    "rdzv-store": frozenset({"rdzv-unreachable", "port-in-use", "node-missing", "rank-missing", *_NOT_THERE}),
     "straggler-timeout": _ANY,
     "version-mismatch": frozenset({"version-mismatch"}),
 }

@@ -12,6 +12,7 @@ from tests.samples import failing_run
 
 LOGS = {incident.name: incident.log for incident in INCIDENTS}
 RAISED = "[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: no such file\n"
+REFUSED = "ssh: connect to host n4 port 22: Connection refused\n"
 LOST = "[rank0]: RuntimeError: [/gloo/transport/tcp/pair.cc:537] Connection closed by peer [10.0.0.2]:12524\n"
 OOM = "[Fri Nov 21 11:02:19 2026] Memory cgroup out of memory: Killed process 4711 (python) total-vm:1000kB\n"
 
@@ -55,6 +56,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "app-error, rank 1 (confidence 0.75); the run names rank 0 (rank-died)",
         ),
         (LOST, [found("rank-died")], ""),
+        (REFUSED, [found("rank-died")], "the logs say rdzv-store (confidence 0.80): "),
+        (REFUSED, [found("host-refused")], ""),
         (LOGS["retried-and-finished"], [found("rank-died")], ""),
         ("all is well\n", [found("rank-died")], ""),
         ("", [found("rank-died")], ""),
