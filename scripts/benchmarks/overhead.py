@@ -1,12 +1,14 @@
 """Is a bandwidth of ours the one that a bare torch.distributed loop sees?
 
 Two answers. What our wrapper and clock cost an iteration is measured alone, with a call that does nothing, and is
-exact to some tens of nanoseconds. What the whole costs is compared in the same two ranks, round by round, because
-single launches differ by 40 % on a shared machine. The yardstick is the loop that a user would write: a tiny
-all-reduce, then n calls between two clock readings, the slowest rank's time divided by n. A comparison has a 95 %
-interval, and a row that holds the target neither inside nor outside of it says so.
+exact to some tens of nanoseconds. What the whole costs is compared in the same two ranks, call by call, because two
+stretches of the same loop differ by 20 % on a shared machine: the call that a user would write and ours take turns
+in one stream, read by one clock, and each pair of neighbours is a comparison. Iteration i ends when the slowest
+rank has ended it. A comparison has a 95 % interval, and a row that holds the target neither inside nor outside of
+it says so.
 """
 
+import itertools
 import math
 import multiprocessing
 import statistics
@@ -33,14 +35,14 @@ from nccltool.worker.probe import Prober
 
 WORLD = 2
 SIZES = (8, 2**20, 2**22, 2**24)
-ITERATIONS = {8: 100, 2**20: 20, 2**22: 10, 2**24: 5}
-WARM_UP = 3
-SECONDS_EACH = 4.0
-"""Time for one operation at one size; as many rounds as fit."""
+WARM_UP = 20
+SECONDS = {8: 3.0, 2**20: 3.0, 2**22: 8.0, 2**24: 12.0}
+"""Time for one operation at one size; as many pairs as fit."""
+LEAST_PAIRS, BATCH = 20, 200
 BUSBW_TARGET = 0.98
 TIME_TARGET = 1.10
-RESAMPLES = 1000
-OWN_LOOPS = 200
+RESAMPLES = 500
+OWN_LOOPS, OWN_CALLS = 200, 100
 
 Call = Callable[[], Any]
 
@@ -53,7 +55,7 @@ class Row:
     bytes: int
     bare_s: float
     logs: tuple[float, ...]
-    """log(ours / bare) of each round."""
+    """log(ours / bare) of each pair."""
     own_s: float
     """What our wrapper and clock take of an iteration."""
 
@@ -95,7 +97,7 @@ def show(name: str, *rows: Row, quiet: bool = False) -> str:
         verdict = "ok" if high <= TIME_TARGET else "MISSED" if low > TIME_TARGET else "cannot tell"
     if not quiet:
         print(
-            f"{name:15} {format_bytes(bytes_):>7} bare {bare_s * 1e6:7.0f} us, {len(rows[0].logs):3} rounds: "
+            f"{name:15} {format_bytes(bytes_):>7} bare {bare_s * 1e6:7.0f} us, {len(rows[0].logs):5} pairs: "
             f"{what} {middle:.3f} [{low:.3f}, {high:.3f}] of it ({target}) {verdict}; our own part {own:.2%}"
         )
     return verdict
@@ -121,7 +123,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
             sizes = Sizes(listed=(max(size, _smallest(op)),))
             job = Job(run_id="bench", ops=(op,), sizes=sizes)
             step = plan.steps(job, "gloo", WORLD)[0]
-            bare_s, logs, own_s = alternate(job, step, ITERATIONS[size])
+            bare_s, logs, own_s = alternate(job, step, SECONDS[size])
             if rank == 0:
                 said.send((op, step.layout.bytes, bare_s, logs, own_s))
     dist.destroy_process_group()
@@ -133,65 +135,46 @@ def _smallest(op: str) -> int:
     return 8 if whole else 16 * WORLD
 
 
-def alternate(job: Job, step: plan.Step, iterations: int) -> tuple[float, tuple[float, ...], float]:
-    """(bare seconds, log(ours / bare) of each round, our own seconds): a round runs both, in turns first and
-    second, so that what disturbs the machine for longer than a round disturbs both.
-    """
+def alternate(job: Job, step: plan.Step, seconds: float) -> tuple[float, tuple[float, ...], float]:
+    """(bare seconds, log(ours / bare) of each pair, our own seconds)."""
     prober = Prober(job, torch.device("cpu"), Slot(), Channel(1, None), Drill(None, dist.get_rank()))
     send, recv = prober.buffers(step)
-    call, bare_call = prober.call(step, send, recv), _bare(step.op, send, recv)
-
-    def ours() -> float:
-        for _ in range(WARM_UP):
-            call()
-        samples = prober.timer.batch(call, iterations)  # as with -n: with its edges, as the bare loop has them
-        return sum(samples) / len(samples) / 1e9
-
-    def bare() -> float:
-        return _loop(bare_call, iterations)
-
-    round_s = bare() * (iterations + WARM_UP) * 2
-    rounds = max(int(SECONDS_EACH / round_s) // 2 * 2, 4)
-
-    def one_round(number: int) -> tuple[float, float]:
-        if number % 2:
-            return bare(), ours()
-        ours_s = ours()
-        return bare(), ours_s
-
-    pairs = [one_round(number) for number in range(rounds)]
-    bare_s = statistics.median(pair[0] for pair in pairs)
-    return bare_s, tuple(math.log(pair[1] / pair[0]) for pair in pairs), _own_s(prober, iterations)
+    ours, bare = prober.call(step, send, recv), _bare(step.op, send, recv)
+    begin = time.perf_counter()
+    _pairs(prober, bare, ours, WARM_UP)
+    pair_s = prober.timer.group.maximum([int((time.perf_counter() - begin) * 1e9)])[0] / 1e9 / WARM_UP
+    wanted = max(int(seconds / pair_s), LEAST_PAIRS)
+    batches = [min(BATCH, wanted)] * math.ceil(wanted / BATCH)
+    pairs = [pair for count in batches for pair in _pairs(prober, bare, ours, count)]
+    bare_s = statistics.median(pair[0] for pair in pairs) / 1e9
+    return bare_s, tuple(math.log(pair[1] / pair[0]) for pair in pairs), _own_s(prober)
 
 
-def _own_s(prober: Prober, iterations: int) -> float:
+def _pairs(prober: Prober, bare: Call, ours: Call, count: int) -> list[tuple[int, int]]:
+    """Nanoseconds over both ranks of neighbours (bare, ours), first the one, then the other first."""
+    turns = itertools.cycle([bare, ours, ours, bare])
+    took = prober.timer.batch(lambda: next(turns)(), 2 * (count + 2))
+    both = zip(took[::2], took[1::2], strict=True)
+    turned = [pair if number % 2 == 0 else pair[::-1] for number, pair in enumerate(both)]
+    return turned[1:-1]  # the first and the last call of a stream overlap with one neighbour only
+
+
+def _own_s(prober: Prober) -> float:
     """What the wrapper around a call and the clock take of an iteration: the least of many loops over nothing."""
     wrapped = prober.timer.group.guarded(lambda: None)
-    empty = _least_s(lambda: None, iterations)
-    with_clock = min(prober.timer.clock.offsets(wrapped, iterations)[-1] for _ in range(OWN_LOOPS))
-    return max(with_clock / 1e9 / iterations - empty, 0.0)
+    empty = _least_s(lambda: None)
+    with_clock = min(prober.timer.clock.offsets(wrapped, OWN_CALLS)[-1] for _ in range(OWN_LOOPS))
+    return max(with_clock / 1e9 / OWN_CALLS - empty, 0.0)
 
 
-def _least_s(call: Call, iterations: int) -> float:
+def _least_s(call: Call) -> float:
     def once() -> float:
         begin = time.perf_counter()
-        for _ in range(iterations):
+        for _ in range(OWN_CALLS):
             call()
         return time.perf_counter() - begin
 
-    return min(once() for _ in range(OWN_LOOPS)) / iterations
-
-
-def _loop(call: Call, iterations: int) -> float:
-    for _ in range(WARM_UP):
-        call()
-    dist.all_reduce(torch.zeros(1))
-    begin = time.perf_counter()
-    for _ in range(iterations):
-        call()
-    slowest = torch.tensor([time.perf_counter() - begin], dtype=torch.float64)
-    dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    return float(slowest) / iterations
+    return min(once() for _ in range(OWN_LOOPS)) / OWN_CALLS
 
 
 def _bare(op: str, send: torch.Tensor, recv: torch.Tensor) -> Call:
