@@ -92,7 +92,7 @@ def _against_a_bare_loop(two: Any, folder: Path) -> list[bool]:
 
 
 def rank(number: int, first: str) -> None:
-    """One of two ranks, each on its host: our loop and a bare one in turns."""
+    """One of two ranks, each on its host: our calls and bare ones in turns."""
     import torch.distributed as dist
 
     from benchmarks import overhead, quiet
@@ -100,7 +100,6 @@ def rank(number: int, first: str) -> None:
     from nccltool.model import Job, Sizes
 
     quiet.share_a_core()
-    overhead.SECONDS_EACH = SECONDS_EACH
     wait = timedelta(seconds=60)
     store = dist.TCPStore(first, 29500, 2, is_master=number == 0, timeout=wait)
     dist.init_process_group("gloo", store=store, rank=number, world_size=2, timeout=wait)
@@ -108,7 +107,7 @@ def rank(number: int, first: str) -> None:
         for size in BARE_SIZES:
             job = Job(run_id="bench", ops=(op,), sizes=Sizes(listed=(size,)))
             step = plan.steps(job, "gloo", 2)[0]
-            bare_s, logs, own_s = overhead.alternate(job, step, overhead.ITERATIONS[size])
+            bare_s, logs, own_s = overhead.alternate(job, step, SECONDS_EACH)
             row = {"op": op, "bytes": step.layout.bytes, "bare_s": bare_s, "logs": logs, "own_s": own_s}
             print(json.dumps(row) if number == 0 else "", flush=True)
     dist.destroy_process_group()
