@@ -145,11 +145,10 @@ def _together(nics: Sequence[Nic], source: str) -> Wire:
     groups = Counter(_gigabits(nic) for nic in nics)
     devices = ", ".join(f"{count} x {kind}" for kind, count in groups.items())
     text = f"{nics[0].name} {_gigabits(nics[0])}" if len(nics) == 1 else devices
-    narrow = [slot for slot, rate in _slots(nics).items() if slot.bytes_per_s < rate]
-    rate = sum(nic.bytes_per_s or 0.0 for nic in nics)
-    rate -= sum(_slots(nics)[slot] - slot.bytes_per_s for slot in narrow)
-    kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in narrow).items())
-    less = f", in slots that allow less: {kinds}" if narrow else ""
+    lost = {slot: rate - slot.bytes_per_s for slot, rate in _slots(nics).items() if rate > slot.bytes_per_s}
+    rate = sum(nic.bytes_per_s or 0.0 for nic in nics) - sum(lost.values())
+    kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in lost).items())
+    less = f", in slots that allow less: {kinds}" if lost else ""
     return Wire(bytes_per_s=rate, text=f"{text} ({source}{less})", devices=devices)
 
 

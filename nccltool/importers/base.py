@@ -12,6 +12,8 @@ from nccltool.model import Cadence, Placement
 _NUMBER = re.compile(r"([+-]?)(\d{1,30})(?:\.(\d{0,30}))?(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
 _MOST_RANKS = 10**6
+MOST = 1e30
+"""The largest number of a file. Sums and products of such numbers are finite."""
 _NOT_A_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE)
 
 

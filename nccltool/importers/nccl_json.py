@@ -12,6 +12,7 @@ import msgspec
 
 from nccltool import nccl_tests
 from nccltool.importers.base import (
+    MOST,
     UNMEASURED,
     Half,
     Printed,
@@ -29,8 +30,6 @@ from nccltool.model import Placement
 _NEWEST = nccl_tests.JSON_VERSION
 _ROUNDED = 0.5e-6
 """nccl-tests writes six decimals."""
-_MOST = 1e30
-"""Sums and products of such numbers are finite."""
 
 T = TypeVar("T")
 
@@ -239,7 +238,7 @@ def _number(value: Number, where: str) -> Printed:
         return UNMEASURED
     if value < 0:
         refuse(where, f"{value} is negative")
-    if _MOST < value < math.inf:
+    if MOST < value < math.inf:
         refuse(where, f"{value} is more than anything that was measured")
     return Printed(value, _ROUNDED) if math.isfinite(value) else UNMEASURED
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from nccltool.importers.base import (
+    MOST,
     Half,
     Printed,
     Report,
@@ -34,7 +35,7 @@ _NAMES = {
 }
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
+Positive = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):

@@ -2,10 +2,10 @@
 
 Two answers. What our wrapper and clock cost an iteration is measured alone, with a call that does nothing, and is
 exact to some tens of nanoseconds. What the whole costs is compared in the same two ranks, call by call, because
-two stretches of the same loop differ by 20 % on a shared machine: the call that a user would write and ours take
-turns in one stream, read by one clock, and each pair of neighbours is a comparison. Iteration i ends when the
-slowest rank has ended it. A comparison has a 95 % interval, and a row that holds the target neither inside nor
-outside of it says so.
+the means of two stretches of one loop differ by 20 % on a shared machine: the call that a user would write and
+ours take turns in one stream, read by one clock, and each pair of neighbours is a comparison. Iteration i ends
+when the slowest rank has ended it. A comparison has a 95 % interval, and a row that holds the target neither
+inside nor outside of it says so.
 """
 
 import itertools
