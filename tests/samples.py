@@ -3,18 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from nccltool.model import (
-    Finding,
-    Job,
-    Measurement,
-    Model,
-    RankFacts,
-    Run,
-    RunInfo,
-    Stats,
-    Subject,
-    Verdict,
-)
+from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.run_info import RunInfo
+from nccltool.core.statistics import Stats
+from nccltool.launch.job import Job
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe.result import LatencyModel, Measurement, Run
 
 
 def job(**changes: Any) -> Job:
@@ -181,7 +175,7 @@ def good_run() -> Run:
             ),
         ),
         models=(
-            Model(
+            LatencyModel(
                 op="all_reduce",
                 placement="in-place",
                 alpha_s=50e-6,

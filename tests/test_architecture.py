@@ -1,9 +1,7 @@
-"""The map of the package: who may import whom, and what every module must have.
-
-A row may import from the rows above it, and a family (a folder) from itself. Nothing else.
-"""
+"""The map of the package, which is the table of docs/architecture.md; and what every module must have."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,96 +12,48 @@ from pathlib import Path
 import pytest
 
 import nccltool
-from nccltool import judge
+from nccltool.probe import judge as probe_judge
 from tests.support import codes
 
 ROOT = Path(nccltool.__file__).parent
 
-LAYERS = (
-    # L0: nouns, errors and units
-    ("nccltool", "errors", "model", "exitstyle"),
-    ("units", "hostfacts", "versions", "text", "redact", "invocation", "folding"),
-    ("inputs", "outputs", "wording"),
-    ("grammar",),
-    ("settings",),
-    # L1: what varies (one file each in a folder), the stream of events, the documents, the arithmetic
-    (
-        "collectives",
-        "launchers",
-        "manifests",
-        "facts",
-        "events",
-        "stats",
-        "documents",
-        "processes",
-        "fit",
-        "lateness",
-        "nccl_tests",
-        "strategies",
-        "checkpoints",
-        "tolerance",
-        "peaks",
-        "schedules",
-        "trainoptions",
-        "logs",
-        "spread",
-    ),
-    # L2: what stands on one of those
-    ("factlines",),
-    ("adapt", "dtypes", "faults", "importers", "runs", "watch", "wires", "catalogue", "ifname", "hca", "commands"),
-    ("suites", "samples"),
-    ("comparing", "baselines"),
-    ("oracle",),
-    ("rules", "story", "flight"),
-    ("causes", "picture", "alerts"),
-    ("triage",),
-    ("plan", "world", "limits", "snapshot", "compare_hosts", "instructions", "children", "launching", "stream"),
-    ("jobs", "blame", "judge", "gather", "inventory", "doctor"),
-    ("survey", "platforms", "verdicts", "checking", "subruns"),
-    ("judging",),
-    # L3: what does the work: the runner on this side of the pipe, the worker on the other
-    ("traindrills",),
-    ("explaining", "diagnosing", "reading", "trainjobs"),
-    ("imports", "runner", "worker", "manifesting", "batch", "triaging", "prolog"),
-    ("rungs", "sides"),
-    ("preflighting",),
-    ("restarts", "incoming", "aftermath"),
-    ("following",),
-    ("probe",),
-    ("training", "tensorboard"),
-    ("collect",),
-    # L4: what people and programs see
-    ("metrics",),
-    ("render", "exporters"),
-    ("exporting",),
-    ("shelf",),
-    ("serving", "bundling", "looping"),
-    # L5: the command line
-    ("cli",),
-    ("__main__",),
-)
+PAGE = ROOT.parent / "docs/architecture.md"
 
-ONLY = {
-    "collectives": {"model", "errors"},
-    "launchers": {"model", "errors"},
-    "manifests": set[str](),
-    "facts": {"hostfacts"},
-    "rules": {
-        *("hostfacts", "model", "settings", "grammar", "versions", "catalogue", "ifname", "hca", "units", "text"),
-        *("oracle", "folding"),
-    },
-    "logs": {"errors"},
-    "causes": {"logs", "model", "story"},
-    "alerts": set[str](),
-    "exporters": {"metrics", "errors"},
-    "render": {
-        *("model", "units", "documents", "nccl_tests", "hostfacts", "text", "folding", "wording", "exitstyle"),
-    },
+
+def _map() -> dict[str, frozenset[str]]:
+    """The table of docs/architecture.md: each room, from the ground up, and which rooms it may import."""
+    section = PAGE.read_text().partition("## Rooms\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|$", section, re.MULTILINE)
+    assert rows
+    return {room: frozenset(re.findall(r"`(\w+)`", may)) for room, may in rows}
+
+
+ROOMS = _map()
+KNOTS = {
+    ("core", "hosts"),
+    ("core", "launch"),
+    ("core", "probe"),
+    ("core", "train"),
+    ("core", "preflight"),
+    ("hosts", "launch"),
+    ("launch", "probe"),
+    ("launch", "train"),
+    ("triage", "probe"),
+    ("probe", "train"),
 }
-"""Families that may import less than the rows above them."""
+"""Still to be untied."""
 
-NEVER = {(name, "worker") for name in ("runner", "restarts", "probe", "training", "render", "cli", "__main__")}
-"""The worker is started as a process; importing it would import torch."""
+MOST_AT_THE_ROOT = 16
+MOST_IN_A_FOLDER = 40
+LONGEST_MODULE = 400
+TOO_LONG = {
+    *("hosts.facts", "preflight.judge", "doctor.rules.infiniband", "doctor.rules.tuning", "preflight.suites"),
+    *("doctor.rules.roce", "triage.timeline", "doctor.rules.interfaces", "doctor.rules.queue_pairs"),
+    *("compare.judge", "doctor.rules.sockets", "triage.logs.nccl_warnings", "doctor.rules.gdr"),
+    *("doctor.rules.nvlink", "launch.runner", "launch.launchers.slurm", "hosts.differences"),
+    *("worker.train.loop", "preflight.run", "launch.events", "train.judge", "doctor.rules.p2p"),
+}
+"""Still to be divided."""
 
 TORCH_ONLY_IN = "worker"
 HEAVY = ("torch", "numpy", "matplotlib", "plotly", "prometheus_client", "msgspec", "tabulate", "yaml")
@@ -116,8 +66,8 @@ class Module:
     tree: ast.Module
 
     @property
-    def family(self) -> str:
-        """Its row in the map: the file or folder under nccltool/."""
+    def room(self) -> str:
+        """Its row in the map: the folder under nccltool/."""
         return self.name.split(".")[1] if "." in self.name else self.name
 
     def imports(self) -> Iterator[str]:
@@ -142,7 +92,6 @@ def _named(file: Path) -> str:
 
 FILES = {_named(file): file for file in sorted(ROOT.rglob("*.py"))}
 MODULES = {name: Module(name, ast.parse(file.read_text())) for name, file in FILES.items()}
-ROW = {family: number for number, row in enumerate(LAYERS) for family in row}
 
 
 def _of_ours(module: Module) -> set[str]:
@@ -150,18 +99,45 @@ def _of_ours(module: Module) -> set[str]:
 
 
 def test_the_map_is_complete() -> None:
-    assert sorted(ROW) == sorted({module.family for module in MODULES.values()})
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert set(ROOMS) == folders
+    assert {path.name for path in ROOT.iterdir() if path.is_file()} == {"__init__.py", "__main__.py", "py.typed"}
+    assert len(folders) + 3 <= MOST_AT_THE_ROOT
+
+
+def test_a_room_imports_the_rooms_under_it() -> None:
+    """No circle between rooms: each row of the map names rows above it only."""
+    above: set[str] = set()
+    for room, may in ROOMS.items():
+        assert may <= above, room
+        above.add(room)
 
 
 @pytest.mark.parametrize("module", MODULES.values(), ids=MODULES.keys())
 def test_imports_go_downwards(module: Module) -> None:
-    for imported in _of_ours(module):
-        family = MODULES[imported].family
-        if family == module.family:
-            continue
-        assert ROW[family] < ROW[module.family], f"{module.name} imports {imported}"
-        assert family in ONLY.get(module.family, {family, "nccltool"}), f"{module.name} imports {imported}"
-        assert (module.family, family) not in NEVER, f"{module.name} imports {imported}"
+    if module.room not in ROOMS:  # __init__ and __main__
+        return
+    used = {MODULES[name].room for name in _of_ours(module)} - {module.room, "nccltool"}
+    assert {room for room in used if (module.room, room) not in KNOTS} <= ROOMS[module.room]
+
+
+def test_every_knot_is_there() -> None:
+    tied = {(module.room, MODULES[name].room) for module in MODULES.values() for name in _of_ours(module)}
+    assert tied >= KNOTS
+
+
+def test_folders_can_be_taken_in_at_a_glance() -> None:
+    sizes = {folder: len([*folder.glob("*.py")]) for folder in ROOT.rglob("*") if folder.is_dir()}
+    assert {folder: size for folder, size in sizes.items() if size > MOST_IN_A_FOLDER} == {}
+
+
+def test_modules_are_short() -> None:
+    long = {
+        name.removeprefix("nccltool.")
+        for name, file in FILES.items()
+        if len(file.read_text().splitlines()) > LONGEST_MODULE
+    }
+    assert long == TOO_LONG
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
@@ -175,28 +151,30 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 @pytest.mark.parametrize("module", MODULES.values(), ids=MODULES.keys())
 def test_only_the_worker_imports_torch(module: Module) -> None:
     roots = {name.split(".")[0] for name in module.imports()}
-    assert module.family == TORCH_ONLY_IN or "torch" not in roots
+    assert module.room == TORCH_ONLY_IN or "torch" not in roots
 
 
-def test_every_member_of_a_family_stands_alone() -> None:
+FAMILIES = (
+    *("probe.collectives", "probe.views", "hosts.sources", "doctor.rules", "doctor.views", "triage.causes"),
+    *(
+        "launch.launchers",
+        "preflight.stages",
+        "preflight.views",
+        "monitor.alerts",
+    ),
+    *("interop.manifests", "worker.train.strategies"),
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_member_of_a_family_stands_alone(family: str) -> None:
     """A collective or a format can be read, added and removed by itself."""
-    shared = {
-        "nccltool.collectives",
-        "nccltool.collectives.base",
-        "nccltool.facts",
-        "nccltool.facts.base",
-        "nccltool.rules.base",
-        "nccltool.launchers.base",
-        "nccltool.manifests.base",
-        "nccltool.rungs.base",
-    }
-    for module in MODULES.values():
-        if (
-            module.family in ("collectives", "render", "facts", "launchers", "manifests", "rules", "rungs")
-            and module.name.count(".") == 2
-        ):
-            siblings = {name for name in _of_ours(module) if MODULES[name].family == module.family}
-            assert siblings <= shared, module.name
+    folder = f"nccltool.{family}"
+    members = [module for module in MODULES.values() if module.name.rpartition(".")[0] == folder]
+    assert members
+    for module in members:
+        siblings = {name for name in _of_ours(module) if name.startswith(f"{folder}.")}
+        assert siblings <= {f"{folder}.base"}, module.name
 
 
 def test_importing_the_command_line_imports_nothing_heavy() -> None:
@@ -231,4 +209,4 @@ def _codes_of_errors() -> set[str]:
 def test_every_error_is_judged() -> None:
     """An error is either an answer (exit 1) or the end of the measurement (exit 3); nothing is listed in vain."""
     answers = {"wrong-data", "busbw-low", "train-wrong", "slower"}
-    assert _codes_of_errors() - judge.CANNOT_TELL == answers | judge.DID_NOT_COMPLETE
+    assert _codes_of_errors() - probe_judge.CANNOT_TELL == answers | probe_judge.DID_NOT_COMPLETE

@@ -29,8 +29,8 @@ for _name in _COMMANDS:
 def main() -> None:
     """Run, and turn what the user can change into one sentence and an exit code."""
     _leave_on_signals()
-    from nccltool.errors import NccltoolError
-    from nccltool.text import escaped_lines
+    from nccltool.core.errors import NccltoolError
+    from nccltool.core.text import escaped_lines
 
     try:
         cli(prog_name="nccltool")

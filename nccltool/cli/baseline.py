@@ -8,8 +8,8 @@ import click
 from nccltool.cli.options import formats, kept, option, stored, written
 
 if TYPE_CHECKING:
-    from nccltool.baselines import Store
-    from nccltool.model import RunSample
+    from nccltool.compare.baselines import Store
+    from nccltool.compare.result import RunSample
 
 
 @click.group("baseline")
@@ -27,10 +27,10 @@ def command() -> None:
 @kept
 def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, **where: str | None) -> None:
     """Keep runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of one kind."""
-    from nccltool import baselines
     from nccltool.cli.screen import put
-    from nccltool.errors import BadInput
-    from nccltool.render import baseline
+    from nccltool.compare import baselines
+    from nccltool.compare.views import baseline
+    from nccltool.core.errors import BadInput
 
     if add and replace:
         raise BadInput("--add and --replace exclude each other", "leave one out")
@@ -45,7 +45,7 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
 @stored
 def listed(form: str, output: str | None, store: str | None) -> None:
     """The baselines there are."""
-    from nccltool.render import baseline
+    from nccltool.compare.views import baseline
 
     _show(baseline.render_list(_store(store).all(), form), output)
 
@@ -57,11 +57,11 @@ def listed(form: str, output: str | None, store: str | None) -> None:
 @stored
 def show(name: str, form: str, output: str | None, store: str | None) -> None:
     """What the baseline NAME is made of, and what it expects."""
-    from nccltool import comparing
-    from nccltool.render import baseline
+    from nccltool.compare import judge
+    from nccltool.compare.views import baseline
 
     found = _store(store).load(name)
-    _show(baseline.render(found, comparing.summary(found), form), output)
+    _show(baseline.render(found, judge.summary(found), form), output)
 
 
 @command.command("export")
@@ -70,11 +70,11 @@ def show(name: str, form: str, output: str | None, store: str | None) -> None:
 @stored
 def export(name: str, output: str | None, store: str | None) -> None:
     """Write the baseline NAME as JSON, for another store."""
-    from nccltool import comparing
-    from nccltool.render import baseline
+    from nccltool.compare import judge
+    from nccltool.compare.views import baseline
 
     found = _store(store).load(name)
-    _show(baseline.render(found, comparing.summary(found), "json"), output)
+    _show(baseline.render(found, judge.summary(found), "json"), output)
 
 
 @command.command("import")
@@ -86,16 +86,16 @@ def import_(file: str, name: str | None, replace: bool, store: str | None) -> No
     """Take a baseline from a file that `export` wrote."""
     from dataclasses import replace as changed
 
-    from nccltool import documents
     from nccltool.cli.screen import put
-    from nccltool.errors import BadInput
-    from nccltool.render import baseline
+    from nccltool.compare import document
+    from nccltool.compare.views import baseline
+    from nccltool.core.errors import BadInput
 
     try:
         text = Path(file).read_bytes()
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}", "check the name") from error
-    found = documents.baseline_from_json(text, file)
+    found = document.baseline_from_json(text, file)
     found = changed(found, name=name or found.name)
     _store(store).put(found, "replace" if replace else "new")
     put(baseline.saved(found))
@@ -110,16 +110,17 @@ def remove(name: str, store: str | None) -> None:
 
 
 def _store(file: str | None) -> "Store":
-    from nccltool import baselines
+    from nccltool.compare import baselines
 
     return baselines.Store(Path(file) if file else baselines.default_file())
 
 
 def _samples(words: tuple[str, ...], run_dir: str | None) -> "list[RunSample]":
-    from nccltool import baselines, runs, sides
+    from nccltool.compare import baselines, inputs
+    from nccltool.core import run_directory
 
-    base = Path(run_dir) if run_dir else runs.default_base()
-    return [baselines.usable(run) for word in words for run in sides.loaded(word, base)]
+    base = Path(run_dir) if run_dir else run_directory.default_base()
+    return [baselines.usable(run) for word in words for run in inputs.loaded(word, base)]
 
 
 def _show(text: str, output: str | None) -> None:

@@ -21,18 +21,21 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
 
     RUN is an id, a folder, or latest (the default, where there is one).
     """
-    from nccltool import bundling, runs
-    from nccltool.errors import BadInput
-    from nccltool.invocation import this_command
+    from nccltool.core import run_directory
+    from nccltool.core.command_line import this_command
+    from nccltool.core.errors import BadInput
+    from nccltool.interop import bundle
 
-    base = Path(run_dir) if run_dir else runs.default_base()
-    folders = tuple(_folder(name, runs.find(base, name)) for name in run) or runs.folders(base)[-1:]
+    base = Path(run_dir) if run_dir else run_directory.default_base()
+    folders = (
+        tuple(_folder(name, run_directory.find(base, name)) for name in run) or run_directory.folders(base)[-1:]
+    )
     for name in add_log:
         if not Path(name).is_file():
             raise BadInput(f"--add-log {name} is not a file", "name a file that can be read")
-    wanted = bundling.Wanted(runs=folders, logs=tuple(map(Path, add_log)), command=this_command())
-    file = Path(output or bundling.default_name())
-    secrets, missing = bundling.bundle(wanted, file, lambda _: None)
+    wanted = bundle.Wanted(runs=folders, logs=tuple(map(Path, add_log)), command=this_command())
+    file = Path(output or bundle.default_name())
+    secrets, missing = bundle.bundle(wanted, file, lambda _: None)
     for part in missing:
         click.echo(f"not in it: {part.name}: {part.missing}", err=True)
     taken_out = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
@@ -42,7 +45,7 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
 
 def _folder(name: str, path: Path) -> Path:
     """All of it goes into the archive, so it must be a run's."""
-    from nccltool.errors import BadInput
+    from nccltool.core.errors import BadInput
 
     folder = path if path.is_dir() else path.parent
     if not any((folder / part).is_file() for part in ("job.json", "run.json")):

@@ -17,9 +17,9 @@ def command(action: str, words: tuple[str, ...], force: bool) -> None:
     list: those that come with nccltool. show NAME: what one runs and expects, and where each number is from. copy
     NAME [FILE]: make one that can be edited. validate [FILE]...: name every mistake, by file and line.
     """
-    from nccltool import checking
     from nccltool.cli.screen import put
+    from nccltool.preflight import suite_files
 
-    said = checking.do(action, words, force)
+    said = suite_files.do(action, words, force)
     put(said.text)
     raise SystemExit(said.exit_code)

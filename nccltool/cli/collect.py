@@ -18,10 +18,11 @@ def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str 
     """
     from pathlib import Path
 
-    from nccltool import collect, runs
     from nccltool.cli.screen import put, text_of, write
+    from nccltool.core import run_directory
+    from nccltool.interop import collect
 
-    collected = collect.collect(files, Path(run_dir) if run_dir else runs.default_base())
+    collected = collect.collect(files, Path(run_dir) if run_dir else run_directory.default_base())
     text = text_of(collected.run, form)
     if output:
         write(output, text)

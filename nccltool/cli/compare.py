@@ -23,15 +23,16 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     """
     from pathlib import Path
 
-    from nccltool import baselines, comparing, runs, samples, sides
     from nccltool.cli.screen import put, write
-    from nccltool.render import comparison
+    from nccltool.compare import baselines, inputs, judge, run_samples
+    from nccltool.compare.views import comparison
+    from nccltool.core import run_directory
 
-    base = Path(shown["run_dir"]) if shown["run_dir"] else runs.default_base()
+    base = Path(shown["run_dir"]) if shown["run_dir"] else run_directory.default_base()
     store = Path(shown["store"]) if shown["store"] else baselines.default_file()
-    settings = comparing.Settings(margin=margin / 100, alpha=alpha, ignore=samples.ignored(keys))
-    found = comparing.compare(
-        comparing.circumstances(), sides.side(a, base, store), sides.side(b, base, store), settings
+    settings = judge.Settings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
+    found = judge.compare(
+        judge.circumstances(), inputs.side(a, base, store), inputs.side(b, base, store), settings
     )
     text = comparison.render(found, str(shown["form"]))
     if shown["output"]:

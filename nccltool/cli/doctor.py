@@ -37,27 +37,27 @@ def command(**options: object) -> None:
     Exit code 1 when there is an error, 4 when nothing could be judged. `nccltool explain CODE` has the page of a
     rule.
     """
-    from nccltool import diagnosing
     from nccltool.cli.screen import put, write
-    from nccltool.invocation import this_command
-    from nccltool.render import diagnosis_renderer
+    from nccltool.core.command_line import this_command
+    from nccltool.doctor import run
+    from nccltool.doctor.views import renderer
 
     if options["list_rules"] or options["list_variables"]:
         put(_lists(rules=bool(options["list_rules"]), variables=bool(options["list_variables"])))
         return
-    answer = diagnosing.diagnose(diagnosing.question(options), this_command())
+    answer = run.diagnose(run.question(options), this_command())
     if options["fix"]:
         put("".join(f"{line}\n" for line in answer.fixes))
     else:
-        text = diagnosis_renderer(str(options["form"]), bool(options["show_settings"]))(answer.diagnosis)
+        text = renderer(str(options["form"]), bool(options["show_settings"]))(answer.diagnosis)
         write(str(options["output"]), text) if options["output"] else put(text)
     verdict = answer.diagnosis.verdict
     raise Ended(verdict.status, verdict.exit_code)
 
 
 def _lists(rules: bool, variables: bool) -> str:
-    from nccltool import explaining
-    from nccltool.render import pages
+    from nccltool.cli import help_pages
+    from nccltool.doctor.views import pages
 
-    texts = [pages.rules(explaining.checks())] if rules else []
-    return "\n".join([*texts, pages.variables(explaining.variables())] if variables else texts)
+    texts = [pages.rules(help_pages.checks())] if rules else []
+    return "\n".join([*texts, pages.variables(help_pages.variables())] if variables else texts)

@@ -9,8 +9,8 @@ def command(word: str) -> None:
     """The page of a rule (SYN009, quoted-value), of a variable (NCCL_IB_HCA), of a root cause (ib-link) or of an
     alert (NccltoolWrongData).
     """
-    from nccltool import explaining
+    from nccltool.cli import help_pages
     from nccltool.cli.screen import put
-    from nccltool.render import pages
+    from nccltool.doctor.views import pages
 
-    put(pages.render(explaining.find(word)))
+    put(pages.render(help_pages.find(word)))

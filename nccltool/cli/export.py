@@ -44,26 +44,27 @@ def command(
     """
     from pathlib import Path
 
-    from nccltool import exporting, runs
     from nccltool.cli.screen import put, write
-    from nccltool.exporters import exposition as expositions
-    from nccltool.exporters.pushgateway import check
+    from nccltool.core import run_directory
+    from nccltool.monitor import export
+    from nccltool.monitor.exporters import exposition as expositions
+    from nccltool.monitor.exporters.pushgateway import check
 
     _fit(textfile, pushgateway, output, exposition, others)
     gateway = None
     if pushgateway is not None:
         user, password_file = others["push_user"], others["push_password_file"]
-        gateway = exporting.gateway(pushgateway, others["group"], user=user, password_file=password_file)
+        gateway = export.gateway(pushgateway, others["group"], user=user, password_file=password_file)
         tls = {f"{name}_file": others[f"push_{name}"] for name in ("ca", "cert", "key")}
         gateway = replace(gateway, **tls, timeout_s=others["push_timeout"])
         check(gateway)
-    base = Path(others["run_dir"]) if others["run_dir"] else runs.default_base()
-    found, against = exporting.read(run, base), exporting.against(others["baseline"], others["store"])
+    base = Path(others["run_dir"]) if others["run_dir"] else run_directory.default_base()
+    found, against = export.read(run, base), export.against(others["baseline"], others["store"])
     if textfile is None and gateway is None:
-        text = expositions.text(exporting.samples(found, against), exposition).decode()
+        text = expositions.text(export.samples(found, against), exposition).decode()
         write(output, text) if output else put(text)
         return
-    for said in exporting.hand_over(found, exporting.Ways(textfile=textfile, gateway=gateway), against):
+    for said in export.hand_over(found, export.Ways(textfile=textfile, gateway=gateway), against):
         click.echo(said, err=True)
 
 
@@ -71,7 +72,7 @@ def _fit(
     textfile: str | None, pushgateway: str | None, output: str | None, exposition: str, others: dict[str, Any]
 ) -> None:
     """What would be read and then not used is a mistake."""
-    from nccltool.errors import BadInput
+    from nccltool.core.errors import BadInput
 
     if pushgateway is None:
         for name in ("group", "push_user", "push_password_file", "push_ca", "push_cert", "push_key"):

@@ -16,19 +16,19 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
     """
     from pathlib import Path
 
-    from nccltool import snapshot
     from nccltool.cli.screen import put, write
-    from nccltool.errors import BadInput
-    from nccltool.render import facts
+    from nccltool.core.errors import BadInput
+    from nccltool.hosts import reader
+    from nccltool.hosts.views import table
 
-    if form not in facts.FORMATS:
-        raise BadInput(f"--format {form} shows a run, not facts", f"choose from {', '.join(facts.FORMATS)}")
+    if form not in table.FORMATS:
+        raise BadInput(f"--format {form} shows a run, not facts", f"choose from {', '.join(table.FORMATS)}")
     folder = Path(root or "/")
     if not any((folder / name).is_dir() for name in ("proc", "sys")):
         raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
-    host = snapshot.take(folder)
+    host = reader.take(folder)
     if output:
         asked = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
-        write(output, facts.render(host, form if asked else "json"))
+        write(output, table.render(host, form if asked else "json"))
     else:
-        put(facts.render(host, form))
+        put(table.render(host, form))

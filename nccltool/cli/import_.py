@@ -20,19 +20,21 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     """
     from pathlib import Path
 
-    from nccltool import imports, render, runs
     from nccltool.cli.screen import put, write
-    from nccltool.invocation import this_command
+    from nccltool.core import run_directory
+    from nccltool.core.command_line import this_command
+    from nccltool.interop import import_results
+    from nccltool.probe import views
 
-    found = imports.read(files, imports.told(op, ranks), this_command())
+    found = import_results.read(files, import_results.told(op, ranks), this_command())
     if keep:
-        base = Path(shown["run_dir"]) if shown["run_dir"] else runs.default_base()
+        base = Path(shown["run_dir"]) if shown["run_dir"] else run_directory.default_base()
         for imported in found:
-            click.echo(f"kept in {imports.keep(imported, base)}", err=True)
+            click.echo(f"kept in {import_results.keep(imported, base)}", err=True)
     form, output = str(shown["form"]), shown["output"]
-    text = render.joined([imported.run for imported in found], form)
+    text = views.joined([imported.run for imported in found], form)
     if output:
         write(output, text)
     else:
         put(text)
-    raise SystemExit(imports.exit_code(found))
+    raise SystemExit(import_results.exit_code(found))

@@ -40,13 +40,13 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     of all of them piped to `nccltool collect -` gives the run. With --kind init-container it is `preflight`, and
     a patch that puts it before the containers of a job that you have.
     """
-    from nccltool import manifesting, manifests
     from nccltool.cli.screen import put
+    from nccltool.interop import manifest_options, manifests
 
     if kind in manifests.PATCHES:
-        request = manifesting.request_of_patch(_parsed(words, "preflight"), _without_the_jobs(options))
+        request = manifest_options.request_of_patch(_parsed(words, "preflight"), _without_the_jobs(options))
     else:
-        request = manifesting.request(_parsed(words, "probe"), options)
+        request = manifest_options.request(_parsed(words, "probe"), options)
     put(manifests.render(request, kind))
 
 
@@ -54,8 +54,8 @@ def _without_the_jobs(options: dict[str, Any]) -> dict[str, Any]:
     """Refuses what is the job's to say. Raises BadInput."""
     from click.core import ParameterSource
 
-    from nccltool.errors import BadInput
-    from nccltool.manifesting import OF_THE_JOB
+    from nccltool.core.errors import BadInput
+    from nccltool.interop.manifest_options import OF_THE_JOB
 
     context = click.get_current_context()
     for name in OF_THE_JOB:
@@ -72,8 +72,8 @@ def _parsed(words: tuple[str, ...], command: str) -> Any:
     from click.core import ParameterSource
 
     from nccltool.cli import preflight, probe
-    from nccltool.errors import BadInput
-    from nccltool.manifesting import ELSEWHERE, Asked
+    from nccltool.core.errors import BadInput
+    from nccltool.interop.manifest_options import ELSEWHERE, Asked
 
     if words[0] != command:
         raise BadInput(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from nccltool import exitstyle
+from nccltool.core import exit_codes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,24 +73,24 @@ def exit_styled(function: F) -> F:
         if style == "default":
             function(**options)
             return
-        from nccltool.errors import NccltoolError
-        from nccltool.text import escaped
+        from nccltool.core.errors import NccltoolError
+        from nccltool.core.text import escaped
 
         try:
             function(**options)
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
-            raise SystemExit(exitstyle.nagios(getattr(ended, "status", ""), code)) from ended
+            raise SystemExit(exit_codes.nagios(getattr(ended, "status", ""), code)) from ended
         except NccltoolError as error:
-            code = exitstyle.nagios("", error.exit_code)
+            code = exit_codes.nagios("", error.exit_code)
             # a plugin says on standard output what it has to say; other formats have no place for it there
-            click.echo(f"NCCLTOOL {exitstyle.WORDS[code]} - {escaped(error.message)}", err=form != "nagios")
+            click.echo(f"NCCLTOOL {exit_codes.WORDS[code]} - {escaped(error.message)}", err=form != "nagios")
             if error.remedy:
                 click.echo(f"  -> {escaped(error.remedy)}", err=True)
             raise SystemExit(code) from error
 
     text = "Exit with 0 to 4, or with 0 to 3 as plugins of Nagios.  [default: as --format]"
-    return option("--exit-style", type=click.Choice(exitstyle.STYLES), help=text)(styled)  # type: ignore[return-value]
+    return option("--exit-style", type=click.Choice(exit_codes.STYLES), help=text)(styled)  # type: ignore[return-value]
 
 
 def kept(function: F) -> F:

@@ -38,18 +38,19 @@ def command(**options: object) -> None:
     import os
     from pathlib import Path
 
-    from nccltool import preflighting, runs
     from nccltool.cli.screen import put, writable, write
-    from nccltool.invocation import this_command
-    from nccltool.render import preflight_renderer
-    from nccltool.text import escaped
+    from nccltool.core import run_directory
+    from nccltool.core.command_line import this_command
+    from nccltool.core.text import escaped
+    from nccltool.preflight import run
+    from nccltool.preflight.views import renderer
 
     run_dir, output = options["run_dir"], options["output"]
-    base = Path(str(run_dir)) if run_dir else runs.default_base()
-    ask = preflighting.asked(options, base, this_command(), os.environ)
+    base = Path(str(run_dir)) if run_dir else run_directory.default_base()
+    ask = run.asked(options, base, this_command(), os.environ)
     ways = _ways(cast("tuple[str, ...]", options["metrics"]))
     if options["dry_run"]:
-        put(preflighting.would(ask))
+        put(run.would(ask))
         return
     if output:
         writable(str(output))
@@ -59,10 +60,10 @@ def command(**options: object) -> None:
             click.echo(escaped(line), err=True)
 
     tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
-    found = preflighting.preflight(ask, tell)
+    found = run.preflight(ask, tell)
     if ways:
         found = _handed_over(found, ways, options)
-    text = preflight_renderer(str(options["form"]))(found)
+    text = renderer(str(options["form"]))(found)
     if output:
         write(str(output), text)
     else:
@@ -76,18 +77,19 @@ def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
     """Where to hand metrics over. What that needs is imported only where it is asked for."""
     if not texts:
         return ()
-    from nccltool import exporting
+    from nccltool.monitor import export
 
-    return exporting.ways(texts)
+    return export.ways(texts)
 
 
 def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    from nccltool import exporting, preflighting
-    from nccltool.text import escaped
+    from nccltool.core.text import escaped
+    from nccltool.monitor import export
+    from nccltool.preflight import run
 
-    troubles = exporting.handed_over(found, ways, options["baseline"], options["store"])
+    troubles = export.handed_over(found, ways, options["baseline"], options["store"])
     for trouble in troubles:
         click.echo(escaped(f"WARNING {trouble.code}: {trouble.message}"), err=True)
         click.echo(escaped(f"    -> {trouble.remedy}"), err=True)
         click.echo(f"    page: {trouble.page}", err=True)
-    return preflighting.with_findings(found, troubles) if troubles else found
+    return run.with_findings(found, troubles) if troubles else found

@@ -49,19 +49,20 @@ def command(**options: object) -> None:
     from pathlib import Path
     from signal import SIGHUP, SIGTERM
 
-    from nccltool import jobs, runs
     from nccltool.cli.screen import Screen, put
-    from nccltool.invocation import this_command
-    from nccltool.probe import Probe
-    from nccltool.runner import signals_held
+    from nccltool.core import run_directory
+    from nccltool.core.command_line import this_command
+    from nccltool.launch.runner import signals_held
+    from nccltool.probe import options as probe_options
+    from nccltool.probe.run import Probe
 
     run_dir = options.pop("run_dir")
     loop, serve = options.pop("loop"), options.pop("serve")
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options, run_dir))
     probe = Probe(
-        order=jobs.from_options(options),
-        runs_folder=Path(str(run_dir)) if run_dir else runs.default_base(),
+        order=probe_options.from_options(options),
+        runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=cast("float | None", options["min_busbw"]),
         command=this_command(),
         tell=put if options["events"] else None,
@@ -78,22 +79,24 @@ def command(**options: object) -> None:
 def _looped(loop: object, serve: object, options: dict[str, object], run_dir: object) -> int:
     from pathlib import Path
 
-    from nccltool import jobs, looping, runs
-    from nccltool.errors import BadInput
-    from nccltool.invocation import this_command
-    from nccltool.suites import parse_duration
+    from nccltool.core import run_directory
+    from nccltool.core.command_line import this_command
+    from nccltool.core.errors import BadInput
+    from nccltool.monitor import repeat
+    from nccltool.preflight.suites import parse_duration
+    from nccltool.probe import options as probe_options
 
     if not loop:
         raise BadInput("--serve goes with --loop", "use nccltool serve beside single runs")
     every_s = parse_duration(str(loop), "--loop")
-    if every_s < looping.LEAST_S:
-        raise BadInput(f"--loop {loop} is too short", f"at least {looping.LEAST_S:g} s")
-    if not jobs.from_options(options).job.node_ranks:
+    if every_s < repeat.LEAST_S:
+        raise BadInput(f"--loop {loop} is too short", f"at least {repeat.LEAST_S:g} s")
+    if not probe_options.from_options(options).job.node_ranks:
         raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
-    return looping.Loop(
+    return repeat.Loop(
         words=this_command()[1:],
         every_s=every_s,
         listen=None if serve is None else str(serve),
-        base=Path(str(run_dir)) if run_dir else runs.default_base(),
+        base=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         say=lambda text: click.echo(text, err=True),
     ).run()

@@ -13,21 +13,20 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
     """List past runs, or show one again: RUN is an id, a folder, or a run.json."""
     from pathlib import Path
 
-    from nccltool import runs
     from nccltool.cli.screen import preflight_text, put, text_of, write
-    from nccltool.errors import BadInput
-    from nccltool.model import Preflight
-    from nccltool.render import run_list
+    from nccltool.core import run_directory, run_list
+    from nccltool.core.errors import BadInput
+    from nccltool.preflight.result import Preflight
 
-    base = Path(run_dir) if run_dir else runs.default_base()
+    base = Path(run_dir) if run_dir else run_directory.default_base()
     if run is None and form not in run_list.FORMATS:
         raise BadInput(
             f"--format {form} shows one run, not a list of runs", f"choose from {', '.join(run_list.FORMATS)}"
         )
     if run is None:
-        text = run_list.render(tuple(runs.entries(base)), form)
+        text = run_list.render(tuple(run_directory.entries(base)), form)
     else:
-        found = runs.load_any(runs.find(base, run))
+        found = run_directory.load_any(run_directory.find(base, run))
         text = preflight_text(found, form) if isinstance(found, Preflight) else text_of(found, form)
     if output:
         write(output, text)

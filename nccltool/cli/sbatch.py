@@ -37,18 +37,18 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
     What follows `probe` are its own options. Give the script to sbatch; in the allocation, the command starts its
     nodes with srun.
     """
-    from nccltool import batch
     from nccltool.cli.screen import put
+    from nccltool.interop import batch_script
 
     values, given = _parsed(words)
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
-    put(batch.render(batch.script(words, values, given, {**options, "command": start})))
+    put(batch_script.render(batch_script.script(words, values, given, {**options, "command": start})))
 
 
 def _words(text: str) -> tuple[str, ...]:
     import shlex
 
-    from nccltool.errors import BadInput
+    from nccltool.core.errors import BadInput
 
     try:
         return tuple(shlex.split(text)) or ("nccltool",)
@@ -63,7 +63,7 @@ def _parsed(words: tuple[str, ...]) -> tuple[dict[str, Any], frozenset[str]]:
     from click.core import ParameterSource
 
     from nccltool.cli import probe
-    from nccltool.errors import BadInput
+    from nccltool.core.errors import BadInput
 
     if words[0] != "probe":
         raise BadInput(f"sbatch {words[0]!r} is not known", "nccltool sbatch [OPTIONS] probe [PROBE OPTIONS]")

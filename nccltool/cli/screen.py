@@ -10,14 +10,16 @@ from typing import Any
 
 import click
 
-from nccltool import collectives, render
-from nccltool.errors import BadInput
-from nccltool.events import Flowed, OfTraining, Result, TimedSteps, TrainedStep
-from nccltool.launchers.base import Launch
-from nccltool.model import Preflight, Run
-from nccltool.text import escaped
-from nccltool.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.watch import RunState
+from nccltool.core.errors import BadInput
+from nccltool.core.text import escaped
+from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
+from nccltool.launch.events import Flowed, OfTraining, Result, TimedSteps, TrainedStep
+from nccltool.launch.launchers.base import Launch
+from nccltool.launch.run_state import RunState
+from nccltool.preflight import views as preflight_views
+from nccltool.preflight.result import Preflight
+from nccltool.probe import collectives, views
+from nccltool.probe.result import Run
 
 _REFRESH_S = 0.1
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
@@ -63,7 +65,7 @@ class Screen:
         if not self._leads:
             _name_errors(run)
             return
-        text = render.renderer(self._form)(run)
+        text = views.renderer(self._form)(run)
         if self._output:
             write(self._output, text)
         else:
@@ -137,17 +139,17 @@ def _trained_row(event: OfTraining, state: RunState) -> str | None:
 
 def text_of(run: Run, form: str) -> str:
     """A run in a format. Raises BadInput where that has no place for what was run."""
-    if run.kind == "train" and form not in render.OF_TRAININGS:
-        known = ", ".join(render.OF_TRAININGS)
+    if run.kind == "train" and form not in views.OF_TRAININGS:
+        known = ", ".join(views.OF_TRAININGS)
         raise BadInput(f"--format {form} has no place for trainings", f"choose from {known}")
-    return render.renderer(form)(run)
+    return views.renderer(form)(run)
 
 
 def preflight_text(preflight: Preflight, form: str) -> str:
     """A suite in a format. Raises BadInput where that is for runs."""
     if form not in ("table", "json"):
         raise BadInput(f"--format {form} has no place for a preflight", "choose from table, json")
-    return render.preflight_renderer(form)(preflight)
+    return preflight_views.renderer(form)(preflight)
 
 
 def put(text: str) -> None:

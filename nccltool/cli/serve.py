@@ -20,16 +20,17 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     """
     from pathlib import Path
 
-    from nccltool import exporting, runs, serving
-    from nccltool.exporters import webconfig
+    from nccltool.core import run_directory
+    from nccltool.monitor import export, serve
+    from nccltool.monitor.exporters import webconfig
 
     web = webconfig.read(web_config) if web_config else webconfig.WebConfig()
     if web_config:
         webconfig.check(web, web_config)
-    listening = serving.listen(listen)
-    run_dir, against = others["run_dir"], exporting.against(others["baseline"], others["store"])
-    base = Path(run_dir) if run_dir else runs.default_base()
-    server = serving.Server(
+    listening = serve.listen(listen)
+    run_dir, against = others["run_dir"], export.against(others["baseline"], others["store"])
+    base = Path(run_dir) if run_dir else run_directory.default_base()
+    server = serve.Server(
         base=base, listening=listening, web=web, every_s=every, max_age_s=max_age, against=against
     )
     host, port = listening.getsockname()[:2]

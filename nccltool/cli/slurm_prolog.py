@@ -22,13 +22,13 @@ def command(**options: object) -> None:
     """
     import os
 
-    from nccltool import prolog
     from nccltool.cli.options import Ended
     from nccltool.cli.screen import put
-    from nccltool.text import escaped
+    from nccltool.core.text import escaped
+    from nccltool.preflight import scheduler_hooks
 
-    ask = prolog.asked(options, os.environ)
-    answer = prolog.acted(ask, prolog.judge(ask, prolog.look(ask)))
+    ask = scheduler_hooks.asked(options, os.environ)
+    answer = scheduler_hooks.acted(ask, scheduler_hooks.judge(ask, scheduler_hooks.look(ask)))
     if answer.reason:
         put(f"{answer.reason}\n")
     for line in (*answer.details, answer.done, answer.trouble and f"scontrol failed: {answer.trouble}"):

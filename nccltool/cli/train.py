@@ -3,7 +3,7 @@
 import click
 
 from nccltool.cli.options import Ended, Number, exit_styled, formats, kept, option, started, written
-from nccltool.schedules import SCHEDULES
+from nccltool.train.pipeline_schedules import SCHEDULES
 
 _SOME = click.IntRange(1)
 _HOOKS = ("none", "fp16", "bf16", "powersgd")
@@ -70,19 +70,21 @@ def command(**options: object) -> None:
     from pathlib import Path
     from signal import SIGHUP, SIGTERM
 
-    from nccltool import runs, tensorboard, training, trainjobs
     from nccltool.cli.screen import Screen, put
-    from nccltool.invocation import this_command
-    from nccltool.probe import Probe
-    from nccltool.runner import signals_held
+    from nccltool.core import run_directory
+    from nccltool.core.command_line import this_command
+    from nccltool.launch.runner import signals_held
+    from nccltool.probe.run import Probe
+    from nccltool.train import judge, tensorboard
+    from nccltool.train import options as train_options
 
     run_dir, board = options.pop("run_dir"), options.pop("tensorboard")
     train = Probe(
-        order=trainjobs.from_options(options),
-        runs_folder=Path(str(run_dir)) if run_dir else runs.default_base(),
+        order=train_options.from_options(options),
+        runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=None,
         command=this_command(),
-        judge=training.judged,
+        judge=judge.judged,
         tell=put if options["events"] else None,
     )
     if board and train.order.leads:

@@ -25,10 +25,10 @@ def command(paths: tuple[str, ...], **options: Any) -> None:
     With --follow it waits for lines, and for files that are not there yet. What a running job writes into a pipe
     (JOB 2>&1 | nccltool triage -) is judged as it comes too, and read to its end.
     """
-    from nccltool import triaging
-    from nccltool.errors import BadInput
-    from nccltool.invocation import this_command
-    from nccltool.logs import growing
+    from nccltool.core.command_line import this_command
+    from nccltool.core.errors import BadInput
+    from nccltool.triage import run
+    from nccltool.triage.logs import growing
 
     if "" in paths:  # which would be this folder: "$LOG" with LOG not set
         raise BadInput("a PATH is empty", "name a log, a folder of logs, or - for standard input")
@@ -36,16 +36,16 @@ def command(paths: tuple[str, ...], **options: Any) -> None:
         raise SystemExit(_follow(paths, options))
     if options["for_s"] is not None:
         raise click.UsageError("--for has no effect without --follow.")
-    incident = triaging.triage(paths, this_command(), options["trust_pickle"])
+    incident = run.triage(paths, this_command(), options["trust_pickle"])
     _show(incident, options)
     raise SystemExit(incident.verdict.exit_code)
 
 
 def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     """Follow, show what is sure as soon as it is, and what came of it at the end."""
-    from nccltool import following
-    from nccltool.invocation import this_command
-    from nccltool.text import escaped
+    from nccltool.core.command_line import this_command
+    from nccltool.core.text import escaped
+    from nccltool.triage import follow
 
     def say(note: str) -> None:
         click.echo(escaped(note), err=True)
@@ -54,7 +54,7 @@ def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         if options["form"] != "json":  # which is one document
             _show(incident, options)
 
-    order = following.Order(
+    order = follow.Order(
         paths=paths,
         command=this_command(),
         settle_s=options["settle"],
@@ -62,7 +62,7 @@ def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         to_the_end=not options["follow"],
         trust_pickle=options["trust_pickle"],
     )
-    followed = following.follow(order, say, tell)
+    followed = follow.follow(order, say, tell)
     if followed.was_told and options["form"] != "json":
         say(f"{followed.why}: it stays {followed.incident.root_cause}")
     else:
@@ -73,13 +73,13 @@ def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
 
 def _show(incident: Any, options: dict[str, Any]) -> None:
     from nccltool.cli.screen import put, write
-    from nccltool.documents import incident_to_json
-    from nccltool.render import triage
+    from nccltool.triage.document import incident_to_json
+    from nccltool.triage.views import table
 
     if options["form"] == "json":
         text = incident_to_json(incident) + "\n"
     else:
-        text = triage.summary(incident.picture) if options["summary"] else triage.render(incident)
+        text = table.summary(incident.picture) if options["summary"] else table.render(incident)
     if options["output"]:
         write(options["output"], text)
     else:

@@ -8,10 +8,10 @@ import sys
 
 import msgspec
 
-from nccltool import processes
-from nccltool.model import Job
-from nccltool.worker import far, inventory
+from nccltool.core import processes
+from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
+from nccltool.worker.node import inventory, remote
 
 JOB_S = 60.0
 """The job is written right after the start."""
@@ -30,7 +30,7 @@ def main() -> None:
     if job.kind == "facts":
         code = inventory.main(job, out_fd)
     elif job.remote:
-        code = far.main(job, in_fd, out_fd, lambda: _load(job))
+        code = remote.main(job, in_fd, out_fd, lambda: _load(job))
     else:
         processes.die_with_parent(os.getppid())
         code = _load(job)(job, None, in_fd, out_fd)
@@ -38,18 +38,18 @@ def main() -> None:
     os._exit(min(code, 255))
 
 
-def _load(job: Job) -> far.NodeMain:
+def _load(job: Job) -> remote.NodeMain:
     if job.kind == "reach":  # who reaches whom is asked of the far ends; no rank is started
         return lambda *_: 0
     # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    from nccltool.worker import node  # torch
+    from nccltool.worker.node import local  # torch
 
     if job.train is not None:
-        from nccltool.worker import trainings
+        from nccltool.worker.train import strategies
 
-        trainings.load(job.train.strategies)
-    return node.run
+        strategies.load(job.train.strategies)
+    return local.run
 
 
 def _take_over_standard_streams() -> tuple[int, int]:

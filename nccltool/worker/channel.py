@@ -3,7 +3,7 @@
 import os
 import select
 
-from nccltool.events import Event, encode
+from nccltool.launch.events import Event, encode
 
 
 class Channel:

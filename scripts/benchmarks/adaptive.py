@@ -24,13 +24,14 @@ import torch
 import torch.distributed as dist
 
 from benchmarks import quiet
-from nccltool import adapt, plan, stats
-from nccltool.model import Job, Sizes
-from nccltool.units import format_bytes
-from nccltool.worker.board import Slot
+from nccltool.core import statistics as core_statistics
+from nccltool.core.units import format_bytes
+from nccltool.launch.job import Job, Sizes
+from nccltool.probe import plan, stopping
 from nccltool.worker.channel import Channel
-from nccltool.worker.drill import Drill
-from nccltool.worker.probe import Prober
+from nccltool.worker.probe.step import Prober
+from nccltool.worker.progress_page import Slot
+from nccltool.worker.rank.fault import Drill
 
 WORLD = 2
 SIZES = tuple(2**power for power in range(10, 22))
@@ -178,7 +179,7 @@ def _size(size: int) -> Row:
             Try(
                 count=len(samples),
                 seconds=seconds,
-                is_precise=(stats.relative_half_width(samples) or 0.0) <= PRECISION,
+                is_precise=(core_statistics.relative_half_width(samples) or 0.0) <= PRECISION,
                 off=abs(statistics.median(samples) / statistics.median([*before, *after]) - 1),
                 drift=abs(statistics.median(before) / statistics.median(after) - 1),
             )
@@ -191,7 +192,7 @@ def _needed(loops: list[list[float]]) -> int:
 
     At that count, not at the first one on the way to it: who fixes a count does not look while it runs.
     """
-    count = adapt.FIRST_BATCH
+    count = stopping.FIRST_BATCH
     while count < FIXED // 2:
         begins = [run * (FIXED - count) // (RUNS - 1) for run in range(RUNS)]
         if sum(_precise(loops, begin, count) for begin in begins) >= PRECISE_RUNS:
@@ -201,5 +202,5 @@ def _needed(loops: list[list[float]]) -> int:
 
 
 def _precise(loops: list[list[float]], begin: int, count: int) -> bool:
-    widths = (stats.relative_half_width(loop[begin : begin + count]) for loop in loops)
+    widths = (core_statistics.relative_half_width(loop[begin : begin + count]) for loop in loops)
     return all(width is not None and width <= PRECISION for width in widths)

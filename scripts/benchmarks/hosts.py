@@ -17,7 +17,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _TAKE = """
 import resource, sys, time
 from pathlib import Path
-from nccltool import snapshot
+from nccltool.hosts import reader as snapshot
 began = time.perf_counter()
 snapshot.take(Path(sys.argv[1]))
 print(time.perf_counter() - began, max(resource.getrusage(who).ru_maxrss
@@ -28,10 +28,10 @@ print(time.perf_counter() - began, max(resource.getrusage(who).ru_maxrss
 def main() -> bool:
     """Print a line for each; whether the targets are met."""
     sys.path.insert(0, str(_ROOT))
-    from tests import hosts
+    from tests import captured_hosts
 
     with tempfile.TemporaryDirectory() as folder:
-        tree = hosts.build(Path(folder) / "ib", hosts.KINDS["ib"])
+        tree = captured_hosts.build(Path(folder) / "ib", captured_hosts.KINDS["ib"])
         good = [_snapshot("this host", "/"), _snapshot("a captured host with 8 GPUs and 8 ports", str(tree))]
         good.append(_comparison(Path(folder) / "snapshots.jsonl"))
     return all(good)
@@ -74,10 +74,10 @@ def _write(file: Path) -> None:
     """Hosts with 8 GPUs and 8 ports, of which a few are odd in three ways."""
     from msgspec.structs import replace
 
-    from nccltool.hostfacts import to_json
-    from tests import hosts
+    from nccltool.hosts.facts import to_json
+    from tests import captured_hosts
 
-    base = replace(hosts.healthy("ib"), env={f"NCCL_TEST_{number}": "1" for number in range(40)})
+    base = replace(captured_hosts.healthy("ib"), env={f"NCCL_TEST_{number}": "1" for number in range(40)})
     memlock = replace(base.limits, memlock_soft_bytes=65536)
     with file.open("w") as out:
         for number in range(COUNT):
@@ -93,8 +93,8 @@ def _write(file: Path) -> None:
 
 def _compare(file: str) -> None:
     """In a process of its own, so that its memory is its own."""
-    from nccltool.compare_hosts import compare
-    from nccltool.hostfacts import from_json
+    from nccltool.hosts.differences import compare
+    from nccltool.hosts.facts import from_json
 
     with Path(file).open("rb") as lines:
         found = compare(from_json(line, file) for line in lines)

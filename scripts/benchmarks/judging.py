@@ -72,11 +72,11 @@ def _written(folder: Path) -> Iterator[str]:
     """Hosts with 8 GPUs, 8 ports and 40 variables, each with its own name, addresses, GUIDs and boot."""
     from msgspec.structs import replace
 
-    from nccltool.hostfacts import to_json
-    from tests import hosts
+    from nccltool.hosts.facts import to_json
+    from tests import captured_hosts
 
     every = {"NCCL_DEBUG": "WARN", **{f"OMPI_MCA_test_{number}": "1" for number in range(39)}}
-    base = replace(hosts.healthy("ib"), env=every)
+    base = replace(captured_hosts.healthy("ib"), env=every)
     odd = {
         7: replace(base, env={**every, "NCCL_IB_HCA": "mlx5"}),
         4242: replace(base, versions=replace(base.versions, nccl="2.27.5")),

@@ -96,8 +96,8 @@ def rank(number: int, first: str) -> None:
     import torch.distributed as dist
 
     from benchmarks import overhead, quiet
-    from nccltool import plan
-    from nccltool.model import Job, Sizes
+    from nccltool.launch.job import Job, Sizes
+    from nccltool.probe import plan
 
     quiet.share_a_core()
     wait = timedelta(seconds=60)

@@ -25,13 +25,13 @@ import torch
 import torch.distributed as dist
 
 from benchmarks import quiet
-from nccltool import collectives, plan
-from nccltool.model import Job, Sizes
-from nccltool.units import format_bytes
-from nccltool.worker.board import Slot
+from nccltool.core.units import format_bytes
+from nccltool.launch.job import Job, Sizes
+from nccltool.probe import collectives, plan
 from nccltool.worker.channel import Channel
-from nccltool.worker.drill import Drill
-from nccltool.worker.probe import Prober
+from nccltool.worker.probe.step import Prober
+from nccltool.worker.progress_page import Slot
+from nccltool.worker.rank.fault import Drill
 
 WORLD = 2
 SIZES = (8, 2**20, 2**22, 2**24)

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.startup import NCCLTOOL
-from nccltool import collectives, events, plan
-from nccltool.events import AnyEvent
-from nccltool.model import Job, RankFacts
-from nccltool.stream import Begun, Ended, Teller
+from nccltool.launch import events
+from nccltool.launch.events import AnyEvent
+from nccltool.launch.job import Job
+from nccltool.launch.printed_events import Begun, Ended, Teller
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe import collectives, plan
 
 NODES, RANKS_OF_NODE = 1250, 8
 TARGET_S = 10.0

@@ -21,9 +21,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nccltool import collectives
-from nccltool.model import Job, Measurement, Run, RunInfo, Stats, Verdict
-from nccltool.runs import RunDir
+from nccltool.core.findings import Verdict
+from nccltool.core.run_directory import RunDir
+from nccltool.core.run_info import RunInfo
+from nccltool.core.statistics import Stats
+from nccltool.launch.job import Job
+from nccltool.probe import collectives
+from nccltool.probe.result import Measurement, Run
 
 RATE = 200
 SECONDS = 20

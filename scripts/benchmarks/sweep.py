@@ -12,9 +12,9 @@ import torch
 import torch.distributed as dist
 
 from benchmarks.startup import NCCLTOOL
-from nccltool import collectives
-from nccltool.processes import peak_rss_bytes
-from nccltool.worker.comm import TorchComm
+from nccltool.core.processes import peak_rss_bytes
+from nccltool.probe import collectives
+from nccltool.worker.probe.comm import TorchComm
 
 SECONDS_TARGET = 60
 EXTRA_TARGET_MIB = 40

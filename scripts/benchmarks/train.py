@@ -24,13 +24,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks import quiet
 from benchmarks.overhead import interval
-from nccltool.model import Job, TrainSpec
-from nccltool.worker import trainings, transformer
-from nccltool.worker.board import Slot
+from nccltool.launch.job import Job
+from nccltool.train.spec import TrainSpec
 from nccltool.worker.channel import Channel
-from nccltool.worker.drill import Drill
-from nccltool.worker.train import Trainer, stepper
-from nccltool.worker.trainings.base import Setup
+from nccltool.worker.progress_page import Slot
+from nccltool.worker.rank.fault import Drill
+from nccltool.worker.train import strategies, transformer
+from nccltool.worker.train.loop import Trainer, stepper
+from nccltool.worker.train.strategies.base import Setup
 
 WORLD = 2
 BLOCKS = 10
@@ -78,9 +79,9 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     for block in range(BLOCKS):
         if block % 2:
             bare = _bare(rank)
-            ours = stepper(trainings.build("ddp", setup))
+            ours = stepper(strategies.build("ddp", setup))
         else:
-            ours = stepper(trainings.build("ddp", setup))
+            ours = stepper(strategies.build("ddp", setup))
             bare = _bare(rank)
         pairs += _block(ours, bare)
     own_s = _own_s(setup)

@@ -33,7 +33,7 @@ if sys.argv[2] == "without RE2":
     sys.modules["re2"] = None
 if sys.argv[2] == "one core":
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-from nccltool import triaging
+from nccltool.triage import run as triaging
 before, clock = time.process_time(), time.monotonic()
 incident = triaging.triage([sys.argv[1]], ())
 took, passed = time.process_time() - before, time.monotonic() - clock
@@ -115,9 +115,13 @@ def _read(log: Path, how: str = "") -> Read:
 
 def _grep(log: Path) -> float:
     """Seconds of the processor that grep needs for some of the expressions."""
-    from nccltool import logs
+    from nccltool.triage import logs as triage_logs
 
-    words = [re.escape(item.literal) for item in logs.PATTERNS if item.role == "failure" and len(item.literal) > 9]
+    words = [
+        re.escape(item.literal)
+        for item in triage_logs.PATTERNS
+        if item.role == "failure" and len(item.literal) > 9
+    ]
     before = os.times()
     subprocess.run(["grep", "-c", "-E", "|".join(words[:GREPPED]), str(log)], check=False, capture_output=True)
     after = os.times()

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from nccltool import runner
-from nccltool.events import AnyEvent
-from nccltool.jobs import Order
-from nccltool.model import Finding
-from nccltool.runner import Outcome, Progress
-from nccltool.runs import RunDir
-from nccltool.watch import RunState
+from nccltool.core.findings import Finding
+from nccltool.core.run_directory import RunDir
+from nccltool.launch import runner
+from nccltool.launch.events import AnyEvent
+from nccltool.launch.run_state import RunState
+from nccltool.launch.runner import Outcome, Progress
+from nccltool.probe.options import Order
 
 Act = Callable[..., None]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import render
+from nccltool.probe import views
 from tests.conftest import Nccltool
 
-FORMATS = ", ".join(repr(form) for form in render.FORMATS)
+FORMATS = ", ".join(repr(form) for form in views.FORMATS)
 
 
 def last_sentence(err: str) -> str:

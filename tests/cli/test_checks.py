@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import suites
+from nccltool.preflight import suites
 from tests.conftest import Nccltool
 
 

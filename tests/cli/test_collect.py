@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import documents, render
+from nccltool.core import documents
+from nccltool.probe import views
 from tests.conftest import Nccltool
 from tests.samples import finding
 from tests.support.streams import LEADER, beginning, begun, ended, good, mixed, part
@@ -20,13 +21,13 @@ def logs(tmp_path: Path) -> str:
     return str(tmp_path / "pods.log")
 
 
-@pytest.mark.parametrize("form", render.FORMATS)
+@pytest.mark.parametrize("form", views.FORMATS)
 def test_it_is_kept_and_shown_like_a_run_of_here(form: str, logs: str, tmp_path: Path, nccltool: Nccltool) -> None:
     said = nccltool("collect", logs, "--format", form)
     folder = tmp_path / "state/nccltool/runs" / LEADER
     assert (said.code, said.err) == (0, f"kept in {folder}\n")
     run = documents.from_json((folder / "run.json").read_bytes(), "run.json")
-    assert said.out == render.renderer(form)(run)
+    assert said.out == views.renderer(form)(run)
     assert nccltool("runs", LEADER, "--format", form).out == said.out
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import runs
-from nccltool.model import Run, Verdict
-from nccltool.runs import RunDir
+from nccltool.core import run_directory
+from nccltool.core.findings import Verdict
+from nccltool.core.run_directory import RunDir
+from nccltool.probe.result import Run
 from tests.conftest import Nccltool
-from tests.importers.samples import FOLDER
+from tests.interop.importers.samples import FOLDER
 from tests.samples import info, job, measurement, stats
 
 
@@ -25,7 +26,7 @@ def kept(number: int, factor: float = 1.0, **changes: object) -> str:
         measurements=tuple(rows),
         findings=(),
     )
-    folder = RunDir(runs.default_base(), job(run_id=name))
+    folder = RunDir(run_directory.default_base(), job(run_id=name))
     folder.finish(run)
     folder.close()
     return name

@@ -10,7 +10,7 @@ from nccltool import __version__
 from nccltool.cli import cli
 from tests.conftest import Nccltool
 
-SHARED = {"__init__", "options", "screen"}
+SHARED = {"help_pages", "__init__", "options", "screen"}
 """Files of the folder that hold no command."""
 
 every = pytest.mark.parametrize("name", cli.commands)

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from nccltool import hostfacts
-from nccltool.hostfacts import ConfFile, HostFacts, Versions
+from nccltool.hosts import facts as hosts_facts
+from nccltool.hosts.facts import ConfFile, HostFacts, Versions
+from tests.captured_hosts import healthy
 from tests.conftest import Nccltool
-from tests.hosts import healthy
 
 Golden = Callable[[str, str], None]
 
@@ -33,7 +33,7 @@ def saved(tmp_path: Path) -> str:
         versions=Versions(nccl="2.27.7", torch="2.13.0+cu130"),
     )
     file = tmp_path / "facts.json"
-    file.write_text(hostfacts.to_json(facts))
+    file.write_text(hosts_facts.to_json(facts))
     return str(file)
 
 
@@ -108,9 +108,9 @@ def test_it_is_written_to_a_file(saved: str, nccltool: Nccltool, tmp_path: Path)
 
 
 def test_several_snapshots_are_one_job(saved: str, nccltool: Nccltool, tmp_path: Path) -> None:
-    facts = hostfacts.from_json(Path(saved).read_text(), saved)
+    facts = hosts_facts.from_json(Path(saved).read_text(), saved)
     other = tmp_path / "other.json"
-    other.write_text(hostfacts.to_json(HostFacts(host="n2", env=facts.env, versions=Versions(nccl="2.30.7"))))
+    other.write_text(hosts_facts.to_json(HostFacts(host="n2", env=facts.env, versions=Versions(nccl="2.30.7"))))
     said = nccltool("doctor", "--facts", saved, "--facts", str(other), "--select", "PLG007,SYN009")
     assert "ERROR PLG007" in said.out
     assert "    on n[1-2]\n" in said.out
@@ -237,7 +237,7 @@ def test_explain_names_what_is_like_it(word: str, near: str, nccltool: Nccltool)
 
 def test_it_needs_little_and_loads_no_torch() -> None:
     program = (
-        "import sys; from nccltool.cli import cli; from nccltool import processes\n"
+        "import sys; from nccltool.cli import cli; from nccltool.core import processes\n"
         "try: cli(['doctor'], prog_name='nccltool')\n"
         "except SystemExit: pass\n"
         "print(processes.peak_rss_bytes(), 'torch' in sys.modules, file=sys.stderr)"
@@ -255,7 +255,7 @@ def _hosts(folder: Path, **odd: object) -> list[str]:
         one = replace(healthy("ib"), host=name, boot_id=name, env={"NCCL_DEBUG": "WARN"})
         if name == "n3":
             one = replace(one, **odd)
-        (folder / name).write_text(hostfacts.to_json(one))
+        (folder / name).write_text(hosts_facts.to_json(one))
         words += ["--facts", str(folder / name)]
     return words
 
@@ -327,7 +327,7 @@ def test_fixes_of_what_other_fixes_uncover(nccltool: Nccltool, tmp_path: Path) -
     facts = replace(
         healthy("ib"), env={"NCCL_DEBUG": "WARN", "NCCL_SHM_DISABLE": "yes", "NCCL_NET_GDR_LEVEL": "9"}
     )
-    file.write_text(hostfacts.to_json(facts))
+    file.write_text(hosts_facts.to_json(facts))
     lines = nccltool("doctor", "--facts", str(file), "--fix").out.splitlines()
     assert [line for line in lines if not line.startswith("#")][-2:] == [
         "unset NCCL_NET_GDR_LEVEL",

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import hostfacts
-from nccltool.render import facts
-from tests import hosts
+from nccltool.hosts import facts as hosts_facts
+from nccltool.hosts.views import table
+from tests import captured_hosts
 from tests.conftest import Nccltool
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    return hosts.build(tmp_path / "roce", hosts.KINDS["roce"])
+    return captured_hosts.build(tmp_path / "roce", captured_hosts.KINDS["roce"])
 
 
 def test_this_host(nccltool: Nccltool) -> None:
@@ -33,7 +33,7 @@ def test_a_captured_tree(tree: Path, nccltool: Nccltool) -> None:
 
 def test_json_is_a_snapshot(tree: Path, nccltool: Nccltool) -> None:
     said = nccltool("facts", "--root", str(tree), "--format", "json")
-    host = hostfacts.from_json(said.out, "stdout")
+    host = hosts_facts.from_json(said.out, "stdout")
     assert (host.host, host.root, host.schema, host.kind) == ("r001", str(tree), 1, "facts")
 
 
@@ -49,7 +49,7 @@ def test_a_file_gets_the_snapshot(tree: Path, tmp_path: Path, nccltool: Nccltool
 @pytest.mark.parametrize("form", ["csv", "nccl-tests"])
 def test_a_format_of_runs(form: str, nccltool: Nccltool) -> None:
     said = nccltool("facts", "--format", form)
-    sentence = f"Error: --format {form} shows a run, not facts\n  -> choose from {', '.join(facts.FORMATS)}\n"
+    sentence = f"Error: --format {form} shows a run, not facts\n  -> choose from {', '.join(table.FORMATS)}\n"
     assert (said.code, said.out, said.err) == (2, "", sentence)
 
 

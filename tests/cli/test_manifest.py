@@ -7,12 +7,12 @@ import click
 import pytest
 import yaml
 
-from nccltool import jobs
 from nccltool.cli import cli, probe
-from nccltool.manifests import KINDS
+from nccltool.interop.manifests import KINDS
+from nccltool.probe import options
 from tests.conftest import Nccltool
 from tests.docs.pages import ROOT, hold
-from tests.manifests.test_kinds import pods
+from tests.interop.manifests.test_kinds import pods
 
 IMAGE = ("manifest", "--image", "registry.example/nccltool:1")
 
@@ -147,7 +147,7 @@ def test_every_pod_is_a_node_and_meets_the_others(
     for number, env in enumerate(_environments(kind, objects, 3)):
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        order = jobs.from_options(probe.command.make_context("probe", list(args[1:])).params, env)
+        order = options.from_options(probe.command.make_context("probe", list(args[1:])).params, env)
         job = order.job
         assert (job.nodes, job.node_ranks, job.nproc_per_node, job.endpoint) == (3, (number,), 1, endpoint)
         assert (job.ops, job.join_timeout_s, order.leads) == (("broadcast",), 600.0, number == 0)

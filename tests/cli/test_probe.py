@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from nccltool import documents, events, render, runner
-from nccltool.events import AnyEvent
-from nccltool.model import Finding, Run
+from nccltool.core import documents
+from nccltool.core.findings import Finding
+from nccltool.launch import events, runner
+from nccltool.launch.events import AnyEvent
+from nccltool.probe import views
+from nccltool.probe.result import Run
 from tests.cli.conftest import Act
 from tests.conftest import Nccltool
 from tests.samples import facts, finding
@@ -61,7 +64,7 @@ def test_a_good_run_is_shown_and_kept(tmp_path: Path, act: Act, nccltool: Ncclto
     said = nccltool(*COMMAND)
     folder, run = the_run(tmp_path)
     assert (said.code, said.err) == (0, f"{LAUNCHER}\nkept in {folder}\n")
-    assert said.out == render.renderer("table")(run)
+    assert said.out == views.renderer("table")(run)
     assert [(row.op, row.bytes, row.iterations) for row in run.measurements] == [
         ("all_reduce", 1024, 1),
         ("all_reduce", 2**20, 3),
@@ -79,12 +82,12 @@ def test_the_circumstances_of_a_run(tmp_path: Path, act: Act, nccltool: Nccltool
     assert (info.nodes, info.world_size, info.emulated, info.hosts) == (2, 2, True, ("alpha",))
 
 
-@pytest.mark.parametrize("form", render.FORMATS)
+@pytest.mark.parametrize("form", views.FORMATS)
 def test_formats(form: str, tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
     act(GOOD)
     said = nccltool(*COMMAND, "--format", form, "-q")
     _, run = the_run(tmp_path)
-    assert (said.code, said.out, said.err) == (0, render.renderer(form)(run), "")
+    assert (said.code, said.out, said.err) == (0, views.renderer(form)(run), "")
 
 
 def test_into_a_file(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import render
-from nccltool.render import run_list
-from nccltool.runs import RunDir
+from nccltool.core import run_list
+from nccltool.core.run_directory import RunDir
+from nccltool.probe import views
 from tests.conftest import Nccltool
 from tests.samples import failing_run, good_run, job
 
@@ -49,7 +49,7 @@ def test_the_list_of_another_folder(tmp_path: Path, base: Path, nccltool: Ncclto
     assert nccltool("runs", "--run-dir", str(base)).out.count("nccltool probe") == 2
 
 
-@pytest.mark.parametrize("form", [form for form in render.FORMATS if form not in run_list.FORMATS])
+@pytest.mark.parametrize("form", [form for form in views.FORMATS if form not in run_list.FORMATS])
 def test_a_format_of_one_run_only(form: str, nccltool: Nccltool) -> None:
     said = nccltool("runs", "--format", form)
     sentence = f"Error: --format {form} shows one run, not a list of runs\n"
@@ -60,9 +60,9 @@ def test_a_format_of_one_run_only(form: str, nccltool: Nccltool) -> None:
     )
 
 
-@pytest.mark.parametrize("form", render.FORMATS)
+@pytest.mark.parametrize("form", views.FORMATS)
 def test_one_run_again(form: str, base: Path, nccltool: Nccltool) -> None:
-    shown = render.renderer(form)(failing_run())
+    shown = views.renderer(form)(failing_run())
     for name in (SECOND, SECOND[:8], str(base / SECOND), str(base / SECOND / "run.json")):
         said = nccltool("runs", name, "--format", form)
         assert (said.code, said.out, said.err) == (0, shown, "")
@@ -72,7 +72,7 @@ def test_one_run_again(form: str, base: Path, nccltool: Nccltool) -> None:
 def test_into_a_file(tmp_path: Path, nccltool: Nccltool) -> None:
     said = nccltool("runs", FIRST, "--format", "csv", "--output", str(tmp_path / "rows.csv"))
     assert (said.code, said.out) == (0, "")
-    assert (tmp_path / "rows.csv").read_text() == render.renderer("csv")(good_run())
+    assert (tmp_path / "rows.csv").read_text() == views.renderer("csv")(good_run())
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import sys
 import click
 import pytest
 
-from nccltool import jobs
 from nccltool.cli import cli, probe
+from nccltool.probe import options
 from tests.conftest import Nccltool
 
 PYTHON = (sys.executable, "-P", "-m", "nccltool")
@@ -101,7 +101,7 @@ def test_the_words_mean_the_same_in_the_script(nccltool: Nccltool, words: str) -
     values = probe.command.make_context("probe", command[len(PYTHON) + 1 :], parent=above).params
     asked = probe.command.make_context("probe", shlex.split(words)[1:], parent=above).params
     assert values == asked
-    jobs.from_options(values, {})
+    options.from_options(values, {})
 
 
 def test_variables_of_here_are_not_words_of_the_script(nccltool: Nccltool) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import judging, suites
+from nccltool.preflight import judge, suites
 from tests.docs.pages import ROOT
 
-RUNBOOK = ROOT / judging.PAGE
+RUNBOOK = ROOT / judge.PAGE
 README = (ROOT / "checks/README.md").read_text()
 PARTS = re.split(r"^### ", RUNBOOK.read_text(), flags=re.MULTILINE)[1:]
 ANCHORS = {re.sub(r"[^\w-]", "", part.splitlines()[0].lower()): part for part in PARTS}
-SOURCE = Path(judging.__file__).read_text()
+SOURCE = Path(judge.__file__).read_text()
 NAMED = set(re.findall(r"\{PAGE\}#([\w-]+)", SOURCE)) - {"reach"}
 REACH = {f"reach{what}" for what in ("rendezvous", "ports", "path-mtu", "names")}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from nccltool.hostfacts import HostFacts
+from nccltool.hosts.facts import HostFacts
 
 PAGE = Path(__file__).parents[2] / "docs/commands/facts.md"
 

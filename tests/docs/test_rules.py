@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from nccltool import explaining
-from nccltool.model import RulePage
-from nccltool.render import pages
+from nccltool.cli import help_pages
+from nccltool.doctor.diagnosis import RulePage
+from nccltool.doctor.views import pages
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs/rules"
-FAMILIES = {name: (summary, members) for name, summary, members in explaining.families()}
+FAMILIES = {name: (summary, members) for name, summary, members in help_pages.families()}
 
 
 def _hold(name: str, text: str) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from nccltool.cli import cli
 from tests.docs.pages import ROOT
-from tests.manifests import schemas
+from tests.interop.manifests import schemas
 from tests.support.commands import NCCLTOOL
 
 DOCS = ROOT / "docs"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool import processes
+from nccltool.core import processes
 
 ROOT = Path(__file__).parents[2]
 REAL_PYTHON = "#!/bin/sh\necho 3.11\n"

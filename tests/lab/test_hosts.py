@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from nccltool import collectives
+from nccltool.probe import collectives
 from tests.lab.conftest import PORT, Start, join
 from tests.lab.lab import Lab
 from tests.support.commands import NCCLTOOL, TORCHRUN, Ended, until

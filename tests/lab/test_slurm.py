@@ -127,7 +127,7 @@ def test_another_python(run: Run, cluster: Slurm) -> None:
 
 STEP_OF_PRINTENV = """
 import os
-from nccltool.launchers import slurm
+from nccltool.launch.launchers import slurm
 words = list(slurm.launch(slurm.allocation(os.environ), 2, "python").commands[0].argv)
 words[words.index("--") :] = ["printenv", "SLURM_GPUS_ON_NODE"]
 os.execvp(words[0], words)

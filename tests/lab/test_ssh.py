@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nccltool import collectives
+from nccltool.probe import collectives
 from tests.lab.conftest import PORT, Start
 from tests.lab.lab import Host, Lab
 from tests.lab.sshd import Sshd

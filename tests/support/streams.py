@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from nccltool import events
-from nccltool.events import AnyEvent
-from nccltool.model import Finding
-from nccltool.stream import Begun, Ended, Teller
+from nccltool.core.findings import Finding
+from nccltool.launch import events
+from nccltool.launch.events import AnyEvent
+from nccltool.launch.printed_events import Begun, Ended, Teller
 from tests.samples import facts, job
 
 LEADER, FOLLOWER = "20250102T030405Z-beef", "20250102T030406Z-cafe"

@@ -1,0 +1,293 @@
+"""Where baselines are kept: one SQLite file, safe under writers that come at once or are killed.
+
+A rollback journal and not a write-ahead log: home folders of clusters are on NFS or Lustre, where a log's shared
+memory does not work (sqlite.org/wal.html, section 1). The journal needs locks that work (flock on Lustre, lockd or
+NFS 4); without them, name a file on a local disk. A writer takes the lock before it looks, so that two never wait
+for one another; others wait for it. What is said to be saved has been synced.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from nccltool.compare import document, run_samples
+from nccltool.compare.result import Baseline, Circumstances, RowSample, RunSample
+from nccltool.core.errors import BadInput
+from nccltool.core.input_files import contents
+from nccltool.core.run_directory import default_base
+from nccltool.probe.result import Run
+
+SCHEMA = 1
+APPLICATION = 0x6E63636C
+"""`nccl` in ASCII, in the header of the file: whose it is."""
+WAIT_S = 30.0
+"""How long to wait for other writers; each takes some milliseconds."""
+LONGEST_NAME = 100
+LARGEST = 2**63 - 1
+"""That SQLite holds."""
+
+_TABLES = """
+CREATE TABLE baseline (
+    name TEXT PRIMARY KEY, created TEXT NOT NULL, changed TEXT NOT NULL, note TEXT NOT NULL
+);
+CREATE TABLE run (
+    baseline TEXT NOT NULL REFERENCES baseline (name) ON DELETE CASCADE,
+    id TEXT NOT NULL, started TEXT NOT NULL, hosts TEXT NOT NULL, circumstances TEXT NOT NULL,
+    PRIMARY KEY (baseline, id)
+);
+CREATE TABLE measurement (
+    baseline TEXT NOT NULL, run TEXT NOT NULL,
+    op TEXT NOT NULL, bytes INTEGER NOT NULL, dtype TEXT NOT NULL, reduce_op TEXT,
+    placement TEXT NOT NULL, cadence TEXT NOT NULL,
+    median_s REAL, mean_s REAL NOT NULL, spread REAL, iterations INTEGER, busbw_bytes_per_s REAL NOT NULL,
+    FOREIGN KEY (baseline, run) REFERENCES run (baseline, id) ON DELETE CASCADE
+);
+CREATE INDEX measurement_of_run ON measurement (baseline, run);
+"""
+
+Mode = Literal["new", "add", "replace"]
+
+
+def default_file() -> Path:
+    """Beside the runs. Raises BadInput when there is no home folder."""
+    return default_base().parent / "baselines.sqlite"
+
+
+def named(word: str, store: str | Path | None) -> Baseline:
+    """The baseline of a name, or in a file that was exported (*.json). Raises BadInput when there is none."""
+    if word.endswith(".json"):
+        return document.baseline_from_json(contents(Path(word), "--baseline"), word)
+    return Store(Path(store) if store else default_file()).load(word)
+
+
+class Store:
+    """The baselines in a file. A method is one transaction; it raises BadInput when the file cannot be used."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def save(self, name: str, note: str, runs: Sequence[RunSample], mode: Mode) -> Baseline:
+        """Keep runs under a name: a new one, beside those that it has, or in their place."""
+        _check_name(name)
+        with self._open(create=True) as db, _transaction(db):
+            known = _load(db, name)
+            chosen = {run.id: run for run in runs}
+            if known and mode == "new":
+                raise BadInput(f"there is a baseline {name!r} already", "use --add, --replace or another name")
+            kept = known.runs if known and mode == "add" else ()
+            baseline = Baseline(
+                name=name,
+                created=known.created if known else _now(),
+                changed=_now(),
+                note=note or (known.note if known else ""),
+                runs=tuple(({run.id: run for run in kept} | chosen).values()),
+            )
+            _of_one_kind(baseline.runs)
+            _write(db, baseline)
+        return baseline
+
+    def put(self, baseline: Baseline, mode: Mode) -> None:
+        """Keep a baseline that comes from elsewhere as it is."""
+        _check_name(baseline.name)
+        _of_one_kind(baseline.runs)
+        with self._open(create=True) as db, _transaction(db):
+            if mode == "new" and _load(db, baseline.name):
+                raise BadInput(f"there is a baseline {baseline.name!r} already", "use --replace, or --as NAME")
+            _write(db, baseline)
+
+    def load(self, name: str) -> Baseline:
+        """One baseline."""
+        with self._open() as db, _transaction(db, "DEFERRED"):
+            found = _load(db, name)
+            names = _names(db)
+        if found is None:
+            raise BadInput(
+                f"there is no baseline {name!r} in {self._file}",
+                f"there are {', '.join(names[:8])}" if names else "nccltool baseline save NAME RUN...",
+            )
+        return found
+
+    def all(self) -> tuple[Baseline, ...]:
+        """Every baseline, by name; none when there is no file."""
+        if not self._file.exists():
+            return ()
+        with self._open() as db, _transaction(db, "DEFERRED"):
+            return tuple(found for name in _names(db) if (found := _load(db, name)))
+
+    def remove(self, name: str) -> None:
+        """Forget a baseline."""
+        with self._open() as db, _transaction(db):
+            if not db.execute("DELETE FROM baseline WHERE name = ?", (name,)).rowcount:
+                raise BadInput(f"there is no baseline {name!r} in {self._file}", "nccltool baseline list")
+
+    @contextlib.contextmanager
+    def _open(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+        if not create and not self._file.exists():
+            raise BadInput(
+                f"there are no baselines: {self._file} is not there", "nccltool baseline save NAME RUN..."
+            )
+        db = None
+        try:
+            if create:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            db = sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA synchronous = FULL")
+            _prepare(db, self._file, create)
+            yield db
+        except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
+            raise _cannot_use(self._file, error) from error
+        except OSError as error:
+            raise BadInput(
+                f"{self._file} cannot be used: {error.strerror}", "name another: --store FILE"
+            ) from error
+        finally:
+            if db is not None:
+                db.close()
+
+
+def _cannot_use(file: Path, error: Exception) -> BadInput:
+    text = str(error) if isinstance(error, sqlite3.Error) else f"malformed: {error}"
+    if "locked" in text:
+        remedy = "others hold it for long: try again; on NFS or Lustre see that locks work, or use --store FILE"
+    elif "not a database" in text or "malformed" in text:
+        remedy = "it is not a store of baselines, or damaged: name another with --store FILE"
+    else:
+        remedy = "see that its folder exists, has room and may be written, or name another: --store FILE"
+    return BadInput(f"{file} cannot be used: {text}", remedy)
+
+
+def _prepare(db: sqlite3.Connection, file: Path, create: bool) -> None:
+    """Make the tables in a new file; refuse one of others."""
+    if create and _version(db) == (0, 0):
+        with _transaction(db):
+            if _version(db) == (0, 0) and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                for statement in filter(str.strip, _TABLES.split(";")):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION}")
+                db.execute(f"PRAGMA user_version = {SCHEMA}")
+    application, version = _version(db)
+    if application != APPLICATION:
+        raise BadInput(f"{file} is not a store of baselines", "name another with --store FILE")
+    if version != SCHEMA:
+        raise BadInput(f"{file} has schema {version}, this nccltool reads {SCHEMA}", "use its own version")
+
+
+def _version(db: sqlite3.Connection) -> tuple[int, int]:
+    found = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+    return int(found[0]), int(found[1])
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+def _check_name(name: str) -> None:
+    usable = name.isprintable() and name.strip() == name and "," not in name
+    if not usable or not 0 < len(name) <= LONGEST_NAME:
+        raise BadInput(
+            f"{name!r} cannot name a baseline", f"1 to {LONGEST_NAME} printable characters without commas"
+        )
+
+
+def _of_one_kind(runs: Sequence[RunSample]) -> None:
+    if not runs:
+        raise BadInput("a baseline needs a run", "nccltool baseline save NAME RUN...")
+    for run in runs:
+        if not run.rows:
+            raise BadInput(f"run {run.id} has no measurements", "leave it out")
+        if any(row.mean_s <= 0 or (row.median_s is not None and row.median_s <= 0) for row in run.rows):
+            raise BadInput(f"run {run.id} has a time that is not above 0", "leave it out")
+        if any(not 0 <= count <= LARGEST for row in run.rows for count in (row.key.bytes, row.iterations or 0)):
+            raise BadInput(f"run {run.id} has a size or count that cannot be", "leave it out")
+        if found := run_samples.differences(runs[0].circumstances, run.circumstances):
+            texts = "; ".join(f"{each.key} ({each.a}; {each.b})" for each in found)
+            raise BadInput(
+                f"{runs[0].id} and {run.id} are not of one kind: {texts}", "make a baseline of each kind"
+            )
+
+
+def _write(db: sqlite3.Connection, baseline: Baseline) -> None:
+    db.execute("DELETE FROM baseline WHERE name = ?", (baseline.name,))
+    head = (baseline.name, baseline.created, baseline.changed, baseline.note)
+    db.execute("INSERT INTO baseline VALUES (?, ?, ?, ?)", head)
+    for run in baseline.runs:
+        texts = (_text(run.hosts), _text(run.circumstances))
+        db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", (baseline.name, run.id, run.started, *texts))
+        db.executemany(
+            "INSERT INTO measurement VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(baseline.name, run.id, *_cells(row)) for row in run.rows],
+        )
+
+
+def _cells(row: RowSample) -> tuple[object, ...]:
+    key = row.key
+    return (
+        *(key.op, key.bytes, key.dtype, key.reduce_op, key.placement, key.cadence),
+        *(row.median_s, row.mean_s, row.spread, row.iterations, row.busbw_bytes_per_s),
+    )
+
+
+def _load(db: sqlite3.Connection, name: str) -> Baseline | None:
+    head = db.execute("SELECT created, changed, note FROM baseline WHERE name = ?", (name,)).fetchone()
+    if head is None:
+        return None
+    rows: dict[str, list[RowSample]] = {}
+    for _, run, *cells in db.execute("SELECT * FROM measurement WHERE baseline = ? ORDER BY rowid", (name,)):
+        rows.setdefault(run, []).append(_row(*cells))
+    found = db.execute(
+        "SELECT id, started, hosts, circumstances FROM run WHERE baseline = ? ORDER BY started, id", (name,)
+    )
+    runs = tuple(_run(cells, tuple(rows.get(cells[0], ()))) for cells in found)
+    return Baseline(name=name, created=head[0], changed=head[1], note=head[2], runs=runs)
+
+
+def _row(*cells: Any) -> RowSample:
+    """Columns of SQLite hold anything: what is no number must not go further."""
+    key = dict(zip(("op", "bytes", "dtype", "reduce_op", "placement", "cadence"), cells[:6], strict=True))
+    names = ("median_s", "mean_s", "spread", "iterations", "busbw_bytes_per_s")
+    return msgspec.convert({"key": key, **dict(zip(names, cells[6:], strict=True))}, type=RowSample)
+
+
+def _run(cells: Sequence[str], rows: tuple[RowSample, ...]) -> RunSample:
+    return RunSample(
+        id=cells[0],
+        started=cells[1],
+        hosts=msgspec.json.decode(cells[2], type=tuple[str, ...]),
+        circumstances=msgspec.json.decode(cells[3], type=Circumstances),
+        rows=rows,
+    )
+
+
+def _names(db: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in db.execute("SELECT name FROM baseline ORDER BY name")]
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def usable(run: Run) -> RunSample:
+    """The sample of a run that may become part of a baseline. Raises BadInput."""
+    if run.kind != "probe":
+        raise BadInput(f"run {run.info.id} is one of {run.kind}", "a baseline is made of nccltool probe's runs")
+    if run.verdict.status in ("fail", "incomplete"):
+        codes = ", ".join(dict.fromkeys(found.code for found in run.findings if found.severity == "error"))
+        raise BadInput(f"run {run.info.id} is no example: {run.verdict.status} ({codes})", "leave it out")
+    return run_samples.of_run(run)

@@ -1,0 +1,75 @@
+"""From words to what is compared: runs by id, folder or file, files of nccl-tests, baselines."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from nccltool.compare import baselines, run_samples
+from nccltool.compare.result import RunSample, Side
+from nccltool.core import run_directory
+from nccltool.core.command_line import this_command
+from nccltool.core.errors import BadInput
+from nccltool.interop import import_results
+from nccltool.interop.importers import Told
+from nccltool.probe.result import Run
+
+BASELINE = "baseline:"
+
+
+def side(word: str, base: Path, store: Path) -> Side:
+    """What a word names: one run, several with commas between, a file of nccl-tests, or baseline:NAME."""
+    if word.startswith(BASELINE):
+        return Side(name=word, runs=baselines.Store(store).load(word.removeprefix(BASELINE)).runs)
+    found = {run.id: run for part in _parts(word) for run in map(run_samples.of_run, loaded(part, base))}
+    return Side(name=_short(word, found), runs=tuple(found.values()))
+
+
+def loaded(word: str, base: Path) -> Iterator[Run]:
+    """The runs that one word names. Raises BadInput."""
+    path = run_directory.find(base, word)
+    if path.is_dir() or _is_ours(path):
+        run = run_directory.load(path)
+        if run.kind != "probe":
+            raise BadInput(f"{word} is a run of nccltool {run.kind}", "give runs that measured operations")
+        yield run
+        return
+    for number, imported in enumerate(import_results.read([word], Told(), this_command()), start=1):
+        name = path.name if number == 1 else f"{path.name}#{number}"
+        yield replace(imported.run, info=replace(imported.run.info, id=name))  # its id would differ every time
+
+
+def _parts(word: str) -> list[str]:
+    """A file can have a comma in its name."""
+    if os.path.exists(word):  # noqa: PTH110 - Path.exists raises when the name is too long for a file
+        return [word]
+    parts = [part.strip() for part in word.split(",")]
+    if not all(parts):
+        raise BadInput(f"{word!r} has an empty place between its commas", "name runs as A1,A2,A3")
+    return parts
+
+
+def _short(word: str, found: dict[str, RunSample]) -> str:
+    return word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs from {next(iter(found))} on"
+
+
+_LONGEST = 60
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a document of nccltool, as far as its beginning tells."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}", "check the name") from error
+    try:
+        return msgspec.json.decode(text, type=_Head).kind is not None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+class _Head(msgspec.Struct):
+    schema: int
+    kind: str | None = None

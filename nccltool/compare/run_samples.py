@@ -1,0 +1,136 @@
+"""What comparisons need of a run, and which keys of two of them differ. Pure."""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import fields
+
+from nccltool.compare.result import Circumstances, Difference, RowKey, RowSample, RunSample
+from nccltool.core.errors import BadInput
+from nccltool.core.run_info import RunInfo
+from nccltool.core.units import format_bytes
+from nccltool.probe.result import Measurement, Run
+
+P90_SIGMAS = 1.2816
+"""Standard deviations between the median and the 90th percentile of normal numbers."""
+UNKNOWN = "unknown"
+"""A word of --ignore: keys that one side does not know."""
+VERSIONS = ("backend_version", "torch", "tool")
+"""What the word `versions` stands for."""
+OF_A_RUN = tuple(field.name for field in fields(Circumstances))
+OF_A_ROW = ("dtype", "reduce_op", "placement", "cadence")
+WORDS = tuple(name.replace("_", "-") for name in (*OF_A_RUN, *OF_A_ROW, "versions", UNKNOWN))
+"""What --ignore takes."""
+
+
+def of_run(run: Run) -> RunSample:
+    """The sample of a run; measurements with wrong data are left out."""
+    return of_measurements(run.info, run.measurements)
+
+
+def of_measurements(info: RunInfo, measurements: Sequence[Measurement]) -> RunSample:
+    """The same of what a run has so far."""
+    usable = [row for row in measurements if not row.wrong and row.time_s.mean > 0]
+    wrong = [row for row in measurements if row.wrong]
+    return RunSample(
+        id=info.id,
+        started=info.started,
+        hosts=info.hosts,
+        circumstances=circumstances(info),
+        rows=tuple(of_row(row) for row in usable),
+        left_out=tuple(f"{info.id}: {row.op} at {format_bytes(row.bytes)} has wrong data" for row in wrong),
+    )
+
+
+def circumstances(info: RunInfo) -> Circumstances:
+    """The key of a run."""
+    return Circumstances(
+        transport=info.transport,
+        nics=info.nics,
+        gpu=info.gpu,
+        nodes=info.nodes,
+        ranks=info.world_size,
+        ranks_per_node=info.ranks_per_node,
+        backend=info.backend,
+        backend_version=info.backend_version,
+        torch=info.torch,
+        tool=info.tool or f"nccltool {info.nccltool}",
+        cuda_graph=info.cuda_graph,
+    )
+
+
+def of_row(row: Measurement) -> RowSample:
+    """The sample of a measurement."""
+    middle, tail = row.time_s.median, row.time_s.p90
+    return RowSample(
+        key=key_of(row),
+        median_s=middle or None,
+        mean_s=row.time_s.mean,
+        spread=math.log(tail / middle) / P90_SIGMAS if middle and tail else None,
+        iterations=row.iterations,
+        busbw_bytes_per_s=row.busbw_bytes_per_s,
+    )
+
+
+def key_of(row: Measurement) -> RowKey:
+    """What a measurement is of."""
+    return RowKey(
+        op=row.op,
+        bytes=row.bytes,
+        dtype=row.dtype,
+        reduce_op=row.reduce_op,
+        placement=row.placement,
+        cadence=row.cadence,
+    )
+
+
+def ignored(words: Sequence[str]) -> frozenset[str]:
+    """The keys that --ignore names. Raises BadInput."""
+    found: set[str] = set()
+    for word in words:
+        if word not in WORDS:
+            raise BadInput(f"--ignore: {word!r} is not a key", f"choose from {', '.join(WORDS)}")
+        name = word.replace("-", "_")
+        found.update(VERSIONS if name == "versions" else (name,))
+    return frozenset(found)
+
+
+def differences(a: Circumstances, b: Circumstances) -> tuple[Difference, ...]:
+    """The keys of runs that differ; what one side does not know is a difference."""
+    return tuple(
+        Difference(key=name.replace("_", "-"), a=shown(name, one), b=shown(name, other))
+        for name in OF_A_RUN
+        if (one := getattr(a, name)) != (other := getattr(b, name))
+    )
+
+
+def matters(difference: Difference, ignore: Collection[str]) -> bool:
+    """Whether a difference is not among those that are to be ignored."""
+    not_known = NOT_KNOWN in (difference.a, difference.b)
+    return difference.key.replace("-", "_") not in ignore and not (not_known and UNKNOWN in ignore)
+
+
+NOT_KNOWN = "not known"
+
+
+def shown(name: str, value: object) -> str:
+    """The value of a key for people."""
+    if value is None:
+        return NOT_KNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) or {"nics": "no network", "gpu": "no GPU"}.get(name, "none")
+
+
+def row_differences(a: Collection[RowKey], b: Collection[RowKey]) -> Iterator[str]:
+    """How the measurements of two sides that have none in common differ: `dtype: float32, not bfloat16`."""
+    for name in (field.name for field in fields(RowKey)):
+        ours, theirs = ({getattr(key, name) for key in side} for side in (a, b))
+        if not ours & theirs:
+            form = format_bytes if name == "bytes" else str
+            texts = [", ".join(sorted(form(value) for value in side)[:4]) for side in (ours, theirs)]
+            yield f"{name.replace('_', '-')} (A: {texts[0]}; B: {texts[1]})"
+
+
+def without(key: RowKey, ignore: Collection[str]) -> tuple[object, ...]:
+    """A row's key, less what is to be ignored."""
+    return tuple(None if field.name in ignore else getattr(key, field.name) for field in fields(RowKey))

@@ -1,0 +1,1 @@
+"""Comparisons and baselines for people and programs."""

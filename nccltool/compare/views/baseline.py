@@ -1,0 +1,90 @@
+"""Baselines for people and programs: a list of them, and what one expects."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from tabulate import tabulate
+
+from nccltool.compare.document import baseline_to_json, baselines_to_json
+from nccltool.compare.result import Baseline, BaselineRow, Circumstances
+from nccltool.core.text import escaped
+from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
+
+_RUNS_SHOWN = 12
+
+
+def saved(baseline: Baseline) -> str:
+    """What was saved."""
+    count = len(baseline.runs)
+    return f"baseline {escaped(baseline.name)}: {count} run{'' if count == 1 else 's'}\n"
+
+
+def render_list(baselines: Sequence[Baseline], form: str) -> str:
+    """Text, with a newline at its end."""
+    if form == "json":
+        return baselines_to_json(baselines) + "\n"
+    if not baselines:
+        return "no baselines yet\n"
+    headers = ("baseline", "runs", "changed", "nodes", "ranks", "transport", "GPU", "versions", "note")
+    rows = [tuple(escaped(text) for text in _listed(baseline)) for baseline in baselines]
+    return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True)) + "\n"
+
+
+def _listed(baseline: Baseline) -> tuple[str, ...]:
+    of = baseline.runs[0].circumstances
+    versions = ", ".join(text for text in (of.tool, of.torch and f"torch {of.torch}", _backend(of)) if text)
+    numbers = (str(number or "?") for number in (of.nodes, of.ranks))
+    gpu = "?" if of.gpu is None else of.gpu or "none"
+    changed = (str(len(baseline.runs)), baseline.changed)
+    return (baseline.name, *changed, *numbers, of.transport or "?", gpu, versions, baseline.note)
+
+
+def _backend(of: Circumstances) -> str:
+    return f"{of.backend} {of.backend_version}" if of.backend == "nccl" else of.backend or ""
+
+
+def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> str:
+    """Text, with a newline at its end."""
+    if form == "json":
+        return baseline_to_json(baseline, expected) + "\n"
+    lines = [
+        f"baseline {baseline.name}, changed {baseline.changed}",
+        *([baseline.note] if baseline.note else []),
+        *_circumstances(baseline.runs[0].circumstances),
+        "",
+        *_rows(expected).split("\n"),
+        "time: median over the runs of their medians   busbw: GB/s = 10**9 B/s, of that time",
+        "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
+        "",
+        *(f"run {run.id}, {run.started}, {', '.join(run.hosts)}" for run in baseline.runs[:_RUNS_SHOWN]),
+    ]
+    if len(baseline.runs) > _RUNS_SHOWN:
+        lines.append(f"and {len(baseline.runs) - _RUNS_SHOWN} more runs")
+    return "\n".join(map(escaped, lines)) + "\n"
+
+
+def _circumstances(of: Circumstances) -> list[str]:
+    empty = {"nics": "no network", "gpu": "no GPU"}
+    values = [(field.name, getattr(of, field.name)) for field in fields(of)]
+    return [f"{name.replace('_', '-')}: {_value(value) or empty.get(name, 'none')}" for name, value in values]
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "not known"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _rows(expected: Sequence[BaselineRow]) -> str:
+    headers = ("op", "size", "dtype", "reduce", "placement", "cadence", "runs", "time", "busbw", "spread", "range")
+    rows = [
+        (
+            *(row.key.op, format_bytes(row.key.bytes), row.key.dtype, row.key.reduce_op or "-"),
+            *(row.key.placement, row.key.cadence, str(row.runs), format_seconds(row.time_s)),
+            format_gb_per_s(row.busbw_bytes_per_s),
+            "?" if row.spread is None else f"{row.spread:.1%}",
+            f"{format_seconds(row.least_s)} to {format_seconds(row.most_s)}",
+        )
+        for row in expected
+    ]
+    return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True))

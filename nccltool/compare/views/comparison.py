@@ -1,0 +1,149 @@
+"""A comparison for people and programs: table, JSON, CSV, Markdown."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+from tabulate import tabulate
+
+from nccltool.compare.document import comparison_to_json
+from nccltool.compare.result import ComparedRow, Comparison, Effect, RowKey, Side
+from nccltool.core.text import escaped
+from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
+
+HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
+_ALIGN = ("left", *("right" for _ in HEADERS[1:-1]), "left")
+_DETAILS = ("dtype", "reduce_op", "placement", "cadence")
+_WORDS = {"worse": "WORSE", "better": "better", "same": "same", "cannot-tell": "cannot tell"}
+_LEGEND = (
+    "time: median over the runs of their {statistic}s   busbw: GB/s = 10**9 B/s, of that time\n"
+    "change: of bus bandwidth, B against A; interval: of this row alone; under {margin:.3g} % it does not matter\n"
+    "verdict: with all rows in mind: of comparisons of equals at most {alpha:.3g} are called different"
+)
+CSV_COLUMNS = (
+    *("op", "bytes", "dtype", "reduce_op", "placement", "cadence", "runs_a", "runs_b", "time_a_s", "time_b_s"),
+    *("busbw_a_bytes_per_s", "busbw_b_bytes_per_s", "change", "low", "high", "p_adjusted", "spread"),
+    *("spread_is_measured", "outcome", "reason"),
+)
+
+
+def render(comparison: Comparison, form: str) -> str:
+    """Text, with a newline at its end."""
+    return {"table": _table, "json": _json, "csv": _csv, "markdown": _markdown}[form](comparison)
+
+
+def _json(comparison: Comparison) -> str:
+    return comparison_to_json(comparison) + "\n"
+
+
+def _csv(comparison: Comparison) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows([_cell(row, name) for name in CSV_COLUMNS] for row in comparison.rows)
+    return text.getvalue()
+
+
+def _cell(row: ComparedRow, name: str) -> object:
+    value = next(getattr(part, name) for part in (row.key, row.effect, row) if hasattr(part, name))
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _table(comparison: Comparison) -> str:
+    rows = str(tabulate(_rows(comparison), HEADERS, tablefmt="simple", colalign=_ALIGN, disable_numparse=True))
+    return (
+        "\n".join(
+            escaped(line) for text in (*_head(comparison), rows, *_foot(comparison)) for line in text.split("\n")
+        )
+        + "\n"
+    )
+
+
+def _markdown(comparison: Comparison) -> str:
+    rows = str(tabulate(_rows(comparison), HEADERS, tablefmt="github", colalign=_ALIGN, disable_numparse=True))
+    lists = [f"- {escaped(line.strip())}" for line in (*_head(comparison), *_foot(comparison, legend=False))]
+    return "\n".join((f"**{_last(comparison)}**", "", rows, "", *lists)) + "\n"
+
+
+def _head(comparison: Comparison) -> list[str]:
+    lines = [f"A: {_side(comparison.a)}", f"B: {_side(comparison.b)}"]
+    return lines + [f"ignored: {found.key} differs ({found.a}; {found.b})" for found in comparison.ignored]
+
+
+def _side(side: Side) -> str:
+    days = sorted(run.started for run in side.runs)
+    count = f"{len(side.runs)} run{'' if len(side.runs) == 1 else 's'}"
+    when = days[0] if len(set(days)) == 1 else f"{days[0]} to {days[-1]}"
+    return f"{side.name}, {count}, {when}"
+
+
+def _rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
+    plain = _plain([row.key for row in comparison.rows])
+    for row in comparison.rows:
+        yield (
+            _name(row.key, plain),
+            format_bytes(row.key.bytes),
+            format_seconds(row.time_a_s),
+            format_seconds(row.time_b_s),
+            format_gb_per_s(row.busbw_a_bytes_per_s),
+            format_gb_per_s(row.busbw_b_bytes_per_s),
+            *_shown(row.effect),
+        )
+    if comparison.overall:
+        yield ("typical row", "", "", "", "", "", *_shown(comparison.overall))
+
+
+def _shown(effect: Effect) -> tuple[str, str, str]:
+    return _percent(effect.change), f"{_percent(effect.low)} to {_percent(effect.high)}", _WORDS[effect.outcome]
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:+.1f} %" if share < 9.995 else f"x {share + 1:.3g}"
+
+
+def _plain(keys: list[RowKey]) -> set[str]:
+    """What is the same in all rows of an operation, and is not named in each."""
+    return {name for name in _DETAILS if len({(key.op, getattr(key, name)) for key in keys}) == len(_ops(keys))}
+
+
+def _ops(keys: list[RowKey]) -> set[str]:
+    return {key.op for key in keys}
+
+
+def _name(key: RowKey, plain: set[str]) -> str:
+    more = [str(getattr(key, name)) for name in _DETAILS if name not in plain and getattr(key, name) is not None]
+    return " ".join((key.op, *more))
+
+
+def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
+    if legend:
+        yield _LEGEND.format(
+            statistic=comparison.statistic, alpha=comparison.alpha, margin=comparison.margin * 100
+        )
+    measured = [row.effect.spread for row in comparison.rows if row.effect.spread_is_measured]
+    if measured:
+        yield f"spread between runs: {min(measured):.1%} to {max(measured):.1%}, measured"
+    for name, keys in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if keys:
+            more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
+            shown = ", ".join(
+                f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys[:4]
+            )
+            yield f"only in {name}: {shown}{more}"
+    yield from (f"note: {note}" for note in comparison.notes)
+    for finding in comparison.findings:
+        yield f"{finding.severity.upper()} {finding.code}: {finding.message}"
+        yield from (f"    {text}" for text in finding.evidence)
+        yield f"    -> {finding.remedy}"
+        yield f"    page: {finding.page}"
+    if legend:
+        yield _last(comparison)
+
+
+def _last(comparison: Comparison) -> str:
+    outcomes = [row.effect.outcome for row in comparison.rows]
+    counts = ", ".join(
+        f"{outcomes.count(word)} {shown.lower()}" for word, shown in _WORDS.items() if word in outcomes
+    )
+    rows = f"{len(outcomes)} row{'' if len(outcomes) == 1 else 's'}"
+    return f"{_WORDS[comparison.outcome].lower()}: {rows}, {counts}; exit code {comparison.verdict.exit_code}"

@@ -1,0 +1,1 @@
+"""What every room stands on: findings, verdicts, units, text, documents, the run directory."""

@@ -1,0 +1,297 @@
+"""The run directory: what was measured is here before the next measurement starts.
+
+RUNS/<run id>/job.json       what was asked for
+              events.jsonl   everything that ranks said, as it came
+              log.txt        everything that they printed
+              run.json       the document, written at the end
+              collected.txt  in place of measurements of our own: which logs it was put together from
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from nccltool.core import documents
+from nccltool.core.errors import BadInput, RunDirError
+from nccltool.core.findings import Status
+from nccltool.launch.job import Job
+from nccltool.preflight.result import Preflight
+from nccltool.probe.result import Run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A run in the list of past runs."""
+
+    id: str
+    path: str
+    started: str | None
+    status: Status
+    """incomplete when it has no document, unknown when that is damaged."""
+    exit_code: int | None
+    command: tuple[str, ...]
+    measurements: int | None
+
+
+VARIABLE = "NCCLTOOL_RUN_DIR"
+LATEST = "latest"
+"""The word for the newest run."""
+SHOWN = ("NCCL_", "GLOO_", "TORCH_")
+"""How the names of variables begin that steer the libraries, and are no secrets."""
+
+
+def default_base() -> Path:
+    """Where runs go when nothing is said: the state folder of the XDG base directories."""
+    state = os.environ.get("XDG_STATE_HOME")
+    if not state:
+        try:
+            state = str(Path.home() / ".local/state")
+        except RuntimeError as error:
+            raise BadInput("there is no home folder to keep runs in", "set HOME, or use --run-dir DIR") from error
+    return Path(state) / "nccltool/runs"
+
+
+def new_id() -> str:
+    """An id that sorts by time."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+class RunDir:
+    """One run's folder, open for writing."""
+
+    def __init__(self, base: Path, job: Job) -> None:
+        self.path = base / job.run_id
+        with _said(self.path):
+            self.path.mkdir(parents=True)
+            self._events = os.open(self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._log = os.open(self.path / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            _write_beside(self.path / "job.json", _kept(job))
+
+    def event(self, line: bytes) -> None:
+        """Append an event."""
+        with _said(self.path):
+            _write_all(self._events, line)
+
+    def log(self, text: str) -> None:
+        """Append text that somebody printed."""
+        with _said(self.path):
+            _write_all(self._log, text.encode(errors="replace"))
+
+    def sync(self) -> None:
+        """Have everything on the disk."""
+        with _said(self.path):
+            os.fdatasync(self._events)
+
+    def finish(self, run: Run) -> None:
+        """Write the document."""
+        with _said(self.path):
+            _write_beside(self.path / "run.json", documents.to_json(run).encode() + b"\n")
+
+    def close(self) -> None:
+        """No more will come."""
+        os.close(self._events)
+        os.close(self._log)
+
+
+_COLLECTED = "collected.txt"
+"""In the folder of a run that was put together: from what."""
+
+
+class Draft:
+    """The folder of a run that is put together from what others kept; it gets its name at the end."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        with _said(base):
+            base.mkdir(parents=True, exist_ok=True)
+            self._path = Path(tempfile.mkdtemp(prefix=".collecting-", dir=base))
+            self._events = (self._path / "events.jsonl").open("wb")
+            self._log = (self._path / "log.txt").open("wb")
+
+    def event(self, line: bytes) -> None:
+        """Append an event."""
+        self._write(self._events, line)
+
+    def log(self, text: bytes) -> None:
+        """Append text that somebody printed."""
+        self._write(self._log, text)
+
+    def _write(self, file: BinaryIO, data: bytes) -> None:
+        try:
+            file.write(data)
+        except OSError as error:  # not `with`: it would take longer than the writing
+            raise _cannot_write(self._base, error) from error
+
+    def finish(self, job: Job, run: Run, sources: str) -> tuple[Path, bool]:
+        """Write the document: (the folder, whether it is this one).
+
+        The folder of a run that was measured here is left alone; that of one that was put together is replaced.
+        """
+        path = self._base / job.run_id
+        with _said(self._base):
+            self._close()
+            self._path.chmod(0o755)
+            _write_beside(self._path / "job.json", _kept(job))
+            _write_beside(self._path / "run.json", documents.to_json(run).encode() + b"\n")
+            _write_beside(self._path / _COLLECTED, sources.encode(errors="replace") + b"\n")
+            if (path / _COLLECTED).exists():
+                path.rename(self._path / "earlier")
+            if not path.exists():
+                self._path.rename(path)
+                shutil.rmtree(path / "earlier", ignore_errors=True)
+                return path, True
+        self.discard()
+        return path, False
+
+    def discard(self) -> None:
+        """Nothing is kept."""
+        self._close()
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def _close(self) -> None:
+        self._events.close()
+        self._log.close()
+
+
+@contextlib.contextmanager
+def _said(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> RunDirError:
+    return RunDirError(
+        f"the run directory {path} cannot be written: {error.strerror}",
+        f"name a folder with room that you may write: --run-dir DIR or {VARIABLE}",
+    )
+
+
+def _kept(job: Job) -> bytes:
+    """The job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
+    shown = {name: value for name, value in job.env.items() if name.startswith(SHOWN)}
+    return msgspec.json.format(msgspec.json.encode(replace(job, env=shown)), indent=2)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _write_beside(path: Path, data: bytes) -> None:
+    """Write and rename, so that no reader ever sees half of it."""
+    beside = path.with_name(path.name + ".tmp")
+    beside.write_bytes(data)
+    beside.replace(path)
+
+
+def load(path: Path) -> Run:
+    """The run in a folder, or in a run.json."""
+    return documents.from_json(*_document(path))
+
+
+def load_any(path: Path) -> Run | Preflight:
+    """The run of any command in a folder, or in a run.json."""
+    return documents.any_from_json(*_document(path))
+
+
+def _document(path: Path) -> tuple[bytes, str]:
+    file = path / "run.json" if path.is_dir() else path
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        hint = "it did not end in order; see its events.jsonl and log.txt" if path.is_dir() else "check the name"
+        raise BadInput(f"{file} cannot be read: {error.strerror}", hint) from error
+    return text, str(file)
+
+
+def folders(base: Path) -> tuple[Path, ...]:
+    """The folders of runs, oldest first."""
+    try:
+        return tuple(sorted(entry for entry in base.iterdir() if _is_run(entry)))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise BadInput(f"{base} cannot be read: {error.strerror}", "check --run-dir") from error
+
+
+def _is_run(folder: Path) -> bool:
+    """Also a folder that may not be looked into: it is listed as unknown."""
+    try:
+        return (folder / "job.json").is_file()
+    except OSError:
+        return True
+
+
+def has_document(folder: Path) -> bool:
+    """Whether a run ended in order; also of a folder that may not be looked into."""
+    try:
+        return (folder / "run.json").exists()
+    except OSError:
+        return True
+
+
+def find(base: Path, name: str) -> Path:
+    """The folder or file of a run: a path; or under `base` an id, the beginning of one id, or `latest`."""
+    if os.path.exists(name):  # noqa: PTH110 - Path.exists raises when the name is too long for a file
+        return Path(name)
+    if name == LATEST:
+        return _latest(base)
+    matches = [folder for folder in folders(base) if folder.name.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    problem = "is not a run" if not matches else f"could be {len(matches)} runs"
+    raise BadInput(f"{name!r} {problem} under {base}", "nccltool runs lists them")
+
+
+def _latest(base: Path) -> Path:
+    """The newest run that has a document."""
+    for folder in reversed(folders(base)):
+        if has_document(folder):
+            return folder
+    raise BadInput(f"there is no run under {base} yet", "nccltool probe makes one; --run-dir names another folder")
+
+
+def entries(base: Path) -> Iterator[Entry]:
+    """The runs under a folder, oldest first; a damaged one is listed, not hidden."""
+    for folder in folders(base):
+        try:
+            yield entry(folder, load_any(folder))
+        except BadInput:
+            yield nameless(folder, "unknown" if has_document(folder) else "incomplete")
+
+
+def entry(folder: Path, run: Run | Preflight) -> Entry:
+    """A run in the list."""
+    return Entry(
+        id=run.info.id,
+        path=str(folder),
+        started=run.info.started,
+        status=run.verdict.status,
+        exit_code=run.verdict.exit_code,
+        command=run.info.command,
+        measurements=len(run.measurements),
+    )
+
+
+def nameless(folder: Path, status: Status) -> Entry:
+    """A run in the list of which no more is known than its folder."""
+    return Entry(
+        id=folder.name,
+        path=str(folder),
+        started=None,
+        status=status,
+        exit_code=None,
+        command=(),
+        measurements=None,
+    )

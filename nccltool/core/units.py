@@ -1,0 +1,64 @@
+"""Numbers and their units: the only place that parses and formats them.
+
+Bytes are binary (1 MiB = 2**20 bytes), bandwidth is decimal (1 GB/s = 10**9 bytes per second): the
+convention of nccl-tests, whose sizes are powers of two and whose GB/s are powers of ten.
+"""
+
+import re
+
+from nccltool.core.errors import BadInput
+
+_BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MAX_BYTES = 2**50
+"""More is a slip of the finger; up to here a float holds every byte exactly."""
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes in `text`: 8, 1K, 1KiB, 1.5MiB, 64MB (all binary, as in nccl-tests).
+
+    Raises BadInput when the text is not a size or not a whole number of bytes.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise BadInput(f"{text!r} is not a size", "write bytes with an optional unit: 8, 64K, 1MiB, 2G")
+    size = float(match[1]) * _BINARY[match[2].upper()]
+    if size > MAX_BYTES:
+        raise BadInput(f"{text[:20]!r} is more than any memory", f"at most {format_bytes(MAX_BYTES)}")
+    if size != int(size):
+        raise BadInput(f"{text!r} is not a whole number of bytes", "use a smaller unit")
+    return int(size)
+
+
+def format_bytes(size: int) -> str:
+    """`size` in the largest binary unit that keeps it exact to one decimal: 1 KiB, 1.5 MiB, 1000 B."""
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= factor and size * 10 % factor == 0:
+            return f"{size / factor:.1f} {unit}".replace(".0 ", " ")
+    return f"{size} B"
+
+
+def format_mib(size: int) -> str:
+    """A size that was measured, to the MiB."""
+    return f"{size / 2**20:.0f} MiB"
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration to three digits in the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
+    for unit, factor in (("us", 1e-6), ("ms", 1e-3)):
+        text = _three_digits(seconds / factor)
+        if float(text) < 1000:
+            return f"{text} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"
+
+
+def format_gb_per_s(bytes_per_s: float) -> str:
+    """Bandwidth in GB/s (10**9), with three significant digits at least."""
+    rate = bytes_per_s / 1e9
+    if rate >= 100:
+        return f"{rate:.1f}"
+    return f"{rate:.2f}" if rate >= 1 else f"{rate:#.3g}"

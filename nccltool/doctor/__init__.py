@@ -1,0 +1,1 @@
+"""NCCL settings and host facts, linted by rules."""

@@ -1,0 +1,78 @@
+"""What the doctor says: rules that were asked, what came of them, settings. Frozen."""
+
+from dataclasses import dataclass
+
+from nccltool.core.findings import CheckStatus, Finding, Severity, Verdict
+from nccltool.core.run_info import RunInfo
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What came of one check. One that could not look is unknown, with the reason; never a pass."""
+
+    code: str
+    status: CheckStatus
+    reason: str = ""
+    """Why it is unknown or was skipped; of a check that could judge some hosts or parts, why not the others."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """A rule that was asked, for people and programs that show what came of it."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    """What it finds, in one sentence."""
+    page: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RulePage:
+    """All that there is to say about a rule."""
+
+    code: str
+    name: str
+    severity: Severity
+    what: str
+    why: str
+    example: str
+    instead: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VariablePage:
+    """All that there is to say about a variable."""
+
+    name: str
+    summary: str
+    rows: tuple[tuple[str, str], ...]
+    """Title and text."""
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assignment:
+    """A variable that is set, and where."""
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Diagnosis:
+    """What came of asking rules about hosts."""
+
+    info: RunInfo
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    outcomes: tuple[Outcome, ...]
+    findings: tuple[Finding, ...]
+    """The worst first."""
+    settings: tuple[Assignment, ...]
+    """The effective environment, of one host."""
+    nccl: str | None = None
+    """Version that the rules were asked for; None = not known."""

@@ -1,0 +1,352 @@
+"""JUDGE settings and facts with rules: pure. Hosts and rules in, outcomes and findings out."""
+
+import re
+import shlex
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import msgspec
+
+from nccltool.core import versions
+from nccltool.core.errors import BadInput
+from nccltool.core.findings import CheckStatus, Finding, Severity, Subject, Verdict
+from nccltool.core.host_lists import fold
+from nccltool.core.text import escaped, shortened
+from nccltool.core.versions import Version
+from nccltool.doctor.diagnosis import Assignment, Check, Outcome
+from nccltool.doctor.rules.base import NO_LOCAL_RANKS, NO_NCCL, NO_NODES, NO_TORCH, Fix, Found, Host, Results, Rule
+from nccltool.hosts.facts import HostFacts, NotKnown, Unknown, or_none
+from nccltool.hosts.nccl import settings
+from nccltool.hosts.nccl.settings import Variable
+
+PER_RANK = frozenset((
+    "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
+    "SLURMD_NODENAME", "HOSTNAME", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMIX_RANK",
+    "OMPI_COMM_WORLD_NODE_RANK", "JOB_COMPLETION_INDEX",
+))  # fmt: skip
+"""Variables that differ from rank to rank by their nature: rules that do not need "rank" must not read them."""
+FINDINGS: dict[str, str] = {}
+"""Codes of findings that are made here beside those of rules, which have their pages in docs/rules."""
+_LONGEST = 2000
+"""Characters of one text of a finding: a value of a megabyte is not shown."""
+_WORST_FIRST: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """What a rule found, and on which hosts."""
+
+    rule: Rule
+    found: Found
+    hosts: tuple[str, ...]
+
+    @property
+    def severity(self) -> Severity:
+        """Of this finding: its own, or that of the rule."""
+        return self.found.severity or self.rule.severity
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """What came of all rules."""
+
+    outcomes: tuple[Outcome, ...]
+    problems: tuple[Problem, ...]
+    """The worst first."""
+    several: bool = False
+    """Hosts were judged, not one: each finding names its own."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The problems as every document has them."""
+        return tuple(_finding(problem, self.several) for problem in self.problems)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Status and exit code."""
+        severities = {problem.severity for problem in self.problems}
+        if "error" in severities:
+            return Verdict(status="fail", exit_code=1)
+        if all(outcome.status in ("unknown", "skip") for outcome in self.outcomes):
+            return Verdict(status="unknown", exit_code=4)
+        return Verdict(status="warn" if "warning" in severities else "pass", exit_code=0)
+
+
+def _finding(problem: Problem, several: bool) -> Finding:
+    found, rule = problem.found, problem.rule
+    hosts = tuple(dict.fromkeys(problem.hosts))
+    evidence = (*found.evidence, f"on {escaped(fold(hosts))}") if hosts and several else found.evidence
+    return Finding(
+        code=rule.code,
+        severity=problem.severity,
+        subject=Subject(kind=found.subject.kind, name=shortened(found.subject.name, _LONGEST)),
+        message=shortened(found.message, _LONGEST),
+        evidence=tuple(shortened(text, _LONGEST) for text in evidence),
+        remedy=shortened(found.remedy, _LONGEST),
+        page=page_of(rule),
+    )
+
+
+def page_of(rule: Rule) -> str:
+    """Where the page of a rule is."""
+    return f"docs/rules/{rule.family}.md#{rule.code.lower()}"
+
+
+def checks(rules: Iterable[Rule]) -> tuple[Check, ...]:
+    """The rules as documents and tables show them."""
+    return tuple(
+        Check(
+            code=rule.code,
+            name=rule.name,
+            severity=rule.severity,
+            summary=" ".join(rule.page.what.split()),
+            page=page_of(rule),
+        )
+        for rule in rules
+    )
+
+
+def assignments(host: Host) -> tuple[Assignment, ...]:
+    """The variables of a host, in order of their names; () when they are not known."""
+    if host.settings.unread:
+        return ()
+    return tuple(Assignment(name=one.name, value=one.value, origin=one.origin) for one in host.settings.all())
+
+
+def fixes(judgement: Judgement, host: Host) -> Iterator[str]:
+    """Lines for a shell that remove what was found, the worst first; a line of a file is named in a comment."""
+    done: set[str] = set()
+    for problem in judgement.problems:
+        lines = [line for fix in problem.found.fix if fix.name not in done for line in _fixed(fix, host)]
+        done |= {fix.name for fix in problem.found.fix}
+        if lines:
+            message = escaped(shortened(problem.found.message, _LONGEST))
+            yield f"# {problem.rule.code} {problem.rule.name}: {message}"
+            yield from lines
+
+
+def with_fixes(judgement: Judgement, host: Host) -> dict[str, str]:
+    """The environment of a host as it is behind the lines of `fixes`."""
+    env, done = dict(host.facts.env), set[str]()
+    for problem in judgement.problems:
+        for fix in problem.found.fix:
+            variable = host.settings.variables.get(fix.name)
+            if fix.name in done or (variable is not None and variable.from_file):
+                continue
+            env.pop(fix.name, None)
+            if fix.value is not None:
+                env[fix.name] = fix.value
+        done |= {fix.name for fix in problem.found.fix}
+    return env
+
+
+def _fixed(fix: Fix, host: Host) -> Iterator[str]:
+    variable = host.settings.variables.get(fix.name)
+    if variable is not None and variable.from_file:
+        line = "remove this line" if fix.value is None else f"write {fix.name}={escaped(fix.value)}"
+        yield f"# {escaped(variable.origin)}: {line}"
+    elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", fix.name):
+        yield f"unset {fix.name}" if fix.value is None else f"export {fix.name}={shlex.quote(fix.value)}"
+
+
+def host_of(
+    facts: HostFacts,
+    nccl: Version | None = None,
+    nodes: int | None = None,
+    local_ranks: int | None = None,
+    hosts: int = 1,
+) -> Host:
+    """The host of a snapshot, for a job of this size; what is not said is taken from the snapshot.
+
+    `hosts`: of the same job that are known; the job has as many nodes when nothing else tells.
+    """
+    version = nccl or _version(facts.versions.nccl)
+    effective = settings.of(facts, version)
+    return Host(
+        settings=effective,
+        facts=facts,
+        nccl=version or NO_NCCL,
+        torch=_version(facts.versions.torch) or NO_TORCH,
+        nodes=nodes or _nodes(effective.variables) or (hosts if hosts > 1 else NO_NODES),
+        local_ranks=local_ranks or _local_ranks(effective.variables, facts) or NO_LOCAL_RANKS,
+    )
+
+
+def _version(text: str | Unknown) -> Version | None:
+    found = or_none(text)
+    return versions.parse(found) if found else None
+
+
+def _nodes(variables: Mapping[str, Variable]) -> int | None:
+    """How many nodes the job has, from what launchers set."""
+    whole = _number(variables, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE")
+    here = _number(variables, "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
+    if whole and here:
+        return -(-whole // here)
+    return _number(variables, "SLURM_NNODES", "SLURM_JOB_NUM_NODES")
+
+
+def _local_ranks(variables: Mapping[str, Variable], facts: HostFacts) -> int | None:
+    """Ranks of this node, from what launchers set; else one a GPU."""
+    here = _number(variables, "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
+    return here or or_none(facts.nvidia.visible_gpus)
+
+
+def _number(variables: Mapping[str, Variable], *names: str) -> int | None:
+    texts = (variables[name].value for name in names if name in variables)
+    return next((int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 10), None)
+
+
+def chosen(rules: Sequence[Rule], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """The rules whose code or name begins with a word of `select` (none = all) and with none of `ignore`.
+
+    Raises BadInput for a word that no rule begins with, and when nothing is left.
+    """
+    for option, words in (("--select", select), ("--ignore", ignore)):
+        for word in words:
+            if not any(begins(rule, word) for rule in rules):
+                raise BadInput(
+                    f"{option}: no rule begins with {word!r}", "nccltool doctor --list-rules shows them"
+                )
+    left = [rule for rule in rules if not select or any(begins(rule, word) for word in select)]
+    left = [rule for rule in left if not any(begins(rule, word) for word in ignore)]
+    if not left:
+        raise BadInput("--ignore leaves no rule", "ignore less, or select more")
+    return tuple(left)
+
+
+def begins(rule: Rule, word: str) -> bool:
+    """Whether the code or the name of a rule begins with a word."""
+    code = word.upper().replace("-", "")
+    return bool(code) and (rule.code.startswith(code) or rule.name.startswith(word.lower()))
+
+
+def judge(hosts: Sequence[Host], rules: Iterable[Rule]) -> Judgement:
+    """Look at every host with every rule; what several hosts have in common is found once and names them."""
+    alike = _Alike(hosts)
+    names = len({host.facts.host for host in hosts})
+    outcomes, problems = [], []
+    for rule in rules:
+        found, reasons = _looked(rule, hosts, alike)
+        mine = [Problem(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
+        alone = rule.check_all is not None and len(hosts) == 1
+        outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, reasons, names))
+        problems += mine
+    problems.sort(key=lambda problem: _WORST_FIRST[problem.severity])
+    return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=names > 1)
+
+
+def _skipped(rule: Rule) -> Outcome:
+    return Outcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
+
+
+def _looked(
+    rule: Rule, hosts: Sequence[Host], alike: "_Alike"
+) -> tuple[dict[Found, list[str]], dict[str, set[str]]]:
+    """(what was found, on which hosts), (why something could not be judged, on which hosts)."""
+    found: dict[Found, list[str]] = {}
+    reasons: dict[str, set[str]] = {}
+    if rule.check_all is not None and len(hosts) > 1:
+        _take(_said(rule.check_all(hosts)), (), found, reasons)  # it names hosts itself
+    for group in alike.groups(rule.needs) if rule.check else ():
+        said = _said(rule.check(hosts[group[0]]))  # type: ignore[misc]
+        if said:
+            _take(said, dict.fromkeys(hosts[index].facts.host for index in group), found, reasons)
+    return found, reasons
+
+
+def _said(results: Results) -> list[Found | Unknown]:
+    said: list[Found | Unknown] = []
+    try:
+        said.extend(results)  # what comes before an exception stays
+    except NotKnown as why:
+        said.append(Unknown(str(why)))
+    return said
+
+
+def _take(
+    said: Iterable[Found | Unknown],
+    names: Iterable[str],
+    found: dict[Found, list[str]],
+    reasons: dict[str, set[str]],
+) -> None:
+    for result in said:
+        if isinstance(result, Unknown):
+            reasons.setdefault(result.reason, set()).update(names)
+        else:
+            found.setdefault(result, []).extend(names)
+
+
+def _outcome(rule: Rule, problems: Sequence[Problem], reasons: Mapping[str, set[str]], hosts: int) -> Outcome:
+    severities = {problem.severity for problem in problems}
+    blind = set[str]().union(*reasons.values())
+    status: CheckStatus = "pass"
+    if severities & {"error", "warning"}:
+        status = "fail" if "error" in severities else "warn"
+    elif reasons and not problems:
+        status = "unknown"
+    reason = "; ".join(list(reasons)[:3])
+    if reason and 0 < len(blind) < hosts:
+        reason = f"{reason} (on {len(blind)} of {hosts} hosts)"
+    return Outcome(code=rule.code, status=status, reason=reason)
+
+
+class _Alike:
+    """Which hosts are the same to a rule: equal in settings, versions and the parts of facts that it needs."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+        self._columns: dict[str, list[int]] = {}
+        self._groups: dict[tuple[str, ...], list[list[int]]] = {}
+        self._partitions: dict[bytes, list[list[int]]] = {}
+
+    def groups(self, needs: Sequence[str]) -> list[list[int]]:
+        """Indices of hosts, those that are alike together, in the order of the first ones."""
+        if len(self._hosts) == 1:
+            return [[0]]
+        if tuple(needs) not in self._groups:
+            seen: dict[tuple[int, ...], int] = {}
+            keys = zip(*(self._column(need) for need in ("settings", *needs)), strict=True)
+            numbers = array("I", [seen.setdefault(key, len(seen)) for key in keys])
+            # mostly all hosts are alike, or none is: these partitions are kept once
+            groups = self._partitions.setdefault(numbers.tobytes(), [])
+            if not groups:
+                groups += [[] for _ in seen]
+                for index, number in enumerate(numbers):
+                    groups[number].append(index)
+            self._groups[tuple(needs)] = groups
+        return self._groups[tuple(needs)]
+
+    def _column(self, need: str) -> list[int]:
+        """A number for each host; equal numbers mean equal parts."""
+        if need not in self._columns:
+            seen: dict[object, int] = {}
+            known: dict[int, int] = {}
+            column = self._columns[need] = []
+            for host in self._hosts:
+                part = getattr(host.facts, need, host)
+                if id(part) not in known:  # what a Reader has read is often one object for many hosts
+                    known[id(part)] = seen.setdefault(_key(host, need), len(seen))
+                column.append(known[id(part)])
+        return self._columns[need]
+
+
+def _key(host: Host, need: str) -> object:
+    if need == "settings":
+        shared = [one for name, one in host.settings.variables.items() if name not in PER_RANK]
+        values = frozenset((one.name, one.value, one.origin) for one in shared)
+        files = tuple((file.path, file.lines) for file in host.settings.files)
+        return (
+            values,
+            files,
+            host.settings.unread,
+            str(host.nccl),
+            str(host.torch),
+            str(host.nodes),
+            str(host.local_ranks),
+        )
+    if need == "rank":
+        return frozenset((name, host.settings.get(name)) for name in PER_RANK)
+    return blake2b(msgspec.msgpack.encode(getattr(host.facts, need)), digest_size=16).digest()

@@ -1,0 +1,125 @@
+"""Processors for NCCL's threads: near the GPU, and allowed."""
+
+import re
+from collections.abc import Iterator
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, unset
+from nccltool.hosts.facts import Gpu, numbers, or_none
+from nccltool.hosts.nccl import values
+
+
+def _near(host: Host) -> Iterator[tuple[Gpu, frozenset[int]]]:
+    """The GPUs of this rank (of this host, where no rank is known), with the processors near them."""
+    cpus = {device.address: device.local_cpus for device in known(host.facts.pci.devices)}
+    for gpu in _own(host, known(host.facts.nvidia.gpus)):
+        if gpu.pci in cpus:
+            yield gpu, numbers(known(cpus[gpu.pci]))
+
+
+def _own(host: Host, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+    """The GPU that this rank will use, where indices tell; else all that it sees."""
+    visible = host.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        words = visible.split(",")
+        if not all(word.isdecimal() and len(word) < 4 and int(word) < len(gpus) for word in words):
+            return gpus
+        gpus = tuple(gpus[int(word)] for word in words)
+    local = host.get("LOCAL_RANK") or ""
+    if local.isdecimal() and len(local) < 4 and int(local) < len(gpus):
+        return (gpus[int(local)],)
+    return gpus
+
+
+@rule("AFF001", "far-from-the-gpu", "warning", covers="P2P-023", needs=("cpu", "pci", "nvidia", "rank"))
+def far_from_the_gpu(host: Host) -> Results:
+    """This process may run on no processor that is near its GPU.
+
+    Why: NCCL finds no processor that is both near and allowed, and leaves its proxy threads where they are: on the
+    other socket.
+    Example: taskset -c 0-31 around ranks of all sockets
+    Instead: srun --cpu-bind=..., numactl --cpunodebind=...; or NCCL_IGNORE_CPU_AFFINITY=1
+    Source: NCCL src/graph/topo.cc (ncclTopoGetCpuAffinity); user guide, troubleshooting, affinity
+    """
+    if host.integer("NCCL_IGNORE_CPU_AFFINITY") or not known(host.facts.nvidia.gpus):
+        return
+    text = known(host.facts.cpu.allowed)
+    allowed = numbers(text)
+    far = [(gpu, near) for gpu, near in _near(host) if near and not near & allowed]
+    if far:
+        yield Found(
+            subject=Subject(kind="device", name=f"GPU {far[0][0].pci}"),
+            message=f"{len(far)} GPUs have no processor near them that this process may use",
+            evidence=(f"allowed {escaped(text[:80])}; near {far[0][0].pci}: {_shown(far[0][1])}",),
+            remedy="bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
+        )
+
+
+def _shown(cpus: frozenset[int]) -> str:
+    return f"{min(cpus)} to {max(cpus)}, {len(cpus)} of them"
+
+
+@rule("AFF002", "affinity-ignored-in-vain", "info", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank"))
+def affinity_ignored_in_vain(host: Host) -> Results:
+    """NCCL_IGNORE_CPU_AFFINITY is on, and the cpuset of the job has no processor near the GPU.
+
+    Why: The kernel refuses processors outside the cpuset: the threads stay where they are.
+    Example: NCCL_IGNORE_CPU_AFFINITY=1 in a job that got the cores of one socket
+    Instead: ask the scheduler for cores near the GPUs
+    Source: NCCL user guide, NCCL_IGNORE_CPU_AFFINITY; sched_setaffinity(2)
+    """
+    variable = host.variable("NCCL_IGNORE_CPU_AFFINITY")
+    if variable is None or not host.integer("NCCL_IGNORE_CPU_AFFINITY") or not known(host.facts.nvidia.gpus):
+        return
+    cpuset = numbers(known(host.facts.limits.cpuset))
+    far = [(gpu, near) for gpu, near in _near(host) if near and not near & cpuset]
+    if far:
+        yield about(
+            variable,
+            "the cpuset has no processor near the GPU: the kernel refuses the others",
+            part=variable.value,
+            evidence=(f"near {far[0][0].pci}: {_shown(far[0][1])}; cpuset: {_shown(cpuset or frozenset({0}))}",),
+            remedy="ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest",
+        )
+
+
+_NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
+
+
+@rule("AFF003", "wrong-proxy-cores", "warning", covers="P2P-025", needs=("cpu",))
+def wrong_proxy_cores(host: Host) -> Results:
+    """NCCL_PROXY_CPUSET has a word that is no number, or a processor that is not allowed.
+
+    Why: It is a list of single numbers. Of a range the first number counts, any other word is processor 0: all
+    proxy threads then share it. What is not allowed is refused without a word.
+    Example: NCCL_PROXY_CPUSET=0-7
+    Instead: NCCL_PROXY_CPUSET=0,1,2,3,4,5,6,7
+    Source: NCCL src/include/cpuset.h (ncclStrListToCpuset: strtoull with base 0), src/proxy.cc
+    """
+    variable = host.variable("NCCL_PROXY_CPUSET")
+    if variable is None or not variable.value:
+        return
+    words = list(values.split(variable.value))
+    odd = [word for word in words if not (match := _NUMBER.match(word)) or word[match.end() :].strip()]
+    if odd:
+        number = values.integer(odd[0])
+        yield about(
+            variable,
+            f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}",
+            part=odd[0],
+            remedy="write single numbers, separated by commas",
+            fix=unset(variable),
+        )
+        return
+    allowed = numbers(known(host.facts.cpu.allowed))
+    wanted = {number.value for word in words if (number := values.integer(word)) and number.value is not None}
+    outside = sorted(wanted - allowed)
+    if outside:
+        yield about(
+            variable,
+            f"processor {outside[0]} is not allowed to this process",
+            part=str(outside[0]),
+            evidence=(f"allowed: {escaped((or_none(host.facts.cpu.allowed) or '')[:120])}",),
+            remedy="use processors of Cpus_allowed_list in /proc/self/status",
+            fix=unset(variable),
+        )

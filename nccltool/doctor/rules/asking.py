@@ -1,0 +1,67 @@
+"""What the doctor thinks, held against what NCCL itself says: a difference is a defect of the doctor."""
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import Found, Host, Results, escaped, known, rule, shortened
+from nccltool.hosts.nccl import interfaces
+from nccltool.hosts.nccl.library import Answer
+from nccltool.hosts.nccl.settings import of
+
+_REPORT = "report it, with this output and that of `nccltool facts`; until then believe NCCL"
+
+
+@rule("ASK001", "different-variable", "warning", covers=(), needs=("env", "env_source", "conf_files"))
+def different_variable(host: Host) -> Results:
+    """After reading its configuration files NCCL has another value for a variable than the doctor thinks.
+
+    Why: What the doctor says about this variable is wrong.
+    Example: a release of NCCL that reads its files in another way
+    Instead: a report of the defect
+    Source: ncclGetUniqueId of the library that was asked
+    """
+    answer = known(host.answer)
+    ours = of(host.facts, answer.version)
+    theirs = dict(answer.environment)
+    mine = {one.name: one.value for one in ours.beginning("NCCL_")}
+    for name in sorted(mine.keys() | theirs.keys()):
+        if name in _OVERRIDDEN or mine.get(name) == theirs.get(name):
+            continue
+        yield Found(
+            subject=Subject(kind="variable", name=name),
+            message=f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
+            evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
+            remedy=_REPORT,
+        )
+
+
+_OVERRIDDEN = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else escaped(shortened(value, 160))
+
+
+@rule("ASK002", "different-interface", "warning", covers=(), needs=("env", "env_source", "conf_files", "network"))
+def different_interface(host: Host) -> Results:
+    """NCCL chooses another interface for bootstrap than the doctor thinks.
+
+    Why: What the doctor says about interfaces is wrong for this host.
+    Example: a release of NCCL that chooses in another way
+    Instead: a report of the defect
+    Source: ncclGetUniqueId of the library that was asked
+    """
+    answer = known(host.answer)
+    choice = interfaces.bootstrap(of(host.facts, answer.version), host.facts.network)
+    ours = choice.bootstrap
+    if (ours and (ours.name, ours.address)) != _chosen(answer):
+        mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
+        theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
+        yield Found(
+            subject=Subject(kind="interface", name=answer.interface or "none"),
+            message=f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
+            evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
+            remedy=_REPORT,
+        )
+
+
+def _chosen(answer: Answer) -> tuple[str, str] | None:
+    return (answer.interface, answer.address) if answer.interface and answer.address else None

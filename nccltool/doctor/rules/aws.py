@@ -1,0 +1,258 @@
+"""AWS: EFA, its plugin, and libfabric."""
+
+import re
+
+from nccltool.core.findings import Subject
+from nccltool.core.versions import Version, parse
+from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, export, known, rule, unset
+from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl import variables as nccl_variables
+from nccltool.hosts.nccl.variables import Entry
+
+_WITHOUT_SWITCHES = Version(1, 7)
+"""The release of aws-ofi-nccl from which FI_EFA_USE_DEVICE_RDMA is not needed."""
+_TIP_IS_DEAD = (2, 30, 7)
+_DEFAULTS = {
+    "NCCL_BUFFSIZE": "8388608",
+    "NCCL_P2P_NET_CHUNKSIZE": "524288",
+    "NCCL_NVLS_CHUNKSIZE": "524288",
+    "NCCL_NVLSTREE_MAX_CHUNKSIZE": "524288",
+    "NCCL_NETDEVS_POLICY": "max:1",
+    "NCCL_NET_FORCE_FLUSH": "0",
+    "NCCL_TOPO_FILE": "",
+}
+"""What aws-ofi-nccl sets, on the instances where it does: src/platform-aws.cpp. The topology file is its own."""
+
+
+def _efa(host: Host) -> tuple[RdmaDevice, ...]:
+    """The EFA devices. Raises NotKnown."""
+    return tuple(device for device in known(host.facts.rdma.devices) if device.driver == "efa")
+
+
+def _net_plugins(host: Host) -> list[Plugin]:
+    """Network plugins that the loader finds. Raises NotKnown."""
+    plugins = known(host.facts.plugins)
+    return [one for one in plugins if one.name.startswith("libnccl-net") and one.library.origin != "vendor"]
+
+
+@rule("AWS001", "efa-without-plugin", "error", needs=("rdma", "plugins"))
+def efa_without_plugin(host: Host) -> Results:
+    """There are EFA devices, and no network plugin that the loader finds.
+
+    Why: What is built into NCCL cannot use EFA: it takes TCP over the ordinary interface.
+    Example: a container without aws-ofi-nccl
+    Instead: aws-ofi-nccl on LD_LIBRARY_PATH; NCCL_NET="AWS Libfabric" makes NCCL fail without it
+    Source: https://github.com/aws/aws-ofi-nccl, README and doc/efa-env-var.md
+    """
+    devices = _efa(host)
+    if not devices or _net_plugins(host) or or_none(host.nodes) == 1:
+        return
+    elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
+    folder = elsewhere[0].rpartition("/")[0] if elsewhere else ""
+    yield Found(
+        subject=Subject(kind="device", name=f"{devices[0].name}, ..."),
+        message=f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
+        evidence=(f"not searched by the loader: {escaped(elsewhere[0][:160])}",)
+        if elsewhere
+        else ("no libnccl-net*.so",),
+        remedy=f"export LD_LIBRARY_PATH={escaped(folder[:160])}:$LD_LIBRARY_PATH"
+        if folder
+        else "install aws-ofi-nccl",
+    )
+
+
+@rule("AWS002", "several-network-interfaces", "info", needs=("rdma", "network"))
+def several_network_interfaces(host: Host) -> Results:
+    """There are several network interfaces, and NCCL_SOCKET_IFNAME does not choose.
+
+    Why: NCCL may take a second interface or a bridge of containers to meet over.
+    Example: p5.48xlarge with 32 network interfaces
+    Instead: NCCL_SOCKET_IFNAME=^docker,lo,veth
+    Source: https://github.com/aws-samples/awsome-distributed-training, EFA cheat sheet
+    """
+    if host.get("NCCL_SOCKET_IFNAME") is not None or not _efa(host):
+        return
+    own = [one.name for one in known(host.facts.network.interfaces) if one.driver == "ena"]
+    if len(own) > 1 and host.several_nodes:
+        yield Found(
+            subject=Subject(kind="variable", name="NCCL_SOCKET_IFNAME"),
+            message=f"NCCL may choose any of {len(own)} interfaces to meet over",
+            evidence=(escaped(", ".join(own)[:160]),),
+            remedy="export NCCL_SOCKET_IFNAME=^docker,lo,veth",
+            fix=export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
+        )
+
+
+@rule("AWS003", "obsolete-efa-switch", "info", needs=("plugins",))
+def obsolete_efa_switch(host: Host) -> Results:
+    """FI_EFA_USE_DEVICE_RDMA or RDMAV_FORK_SAFE is set for a plugin that needs neither.
+
+    Why: They do nothing good with aws-ofi-nccl 1.7 or newer; RDMAV_FORK_SAFE slows registration down.
+    Example: FI_EFA_USE_DEVICE_RDMA=1
+    Instead: unset both
+    Source: aws-ofi-nccl doc/efa-env-var.md
+    """
+    variables = [host.variable(name) for name in ("FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE")]
+    found = [variable for variable in variables if variable]
+    if not found:
+        return
+    version = _plugin_version(host)
+    if version is not None and version >= _WITHOUT_SWITCHES:
+        for variable in found:
+            yield about(
+                variable,
+                f"aws-ofi-nccl {version} does not need it",
+                remedy=f"unset {variable.name}",
+                fix=unset(variable),
+            )
+
+
+def _plugin_version(host: Host) -> Version | None:
+    """Of aws-ofi-nccl; None = it is not there. Raises NotKnown."""
+    plugins = _net_plugins(host)
+    if not plugins:
+        return None
+    told = [one.library.version for one in plugins]
+    texts = [text for text in told if isinstance(text, str) and text]
+    return parse(texts[0]) if texts else parse(known(told[0]))
+
+
+@rule("AWS004", "plugin-overruled", "warning", needs=("rdma",))
+def plugin_overruled(host: Host) -> Results:
+    """A variable that the plugin of AWS tunes is set by hand, to something else.
+
+    Why: The plugin sets its values, which are measured for the instance, only where nothing is set.
+    Example: NCCL_BUFFSIZE=4194304 on p5
+    Instead: unset it
+    Source: aws-ofi-nccl src/platform-aws.cpp
+    """
+    found = [variable for name in _DEFAULTS if (variable := host.variable(name)) and variable.value]
+    if not found or not _efa(host):
+        return
+    for variable in found:
+        own = _DEFAULTS[variable.name]
+        if variable.value != own:
+            yield about(
+                variable,
+                f"the plugin of AWS would set {variable.name} for this instance",
+                part=variable.value,
+                evidence=(f"the plugin sets {own}",) if own else (),
+                remedy=f"unset {variable.name}",
+                fix=unset(variable),
+            )
+
+
+_WORDS = {
+    "OFI_NCCL_PROTOCOL": ("SENDRECV", "RDMA"),
+    "OFI_NCCL_TUNER_TYPE": ("INTERNAL", "REGION", "MODEL"),
+    "OFI_NCCL_PROGRESS_MODEL": ("UNSPEC", "AUTO", "MANUAL"),
+    "OFI_NCCL_NVTX_TRACE_DIMENSION": ("PER_COMM", "PER_DEV"),
+    "OFI_NCCL_GDAKI_EFA_HW_COUNTER": ("AUTO", "ON", "OFF"),
+}
+_SIGNED = ("OFI_NCCL_EAGER_MAX_SIZE", "OFI_NCCL_NIC_DUP_CONNS", "OFI_NCCL_TUNER_NUM_CHANNELS")
+_INTEGER = re.compile(r"[ \t\n\v\f\r]*[+-]?\d{1,20}", re.ASCII)
+_FATAL_IF_SET = ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "OFI_NCCL_RDMA_MAX_POSTED_BOUNCE_BUFFERS")
+
+
+@rule("AWS005", "bad-plugin-setting", "error")
+def bad_plugin_setting(host: Host) -> Results:
+    """A variable of aws-ofi-nccl has a value that the plugin does not understand, or is one that it removed.
+
+    Why: The plugin refuses to start (EINVAL), and NCCL goes on with TCP.
+    Example: OFI_NCCL_PROTOCOL=RMDA
+    Instead: OFI_NCCL_PROTOCOL=RDMA
+    Source: aws-ofi-nccl include/nccl_ofi_param.h, include/nccl_ofi_param_impl.h
+    """
+    entries = nccl_variables.every()
+    for variable in host.settings.beginning("OFI_NCCL_"):
+        entry = entries.get(variable.name)
+        why = _refused(entry, variable.value) if entry else ""
+        if why:
+            yield about(
+                variable,
+                f"the plugin refuses to start: {why}",
+                part=variable.value,
+                remedy=f"unset {variable.name}, or correct it",
+                fix=unset(variable),
+            )
+
+
+def _refused(entry: Entry, value: str) -> str:
+    if entry.name in _FATAL_IF_SET:
+        return "this variable was removed"
+    words = _WORDS.get(entry.name)
+    if words:
+        return "" if value.upper() in words else f"known are {', '.join(words)}"
+    number = _INTEGER.fullmatch(value)
+    if entry.type == "ofi boolean":
+        return "" if number or value.lower() in ("true", "false") else "it takes true, false, or a number"
+    if entry.is_number or entry.type in ("integer", "bytes"):
+        negative = value.lstrip().startswith("-") and entry.name not in _SIGNED
+        return "" if number and not negative else "it takes a number"
+    return ""
+
+
+@rule("AWS006", "other-provider", "error", needs=("rdma",))
+def other_provider(host: Host) -> Results:
+    """FI_PROVIDER keeps libfabric from using EFA on a host that has it.
+
+    Why: The plugin finds no EFA device.
+    Example: FI_PROVIDER=tcp
+    Instead: unset FI_PROVIDER, or FI_PROVIDER=efa
+    Source: aws-ofi-nccl doc/efa-env-var.md; libfabric, fabric(7)
+    """
+    variable = host.variable("FI_PROVIDER")
+    if variable is None or not variable.value:
+        return
+    words = {word for part in values.split(variable.value.removeprefix("^").lower()) for word in part.split(";")}
+    allowed = ("efa" in words) != variable.value.startswith("^")
+    if not allowed and _efa(host):
+        yield about(
+            variable,
+            "libfabric may not use EFA",
+            part=variable.value,
+            remedy="unset FI_PROVIDER",
+            fix=unset(variable),
+        )
+
+
+@rule("AWS007", "fork-with-huge-pages", "info", needs=("rdma", "limits"))
+def fork_with_huge_pages(host: Host) -> Results:
+    """Huge pages are set aside on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.
+
+    Why: libfabric takes huge pages for its buffers; a fork of a data loader then may fail with ENOMEM.
+    Example: vm.nr_hugepages=5128
+    Instead: FI_EFA_USE_HUGE_PAGE=0, if forks fail
+    Source: aws-ofi-nccl doc/efa-env-var.md
+    """
+    if host.get("FI_EFA_USE_HUGE_PAGE") is not None or not _efa(host):
+        return
+    pages = known(host.facts.limits.hugepages_total)
+    if pages > 0:
+        yield Found(
+            subject=Subject(kind="variable", name="FI_EFA_USE_HUGE_PAGE"),
+            message="forks of data loaders may fail with ENOMEM",
+            evidence=(f"HugePages_Total: {pages}",),
+            remedy="export FI_EFA_USE_HUGE_PAGE=0, if forks fail",
+            fix=export("FI_EFA_USE_HUGE_PAGE", "0"),
+        )
+
+
+@rule("AWS008", "dead-tip", "warning")
+def dead_tip(host: Host) -> Results:
+    """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
+
+    Why: The advice for g5 and g6 is about older releases: the variable left the sources in 2.30.7.
+    Example: NCCL_SHM_USE_CUDA_MEMCPY=1 with NCCL 2.30.7
+    Instead: measure without it
+    Source: the sources of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
+    """
+    variable = host.variable("NCCL_SHM_USE_CUDA_MEMCPY")
+    if variable and host.nccl_is(since=_TIP_IS_DEAD):
+        yield about(
+            variable,
+            f"NCCL {host.nccl} does not read it",
+            remedy="unset NCCL_SHM_USE_CUDA_MEMCPY, and measure",
+            fix=unset(variable),
+        )

@@ -1,0 +1,41 @@
+"""Azure: ND virtual machines."""
+
+import re
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import Found, Host, Results, escaped, export, known, rule
+from nccltool.hosts.facts import or_none
+
+_RACK = re.compile(r"\bGB[23]00\b")
+"""Azure's image has no topology file for these."""
+_FILES = ("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv4/topo.xml", "/opt/microsoft/ndv2/topo.xml")
+
+
+@rule("AZ001", "azure-without-topology", "warning", covers="AZ-001", needs=("cloud", "rdma", "nvidia", "files"))
+def azure_without_topology(host: Host) -> Results:
+    """An ND machine of Azure has InfiniBand, and NCCL_TOPO_FILE is not set.
+
+    Why: The machine hides its PCI tree: NCCL does not know which adapter is near which GPU. Azure's image sets it
+    in /etc/nccl.conf, which containers do not see.
+    Example: a container on ND H100 v5 without /etc/nccl.conf and /opt/microsoft
+    Instead: NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml, mounted; and NCCL_IB_PCI_RELAXED_ORDERING=1
+    Source: https://github.com/Azure/azhpc-images
+    """
+    if host.get("NCCL_TOPO_FILE") is not None or known(host.facts.cloud.provider) != "azure":
+        return
+    gpus = known(host.facts.nvidia.gpus)
+    if not gpus or any(_RACK.search(or_none(gpu.name) or "") for gpu in gpus):
+        return
+    ports = [port for device in known(host.facts.rdma.devices) for port in or_none(device.ports) or ()]
+    if any(port.link_layer == "InfiniBand" for port in ports):
+        files = [file for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
+        path = files[0].path if files else "/opt/microsoft/ndv5/topo.xml"
+        yield Found(
+            subject=Subject(kind="variable", name="NCCL_TOPO_FILE"),
+            message="this machine hides its PCI tree, and NCCL_TOPO_FILE is not set",
+            evidence=(
+                f"{len(gpus)} GPUs, {len(ports)} ports; {escaped(path)} {'is' if files else 'is not'} there",
+            ),
+            remedy=f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too",
+            fix=export("NCCL_TOPO_FILE", path) if files else (),
+        )

@@ -1,0 +1,304 @@
+"""What a rule is, and what it may look at.
+
+A rule is a function whose docstring is its page:
+
+    @rule("IB001", "rdma-off", "warning", needs=("rdma",))
+    def rdma_off(host: Host) -> Results:
+        '''NCCL_IB_DISABLE switches RDMA off although ports are active.
+
+        Why: Traffic between nodes falls back to TCP, at a fraction of the bandwidth.
+        Example: NCCL_IB_DISABLE=1
+        Instead: unset NCCL_IB_DISABLE
+        Source: NCCL user guide, NCCL_IB_DISABLE
+        '''
+        variable = host.variable("NCCL_IB_DISABLE")
+        if variable and host.integer("NCCL_IB_DISABLE") and any(is_active(host.facts.rdma)):
+            yield about(variable, "RDMA is switched off", fix=unset(variable))
+
+It looks at the settings first, and at facts only when a setting calls for it, so that it is silent where nothing
+can be wrong. It reads a fact with `known(...)`, which raises NotKnown when there is none: the outcome of the rule
+is then unknown, with the reason. A rule that can judge one part and not another yields `Unknown(reason)` for that
+one. `needs` names the parts of HostFacts that it reads; nothing else decides what it yields, besides the settings
+and the size and versions of the job in Host. A rule about several hosts is made with `@across` and takes them all.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from nccltool.core.findings import Severity, Subject
+from nccltool.core.text import escaped, shortened
+from nccltool.core.versions import Version
+from nccltool.hosts.facts import Gid, HostFacts, NotKnown, Unknown, known
+from nccltool.hosts.nccl import adapters
+from nccltool.hosts.nccl import interfaces as nccl_interfaces
+from nccltool.hosts.nccl.adapters import Port
+from nccltool.hosts.nccl.interfaces import Choice
+from nccltool.hosts.nccl.library import Answer
+from nccltool.hosts.nccl.settings import Settings, Variable
+
+T = TypeVar("T")
+_LONGEST = 160
+"""A value that is longer is shown in part."""
+
+
+NO_NCCL = Unknown("the version of NCCL is not known; say it with --nccl-version")
+NO_TORCH = Unknown("the version of torch is not known")
+NO_NODES = Unknown("how many nodes the job has is not known; say it with --nodes")
+NOT_ASKED = Unknown("NCCL itself was not asked; see --ask-nccl")
+NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --nproc-per-node")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fix:
+    """A variable that should have another value; None = should not be set."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What a rule found once; the doctor adds the code and the page."""
+
+    subject: Subject
+    message: str
+    evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    severity: Severity | None = None
+    """None = that of the rule."""
+    fix: tuple[Fix, ...] = ()
+
+
+Results: TypeAlias = Iterator[Found | Unknown]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Host:
+    """What a rule looks at: one host, its settings, and the job that is to run there."""
+
+    settings: Settings = field(default_factory=Settings)
+    facts: HostFacts = field(default_factory=lambda: HostFacts(host=""))
+    nccl: Version | Unknown = NO_NCCL
+    torch: Version | Unknown = NO_TORCH
+    nodes: int | Unknown = NO_NODES
+    local_ranks: int | Unknown = NO_LOCAL_RANKS
+    answer: Answer | Unknown = NOT_ASKED
+    """What NCCL itself said about this environment."""
+    _looked: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def variable(self, name: str) -> Variable | None:
+        """A variable that is set, with where its value comes from."""
+        return self.settings.variable(name)
+
+    def get(self, name: str) -> str | None:
+        """The value of a variable; None = not set."""
+        return self.settings.get(name)
+
+    def integer(self, name: str) -> int | None:
+        """The number that NCCL reads from a variable; None = not set or empty."""
+        return self.settings.integer(name)
+
+    def nccl_is(self, *, since: tuple[int, ...] = (0,), before: tuple[int, ...] = (9999,)) -> bool:
+        """Whether NCCL is `since` or newer, and older than `before`. Raises NotKnown without a version."""
+        version = known(self.nccl)
+        return Version(*since) <= version < Version(*before)
+
+    @property
+    def several_nodes(self) -> bool:
+        """Whether the job has more than one node. Raises NotKnown when that is not known."""
+        return known(self.nodes) > 1
+
+    def if_several_nodes(self, several: Severity, one: Severity, unknown: Severity = "warning") -> Severity:
+        """A severity that depends on whether the job has more than one node; `unknown`: that is not known."""
+        if isinstance(self.nodes, Unknown):
+            return unknown
+        return several if self.nodes > 1 else one
+
+    @property
+    def interfaces(self) -> Choice:
+        """The interfaces that NCCL would choose. Raises NotKnown. A rule that asks needs `network`."""
+        return self._once("interfaces", lambda: nccl_interfaces.choose(self.settings, self.facts.network))
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The RDMA ports that NCCL_IB_HCA chooses, up or not. Raises NotKnown. A rule that asks needs `rdma`."""
+        return self._once("ports", lambda: adapters.selected(self.settings, self.facts.rdma))
+
+    @property
+    def active_ports(self) -> tuple[Port, ...]:
+        """Those that are up: what NCCL would use. Raises NotKnown. A rule that asks needs `rdma`."""
+        return self._once("active_ports", lambda: tuple(port for port in self.ports if port.active))
+
+    @property
+    def gids(self) -> tuple[tuple[Port, int, Gid | None], ...]:
+        """(port, index, GID) that NCCL takes on the RoCE ports that are up. Raises NotKnown. Needs `rdma`."""
+        return self._once("gids", self._gids)
+
+    def _gids(self) -> tuple[tuple[Port, int, Gid | None], ...]:
+        return tuple((port, *adapters.gid_of(self.settings, port)) for port in self.active_ports if port.roce)
+
+    def _once(self, name: str, look: Callable[[], T]) -> T:
+        """What many rules ask, looked up once: a job may have 10,000 hosts."""
+        if name not in self._looked:
+            self._looked[name] = look()
+        found: T = self._looked[name]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """What a docstring says of a rule."""
+
+    what: str
+    why: str
+    example: str
+    instead: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One rule: its names, how bad it is, what it covers and needs, and the function that looks."""
+
+    code: str
+    """Family letters and three digits; never used again for something else."""
+    name: str
+    """The bad pattern in words with hyphens."""
+    severity: Severity
+    covers: tuple[str, ...]
+    """The conditions that it judges, by their ids in tests/doctor/rules/conditions.txt, e.g. `IB-001`."""
+    needs: tuple[str, ...]
+    """Parts of HostFacts that it reads."""
+    check: Callable[[Host], Results] | None = None
+    check_all: Callable[[Sequence[Host]], Results] | None = None
+    """Of a rule about several hosts."""
+
+    @property
+    def family(self) -> str:
+        """The letters of its code."""
+        return self.code[:-3]
+
+    @property
+    def page(self) -> Page:
+        """Its page, from its docstring."""
+        function = self.check or self.check_all
+        return _parsed(inspect.getdoc(function) or "", self.code)
+
+
+def rule(
+    code: str,
+    name: str,
+    severity: Severity,
+    *,
+    covers: str | tuple[str, ...] | None = None,
+    needs: tuple[str, ...] = (),
+) -> Callable[[Callable[[Host], Results]], Rule]:
+    """Make a function a rule about one host. `covers`: ids of conditions; None = the one of its code."""
+
+    def made(check: Callable[[Host], Results]) -> Rule:
+        ids = _ids(code, covers)
+        return Rule(code=code, name=name, severity=severity, covers=ids, needs=needs, check=check)
+
+    return made
+
+
+def across(
+    code: str,
+    name: str,
+    severity: Severity,
+    *,
+    covers: str | tuple[str, ...] | None = None,
+    needs: tuple[str, ...] = (),
+) -> Callable[[Callable[[Sequence[Host]], Results]], Rule]:
+    """Make a function a rule about all hosts of a job: what differs between them."""
+
+    def made(check: Callable[[Sequence[Host]], Results]) -> Rule:
+        ids = _ids(code, covers)
+        return Rule(code=code, name=name, severity=severity, covers=ids, needs=needs, check_all=check)
+
+    return made
+
+
+def _ids(code: str, covers: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    if covers is None:
+        return (f"{code[:-3]}-{code[-3:]}",)
+    return (covers,) if isinstance(covers, str) else covers
+
+
+def about(
+    variable: Variable,
+    message: str,
+    *,
+    part: str = "",
+    evidence: tuple[str, ...] = (),
+    remedy: str = "",
+    severity: Severity | None = None,
+    fix: tuple[Fix, ...] = (),
+) -> Found:
+    """What is wrong with a variable; the first evidence is its line, with `part` of the value underlined."""
+    return Found(
+        subject=Subject(kind="variable", name=variable.name),
+        message=message,
+        evidence=(pointed(variable, part), *evidence),
+        remedy=remedy,
+        severity=severity,
+        fix=fix,
+    )
+
+
+def pointed(variable: Variable, part: str = "") -> str:
+    """`origin: NAME=value`, and below it a line of carets under `part` of the value."""
+    value = escaped(shortened(variable.value, _LONGEST))
+    line = f"{escaped(variable.origin)}: {escaped(variable.name)}={value}"
+    start = value.find(escaped(part)) if part else -1
+    if start < 0:
+        return line
+    before = len(line) - len(value) + start
+    return f"{line}\n{' ' * before}{'^' * len(escaped(part))}"
+
+
+def unset(*variables: Variable) -> tuple[Fix, ...]:
+    """Remove these variables."""
+    return tuple(Fix(name=variable.name, value=None) for variable in variables)
+
+
+def export(name: str, value: str) -> tuple[Fix, ...]:
+    """Set a variable to another value."""
+    return (Fix(name=name, value=value),)
+
+
+_SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
+
+
+def _parsed(docstring: str, code: str) -> Page:
+    """The sections of a docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`."""
+    what, *rest = _SECTION.split(docstring)
+    sections = {label.lower(): text.strip() for label, text in zip(rest[::2], rest[1::2], strict=True)}
+    missing = [label for label in ("why", "example", "instead", "source") if not sections.get(label)]
+    if missing or not what.strip():
+        raise ValueError(f"the docstring of {code} has no {', '.join(missing) or 'first paragraph'}")
+    return Page(what=what.strip(), **sections)
+
+
+__all__ = [
+    "Fix",
+    "Found",
+    "Host",
+    "NotKnown",
+    "Page",
+    "Results",
+    "Rule",
+    "Unknown",
+    "about",
+    "across",
+    "escaped",
+    "export",
+    "known",
+    "pointed",
+    "rule",
+    "shortened",
+    "unset",
+]

@@ -1,0 +1,319 @@
+"""The configuration files that NCCL reads, and what it does not tell about them."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import (
+    Found,
+    Host,
+    Results,
+    Unknown,
+    about,
+    across,
+    escaped,
+    export,
+    known,
+    rule,
+    shortened,
+    unset,
+)
+from nccltool.hosts.facts import ConfFile
+from nccltool.hosts.nccl import variables
+from nccltool.hosts.nccl.settings import CONF_FILE, File, Line
+
+_PATHS = (
+    *("NCCL_CONF_FILE", "NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_DUMP_FILE"),
+    *(
+        "NCCL_GRAPH_DUMP_FILE",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+        "TORCH_FR_DUMP_TEMP_FILE",
+        "NCCL_TUNER_CONFIG_PATH",
+    ),
+)
+_PLUGINS_FROM = (2, 28, 7)
+"""The release that reads NCCL_ENV_PLUGIN first."""
+_OF_IMAGES = {
+    "azure": ("NCCL_IB_PCI_RELAXED_ORDERING",),
+    "gcp": (
+        "NCCL_NET_GDR_LEVEL",
+        "NCCL_P2P_NET_CHUNKSIZE",
+        "NCCL_IB_ADAPTIVE_ROUTING",
+        "NCCL_IB_QPS_PER_CONNECTION",
+    ),
+}
+"""Debugging variables that the images of a cloud put into their files: azhpc-images, Google's gIB."""
+
+
+def _subject(path: str) -> Subject:
+    return Subject(kind="file", name=path)
+
+
+def _at(file: File, line: Line, why: str, remedy: str) -> Found:
+    text = escaped(shortened(line.text, 160))
+    return Found(
+        subject=_subject(file.path),
+        message=why,
+        evidence=(f"{escaped(file.path)}:{line.number}: {text}",),
+        remedy=remedy,
+    )
+
+
+@rule("CNF001", "unreadable-conf-file", "error")
+def unreadable_conf_file(host: Host) -> Results:
+    """NCCL_CONF_FILE names a file that is not there, or that may not be read.
+
+    Why: NCCL goes on without a message. ~/.nccl.conf is not read then either.
+    Example: NCCL_CONF_FILE=/opt/site/nccl.conf, which the container does not mount
+    Instead: mount the file, or unset NCCL_CONF_FILE
+    Source: NCCL src/misc/param.cc (initEnvFunc)
+    """
+    for file in host.settings.read_files():
+        if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
+            yield Found(
+                subject=_subject(file.path),
+                message=f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
+                evidence=(file.lines.reason,),
+                remedy=f"make it readable for the user of the job: ls -l {escaped(file.path)}",
+            )
+
+
+@rule("CNF002", "tilde-in-path", "error")
+def tilde_in_path(host: Host) -> Results:
+    """A path begins with ~.
+
+    Why: Only a shell expands ~, and only where it is not in quotes. NCCL looks for a folder that is called ~.
+    Example: NCCL_TOPO_FILE="~/topo.xml"
+    Instead: NCCL_TOPO_FILE=$HOME/topo.xml
+    Source: NCCL user guide, NCCL_CONF_FILE and NCCL_DEBUG_FILE
+    """
+    for name in _PATHS:
+        variable = host.variable(name)
+        if variable and variable.value.startswith("~"):
+            yield about(
+                variable,
+                f"{name} begins with ~, which nothing expands",
+                part="~",
+                remedy="write the whole path",
+            )
+
+
+@rule("CNF003", "hidden-home-file", "info", needs=("conf_files",))
+def hidden_home_file(host: Host) -> Results:
+    """There is a ~/.nccl.conf, and NCCL_CONF_FILE hides it.
+
+    Why: NCCL_CONF_FILE replaces the file of the home folder completely; only /etc/nccl.conf is read after it.
+    Example: NCCL_CONF_FILE=/opt/site/nccl.conf, and a ~/.nccl.conf
+    Instead: one file with all the lines
+    Source: NCCL src/misc/param.cc (initEnvFunc)
+    """
+    if not host.get("NCCL_CONF_FILE"):
+        return
+    for file in host.facts.conf_files:
+        if file.role in ("home", "HOME") and known(file.exists):
+            yield Found(
+                subject=_subject(file.path),
+                message=f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
+                evidence=(f"NCCL_CONF_FILE={escaped(host.get('NCCL_CONF_FILE') or '')}",),
+                remedy="merge the two files, or remove one",
+            )
+
+
+@rule("CNF004", "overridden-line", "info")
+def overridden_line(host: Host) -> Results:
+    """A line of a configuration file has no effect: the variable is set elsewhere, to something else.
+
+    Why: The environment comes first, then the user's file, then /etc/nccl.conf; in one file the first line wins.
+    Example: NCCL_DEBUG=INFO in the environment, NCCL_DEBUG=WARN in /etc/nccl.conf
+    Instead: one of them
+    Source: NCCL src/misc/param.cc (setenv without overwriting)
+    """
+    for file, line in host.settings.lines():
+        if line.fate == "overridden" and line.winner is not None and line.winner.value != line.value:
+            where = f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}"
+            yield _at(
+                file,
+                line,
+                f"{escaped(line.name[:60])} is set to something else before this line",
+                f"delete the line; what counts is {escaped(where)}",
+            )
+
+
+_SLIPS = (
+    (re.compile(r"\s+\S"), "it begins with a blank, which becomes part of the name"),
+    (re.compile(r"export\s"), "the word export becomes part of the name"),
+    (re.compile(r"set\s+\S+="), "the word set becomes part of the name"),
+    (re.compile(r"[^=]*\s="), "the blank before = becomes part of the name"),
+    (re.compile(r"[^=]*=\s+\S"), "the blank after = becomes part of the value"),
+    (re.compile(r"[^=]*=.*\s#"), "a comment behind a value becomes part of the value"),
+    (re.compile(r"\ufeff"), "the file begins with a byte order mark, which becomes part of the name"),
+)
+
+
+@rule("CNF005", "malformed-line", "error")
+def malformed_line(host: Host) -> Results:
+    """A line of a configuration file does not mean what it says.
+
+    Why: NCCL neither trims nor unquotes: blanks and `export` become part of the name, everything behind = becomes
+    the value, a line without = is dropped, and a name or value ends after 1023 bytes. Nothing of this is said.
+    Example: export NCCL_DEBUG = INFO   # for a while
+    Instead: NCCL_DEBUG=INFO
+    Source: NCCL src/misc/param.cc (setEnvFile)
+    """
+    for file, line in host.settings.lines():
+        why = _slip(line)
+        if why:
+            yield _at(file, line, why, f"{escaped(file.path)}:{line.number}: write NAME=value and nothing else")
+
+
+def _slip(line: Line) -> str:
+    if line.fate in ("comment", "blank") or line.text.lstrip().startswith("#"):
+        return ""
+    if line.fate == "ignored":
+        return "NCCL drops a line that has no name, or no ="
+    if len(line.text) > 1023 and (len(line.name) >= 1023 or len(line.value) >= 1023):
+        return "NCCL cuts names and values after 1023 bytes"
+    return next((why for pattern, why in _SLIPS if pattern.match(line.text)), "")
+
+
+@rule("CNF006", "debugging-made-permanent", "warning", needs=("cloud",))
+def debugging_made_permanent(host: Host) -> Results:
+    """A configuration file sets a variable that is meant for debugging.
+
+    Why: NVIDIA asks that these are kept neither in scripts nor in files: they defeat the automatic choice, also
+    that of the next release. A forgotten ~/.nccl.conf in a shared home changes every job of its user.
+    Example: NCCL_P2P_DISABLE=1 in ~/.nccl.conf
+    Instead: export it in the script of the experiment, and remove it afterwards
+    Source: NCCL user guide, introduction of the variables; https://github.com/NVIDIA/nccl/issues/790
+    """
+    entries = variables.every()
+    for file, line in host.settings.lines():
+        entry = entries.get(line.name)
+        if line.fate != "used" or entry is None or not entry.debugging:
+            continue
+        if line.name not in _OF_IMAGES.get(_provider(host), ()):
+            yield _at(
+                file,
+                line,
+                f"{line.name} is meant for debugging, and this file sets it for every job",
+                "move it into the script of the experiment",
+            )
+
+
+def _provider(host: Host) -> str:
+    provider = host.facts.cloud.provider
+    return provider if isinstance(provider, str) else ""
+
+
+@across("CNF007", "different-conf-files", "error", needs=("conf_files",))
+def different_conf_files(hosts: Sequence[Host]) -> Results:
+    """A configuration file is not the same on all hosts.
+
+    Why: Files of single hosts are the usual source of settings that differ between ranks, which end in hangs or in
+    algorithms that do not fit each other.
+    Example: /etc/nccl.conf with NCCL_IB_HCA on some hosts only
+    Instead: the same file everywhere
+    Source: https://github.com/NVIDIA/nccl/issues/626
+    """
+    for role in ("NCCL_CONF_FILE", "HOME", "home", "system"):
+        files = [(host, file) for host in hosts for file in host.facts.conf_files if file.role == role]
+        yield from _different(files)
+
+
+def _different(files: Sequence[tuple[Host, ConfFile]]) -> Iterator[Found | Unknown]:
+    texts: dict[str | None, list[str]] = {}
+    for host, file in files:
+        if isinstance(file.text, Unknown) and file.exists is not False:
+            yield Unknown(f"{file.path} of {host.facts.host}: {file.text.reason}")
+            continue
+        text = None if isinstance(file.text, Unknown) else file.text
+        texts.setdefault(text, []).append(host.facts.host)
+    if len(texts) > 1:
+        ordered = sorted(texts.items(), key=lambda item: len(item[1]))
+        yield Found(
+            subject=_subject(files[0][1].path),
+            message=f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
+            evidence=tuple(f"{_named(names)}: {_first(text)}" for text, names in ordered[:8]),
+            remedy="distribute the same file to all hosts",
+        )
+
+
+def _named(hosts: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(hosts))
+    return ", ".join(unique[:4]) + (f" and {len(unique) - 4} more" if len(unique) > 4 else "")
+
+
+def _first(text: str | None) -> str:
+    if text is None:
+        return "there is none"
+    lines = [line for line in text.splitlines() if line.strip()]
+    return f"{len(lines)} lines, the first {escaped(shortened(lines[0], 60))!r}" if lines else "empty"
+
+
+@rule("CNF008", "conf-file-not-read", "warning")
+def conf_file_not_read(host: Host) -> Results:
+    """NCCL_CONF_FILE is set, and this version of NCCL does not read it.
+
+    Why: Releases before 2.23 read ~/.nccl.conf and /etc/nccl.conf only.
+    Example: NCCL_CONF_FILE=/opt/site/nccl.conf with NCCL 2.21
+    Instead: export the variables, or a newer NCCL
+    Source: NCCL user guide, NCCL_CONF_FILE
+    """
+    variable = host.variable("NCCL_CONF_FILE")
+    if variable and variable.value and known(host.nccl) < CONF_FILE:
+        yield about(
+            variable,
+            f"NCCL {host.nccl} does not read NCCL_CONF_FILE",
+            remedy="export the variables of the file, or use ~/.nccl.conf",
+            fix=unset(variable),
+        )
+
+
+@rule("CNF009", "environment-plugin", "info", needs=("plugins",))
+def environment_plugin(host: Host) -> Results:
+    """A plugin answers when NCCL looks for a variable.
+
+    Why: It may answer with values of its own: what the doctor sees is then not what NCCL sees.
+    Example: NCCL_ENV_PLUGIN=gcp
+    Instead: compare with the lines "set by environment" of a log at the level INFO
+    Source: NCCL user guide, NCCL_ENV_PLUGIN
+    """
+    variable = host.variable("NCCL_ENV_PLUGIN")
+    if variable and variable.value.lower() != "none":
+        yield about(
+            variable,
+            "a plugin may give NCCL other values than those that are seen here",
+            remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO",
+        )
+    elif variable is None:
+        yield from _found_plugin(host)
+
+
+def _found_plugin(host: Host) -> Results:
+    names = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"]
+    if names and host.nccl_is(since=_PLUGINS_FROM):
+        yield Found(
+            subject=_subject(names[0].library.path),
+            message="NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
+            evidence=(escaped(names[0].library.path),),
+            remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO, or export NCCL_ENV_PLUGIN=none",
+            fix=export("NCCL_ENV_PLUGIN", "none"),
+        )
+
+
+_TOO_LATE = re.compile(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO)_\w+")
+
+
+@rule("CNF010", "not-for-nccl-conf", "warning")
+def not_for_nccl_conf(host: Host) -> Results:
+    """A configuration file of NCCL sets a variable of the loader, of CUDA or of torch.
+
+    Why: NCCL puts the lines into the environment when it initializes. The loader, CUDA and torch have looked by
+    then.
+    Example: LD_LIBRARY_PATH=/opt/plugin in /etc/nccl.conf
+    Instead: set it where the job is launched
+    Source: NCCL src/misc/param.cc (initEnvFunc)
+    """
+    for file, line in host.settings.lines():
+        if line.name and _TOO_LATE.fullmatch(line.name):
+            yield _at(file, line, f"{line.name} comes too late in this file", "set it where the job is launched")

@@ -1,0 +1,212 @@
+"""What must not differ between the ranks of a job."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.core.host_lists import fold
+from nccltool.core.text import shortened
+from nccltool.doctor.rules.base import Found, Host, Results, Unknown, about, across, escaped, known, rule, unset
+from nccltool.hosts.facts import NotKnown, RdmaDevice, or_none
+from nccltool.hosts.nccl import variables as nccl_variables
+
+_LONGEST = 80
+_OWN = ("NCCL_HOSTID", "NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
+"""Variables that one rank may have alone."""
+
+
+def _values(hosts: Sequence[Host], reasons: set[str]) -> dict[str, dict[str, list[str]]]:
+    """Variable -> value -> hosts. Hosts whose settings are not known are left out, and give a reason."""
+    entries = nccl_variables.every()
+    found: dict[str, dict[str, list[str]]] = {}
+    for host in hosts:
+        try:
+            variables = host.settings.beginning("NCCL_", "OFI_NCCL_", "TORCH_", "FI_", "UCX_", "GLOO_", "SHARP_")
+            for variable in variables:
+                entry = entries.get(variable.name)
+                if entry is not None and entry.status != "reserved":
+                    values = found.setdefault(variable.name, {})
+                    values.setdefault(variable.value, []).append(host.facts.host)
+        except NotKnown as why:
+            reasons.add(str(why))
+    return found
+
+
+@across("CON001", "different-settings", "error")
+def different_settings(hosts: Sequence[Host]) -> Results:
+    """A variable that must be the same on all ranks has different values.
+
+    Why: Ranks make different channels, or choose different algorithms: a hang, "message truncated", or wrong data.
+    Example: NCCL_ALGO=Ring on some nodes, NCCL_ALGO=Tree on others
+    Instead: the same environment everywhere: srun --export=ALL, mpirun -x, one script for torchrun
+    Source: https://github.com/NVIDIA/nccl/issues/626; https://github.com/NVIDIA/nccl/issues/1328
+    """
+    reasons: set[str] = set()
+    entries = nccl_variables.every()
+    for name, values in _values(hosts, reasons).items():
+        if entries[name].must_match and len(values) > 1:
+            usual = max(values, key=lambda value: len(values[value]))
+            others = sorted((names, value) for value, names in values.items() if value != usual)
+            yield Found(
+                subject=Subject(kind="variable", name=name),
+                message=f"{name} has {len(values)} values; it must be the same on all ranks",
+                evidence=(
+                    f"most hosts: {name}={_shown(usual)}",
+                    *(f"{escaped(fold(names)[:160])}: {name}={_shown(value)}" for names, value in others[:4]),
+                ),
+                remedy="export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
+            )
+    yield from (Unknown(reason) for reason in sorted(reasons))
+
+
+def _shown(value: str) -> str:
+    return escaped(shortened(value, _LONGEST))
+
+
+@across("CON002", "set-on-some-ranks", "error")
+def set_on_some_ranks(hosts: Sequence[Host]) -> Results:
+    """A variable is set on some ranks, and not on others.
+
+    Why: Mostly the launcher did not forward what was exported on the first node.
+    Example: export NCCL_IB_HCA=mlx5_0 in front of mpirun, without -x NCCL_IB_HCA
+    Instead: mpirun -x NCCL_IB_HCA, srun --export=ALL
+    Source: https://github.com/NVIDIA/nccl/pull/605; https://github.com/NVIDIA/nccl/issues/260
+    """
+    reasons: set[str] = set()
+    everywhere = Counter(host.facts.host for host in hosts if not host.settings.unread)
+    entries = nccl_variables.every()
+    for name, values in _values(hosts, reasons).items():
+        entry = entries[name]
+        ours = entry.component == "nccl" and entry.status == "live"
+        if name in _OWN or not (entry.must_match or ours):
+            continue
+        there = Counter(host for names in values.values() for host in names)
+        without = list((everywhere - there).elements())
+        if without:
+            few, word = (without, "not set") if len(without) <= there.total() else (list(there), "set")
+            yield Found(
+                subject=Subject(kind="variable", name=name),
+                message=f"{name} is set on {there.total()} ranks, and not on {len(without)}",
+                evidence=(f"{word} on {escaped(fold(few)[:200])}",),
+                remedy=f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
+                severity=None if entry.must_match else "warning",
+            )
+    yield from (Unknown(reason) for reason in sorted(reasons))
+
+
+@across("CON003", "different-number-of-adapters", "warning", needs=("rdma",))
+def different_number_of_adapters(hosts: Sequence[Host]) -> Results:
+    """Hosts have different numbers of active ports among the adapters that NCCL may use.
+
+    Why: The host with the fewest decides how many channels all have.
+    Example: seven of eight ports are active on one host
+    Instead: repair it; NCCL_IGNORE_NET_MISMATCH=0 makes NCCL 2.30 refuse to start so
+    Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH
+    """
+    counts: dict[str, int] = {}
+    for host in hosts:
+        if host.facts.host in counts or host.integer("NCCL_IB_DISABLE"):
+            continue
+        devices = host.facts.rdma.devices
+        if isinstance(devices, Unknown):
+            yield devices
+        else:
+            counts[host.facts.host] = sum(1 for _ in _active(host, devices))
+    if len(set(counts.values())) > 1:
+        usual = Counter(counts.values()).most_common(1)[0][0]
+        others = {count: [name for name in counts if counts[name] == count] for count in set(counts.values())}
+        few = [f"{escaped(fold(others[count])[:160])}: {count}" for count in sorted(others) if count != usual]
+        yield Found(
+            subject=Subject(kind="device", name="RDMA ports"),
+            message=f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
+            evidence=tuple(few[:4]),
+            remedy="rdma link show, on these hosts; take them out of the job until they are repaired",
+        )
+
+
+def _active(host: Host, devices: Sequence[RdmaDevice]) -> Iterator[int]:
+    chosen = host.settings.names("NCCL_IB_HCA")
+    for device in devices:
+        for port in or_none(device.ports) or ():
+            if port.state == "ACTIVE" and (chosen is None or chosen.chooses(device.name, port.number)):
+                yield port.number
+
+
+@rule("CON004", "changed-by-the-program", "warning", needs=("process",))
+def changed_by_the_program(host: Host) -> Results:
+    """The program has changed a variable of NCCL since it was started.
+
+    Why: NCCL keeps the value that it reads first: what is set after the first communicator has no effect, unless
+    NCCL_NO_CACHE names the variable.
+    Example: os.environ["NCCL_ALGO"] = "Ring" behind init_process_group
+    Instead: set it before torch is imported, or in the launcher
+    Source: NCCL src/misc/param.cc
+    """
+    if next(host.settings.beginning("NCCL_"), None) is None:
+        return
+    changed = known(host.facts.process.changed)
+    cached = set((host.get("NCCL_NO_CACHE") or "").split(","))
+    for name in changed:
+        if name not in cached and "ALL" not in cached:
+            yield Found(
+                subject=Subject(kind="variable", name=escaped(name[:80])),
+                message=f"{escaped(name[:80])} is not what the process was started with",
+                evidence=("NCCL reads a variable once",),
+                remedy="set it in the launcher, or before torch is imported",
+            )
+
+
+@rule("CON005", "include-and-exclude", "error")
+def include_and_exclude(host: Host) -> Results:
+    """OMPI_MCA_btl_tcp_if_include and OMPI_MCA_btl_tcp_if_exclude are both set.
+
+    Why: Open MPI takes one of them only, and refuses both.
+    Example: OMPI_MCA_btl_tcp_if_include=eth0 and OMPI_MCA_btl_tcp_if_exclude=lo
+    Instead: the first one alone
+    Source: NCCL user guide, troubleshooting, MPI
+    """
+    include = host.variable("OMPI_MCA_btl_tcp_if_include")
+    exclude = host.variable("OMPI_MCA_btl_tcp_if_exclude")
+    if include and exclude:
+        yield about(
+            exclude,
+            "Open MPI refuses to include and exclude interfaces at the same time",
+            evidence=(f"{include.name}={escaped(include.value[:80])}",),
+            remedy="unset OMPI_MCA_btl_tcp_if_exclude",
+            fix=unset(exclude),
+        )
+
+
+_OF_PROFILES = frozenset({
+    "NCCL_BUFFSIZE", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE",
+    "NCCL_NVLS_CHUNKSIZE", "NCCL_NVLSTREE_MAX_CHUNKSIZE", "NCCL_NVLS_NCHANNELS", "NCCL_NET_FORCE_FLUSH",
+    "NCCL_NETDEVS_POLICY", "NCCL_NET_GDR_C2C", "NCCL_PXN_C2C", "NCCL_IB_MERGE_NICS", "NCCL_IB_FIFO_TC",
+    "NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_NET_LATENCY", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE",
+    "NCCL_GDRCOPY_ENABLE", "NCCL_SHM_USE_CUDA_MEMCPY", "NCCL_IGNORE_CPU_AFFINITY", "NCCL_DYNAMIC_CHUNK_SIZE",
+    "NCCL_TUNER_CONFIG_PATH", "NCCL_DMABUF_ENABLE", "NCCL_IB_SPLIT_DATA_ON_QPS",
+})  # fmt: skip
+"""Variables in the published profiles of AWS, Google, Azure, Oracle and CoreWeave."""
+
+
+@rule("CON006", "undocumented-variable", "info")
+def undocumented_variable(host: Host) -> Results:
+    """A variable is set that NVIDIA's guide does not have, nor the profile of a cloud.
+
+    Why: It may mean something else in the next release, or nothing: four names that came in 2.28 and 2.29 were
+    gone in 2.30.
+    Example: NCCL_CHUNK_SIZE=16384
+    Instead: unset it, unless the vendor asked for it
+    Source: the sources of NCCL 2.3.5 to 2.30.7 beside the user guide
+    """
+    entries = nccl_variables.every()
+    for variable in host.settings.beginning("NCCL_"):
+        entry = entries.get(variable.name)
+        if entry is None or entry.component != "nccl" or entry.status != "live":
+            continue
+        if not entry.documented and variable.name not in _OF_PROFILES:
+            yield about(
+                variable,
+                f"the guide of NCCL does not have {variable.name}",
+                remedy=f"unset {variable.name}, unless the vendor asked for it",
+                fix=unset(variable),
+            )

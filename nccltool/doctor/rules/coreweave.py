@@ -1,0 +1,23 @@
+"""CoreWeave: SHARP, which lives in a plugin."""
+
+from nccltool.doctor.rules.base import Host, Results, about, rule, unset
+
+
+@rule("CW001", "collnet-without-any-plugin", "error", covers="CW-001")
+def collnet_without_any_plugin(host: Host) -> Results:
+    """NCCL_COLLNET_ENABLE=1, and NCCL_NET_PLUGIN=none.
+
+    Why: CollNet is in the plugin that is switched off.
+    Example: NCCL_COLLNET_ENABLE=1 and NCCL_NET_PLUGIN=none
+    Instead: unset NCCL_NET_PLUGIN
+    Source: https://github.com/coreweave/nccl-tests
+    """
+    variable = host.variable("NCCL_NET_PLUGIN")
+    if variable and variable.value.lower() == "none" and host.integer("NCCL_COLLNET_ENABLE") == 1:
+        yield about(
+            variable,
+            "CollNet is in the plugin that this switches off",
+            part=variable.value,
+            remedy="unset NCCL_NET_PLUGIN",
+            fix=unset(variable),
+        )

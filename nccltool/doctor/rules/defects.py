@@ -1,0 +1,47 @@
+"""Settings that meet a defect of a certain release of NCCL."""
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, shortened, unset
+from nccltool.hosts.nccl.settings import CONF_FILE
+
+_INVERTED = ((2, 29, 2), (2, 30, 3))
+
+
+@rule("BUG001", "comm-id-chooses-wrongly", "warning", covers=())
+def comm_id_chooses_wrongly(host: Host) -> Results:
+    """NCCL_COMM_ID is set, and this release of NCCL chooses an interface that is not in its subnet.
+
+    Why: The releases 2.29.2 to 2.29.7 compare IPv4 subnets the wrong way round: they take the first interface that
+    is not in the subnet of the address, mostly lo, and ranks on other hosts cannot connect.
+    Example: NCCL_COMM_ID=10.0.0.1:29500 with NCCL 2.29.7
+    Instead: unset NCCL_COMM_ID, or another release of NCCL
+    Source: NCCL src/os/linux.cc (matchSubnet); seen with the library itself
+    """
+    variable = host.variable("NCCL_COMM_ID")
+    if variable and variable.value and host.nccl_is(since=_INVERTED[0], before=_INVERTED[1]):
+        yield about(
+            variable,
+            f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address",
+            part=variable.value,
+            remedy="unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer",
+            fix=unset(variable),
+        )
+
+
+@rule("BUG002", "long-name-overwrites-memory", "error", covers=())
+def long_name_overwrites_memory(host: Host) -> Results:
+    """A line of a configuration file has a name of more than 1023 characters.
+
+    Why: Releases before 2.23.4 write behind the end of their buffer then: variables of NCCL change, or it crashes.
+    Example: a file that is no configuration file, named /etc/nccl.conf
+    Instead: lines of the form NAME=value
+    Source: NCCL src/misc/param.cc (setEnvFile); seen with the library itself
+    """
+    for file, line in host.settings.lines():
+        if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:
+            yield Found(
+                subject=Subject(kind="file", name=file.path),
+                message=f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
+                evidence=(f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",),
+                remedy=f"remove line {line.number} of {escaped(file.path)}",
+            )

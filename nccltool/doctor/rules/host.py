@@ -1,0 +1,214 @@
+"""The host itself: ACS, the IOMMU, names, MTU, governors."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.core.host_lists import fold
+from nccltool.doctor.rules.base import Found, Host, Results, Unknown, across, escaped, known, rule
+from nccltool.hosts.facts import PciDevice, or_none
+
+_NVIDIA, _DISPLAY = "0x10de", 0x03
+_REDIRECT = 0x0C
+"""P2P request and completion redirect of the ACS control word."""
+_LOCAL = ("localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback")
+_FULL_MTU, _FULL_RATE = 4200, 100.0
+"""An Ethernet port that carries RDMA packets of 4096 bytes has this MTU. Below 100 Gb/s it matters little."""
+
+
+def _gpus(devices: Sequence[PciDevice]) -> list[PciDevice]:
+    return [one for one in devices if _kind(one) == _DISPLAY and one.vendor == _NVIDIA]
+
+
+def _kind(device: PciDevice) -> int | None:
+    return device.class_code >> 16 if isinstance(device.class_code, int) else None
+
+
+def _matter(host: Host) -> list[PciDevice]:
+    """GPUs and RDMA adapters of a host where two of them may talk to each other directly."""
+    devices = known(host.facts.pci.devices)
+    adapters = {one.pci for one in or_none(host.facts.rdma.devices) or () if isinstance(one.pci, str)}
+    gpus = _gpus(devices)
+    both = [*gpus, *(one for one in devices if one.address in adapters)]
+    return both if gpus and len(both) > 1 else []
+
+
+@rule("HOST001", "acs-redirects", "warning", covers=(), needs=("pci", "rdma", "cpu"))
+def acs_redirects(host: Host) -> Results:
+    """PCI switches send what devices tell each other through the processor (ACS).
+
+    Why: GPUs and adapters lose most of the bandwidth between them, or hang. In a virtual machine ACS must be on,
+    and address translation in the adapters helps instead.
+    Example: lspci -vvv shows ACSCtl: ReqRedir+ CmpltRedir+ for a bridge above a GPU
+    Instead: setpci -s ADDRESS ECAP_ACS+0x6.w=0000 for each bridge, after each boot
+    Source: NCCL user guide, troubleshooting, PCI Access Control Services
+    """
+    matter = _matter(host)
+    if not matter or known(host.facts.cpu.hypervisor):
+        return
+    above = {address for device in matter for address in device.upstream}
+    bridges = [one for one in known(host.facts.pci.devices) if one.address in above]
+    on = [one for one in bridges if isinstance(one.acs_control, int) and one.acs_control & _REDIRECT]
+    if on:
+        yield Found(
+            subject=Subject(kind="device", name=f"bridge {on[0].address}"),
+            message=f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
+            evidence=(", ".join(f"{one.address}: ACSCtl {one.acs_control:#06x}" for one in on[:4]),),
+            remedy=f"sudo setpci -s {on[0].address} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
+        )
+        return
+    unknown = next((one.acs_control for one in bridges if isinstance(one.acs_control, Unknown)), None)
+    if unknown is not None:
+        yield Unknown("the ACS control words are shown to root only")
+
+
+@rule("HOST002", "iommu-translates", "warning", covers=(), needs=("pci", "rdma", "cpu"))
+def iommu_translates(host: Host) -> Results:
+    """The IOMMU translates the addresses of GPUs or adapters.
+
+    Why: What they tell each other goes up to the processor and back: slow, or a hang. Outside virtual machines it
+    should be off, or pass addresses through.
+    Example: intel_iommu=on without iommu=pt
+    Instead: iommu=pt on the kernel's command line
+    Source: NCCL user guide, troubleshooting, PCI Access Control Services
+    """
+    if not _matter(host) or known(host.facts.cpu.hypervisor):
+        return
+    translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
+    if translating:
+        yield Found(
+            subject=Subject(kind="host", name="IOMMU"),
+            message="the IOMMU translates addresses of GPUs or adapters",
+            evidence=(f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",),
+            remedy="boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX",
+        )
+
+
+@rule("HOST003", "published-as-localhost", "warning", covers=(), needs=("names",))
+def published_as_localhost(host: Host) -> Results:
+    """The full name of this host is localhost.
+
+    Why: torchrun publishes the full name (getfqdn) of the first node for the others to connect to: they connect to
+    themselves, and wait until the time is up.
+    Example: 127.0.0.1 localhost localhost.localdomain n001 in /etc/hosts
+    Instead: a line of its own for the host, with the address that others reach
+    Source: https://github.com/pytorch/pytorch/issues/150532; Python, socket.getfqdn
+    """
+    name = known(host.facts.names.hostname)
+    for line in known(host.facts.names.hosts_lines):
+        names = line.split()[1:]
+        if name not in names or name in _LOCAL:
+            continue
+        full = next((word for word in names if "." in word), names[0])
+        if full in _LOCAL and host.several_nodes:
+            yield Found(
+                subject=Subject(kind="file", name="/etc/hosts"),
+                message=f"other nodes are told to reach {escaped(name[:80])} as {full}",
+                evidence=(escaped(line[:160]),),
+                remedy=f"give {escaped(name[:80])} a line of its own, with an address that others reach",
+            )
+        return  # the resolver takes the first line with the name
+
+
+@rule("HOST004", "name-without-address", "warning", covers=(), needs=("names",))
+def name_without_address(host: Host) -> Results:
+    """The host name does not resolve on this host.
+
+    Why: Gloo asks for the address of its own host name, and takes loopback when there is none: other nodes do not
+    reach it. torchrun publishes a name that nobody knows.
+    Example: a container whose name is in no /etc/hosts
+    Instead: a line in /etc/hosts, or a name server that knows it; or GLOO_SOCKET_IFNAME and --local-addr
+    Source: pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
+    """
+    if known(host.facts.names.addresses) == () and host.several_nodes:
+        name = known(host.facts.names.hostname)
+        yield Found(
+            subject=Subject(kind="host", name=escaped(name[:80])),
+            message=f"{escaped(name[:80])} has no address on this host itself",
+            evidence=("getaddrinfo finds nothing",),
+            remedy=f"echo '<address> {escaped(name[:80])}' >> /etc/hosts",
+        )
+
+
+@rule("HOST005", "cpu-saves-power", "info", covers=(), needs=("cpu", "nvidia"))
+def cpu_saves_power(host: Host) -> Results:
+    """Processors of a GPU node save power.
+
+    Why: The governor slows them down between the short bursts of NCCL's proxy threads: small messages take longer.
+    Example: scaling_governor says powersave
+    Instead: cpupower frequency-set -g performance
+    Source: health checks of Meta (gcm) and Oracle ask for `performance`
+    """
+    if not known(host.facts.nvidia.driver):
+        return
+    others = [word for word in known(host.facts.cpu.governors) if word != "performance"]
+    if others:
+        yield Found(
+            subject=Subject(kind="host", name="scaling_governor"),
+            message="processors of this host save power",
+            evidence=(f"scaling_governor: {', '.join(escaped(word[:20]) for word in others)}",),
+            remedy="cpupower frequency-set -g performance",
+        )
+
+
+@rule("HOST006", "small-roce-mtu", "info", covers=(), needs=("rdma", "network", "nvidia"))
+def small_roce_mtu(host: Host) -> Results:
+    """A RoCE port of 100 Gb/s or more has an MTU that is too small for RDMA packets of 4096 bytes.
+
+    Why: RDMA takes the next power of two below the MTU of the interface: 1500 gives packets of 1024 bytes, four
+    times as many.
+    Example: an interface of 400 Gb/s with MTU 1500
+    Instead: ip link set dev NAME mtu 9000, if every switch in between allows it
+    Source: Linux, include/rdma/ib_addr.h (iboe_get_mtu)
+    """
+    if not known(host.facts.nvidia.driver):
+        return
+    for device in known(host.facts.rdma.devices):
+        ports = () if isinstance(device.ports, Unknown) else device.ports
+        fast = any((or_none(port.rate_gbps) or 0.0) >= _FULL_RATE for port in ports)
+        roce = any(port.link_layer == "Ethernet" and port.state == "ACTIVE" for port in ports)
+        for name in (or_none(device.netdevs) or ()) if fast and roce else ():
+            interface = host.facts.network.interface(name)
+            if interface is not None and known(interface.mtu) < _FULL_MTU:
+                yield Found(
+                    subject=Subject(kind="interface", name=name),
+                    message=f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
+                    evidence=(f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",),
+                    remedy=f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it",
+                )
+
+
+@across("HOST007", "mtu-differs", "warning", covers=(), needs=("network",))
+def mtu_differs(hosts: Sequence[Host]) -> Results:
+    """An interface has another MTU on other hosts.
+
+    Why: Large packets of the one are dropped on the way to the other: connections are made, and the first large
+    message hangs.
+    Example: MTU 9000 on most hosts, and 1500 on the one that was replaced
+    Instead: the same MTU everywhere, switches included
+    Source: https://github.com/NVIDIA/nccl/issues/1524; https://github.com/NVIDIA/nccl/issues/1957
+    """
+    mtus: dict[str, dict[int, list[str]]] = {}
+    for host in hosts:
+        if isinstance(host.facts.network.interfaces, Unknown):
+            yield host.facts.network.interfaces
+            continue
+        for name, mtu in _wired(host):
+            mtus.setdefault(name, {}).setdefault(mtu, []).append(host.facts.host)
+    for name, values in mtus.items():
+        if len(values) > 1:
+            usual, _ = Counter({mtu: len(some) for mtu, some in values.items()}).most_common(1)[0]
+            others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
+            yield Found(
+                subject=Subject(kind="interface", name=escaped(name[:40])),
+                message=f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
+                evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
+                remedy=f"ip link set dev {escaped(name[:40])} mtu {usual}, on these hosts",
+            )
+
+
+def _wired(host: Host) -> Iterator[tuple[str, int]]:
+    """(name, MTU) of interfaces with a wire that are up."""
+    for interface in known(host.facts.network.interfaces):
+        if interface.up is True and interface.virtual is False and isinstance(interface.mtu, int):
+            yield interface.name, interface.mtu

@@ -1,0 +1,293 @@
+"""What launchers set: addresses, ports, ranks, threads."""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from nccltool.core.findings import Severity, Subject
+from nccltool.core.host_lists import fold
+from nccltool.doctor.rules.base import (
+    Found,
+    Host,
+    Results,
+    Unknown,
+    about,
+    across,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
+from nccltool.hosts.facts import numbers, or_none
+from nccltool.hosts.nccl.settings import Variable
+
+_FIRST_FREE_PORT, _LAST_PORT = 1024, 65535
+
+
+def _number(host: Host, name: str) -> int | None:
+    """A plain decimal number; None = not set, or no number."""
+    text = (host.get(name) or "").strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return address.lower() in ("localhost", "localhost.localdomain", "ip6-localhost")
+
+
+def _is_first_node(host: Host) -> bool:
+    """The launcher says that this is the node that the others connect to."""
+    return any(_number(host, name) == 0 for name in ("NODE_RANK", "GROUP_RANK", "RANK", "SLURM_NODEID"))
+
+
+@rule("LCH001", "loopback-master", "error", needs=("names", "rank"))
+def loopback_master(host: Host) -> Results:
+    """MASTER_ADDR is a loopback address in a job of several nodes, or resolves to one.
+
+    Why: Every node connects to itself, and waits until the time is up. Only the first node itself may resolve its
+    own name so, for its store listens on all addresses.
+    Example: MASTER_ADDR=localhost
+    Instead: the address of node 0 in the network of the nodes
+    Source: pytorch documentation, torch.distributed, environment variable initialization
+    """
+    variable = host.variable("MASTER_ADDR")
+    if variable is None or not variable.value:
+        return
+    written = _is_loopback(variable.value.strip("[]"))
+    found = () if written else known(host.facts.names.master_addr)
+    if (written or (found and all(_is_loopback(one) for one in found))) and host.several_nodes:
+        own = not written and _is_first_node(host)
+        yield about(
+            variable,
+            "this node knows itself by a loopback address only" if own else "other nodes connect to themselves",
+            part=variable.value,
+            evidence=() if written else (f"it resolves to {escaped(', '.join(found[:4]))}",),
+            remedy="export MASTER_ADDR=<the address of node 0 in the network of the nodes>",
+            severity="warning" if own else None,
+        )
+
+
+@rule("LCH002", "unresolvable-master", "error", needs=("names",))
+def unresolvable_master(host: Host) -> Results:
+    """MASTER_ADDR does not resolve on this host.
+
+    Why: The store cannot be reached.
+    Example: MASTER_ADDR=n001 where no name server knows n001
+    Instead: an address, or a name that every node resolves
+    Source: pytorch documentation, torch.distributed, environment variable initialization
+    """
+    variable = host.variable("MASTER_ADDR")
+    if variable is None or not variable.value or _is_loopback(variable.value.strip("[]")):
+        return
+    if known(host.facts.names.master_addr) == ():
+        yield about(
+            variable,
+            "this host does not know the name",
+            part=variable.value,
+            remedy=f"getent hosts {escaped(variable.value[:80])}; use an address, or add it to /etc/hosts",
+        )
+
+
+@rule("LCH003", "unsuitable-master-port", "warning", needs=("container", "network", "kernel", "names", "rank"))
+def unsuitable_master_port(host: Host) -> Results:
+    """MASTER_PORT is no port, reserved for root, taken, or one that the kernel hands out.
+
+    Why: Rank 0 cannot listen on it. One that the kernel hands out may be gone when rank 0 wants it.
+    Example: MASTER_PORT=80
+    Instead: MASTER_PORT=29500
+    Source: pytorch documentation, torch.distributed; ip(7), ip_local_port_range
+    """
+    variable = host.variable("MASTER_PORT")
+    if variable is None or not variable.value:
+        return
+    port = _number(host, "MASTER_PORT")
+    if port is None or not 0 < port <= _LAST_PORT:
+        if port != 0:  # 0 lets rank 0 choose
+            yield _port(variable, "it is no port", "error")
+    elif port < _FIRST_FREE_PORT:
+        if known(host.facts.container.uid) != 0:
+            yield _port(variable, "only root may listen on it")
+    else:
+        yield from _taken(host, variable, port)
+        yield from _handed_out(host, variable, port)
+
+
+def _port(variable: Variable, why: str, severity: Severity | None = None) -> Found:
+    return about(
+        variable,
+        f"MASTER_PORT: {why}",
+        part=variable.value,
+        remedy="export MASTER_PORT=29500, or another one that is free",
+        severity=severity,
+        fix=export("MASTER_PORT", "29500") if variable.value != "29500" else (),
+    )
+
+
+def _taken(host: Host, variable: Variable, port: int) -> Results:
+    """Something listens on it, here, where rank 0 will be; inside the job that is rank 0 itself."""
+    listeners = [one for one in known(host.facts.network.listeners) if one.port == port]
+    if not listeners or host.get("RANK") is not None:
+        return
+    own = {one.address for one in or_none(host.facts.network.addresses) or ()}
+    master = or_none(host.facts.names.master_addr) or ()
+    if any(address in own or _is_loopback(address) for address in master):
+        yield _port(variable, f"something listens on it already (uid {listeners[0].uid})")
+
+
+def _handed_out(host: Host, variable: Variable, port: int) -> Results:
+    limits = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range")).split()
+    if len(limits) != 2 or not all(word.isdecimal() for word in limits):
+        yield Unknown("net.ipv4.ip_local_port_range is not understood")
+        return
+    low, high = int(limits[0]), int(limits[1])
+    reserved = or_none(host.facts.kernel.sysctl("net.ipv4.ip_local_reserved_ports")) or ""
+    if low <= port <= high and port not in numbers(reserved):
+        yield about(
+            variable,
+            f"MASTER_PORT: the kernel hands out ports {low} to {high}",
+            part=variable.value,
+            remedy=f"use a port below {low}, or sysctl -w net.ipv4.ip_local_reserved_ports={port} on node 0",
+            # where every port is handed out, none is better than another
+            severity="info" if low <= _FIRST_FREE_PORT else None,
+        )
+
+
+_PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"), ("GROUP_RANK", "GROUP_WORLD_SIZE"))
+
+
+@rule("LCH004", "rank-out-of-range", "error", needs=("rank",))
+def rank_out_of_range(host: Host) -> Results:
+    """A rank is not smaller than the number of ranks.
+
+    Why: The others wait for ranks that do not exist, or init_process_group refuses.
+    Example: RANK=8 and WORLD_SIZE=8
+    Instead: ranks from 0 to WORLD_SIZE - 1
+    Source: pytorch documentation, torch.distributed, environment variable initialization
+    """
+    for name, size in _PAIRS:
+        variable, most = host.variable(name), _number(host, size)
+        rank = _number(host, name)
+        if variable and most is not None and rank is not None and rank >= most:
+            yield about(
+                variable,
+                f"{name} is {rank}, and {size} is {most}",
+                part=variable.value,
+                remedy=f"let one launcher set both; {name} counts from 0",
+            )
+
+
+@across("LCH009", "rank-twice", "error", covers="LCH-004", needs=("rank",))
+def rank_twice(hosts: Sequence[Host]) -> Results:
+    """Two processes of the job have the same rank.
+
+    Why: One of them is not let in, or both answer for the other: the rendezvous hangs.
+    Example: RANK=0 exported on every node
+    Instead: ranks from the launcher
+    Source: pytorch documentation, torch.distributed, environment variable initialization
+    """
+    ranks: dict[int, list[str]] = {}
+    for host in hosts:
+        rank = _number(host, "RANK")
+        if rank is not None:
+            ranks.setdefault(rank, []).append(host.facts.host)
+    for rank, names in ranks.items():
+        if len(names) > 1:
+            yield Found(
+                subject=Subject(kind="rank", name=str(rank)),
+                message=f"{len(names)} processes have rank {rank}",
+                evidence=(f"RANK={rank} on {escaped(fold(names)[:200])}",),
+                remedy="do not export RANK; torchrun, srun or mpirun sets it",
+            )
+
+
+@rule("LCH005", "more-ranks-than-gpus", "error", needs=("nvidia",))
+def more_ranks_than_gpus(host: Host) -> Results:
+    """There are more ranks on this node than GPUs that they see.
+
+    Why: Two of them take the same GPU: NCCL refuses, from 2.30 on unless NCCL_MULTI_RANK_GPU_ENABLE is 1.
+    Example: torchrun --nproc-per-node 8 with CUDA_VISIBLE_DEVICES=0,1,2,3
+    Instead: as many ranks as GPUs
+    Source: NCCL src/init.cc (duplicate GPU); user guide, NCCL_MULTI_RANK_GPU_ENABLE
+    """
+    if host.integer("NCCL_MULTI_RANK_GPU_ENABLE") or not known(host.facts.nvidia.driver):
+        return
+    gpus = known(host.facts.nvidia.visible_gpus)
+    # launchers that give each rank its own GPU show one to each
+    if gpus > 1 and known(host.local_ranks) > gpus:
+        yield Found(
+            subject=Subject(kind="variable", name="LOCAL_WORLD_SIZE"),
+            message=f"{host.local_ranks} ranks on a node share {gpus} GPUs",
+            evidence=(f"CUDA_VISIBLE_DEVICES={escaped((host.get('CUDA_VISIBLE_DEVICES') or 'not set')[:80])}",),
+            remedy=f"torchrun --nproc-per-node {gpus}",
+        )
+
+
+@rule("LCH006", "two-launchers", "warning", needs=("rank",))
+def two_launchers(host: Host) -> Results:
+    """The scheduler and torch disagree about how many ranks there are.
+
+    Why: Two launchers are mixed: what one starts waits for ranks of the other.
+    Example: srun -n 16 and WORLD_SIZE=8, without torchrun in between
+    Instead: one of them
+    Source: Slurm, srun(1); Open MPI, mpirun(1)
+    """
+    size = _number(host, "WORLD_SIZE")
+    if size is None or host.get("TORCHELASTIC_RUN_ID") is not None:
+        return
+    for name, mark in (("SLURM_NTASKS", "SLURM_PROCID"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")):
+        variable, tasks = host.variable(name), _number(host, name)
+        if variable and tasks is not None and tasks != size and host.get(mark) is not None:
+            yield about(
+                variable,
+                f"{name} is {tasks}, and WORLD_SIZE is {size}",
+                part=variable.value,
+                remedy="let either the scheduler or torchrun set the ranks",
+            )
+
+
+@rule("LCH007", "too-many-threads", "warning", needs=("limits", "cpu"))
+def too_many_threads(host: Host) -> Results:
+    """OMP_NUM_THREADS times the ranks of a node is more than its processors.
+
+    Why: NCCL's proxy threads have to wait for a processor: latency rises.
+    Example: OMP_NUM_THREADS=32 for eight ranks on 64 processors
+    Instead: processors / ranks
+    Source: pytorch documentation, torchrun; https://github.com/pytorch/pytorch/pull/22501
+    """
+    variable, threads = host.variable("OMP_NUM_THREADS"), _number(host, "OMP_NUM_THREADS")
+    if variable is None or threads is None or threads < 2:
+        return
+    cpuset = or_none(host.facts.limits.cpuset)
+    cpus = numbers(cpuset if cpuset else known(host.facts.cpu.allowed))
+    if cpus and threads * known(host.local_ranks) > len(cpus):
+        better = max(1, len(cpus) // known(host.local_ranks))
+        yield about(
+            variable,
+            f"{host.local_ranks} ranks with {threads} threads each, on {len(cpus)} processors",
+            part=variable.value,
+            remedy=f"export OMP_NUM_THREADS={better}",
+            fix=export("OMP_NUM_THREADS", str(better)),
+        )
+
+
+@rule("LCH008", "one-thread-by-default", "info")
+def one_thread_by_default(host: Host) -> Results:
+    """torchrun has set OMP_NUM_THREADS to 1.
+
+    Why: It does so when nobody says otherwise: what a rank computes on the processor is slow.
+    Example: torchrun without OMP_NUM_THREADS
+    Instead: OMP_NUM_THREADS, processors / ranks
+    Source: torch/distributed/run.py
+    """
+    variable = host.variable("OMP_NUM_THREADS")
+    if variable and re.fullmatch(r"\s*1\s*", variable.value) and host.get("TORCHELASTIC_RUN_ID") is not None:
+        yield about(
+            variable,
+            "each rank computes with one thread, which torchrun sets by itself",
+            part=variable.value,
+            remedy="export OMP_NUM_THREADS=<processors / ranks>, before torchrun",
+            fix=unset(variable),
+        )

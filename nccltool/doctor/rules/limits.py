@@ -1,0 +1,306 @@
+"""Limits of processes and cgroups, and what of the host is not visible."""
+
+import re
+
+from nccltool.core.findings import Subject
+from nccltool.core.units import format_bytes
+from nccltool.core.versions import Version
+from nccltool.doctor.rules.base import Found, Host, Results, Unknown, escaped, known, rule
+from nccltool.hosts.facts import NOT_READ, Limit, or_none
+
+_FILES, _FEW_FILES = 65536, 4096
+"""NCCL's guide asks for 131072, and says that 144 ranks with 16 GIN contexts need more than 32768."""
+_FILES_BASE, _FILES_PER_RANK = 1024, 64
+_RANKS_OF_THE_FAILURE = 32
+"""A job on four nodes with eight GPUs each died of the usual soft limit of 1024."""
+_SAFE_STACK = 8 << 20
+"""src/os/linux.cc; the default of Linux."""
+_OWN_STACK = Version(2, 28)
+"""The release from which NCCL gives its threads a stack of its own choice."""
+_GIB = 1 << 30
+_MEMORY_PER_RANK = 4 * _GIB
+_PIDS_PER_RANK = 512
+_CORES_PER_RANK = 2
+_UVM_SINCE = (2, 23)
+_RACK = re.compile(r"\bGB[23]00\b")
+
+
+def _has_gpus(host: Host) -> bool:
+    """The driver of NVIDIA is loaded. Raises NotKnown."""
+    return bool(known(host.facts.nvidia.driver))
+
+
+def _limit(name: str) -> Subject:
+    return Subject(kind="host", name=name)
+
+
+@rule("LIM001", "few-open-files", "warning", needs=("limits",))
+def few_open_files(host: Host) -> Results:
+    """The hard limit of open files is low.
+
+    Why: NCCL needs some for each connection, and raises the soft limit no higher than this.
+    Example: ulimit -Hn says 4096
+    Instead: `* - nofile 131072` in /etc/security/limits.d; LimitNOFILE= of the unit; docker --ulimit nofile=131072
+    Source: NCCL user guide, troubleshooting, file descriptors
+    """
+    hard = known(host.facts.limits.nofile_hard)
+    if hard is None:
+        return
+    nodes, local = or_none(host.nodes), or_none(host.local_ranks)
+    needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
+    if hard < needed:
+        yield Found(
+            subject=_limit("nofile"),
+            message=f"a process may open {hard} files, {needed} should be allowed",
+            evidence=(f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",),
+            remedy="echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072",
+            severity="error" if hard < _FEW_FILES else None,
+        )
+
+
+@rule("LIM011", "few-open-files-at-start", "warning", covers=(), needs=("limits",))
+def few_open_files_at_start(host: Host) -> Results:
+    """The soft limit of open files is low in a job of many ranks.
+
+    Why: NCCL raises it to the hard limit only in the process that serves the bootstrap, which is one of all. The
+    others keep what they were started with.
+    Example: ulimit -n says 1024, in a job of 32 ranks
+    Instead: ulimit -n hard, in the script of the job
+    Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit)
+    """
+    soft = known(host.facts.limits.nofile_soft)
+    if soft is None or soft >= _FEW_FILES:
+        return
+    ranks = known(host.nodes) * known(host.local_ranks)
+    if ranks >= _RANKS_OF_THE_FAILURE:
+        yield Found(
+            subject=_limit("nofile"),
+            message=f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
+            evidence=(f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",),
+            remedy="ulimit -n $(ulimit -Hn), before the ranks are started",
+        )
+
+
+def _shown(limit: Limit) -> str:
+    return "unlimited" if limit is None else "not known" if isinstance(limit, Unknown) else str(limit)
+
+
+def _keeps_stack(host: Host) -> bool:
+    """NCCL leaves the stack of its threads as it is. Raises NotKnown without a version."""
+    return host.nccl_is(before=_OWN_STACK) or host.integer("NCCL_SET_CPU_STACK_SIZE") == 0
+
+
+@rule("LIM002", "unlimited-stack", "warning", needs=("limits", "nvidia"))
+def unlimited_stack(host: Host) -> Results:
+    """The stack is unlimited.
+
+    Why: glibc gives threads 2 MiB then, which is less than the usual limit gives, and the search for channels
+    overflows them. From 2.28 on NCCL sets the stack of its own threads.
+    Example: ulimit -s unlimited
+    Instead: ulimit -s 8192
+    Source: NCCL user guide, troubleshooting, stack size; https://github.com/NVIDIA/nccl/issues/2186
+    """
+    if known(host.facts.limits.stack_soft_bytes) is not None:
+        return
+    keeps = _keeps_stack(host)
+    names = [or_none(gpu.name) or "" for gpu in or_none(host.facts.nvidia.gpus) or ()]
+    rack = any(_RACK.search(name) for name in names)
+    yield Found(
+        subject=_limit("stack"),
+        message="the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
+        evidence=("ulimit -s says unlimited",),
+        remedy="ulimit -s 8192, before the ranks are started",
+        severity="info" if not keeps else "error" if rack else None,
+    )
+
+
+@rule("LIM003", "small-stack", "warning", needs=("limits",))
+def small_stack(host: Host) -> Results:
+    """The stack is smaller than 8 MiB.
+
+    Why: Threads get as much, and the search for channels of NCCL overflows them. From 2.28 on NCCL sets the stack
+    of its own threads.
+    Example: ulimit -s 2048
+    Instead: ulimit -s 8192
+    Source: NCCL user guide, troubleshooting, stack size; src/os/linux.cc (setCpuStackSize)
+    """
+    soft = known(host.facts.limits.stack_soft_bytes)
+    if soft is None or soft >= _SAFE_STACK:
+        return
+    keeps = isinstance(host.nccl, Unknown) or _keeps_stack(host)
+    yield Found(
+        subject=_limit("stack"),
+        message=f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
+        evidence=(f"ulimit -s says {soft // 1024}",),
+        remedy="ulimit -s 8192, before the ranks are started",
+        severity=None if keeps else "info",
+    )
+
+
+_BATCH = ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE")
+
+
+@rule("LIM004", "segments-removed-at-logout", "info", needs=("limits", "container"))
+def segments_removed_at_logout(host: Host) -> Results:
+    """systemd-logind removes the shared memory of users who are not logged in.
+
+    Why: Jobs of Slurm and mpirun have no login session: /dev/shm/nccl-* may vanish while they run.
+    Example: /etc/systemd/logind.conf without RemoveIPC=no
+    Instead: RemoveIPC=no, and systemctl restart systemd-logind
+    Source: NCCL user guide, troubleshooting, shared memory; logind.conf(5): not for root and system users
+    """
+    batch = next((name for name in _BATCH if host.get(name)), None)
+    if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= _FIRST_USER:
+        yield Found(
+            subject=Subject(kind="file", name="/etc/systemd/logind.conf"),
+            message="systemd removes shared memory of users who are not logged in, while their jobs run",
+            evidence=(f"no file says RemoveIPC=no; {batch} is set",),
+            remedy="write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind",
+        )
+
+
+_FIRST_USER = 1000
+"""login.defs(5), UID_MIN: users below are those of the system."""
+
+
+@rule("LIM005", "small-cpu-quota", "warning", needs=("limits",))
+def small_cpu_quota(host: Host) -> Results:
+    """The cgroup gives less than two processors for each rank.
+
+    Why: Proxy and watchdog threads are throttled with the rest; under load that ends in timeouts.
+    Example: resources.limits.cpu: 4 for eight ranks
+    Instead: two processors for each rank, or no limit
+    Source: a rule of thumb: NCCL's proxy thread spins, and the rank has a processor of its own
+    """
+    cores = known(host.facts.limits.cpu_cores)
+    if cores is not None and cores < _CORES_PER_RANK * known(host.local_ranks):
+        yield Found(
+            subject=_limit("cpu.max"),
+            message=f"{cores:g} processors for {host.local_ranks} ranks",
+            evidence=(f"quota of the cgroup: {cores:g} processors",),
+            remedy="raise the limit of the container: docker --cpus, resources.limits.cpu",
+        )
+
+
+@rule("LIM006", "small-memory-limit", "warning", needs=("limits",))
+def small_memory_limit(host: Host) -> Results:
+    """The cgroup gives less than 4 GiB for each rank, or its memory ran out already.
+
+    Why: Pinned buffers and /dev/shm count, too; a rank that exceeds the limit is killed.
+    Example: resources.limits.memory: 16Gi for eight ranks
+    Instead: more memory
+    Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max, memory.events)
+    """
+    limits = host.facts.limits
+    memory = known(limits.memory_max_bytes)
+    if memory is not None and memory < _MEMORY_PER_RANK * known(host.local_ranks):
+        yield Found(
+            subject=_limit("memory.max"),
+            message=f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
+            evidence=(f"limit of the cgroup: {format_bytes(memory)}",),
+            remedy="raise the limit of the container: docker --memory, resources.limits.memory",
+        )
+    if isinstance(limits.oom_events, Unknown):
+        yield limits.oom_events
+    elif limits.oom_events > 0:
+        yield Found(
+            subject=_limit("memory.events"),
+            message=f"the memory of this cgroup has run out {limits.oom_events} times",
+            evidence=(f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",),
+            remedy="raise the limit; `dmesg` names what was killed",
+        )
+
+
+@rule("LIM007", "small-pids-limit", "warning", needs=("limits",))
+def small_pids_limit(host: Host) -> Results:
+    """The cgroup allows fewer than 512 threads for each rank.
+
+    Why: NCCL starts several for each communicator, torch and the loaders many more; then pthread_create fails.
+    Example: docker run --pids-limit 1024 for eight ranks
+    Instead: docker run --pids-limit -1; podPidsLimit of the kubelet
+    Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (pids.max)
+    """
+    most = known(host.facts.limits.pids_max)
+    if most is not None and most < _PIDS_PER_RANK * known(host.local_ranks):
+        yield Found(
+            subject=_limit("pids.max"),
+            message=f"{most} threads for {host.local_ranks} ranks",
+            evidence=(f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",),
+            remedy="docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet",
+        )
+
+
+@rule("LIM008", "no-unified-memory", "error", needs=("nvidia", "container"))
+def no_unified_memory(host: Host) -> Results:
+    """There are GPUs, and no /dev/nvidia-uvm.
+
+    Why: From 2.23 on NCCL uses memory pools of CUDA, which need it. Outside a container the first program that
+    uses CUDA makes the device.
+    Example: a container that was given /dev/nvidia0 by hand
+    Instead: docker run --gpus all; on the host nvidia-modprobe -u -c 0
+    Source: NCCL user guide, troubleshooting, unified memory
+    """
+    if not _has_gpus(host) or host.facts.container.device("/dev/nvidia-uvm") is not None:
+        return
+    if host.nccl_is(since=_UVM_SINCE):
+        inside = known(host.facts.container.inside)
+        yield Found(
+            subject=Subject(kind="device", name="/dev/nvidia-uvm"),
+            message="/dev/nvidia-uvm is missing",
+            evidence=(f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",),
+            remedy="docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0",
+            severity=None if inside else "warning",
+        )
+
+
+@rule("LIM009", "hidden-sys", "error", needs=("nvidia", "pci", "root"))
+def hidden_sys(host: Host) -> Results:
+    """/sys does not show the PCI devices of the GPUs.
+
+    Why: NCCL cannot see what is near what, and takes everything for equally far.
+    Example: a container without /sys, or with a /sys of a user-space kernel
+    Instead: docker run -v /sys:/sys:ro
+    Source: NCCL user guide, troubleshooting, topology detection
+    """
+    if not _has_gpus(host):
+        return
+    devices = host.facts.pci.devices
+    if isinstance(devices, Unknown):
+        # what this process cannot read, NCCL cannot read either; a captured tree may just not have it
+        if host.facts.root != "/" or devices == NOT_READ or "/sys/" not in devices.reason:
+            yield devices
+            return
+        why = devices.reason
+    else:
+        here = {device.address for device in devices}
+        gone = [gpu.pci for gpu in known(host.facts.nvidia.gpus) if gpu.pci not in here]
+        why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
+    if why:
+        yield Found(
+            subject=Subject(kind="file", name="/sys/bus/pci/devices"),
+            message="/sys does not show the GPUs of this host",
+            evidence=(escaped(why[:200]),),
+            remedy="docker run -v /sys:/sys:ro",
+        )
+
+
+@rule("LIM010", "numa-balancing", "info", needs=("kernel", "cpu", "nvidia"))
+def numa_balancing(host: Host) -> Results:
+    """The kernel moves memory between NUMA nodes by itself.
+
+    Why: It takes pages away to see who uses them: threads that spin in NCCL's proxy stumble over that.
+    Example: sysctl kernel.numa_balancing says 1
+    Instead: sysctl -w kernel.numa_balancing=0
+    Source: Linux, Documentation/admin-guide/sysctl/kernel.rst; common advice of vendors
+    """
+    if not _has_gpus(host):
+        return
+    value = known(host.facts.kernel.sysctl("kernel.numa_balancing"))
+    nodes = or_none(host.facts.cpu.numa_nodes)
+    if value.strip() != "0" and (nodes is None or len(nodes) > 1):
+        yield Found(
+            subject=_limit("kernel.numa_balancing"),
+            message="the kernel moves memory between NUMA nodes while the job runs",
+            evidence=(f"kernel.numa_balancing = {escaped(value[:20])}",),
+            remedy="sysctl -w kernel.numa_balancing=0",
+        )

@@ -1,0 +1,202 @@
+"""Names that nothing reads: misspelt, invented, removed, too new, with the wrong prefix or in the wrong case."""
+
+import re
+from collections.abc import Iterator
+
+from nccltool.doctor.rules.base import Fix, Host, Results, about, escaped, known, rule, unset
+from nccltool.hosts.facts import or_none
+from nccltool.hosts.nccl import variables
+from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.variables import Entry
+
+_PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
+_NOT_OURS = ("NCCLTOOL_",)
+
+
+def _listed(host: Host) -> Iterator[tuple[Variable, Entry]]:
+    """The variables that are set and in the catalogue."""
+    entries = variables.every()
+    return ((variable, entries[variable.name]) for variable in host.settings.all() if variable.name in entries)
+
+
+def _unlisted(host: Host) -> Iterator[Variable]:
+    """The variables that look like ones of NCCL, torch or a plugin, and that nothing known reads."""
+    entries = variables.every()
+    for variable in host.settings.all():
+        if variable.name in entries or variable.name.startswith(_NOT_OURS):
+            continue
+        if _PREFIX.fullmatch(variable.name) and not _other_prefix(variable.name):
+            yield variable
+
+
+def _other_prefix(name: str) -> str | None:
+    """The name that is known, where only the prefix TORCH_ is wrong."""
+    entries = variables.every()
+    other = name.removeprefix("TORCH_") if name.startswith("TORCH_NCCL_") else f"TORCH_{name}"
+    return other if name.startswith(("NCCL_", "TORCH_NCCL_")) and other in entries else None
+
+
+def _moved(variable: Variable, name: str) -> tuple[Fix, ...]:
+    return (*unset(variable), Fix(name=name, value=variable.value))
+
+
+@rule("SYN001", "unknown-variable", "warning")
+def unknown_variable(host: Host) -> Results:
+    """A variable that looks like one of NCCL, torch, Gloo or a plugin, and that none of them reads.
+
+    Why: NCCL looks for exact names and never says that it does not know one: a misspelt variable has no effect at
+    all. Without a similar name it may belong to a plugin that is not known here; it is then a hint only.
+    Example: NCCL_SOCKET_IFNMAE=eth0
+    Instead: NCCL_SOCKET_IFNAME=eth0
+    Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516
+    """
+    version = or_none(host.nccl)
+    for variable in _unlisted(host):
+        near = variables.nearest(variable.name)
+        newer = version is not None and version > variables.NEWEST
+        yield about(
+            variable,
+            f"nothing known reads {escaped(variable.name[:80])}" + (f"; was {near[0]} meant?" if near else ""),
+            evidence=(f"the catalogue ends with NCCL {variables.NEWEST}, this is {version}",) if newer else (),
+            remedy=f"rename it to {near[0]}, or unset it"
+            if near
+            else "unset it, or --ignore SYN001 for your plugin",
+            severity="warning" if near and not newer else "info",
+            fix=_moved(variable, near[0]) if near else (),
+        )
+
+
+@rule("SYN002", "invented-variable", "warning")
+def invented_variable(host: Host) -> Results:
+    """A variable that is copied from script to script, and that no release of NCCL has ever read.
+
+    Why: Somebody relies on an effect that does not exist.
+    Example: NCCL_TIMEOUT=3600
+    Instead: torch.distributed.init_process_group(timeout=...)
+    Source: names in the sources of NCCL 2.3.5 to 2.30.7
+    """
+    for variable, entry in _listed(host):
+        if entry.status == "ghost":
+            use = f"use {entry.instead}" if entry.instead else "unset it"
+            yield about(variable, f"no NCCL reads {variable.name}", remedy=use, fix=unset(variable))
+
+
+@rule("SYN003", "removed-variable", "warning")
+def removed_variable(host: Host) -> Results:
+    """A variable that this version of NCCL does not read any more.
+
+    Why: It worked once, and is ignored without a message now.
+    Example: NCCL_TREE_THRESHOLD=0 with NCCL 2.5 or newer
+    Instead: unset it, or use what replaced it
+    Source: names in the sources of NCCL 2.3.5 to 2.30.7
+    """
+    for variable, entry in _listed(host):
+        removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
+        if removed is not None and known(host.nccl) >= removed:
+            yield about(
+                variable,
+                f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}",
+                remedy=f"use {entry.instead}" if entry.instead else f"unset {variable.name}",
+                fix=unset(variable),
+            )
+
+
+@rule("SYN004", "variable-too-new", "info")
+def variable_too_new(host: Host) -> Results:
+    """A variable that this version of NCCL does not read yet.
+
+    Why: An older library ignores it; where versions are mixed, nodes behave differently.
+    Example: NCCL_IB_FIFO_TC=84 with NCCL 2.21
+    Instead: a newer NCCL, or without the setting
+    Source: names in the sources of NCCL 2.3.5 to 2.30.7
+    """
+    for variable, entry in _listed(host):
+        since = entry.since_version
+        if since is not None and entry.status == "live" and since > known(host.nccl):
+            yield about(
+                variable,
+                f"NCCL {host.nccl} does not read {variable.name}: it came with {since}",
+                remedy=f"unset {variable.name}, or upgrade NCCL",
+            )
+
+
+@rule("SYN005", "old-torch-name", "warning")
+def old_torch_name(host: Host) -> Results:
+    """A variable of torch in its old spelling, without TORCH_.
+
+    Why: torch still honours the old name and prints a warning for it; NCCL itself never reads it.
+    Example: NCCL_BLOCKING_WAIT=1
+    Instead: TORCH_NCCL_BLOCKING_WAIT=1
+    Source: pytorch ProcessGroupNCCL.hpp; https://github.com/pytorch/pytorch/issues/110723
+    """
+    for variable, entry in _listed(host):
+        if entry.status == "alias" and entry.instead and host.get(entry.instead) is None:
+            yield about(
+                variable,
+                f"{variable.name} is the old name of {entry.instead}",
+                remedy=f"rename it to {entry.instead}",
+                fix=_moved(variable, entry.instead),
+            )
+
+
+@rule("SYN006", "two-torch-names", "error")
+def two_torch_names(host: Host) -> Results:
+    """A variable of torch is set in its old and its new spelling, to different values.
+
+    Why: torch takes the first of its names that is set, the one with TORCH_; the other line is dead.
+    Example: NCCL_BLOCKING_WAIT=1 and TORCH_NCCL_BLOCKING_WAIT=0
+    Instead: TORCH_NCCL_BLOCKING_WAIT alone
+    Source: pytorch ProcessGroupNCCL.hpp (lists of names)
+    """
+    for variable, entry in _listed(host):
+        other = host.variable(entry.instead) if entry.status == "alias" and entry.instead else None
+        if other is not None and other.value != variable.value:
+            yield about(
+                variable,
+                f"{variable.name} and {other.name} have different values; torch takes {other.name}",
+                evidence=(f"{escaped(other.origin)}: {other.name}={escaped(other.value[:80])}",),
+                remedy=f"unset {variable.name}",
+                fix=unset(variable),
+            )
+
+
+@rule("SYN007", "wrong-prefix", "warning")
+def wrong_prefix(host: Host) -> Results:
+    """The prefix TORCH_ is missing, or is there where it should not be.
+
+    Why: torch and NCCL look for their own names only: TORCH_NCCL_DEBUG does nothing.
+    Example: TORCH_NCCL_DEBUG=INFO
+    Instead: NCCL_DEBUG=INFO
+    Source: the catalogue of variables (nccltool doctor --list-variables)
+    """
+    entries = variables.every()
+    for variable in host.settings.beginning("NCCL_", "TORCH_NCCL_"):
+        other = _other_prefix(variable.name) if variable.name not in entries else None
+        if other is not None:
+            yield about(
+                variable,
+                f"nothing reads {variable.name}; {other} is meant",
+                remedy=f"rename it to {other}",
+                fix=_moved(variable, other),
+            )
+
+
+@rule("SYN008", "wrong-case", "warning")
+def wrong_case(host: Host) -> Results:
+    """The name of a variable is written with small letters.
+
+    Why: Names of variables distinguish capitals from small letters; nothing reads this one.
+    Example: nccl_debug=INFO
+    Instead: NCCL_DEBUG=INFO
+    Source: getenv(3)
+    """
+    entries = variables.every()
+    for variable in host.settings.all():
+        upper = variable.name.upper()
+        if variable.name != upper and upper in entries and entries[upper].component not in ("launcher", "cuda"):
+            yield about(
+                variable,
+                f"nothing reads {escaped(variable.name)}; {upper} is meant",
+                remedy=f"rename it to {upper}",
+                fix=_moved(variable, upper),
+            )

@@ -1,0 +1,46 @@
+"""Oracle Cloud: GPU shapes on RoCE."""
+
+from nccltool.core.findings import Subject
+from nccltool.core.versions import Version
+from nccltool.doctor.rules.base import Found, Host, Results, escaped, export, known, rule
+from nccltool.hosts.facts import or_none
+
+_PROFILE = {"NCCL_IB_TC": 41, "NCCL_IB_TIMEOUT": 22}
+"""oracle-quickstart/oci-hpc, samples/gpu; one older script has a time-out of 16."""
+_GID_INDEX = 3
+_FINDS_GID = Version(2, 21)
+"""The release from which NCCL finds the GID of RoCE v2 by itself."""
+
+
+@rule("OCI001", "oci-profile-incomplete", "warning", needs=("cloud", "rdma", "nvidia"))
+def oci_profile_incomplete(host: Host) -> Results:
+    """A GPU host of Oracle lacks settings that its cluster network needs.
+
+    Why: The network has a traffic class of its own, and the adapters of the front end must be left out. Without a
+    single variable of NCCL this is taken for a shell, not for a job.
+    Example: NCCL_IB_TC is not set on BM.GPU.H100.8
+    Instead: NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41, NCCL_IB_TIMEOUT=22; before NCCL 2.21 NCCL_IB_GID_INDEX=3
+    Source: https://github.com/oracle-quickstart/oci-hpc, samples/gpu
+    """
+    if known(host.facts.cloud.provider) != "oci" or not known(host.facts.nvidia.gpus):
+        return
+    ports = [port for device in known(host.facts.rdma.devices) for port in or_none(device.ports) or ()]
+    if sum(port.link_layer == "Ethernet" for port in ports) < 2:
+        return
+    missing = [f"{name}={value}" for name, value in _PROFILE.items() if host.integer(name) != value]
+    if not (host.get("NCCL_IB_HCA") or "").startswith("="):
+        missing.append("NCCL_IB_HCA==<the adapters of this shape>")
+    version = or_none(host.nccl)
+    if version is not None and version < _FINDS_GID and host.integer("NCCL_IB_GID_INDEX") != _GID_INDEX:
+        missing.append(f"NCCL_IB_GID_INDEX={_GID_INDEX}")
+    if missing:
+        bare = next(host.settings.beginning("NCCL_"), None) is None
+        traffic_class = export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else ()
+        yield Found(
+            subject=Subject(kind="variable", name=missing[0].partition("=")[0]),
+            message=f"{len(missing)} settings of Oracle's profile are missing",
+            evidence=tuple(escaped(one) for one in missing),
+            remedy="export " + " ".join(missing),
+            severity="info" if bare else None,
+            fix=traffic_class,
+        )

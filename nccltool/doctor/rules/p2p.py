@@ -1,0 +1,403 @@
+"""GPUs that reach each other inside a node: switches and levels, identities of hosts, registration."""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.core.host_lists import fold
+from nccltool.core.versions import Version
+from nccltool.doctor.rules.base import (
+    Found,
+    Host,
+    Results,
+    Unknown,
+    about,
+    across,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
+from nccltool.hosts.facts import Gpu, or_none
+from nccltool.hosts.nccl import values
+
+_FAR = ("PHB", "SYS")
+_BELOW_DEFAULT = ("NVL", "NVB", "C2C", "PIX")
+"""Levels under PXB, which NCCL takes for itself."""
+_CUMEM_BY_DEFAULT = Version(2, 19)
+
+
+def _disabled(host: Host) -> bool:
+    return host.integer("NCCL_P2P_DISABLE") == 1
+
+
+def _gpus(host: Host) -> tuple[Gpu, ...]:
+    return known(host.facts.nvidia.gpus)
+
+
+def _with_nvlink(gpus: Sequence[Gpu]) -> int:
+    """How many GPUs have an active NVLink. Raises NotKnown."""
+    return sum(1 for gpu in gpus if any(link.active for link in known(gpu.nvlinks)))
+
+
+def _nvlink_seen(host: Host) -> bool:
+    """NVLink is there for sure; what cannot be read does not count."""
+    links = [or_none(gpu.nvlinks) or () for gpu in or_none(host.facts.nvidia.gpus) or ()]
+    return any(link.active for some in links for link in some)
+
+
+@rule("P2P001", "p2p-disabled", "warning", needs=("nvidia",))
+def p2p_disabled(host: Host) -> Results:
+    """NCCL_P2P_DISABLE=1 keeps GPUs of a node from reaching each other.
+
+    Why: It takes NVLink away, too: everything inside the node goes through host memory.
+    Example: NCCL_P2P_DISABLE=1
+    Instead: unset NCCL_P2P_DISABLE, and cure what made it necessary: ACS, the IOMMU, the driver
+    Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631
+    """
+    variable = host.variable("NCCL_P2P_DISABLE")
+    if variable and _disabled(host):
+        nvlink = _nvlink_seen(host)
+        yield about(
+            variable,
+            "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly",
+            part=variable.value,
+            remedy="unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows",
+            severity="error" if nvlink else "warning",
+            fix=unset(variable),
+        )
+
+
+@rule("P2P002", "odd-disable-value", "warning")
+def odd_disable_value(host: Host) -> Results:
+    """NCCL_P2P_DISABLE or NCCL_SHM_DISABLE is neither 0 nor 1.
+
+    Why: Only 1 acts; true, yes and 2 leave the transport as it is.
+    Example: NCCL_P2P_DISABLE=true
+    Instead: NCCL_P2P_DISABLE=1, or unset it
+    Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
+    """
+    for name in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"):
+        variable = host.variable(name)
+        number = values.integer(variable.value) if variable else None
+        if variable and number and not (number.digits and number.value in (0, 1)):
+            yield about(
+                variable,
+                f"{name} acts only when it is 1; NCCL reads {number.value}",
+                part=variable.value,
+                remedy=f"unset {name}, or export {name}=1",
+                fix=unset(variable),
+            )
+
+
+@rule("P2P003", "overruled-level", "warning")
+def overruled_level(host: Host) -> Results:
+    """NCCL_P2P_LEVEL is set, and NCCL_P2P_DISABLE=1 overrules it.
+
+    Why: Disabled means level LOC; the other variable is not read any more.
+    Example: NCCL_P2P_DISABLE=1 and NCCL_P2P_LEVEL=SYS
+    Instead: one of the two
+    Source: NCCL src/graph/paths.cc (ncclGetLevel)
+    """
+    variable = host.variable("NCCL_P2P_LEVEL")
+    if variable and variable.value and _disabled(host):
+        yield about(
+            variable,
+            "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1",
+            remedy="unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL",
+            fix=unset(variable),
+        )
+
+
+@rule("P2P004", "unknown-level", "error")
+def unknown_level(host: Host) -> Results:
+    """NCCL_P2P_LEVEL is no level that NCCL knows.
+
+    Why: It is dropped without a word. Names are in capital letters; numbers are those of old releases.
+    Example: NCCL_P2P_LEVEL=nvl
+    Instead: NCCL_P2P_LEVEL=NVL
+    Source: NCCL src/graph/paths.cc (ncclGetLevel)
+    """
+    variable = host.variable("NCCL_P2P_LEVEL")
+    if variable and variable.value and values.path_level(variable.value) is None:
+        meant = variable.value.strip().upper()
+        right = meant in values.PATHS
+        yield about(
+            variable,
+            "NCCL does not know this level, and drops it",
+            part=variable.value,
+            evidence=(f"known: {', '.join(values.PATHS)}",),
+            remedy=f"export NCCL_P2P_LEVEL={meant}" if right else "unset NCCL_P2P_LEVEL",
+            fix=export("NCCL_P2P_LEVEL", meant) if right else unset(variable),
+        )
+
+
+@rule("P2P005", "level-forced-up", "warning", needs=("kernel", "nvidia", "pci"))
+def level_forced_up(host: Host) -> Results:
+    """NCCL_P2P_LEVEL lets GPUs reach each other across root ports of the processor.
+
+    Why: That can be slower than shared memory, and hangs where ACS or the IOMMU redirects it.
+    Example: NCCL_P2P_LEVEL=SYS
+    Instead: unset NCCL_P2P_LEVEL; p2pBandwidthLatencyTest measures both ways
+    Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117
+    """
+    variable = host.variable("NCCL_P2P_LEVEL")
+    if variable is None or _disabled(host) or values.path_level(variable.value) not in _FAR:
+        return
+    if known(host.facts.kernel.arch) != "x86_64":
+        return
+    gpus = _gpus(host)
+    roots = {root for root in _roots(host, gpus) if root}
+    if len(roots) > 1:
+        every = all(any(link.active for link in or_none(gpu.nvlinks) or ()) for gpu in gpus)
+        yield about(
+            variable,
+            f"GPUs behind {len(roots)} root ports reach each other through the processor",
+            part=variable.value,
+            evidence=("all of them have NVLink, which comes first",) if every else (),
+            remedy="unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest",
+            severity="info" if every else "warning",
+            fix=unset(variable),
+        )
+
+
+def _roots(host: Host, gpus: Sequence[Gpu]) -> Iterator[str]:
+    """The root port of each GPU; '' where the tree does not show it."""
+    above = {device.address: device.upstream for device in known(host.facts.pci.devices)}
+    for gpu in gpus:
+        upstream = above.get(gpu.pci)
+        yield "" if upstream is None else upstream[0] if upstream else gpu.pci
+
+
+@rule("P2P006", "level-forced-down", "warning", needs=("nvidia",))
+def level_forced_down(host: Host) -> Results:
+    """NCCL_P2P_LEVEL allows less than NCCL would by itself.
+
+    Why: LOC switches everything off, NVLink included. PIX and the levels below it leave NVLink alone, and take
+    GPUs away from each other that only several PCIe switches are between.
+    Example: NCCL_P2P_LEVEL=LOC
+    Instead: unset NCCL_P2P_LEVEL
+    Source: NCCL user guide, NCCL_P2P_LEVEL; src/graph/topo.cc (topoPathTypeStr: LOC, NVL, ..., PIX, PXB)
+    """
+    variable = host.variable("NCCL_P2P_LEVEL")
+    level = values.path_level(variable.value) if variable else None
+    if variable is None or _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT):
+        return
+    gpus = _gpus(host)
+    if len(gpus) < 2:
+        return
+    linked = _with_nvlink(gpus)
+    if level == "LOC":
+        message = "no GPU reaches another one, not even over NVLink" if linked else "no GPU reaches another one"
+    else:
+        message = f"only GPUs at level {level} reach each other; by itself NCCL allows PXB"
+    yield about(
+        variable,
+        message,
+        part=variable.value,
+        evidence=(f"{linked} of {len(gpus)} GPUs have NVLink",),
+        remedy="unset NCCL_P2P_LEVEL",
+        severity="info" if level != "LOC" and linked == len(gpus) else "warning",
+        fix=unset(variable),
+    )
+
+
+@rule("P2P013", "own-host-id", "warning")
+def own_host_id(host: Host) -> Results:
+    """NCCL_HOSTID is set.
+
+    Why: It replaces the identity of the host. Equal values on two hosts make NCCL try shared memory and NVLink
+    between them; different values inside one forbid both.
+    Example: NCCL_HOSTID=node
+    Instead: unset NCCL_HOSTID
+    Source: NCCL src/misc/utils.cc (getHostHash)
+    """
+    variable = host.variable("NCCL_HOSTID")
+    if variable:
+        yield about(
+            variable,
+            "NCCL_HOSTID decides which ranks are on one host",
+            remedy="unset NCCL_HOSTID",
+            fix=unset(variable),
+        )
+
+
+@across("P2P030", "shared-host-id", "error", covers="P2P-013", needs=("boot_id",))
+def shared_host_id(hosts: Sequence[Host]) -> Results:
+    """NCCL_HOSTID has the same value on different hosts.
+
+    Why: NCCL takes their ranks for neighbours, and tries shared memory and NVLink between them.
+    Example: NCCL_HOSTID=node in a job script
+    Instead: unset NCCL_HOSTID
+    Source: NCCL src/misc/utils.cc (getHostHash)
+    """
+    boots: dict[str, dict[str, list[str]]] = {}
+    for host in hosts:
+        value = host.get("NCCL_HOSTID")
+        if value is None:
+            continue
+        if isinstance(host.facts.boot_id, Unknown):
+            yield Unknown(host.facts.boot_id.reason)
+        else:
+            boots.setdefault(value, {}).setdefault(host.facts.boot_id, []).append(host.facts.host)
+    for value, machines in boots.items():
+        if len(machines) > 1:
+            names = [name for some in machines.values() for name in some]
+            yield Found(
+                subject=Subject(kind="variable", name="NCCL_HOSTID"),
+                message=f"{len(machines)} machines have one NCCL_HOSTID",
+                evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(fold(names)[:200])}",),
+                remedy="unset NCCL_HOSTID",
+            )
+
+
+@across("P2P014", "cloned-machine", "error", needs=("boot_id", "names", "nvidia", "rdma"))
+def cloned_machine(hosts: Sequence[Host]) -> Results:
+    """Different machines have the same host name and the same boot id.
+
+    Why: NCCL makes the identity of a host of the two: ranks of both machines look as if they shared memory. They
+    are different when the same slot has another GPU or another adapter.
+    Example: two virtual machines that were resumed from one snapshot, both called node
+    Instead: a host name for each; a boot of its own
+    Source: NCCL src/misc/utils.cc (getHostHash)
+    """
+    seen: dict[tuple[str, str], dict[str, str]] = {}
+    for host in hosts:
+        name, boot = or_none(host.facts.names.hostname), or_none(host.facts.boot_id)
+        if name is None or boot is None:
+            yield Unknown("the host name or the boot id is not known")
+            continue
+        slots = seen.setdefault((name, boot), {})
+        for slot, serial in _serials(host):
+            if slots.setdefault(slot, serial) != serial:
+                yield Found(
+                    subject=Subject(kind="host", name=escaped(name[:80])),
+                    message=f"two machines are called {escaped(name[:80])} and have one boot id",
+                    evidence=(f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",),
+                    remedy="hostnamectl set-hostname, another name for each; then boot them",
+                )
+                break
+
+
+def _serials(host: Host) -> Iterator[tuple[str, str]]:
+    """(slot, what is in it) of what has a number of its own."""
+    for gpu in or_none(host.facts.nvidia.gpus) or ():
+        if isinstance(gpu.uuid, str):
+            yield f"GPU {gpu.pci}", gpu.uuid
+    for device in or_none(host.facts.rdma.devices) or ():
+        if isinstance(device.pci, str) and isinstance(device.node_guid, str):
+            yield f"adapter {device.pci}", device.node_guid
+
+
+@rule("P2P015", "hidden-p2p-fault", "warning")
+def hidden_p2p_fault(host: Host) -> Results:
+    """NCCL_IGNORE_DISABLED_P2P hides that GPUs with NVLink between them cannot reach each other.
+
+    Why: That is a fault of the hardware or of the fabric manager. With the variable the job runs, at a fraction of
+    the speed.
+    Example: NCCL_IGNORE_DISABLED_P2P=1
+    Instead: unset NCCL_IGNORE_DISABLED_P2P, and look at the node with dcgmi diag
+    Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p)
+    """
+    variable = host.variable("NCCL_IGNORE_DISABLED_P2P")
+    if variable and host.integer("NCCL_IGNORE_DISABLED_P2P"):
+        yield about(
+            variable,
+            "a fault of NVLink would not be reported",
+            part=variable.value,
+            remedy="unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs",
+            fix=unset(variable),
+        )
+
+
+@rule("P2P021", "pxn-disabled", "warning")
+def pxn_disabled(host: Host) -> Results:
+    """PXN is off: a GPU cannot send through the adapter of its neighbour.
+
+    Why: All-to-all and fabrics with rails lose traffic that stays on one rail. Google's A3 High (TCPX) sets
+    NCCL_P2P_PXN_LEVEL=0 by design.
+    Example: NCCL_PXN_DISABLE=1
+    Instead: unset NCCL_PXN_DISABLE
+    Source: NCCL user guide, NCCL_PXN_DISABLE and NCCL_P2P_PXN_LEVEL; src/graph/search.cc
+    """
+    disable, level = host.variable("NCCL_PXN_DISABLE"), host.variable("NCCL_P2P_PXN_LEVEL")
+    if disable and host.integer("NCCL_PXN_DISABLE") == 1:
+        yield about(
+            disable,
+            "no GPU sends through the adapter of another one",
+            part=disable.value,
+            remedy="unset NCCL_PXN_DISABLE",
+            fix=unset(disable),
+        )
+    elif level and host.integer("NCCL_P2P_PXN_LEVEL") == 0 and "TCPX" not in (host.get("NCCL_NET") or "").upper():
+        yield about(
+            level,
+            "sends and receives do not use the adapter of another GPU",
+            part=level.value,
+            remedy="unset NCCL_P2P_PXN_LEVEL",
+            fix=unset(level),
+        )
+
+
+@rule("P2P022", "no-nvlink-relay", "info")
+def no_nvlink_relay(host: Host) -> Results:
+    """NCCL_NVB_DISABLE forbids to reach a GPU over NVLink through another GPU.
+
+    Why: It matters where not all GPUs have links to each other, as in a DGX-1.
+    Example: NCCL_NVB_DISABLE=1
+    Instead: unset NCCL_NVB_DISABLE
+    Source: NCCL user guide, NCCL_NVB_DISABLE
+    """
+    variable = host.variable("NCCL_NVB_DISABLE")
+    if variable and host.integer("NCCL_NVB_DISABLE"):
+        yield about(
+            variable,
+            "no GPU passes on what comes over NVLink",
+            part=variable.value,
+            remedy="unset NCCL_NVB_DISABLE",
+            fix=unset(variable),
+        )
+
+
+@rule("P2P026", "legacy-registration", "warning")
+def legacy_registration(host: Host) -> Results:
+    """NCCL_LEGACY_CUDA_REGISTER lets NCCL register memory of cudaMalloc.
+
+    Why: That synchronizes implicitly, and may hang.
+    Example: NCCL_LEGACY_CUDA_REGISTER=1
+    Instead: an allocator on cuMem (ncclMemAlloc, expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
+    Source: NCCL user guide, NCCL_LEGACY_CUDA_REGISTER
+    """
+    variable = host.variable("NCCL_LEGACY_CUDA_REGISTER")
+    if variable and host.integer("NCCL_LEGACY_CUDA_REGISTER"):
+        yield about(
+            variable,
+            "registering buffers synchronizes, and may hang",
+            part=variable.value,
+            remedy="unset NCCL_LEGACY_CUDA_REGISTER",
+            fix=unset(variable),
+        )
+
+
+@rule("P2P029", "cumem-disabled", "warning", needs=("cloud",))
+def cumem_disabled(host: Host) -> Results:
+    """NCCL_CUMEM_ENABLE=0 switches the cuMem allocator off.
+
+    Why: Multi-node NVLink, symmetric memory, registered buffers with NVLS and parts of dma-buf need it. Oracle's
+    profile for H100 sets it by design; before NCCL 2.19 it was off by itself.
+    Example: NCCL_CUMEM_ENABLE=0
+    Instead: unset NCCL_CUMEM_ENABLE
+    Source: NCCL user guide, NCCL_CUMEM_ENABLE
+    """
+    variable = host.variable("NCCL_CUMEM_ENABLE")
+    if variable is None or host.integer("NCCL_CUMEM_ENABLE") != 0 or host.facts.cloud.provider == "oci":
+        return
+    version = or_none(host.nccl)
+    if version is None or version >= _CUMEM_BY_DEFAULT:
+        yield about(
+            variable,
+            "no multi-node NVLink, symmetric memory, or registered buffers with NVLS",
+            part=variable.value,
+            remedy="unset NCCL_CUMEM_ENABLE",
+            fix=unset(variable),
+        )

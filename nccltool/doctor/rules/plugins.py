@@ -1,0 +1,236 @@
+"""Plugins and networks that are named in the environment, and the libraries of NCCL that can be reached."""
+
+from collections.abc import Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import (
+    Found,
+    Host,
+    Results,
+    Unknown,
+    about,
+    across,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.settings import Variable
+
+_BUILT_IN = ("ib", "socket")
+_KNOWN_NETWORKS = (
+    *("aws libfabric", "libfabric", "ofi", "fastrak", "gib", "spectrum-x", "spcx", "ucx", "ucx-uct", "sharp"),
+    *("ibext", "gpudirecttcpx", "fastsocket", "slingshot"),
+)
+"""How networks of plugins begin to be called; versions follow, as in IBext_v8 and GPUDirectTCPX_v7."""
+
+
+def _file_names(kind: str, word: str) -> tuple[str, ...]:
+    """The files that NCCL tries for a plugin that is named so (src/plugin/plugin_open.cc)."""
+    if "/" in word or (word.startswith("lib") and word.endswith(".so")):
+        return (word.rpartition("/")[2],)
+    return (word, f"libnccl-{kind}-{word}.so")
+
+
+def _found(host: Host, kind: str, word: str) -> bool:
+    """Whether a plugin can be loaded. Raises NotKnown when they were not looked for."""
+    names = _file_names(kind, word)
+    return any(plugin.name in names for plugin in known(host.facts.plugins))
+
+
+def _named(host: Host, name: str) -> tuple[Variable | None, list[str]]:
+    variable = host.variable(name)
+    words = list(values.split(variable.value)) if variable else []
+    return variable, [word for word in words if word.lower() not in ("none", "static_plugin")]
+
+
+@rule("PLG001", "net-plugin-missing", "error", needs=("plugins",))
+def net_plugin_missing(host: Host) -> Results:
+    """NCCL_NET_PLUGIN names a plugin that the loader does not find.
+
+    Why: NCCL says so at the level INFO only, and takes its own network.
+    Example: NCCL_NET_PLUGIN=ofi without libnccl-net-ofi.so
+    Instead: the folder of the plugin in LD_LIBRARY_PATH; and NCCL_NET, so that its absence is an error
+    Source: NCCL user guide, NCCL_NET_PLUGIN; src/plugin/plugin_open.cc
+    """
+    variable, words = _named(host, "NCCL_NET_PLUGIN")
+    for word in words:
+        if variable and not _found(host, "net", word):
+            yield about(
+                variable,
+                f"the loader finds no net plugin {escaped(word[:80])}",
+                part=word,
+                evidence=(f"looked for {escaped(' and '.join(_file_names('net', word))[:200])}",),
+                remedy="add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
+                fix=unset(variable),
+            )
+
+
+@rule("PLG002", "net-plugin-by-accident", "info", needs=("plugins",))
+def net_plugin_by_accident(host: Host) -> Results:
+    """NCCL loads a libnccl-net.so that nobody named.
+
+    Why: It is on the loader's path, as in images with HPC-X or OFI. It takes the place of the built-in network.
+    Example: /opt/hpcx/nccl_rdma_sharp_plugin/lib in LD_LIBRARY_PATH
+    Instead: NCCL_NET_PLUGIN=none for the built-in one, or its name
+    Source: NCCL user guide, NCCL_NET_PLUGIN
+    """
+    if host.variable("NCCL_NET_PLUGIN") is not None:
+        return
+    found = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-net.so"]
+    if found and found[0].library.origin != "vendor":
+        yield Found(
+            subject=Subject(kind="file", name=found[0].library.path),
+            message="NCCL loads this net plugin, because it is on the loader's path",
+            evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
+            remedy="if that is not wanted: export NCCL_NET_PLUGIN=none",
+            fix=export("NCCL_NET_PLUGIN", "none"),
+        )
+
+
+@rule("PLG003", "unknown-network", "error", needs=("plugins",))
+def unknown_network(host: Host) -> Results:
+    """NCCL_NET is no network that NCCL or a known plugin has.
+
+    Why: The name must be that of a network, in any case of letters; otherwise initialization fails.
+    Example: NCCL_NET=InfiniBand
+    Instead: NCCL_NET=IB
+    Source: NCCL user guide, NCCL_NET; lines "Using network" of logs
+    """
+    variable = host.variable("NCCL_NET")
+    name = variable.value.lower() if variable else ""
+    if variable is None or not name or name in _BUILT_IN or name.startswith(_KNOWN_NETWORKS):
+        return
+    if any("net" in plugin.name for plugin in known(host.facts.plugins)):
+        yield Unknown(
+            f"a plugin is there; whether its network is called {escaped(variable.value[:60])!r} is not known"
+        )
+        return
+    yield about(
+        variable,
+        "no network is called so: initialization fails",
+        part=variable.value,
+        evidence=("built in: IB, Socket; there is no net plugin on the loader's path",),
+        remedy="use IB or Socket, or unset NCCL_NET",
+        fix=unset(variable),
+    )
+
+
+@rule("PLG004", "network-without-plugin", "error")
+def network_without_plugin(host: Host) -> Results:
+    """NCCL_NET names the network of a plugin, and NCCL_NET_PLUGIN=none switches plugins off.
+
+    Why: The only network that is allowed cannot be loaded.
+    Example: NCCL_NET="AWS Libfabric" and NCCL_NET_PLUGIN=none
+    Instead: one of the two
+    Source: NCCL user guide, NCCL_NET and NCCL_NET_PLUGIN
+    """
+    variable = host.variable("NCCL_NET")
+    off = (host.get("NCCL_NET_PLUGIN") or "").lower() == "none"
+    if variable and off and variable.value and variable.value.lower() not in _BUILT_IN:
+        yield about(
+            variable,
+            f"{escaped(variable.value[:60])} needs a plugin, and NCCL_NET_PLUGIN=none forbids it",
+            remedy="unset NCCL_NET_PLUGIN, or use a built-in network",
+            fix=(*unset(variable),),
+        )
+
+
+@rule("PLG005", "tuner-or-profiler-missing", "warning", needs=("plugins",))
+def tuner_or_profiler_missing(host: Host) -> Results:
+    """A tuner or profiler plugin is named that the loader does not find.
+
+    Why: NCCL says so at the level INFO only; nothing is tuned or profiled.
+    Example: NCCL_TUNER_PLUGIN=libnccl-tuner.so without that file
+    Instead: the folder of the plugin in LD_LIBRARY_PATH
+    Source: NCCL user guide, NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN
+    """
+    for name, kind in (("NCCL_TUNER_PLUGIN", "tuner"), ("NCCL_PROFILER_PLUGIN", "profiler")):
+        variable, words = _named(host, name)
+        for word in words:
+            if variable and not _found(host, kind, word) and not _found(host, "net", word):
+                yield about(
+                    variable,
+                    f"the loader finds no {kind} plugin {escaped(word[:80])}",
+                    part=word,
+                    remedy=f"add its folder to LD_LIBRARY_PATH, or unset {name}",
+                    fix=unset(variable),
+                )
+
+
+@rule("PLG006", "several-nccl-libraries", "warning", needs=("versions",))
+def several_nccl_libraries(host: Host) -> Results:
+    """More than one version of libnccl can be loaded here.
+
+    Why: Which one is loaded depends on what is imported first. Ranks with different versions cannot work together.
+    Example: libnccl.so.2 of the system, and the wheel of torch
+    Instead: one of them
+    Source: NCCL src/init.cc (version mismatch)
+    """
+    libraries = known(host.facts.versions.libnccl)
+    versions = {one.version for one in libraries if not isinstance(one.version, Unknown)}
+    if len(versions) > 1:
+        yield Found(
+            subject=Subject(kind="host", name="libnccl.so.2"),
+            message=f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
+            evidence=tuple(
+                f"{one.version} {escaped(one.path)} ({one.origin})"
+                for one in libraries
+                if not isinstance(one.version, Unknown)
+            ),
+            remedy="keep one; torch.cuda.nccl.version() says which one torch takes",
+        )
+    for one in libraries:
+        if isinstance(one.version, Unknown) and len(libraries) > 1:
+            yield Unknown(f"the version of {one.path} is not known: {one.version.reason}")
+
+
+@across("PLG007", "different-nccl-versions", "error", needs=("versions",))
+def different_nccl_versions(hosts: Sequence[Host]) -> Results:
+    """Ranks have different versions of NCCL.
+
+    Why: Initialization ends with an error.
+    Example: two images in one job
+    Instead: the same image everywhere
+    Source: NCCL src/init.cc
+    """
+    versions: dict[str, list[str]] = {}
+    for host in hosts:
+        if isinstance(host.nccl, Unknown):
+            yield Unknown(host.nccl.reason)
+            continue
+        versions.setdefault(str(host.nccl), []).append(host.facts.host)
+    if len(versions) > 1:
+        ordered = sorted(versions.items(), key=lambda item: len(item[1]))
+        fewest = list(dict.fromkeys(ordered[0][1]))
+        yield Found(
+            subject=Subject(kind="host", name=fewest[0]),
+            message=f"the ranks have {len(versions)} versions of NCCL",
+            evidence=tuple(
+                f"{version}: {', '.join(list(dict.fromkeys(names))[:6])}" for version, names in ordered[:8]
+            ),
+            remedy=f"use the image of the others on {', '.join(fewest[:6])}",
+        )
+
+
+@rule("PLG008", "ucx-is-not-nccl", "info")
+def ucx_is_not_nccl(host: Host) -> Results:
+    """UCX_TLS or UCX_NET_DEVICES is set.
+
+    Why: They are for MPI. NCCL uses UCX only where a plugin is told to, with NCCL_PLUGIN_P2P=ucx.
+    Example: UCX_NET_DEVICES=mlx5_0:1
+    Instead: NCCL_IB_HCA=mlx5_0:1, if NCCL is meant
+    Source: nccl-rdma-sharp-plugins
+    """
+    if (host.get("NCCL_PLUGIN_P2P") or "").startswith("ucx"):
+        return
+    for name in ("UCX_TLS", "UCX_NET_DEVICES"):
+        variable = host.variable(name)
+        if variable:
+            yield about(
+                variable,
+                f"NCCL does not read {name}; MPI does",
+                remedy="nothing, if MPI is meant; for NCCL: NCCL_IB_HCA, NCCL_NET",
+            )

@@ -1,0 +1,280 @@
+"""Shared memory between ranks of a node: /dev/shm, host allocations of cuMem, namespaces."""
+
+# ruff: noqa: S108 - nothing is written to /dev/shm
+from collections.abc import Iterator, Mapping, Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.core.host_lists import fold
+from nccltool.core.units import format_bytes
+from nccltool.core.versions import Version, parse
+from nccltool.doctor.rules.base import (
+    Found,
+    Host,
+    Results,
+    Unknown,
+    about,
+    across,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
+from nccltool.hosts.facts import or_none
+
+_MIB = 1 << 20
+_BASE, _PER_RANK = 64 * _MIB, 32 * _MIB
+"""What NCCL puts into /dev/shm. Docker's default of 64 MiB is the size at which initialization fails:
+https://github.com/NVIDIA/nccl/issues/290."""
+_PLENTY = 4096 * _MIB
+"""Enough for 126 ranks."""
+_FOLDER = "/dev/shm"
+_SHM = Subject(kind="file", name=_FOLDER)
+
+
+@rule("SHM001", "shared-memory-disabled", "warning", covers="P2P-007")
+def shared_memory_disabled(host: Host) -> Results:
+    """NCCL_SHM_DISABLE=1 forbids shared memory.
+
+    Why: GPUs of a node that cannot reach each other directly then go through the network.
+    Example: NCCL_SHM_DISABLE=1
+    Instead: unset NCCL_SHM_DISABLE, and enlarge /dev/shm
+    Source: NCCL user guide, NCCL_SHM_DISABLE
+    """
+    variable = host.variable("NCCL_SHM_DISABLE")
+    if variable and host.integer("NCCL_SHM_DISABLE") == 1:
+        yield about(
+            variable,
+            "GPUs of a node that do not reach each other use the network",
+            part=variable.value,
+            remedy="unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g",
+            fix=unset(variable),
+        )
+
+
+@rule("SHM002", "no-way-inside-the-node", "error", covers="P2P-008")
+def no_way_inside_the_node(host: Host) -> Results:
+    """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
+
+    Why: Everything inside the node goes through adapters or the loopback of TCP. Only a test of the network wants
+    that.
+    Example: NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1
+    Instead: unset both
+    Source: https://github.com/NVIDIA/nccl/issues/2079
+    """
+    p2p, shm = host.variable("NCCL_P2P_DISABLE"), host.variable("NCCL_SHM_DISABLE")
+    if p2p and shm and host.integer(p2p.name) == 1 and host.integer(shm.name) == 1:
+        yield about(
+            shm,
+            "GPUs of one node have nothing but the network between them",
+            evidence=(f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",),
+            remedy="unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE",
+            fix=unset(p2p, shm),
+        )
+
+
+@rule("SHM003", "small-shared-memory", "warning", covers="P2P-009", needs=("shm",))
+def small_shared_memory(host: Host) -> Results:
+    """/dev/shm has less than 64 MiB and 32 MiB for each rank.
+
+    Why: NCCL cannot extend its segments: initialization fails, or the process dies with SIGBUS. Docker gives a
+    container 64 MiB unless it is told otherwise.
+    Example: docker run without --shm-size
+    Instead: docker run --shm-size=1g, --ipc=host; in Kubernetes an emptyDir of medium Memory at /dev/shm
+    Source: NCCL user guide, troubleshooting, shared memory; https://github.com/NVIDIA/nccl/issues/290
+    """
+    shm = host.facts.shm
+    if shm.exists is False:
+        return
+    size = known(shm.size_bytes)
+    free = or_none(shm.free_bytes)
+    least = size if free is None else min(size, free)
+    if least >= _PLENTY:
+        return
+    ranks = or_none(host.local_ranks) or 1
+    needed = _BASE + _PER_RANK * ranks
+    if least < needed:
+        yield Found(
+            subject=_SHM,
+            message=f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
+            evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
+            remedy="docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm",
+            severity="error" if least < _BASE else "warning",
+        )
+    else:
+        known(host.local_ranks)
+
+
+@rule("SHM004", "unusable-shared-memory", "error", covers="P2P-010", needs=("shm",))
+def unusable_shared_memory(host: Host) -> Results:
+    """/dev/shm is missing, cannot be written, or is no tmpfs.
+
+    Why: NCCL cannot create segments in it. On a disk they work, but every page that is touched may be written out.
+    Example: a chroot without /dev/shm
+    Instead: mount -t tmpfs tmpfs /dev/shm
+    Source: NCCL user guide, troubleshooting, shared memory; src/os/linux.cc (ncclOsShmOpen)
+    """
+    shm = host.facts.shm
+    why, severity = "", None
+    if known(shm.exists) is False:
+        why = "/dev/shm is not there"
+    elif shm.writable is False:
+        why = "this user cannot write in /dev/shm"
+    elif shm.fstype not in ("tmpfs", "ramfs") and isinstance(shm.fstype, str):
+        why, severity = f"/dev/shm is on {escaped(shm.fstype[:40])}, not in memory", "warning"
+    if why:
+        yield Found(
+            subject=_SHM,
+            message=why,
+            evidence=("NCCL makes its segments as /dev/shm/nccl-*",),
+            remedy="mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
+            severity="warning" if severity else None,
+        )
+        return
+    yield from (leaf for leaf in (shm.writable, shm.fstype) if isinstance(leaf, Unknown))
+
+
+@rule("SHM005", "stale-segments", "info", covers="P2P-011", needs=("shm",))
+def stale_segments(host: Host) -> Results:
+    """/dev/shm holds segments of NCCL that no process uses.
+
+    Why: Jobs that were killed left them; they take the memory of the next one.
+    Example: /dev/shm/nccl-Xk2aB1 without a process
+    Instead: remove them in the epilog of the scheduler
+    Source: NCCL src/os/linux.cc (ncclOsShmOpen)
+    """
+    files = known(host.facts.shm.nccl_files)
+    stale = [file for file in files if file.mapped is False]
+    if stale:
+        names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
+        yield Found(
+            subject=_SHM,
+            message=f"{len(stale)} segments of NCCL that no process uses",
+            evidence=(f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",),
+            remedy=f"rm {names}" + (" ..." if len(stale) > 4 else ""),
+        )
+    yield from {file.mapped for file in files if isinstance(file.mapped, Unknown)}
+
+
+@across(
+    "SHM006",
+    "separate-namespaces",
+    "warning",
+    covers="P2P-012",
+    needs=("boot_id", "names", "shm", "container"),
+)
+def separate_namespaces(hosts: Sequence[Host]) -> Results:
+    """Ranks of one machine have different host names, or another /dev/shm, IPC or network namespace each.
+
+    Why: NCCL takes ranks with different host names or /dev/shm for strangers: NVLink is not used between them.
+    Handles go over abstract sockets, which end at a network namespace.
+    Example: a pod for each GPU
+    Instead: one container a node; or equal host names, a shared /dev/shm, and NCCL_IPC_USE_ABSTRACT_SOCKET=0
+    Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p), src/misc/utils.cc; https://github.com/NVIDIA/nccl/issues/1328
+    """
+    for machine in _machines(hosts):
+        if isinstance(machine, Unknown):
+            yield machine
+            continue
+        for what, values in _differing(machine):
+            names = fold(host.facts.host for host in machine)
+            yield Found(
+                subject=Subject(kind="host", name=escaped(names[:120])),
+                message=f"ranks of one machine have {len(values)} different {what}",
+                evidence=tuple(escaped(value[:80]) for value in values[:4]),
+                remedy="one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
+                fix=export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
+            )
+
+
+def _machines(hosts: Sequence[Host]) -> Iterator[list[Host] | Unknown]:
+    """Those that share a kernel and are several."""
+    boots: dict[str, list[Host]] = {}
+    for host in hosts:
+        if isinstance(host.facts.boot_id, Unknown):
+            yield Unknown(host.facts.boot_id.reason)
+        else:
+            boots.setdefault(host.facts.boot_id, []).append(host)
+    yield from (some for some in boots.values() if len(some) > 1)
+
+
+def _differing(machine: Sequence[Host]) -> Iterator[tuple[str, list[str]]]:
+    abstract = any(host.integer("NCCL_IPC_USE_ABSTRACT_SOCKET") != 0 for host in machine)
+    leaves: Mapping[str, Sequence[object]] = {
+        "host names": [host.facts.names.hostname for host in machine],
+        "file systems at /dev/shm": [host.facts.shm.device for host in machine],
+        "IPC namespaces": [host.facts.container.namespace("ipc") for host in machine],
+        "network namespaces": [host.facts.container.namespace("net") for host in machine] if abstract else [],
+    }
+    for what, values in leaves.items():
+        seen = list(dict.fromkeys(str(value) for value in values if not isinstance(value, Unknown)))
+        if len(seen) > 1:
+            yield what, seen
+
+
+_HOST_BY_DEFAULT, _FALLS_BACK = Version(2, 24), Version(2, 26, 5)
+_CUDA_NEEDED = Version(12, 6)
+_DRIVER_OF_IT = 560
+"""The branch of the driver that brought CUDA 12.6."""
+
+
+@rule("SHM007", "no-host-allocation", "error", covers="P2P-027", needs=("container", "nvidia"))
+def no_host_allocation(host: Host) -> Results:
+    """NCCL allocates host memory with cuMem, and the container forbids the system calls for it.
+
+    Why: From 2.24 to 2.26.3 initialization fails then. Docker forbids get_mempolicy unless the container has
+    CAP_SYS_NICE.
+    Example: NCCL 2.25 in a container of Docker, with a driver of CUDA 12.6 or newer
+    Instead: docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0
+    Source: NCCL user guide, troubleshooting, cuMem host allocations; https://github.com/NVIDIA/nccl/issues/2106
+    """
+    if host.integer("NCCL_CUMEM_HOST_ENABLE") is not None or not known(host.facts.nvidia.driver):
+        return
+    if known(host.facts.container.mempolicy) or not _HOST_BY_DEFAULT <= known(host.nccl) < _FALLS_BACK:
+        return
+    if _cuda_is_new(host):
+        yield Found(
+            subject=Subject(kind="variable", name="NCCL_CUMEM_HOST_ENABLE"),
+            message=f"NCCL {host.nccl} cannot allocate host memory in this container",
+            evidence=("get_mempolicy is not permitted",),
+            remedy="docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0",
+            fix=export("NCCL_CUMEM_HOST_ENABLE", "0"),
+        )
+
+
+def _cuda_is_new(host: Host) -> bool:
+    """The driver has CUDA 12.6 or newer. Raises NotKnown."""
+    cuda = or_none(host.facts.nvidia.cuda)
+    version = parse(cuda) if cuda else None
+    if version is not None:
+        return version >= _CUDA_NEEDED
+    driver = known(host.facts.nvidia.driver).partition(".")[0]
+    return driver.isdecimal() and int(driver) >= _DRIVER_OF_IT
+
+
+@across("SHM008", "diverging-fall-back", "warning", covers="P2P-028", needs=("boot_id", "container"))
+def diverging_fall_back(hosts: Sequence[Host]) -> Results:
+    """Ranks of one machine differ in whether they may allocate host memory with cuMem.
+
+    Why: From 2.26.5 on each rank finds out for itself and falls back to /dev/shm alone; ranks that decided
+    differently cannot exchange their memory.
+    Example: some containers of a node with CAP_SYS_NICE, others without
+    Instead: NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or equal containers
+    Source: https://github.com/NVIDIA/nccl/issues/2190; https://github.com/NVIDIA/nccl/pull/2388
+    """
+    for machine in _machines(hosts):
+        if isinstance(machine, Unknown):
+            yield machine
+            continue
+        left = [host for host in machine if host.integer("NCCL_CUMEM_HOST_ENABLE") is None]
+        may: dict[bool, list[str]] = {True: [], False: []}
+        for host in left:
+            may[known(host.facts.container.mempolicy)].append(host.facts.host)
+        if may[True] and may[False] and any(known(host.nccl) >= _FALLS_BACK for host in left):
+            yield Found(
+                subject=Subject(kind="variable", name="NCCL_CUMEM_HOST_ENABLE"),
+                message="ranks of one machine allocate host memory in different ways",
+                evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),
+                remedy="export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
+                fix=export("NCCL_CUMEM_HOST_ENABLE", "0"),
+            )

@@ -1,0 +1,498 @@
+"""NCCL over TCP: threads, sockets, ports, retries, NCCL_COMM_ID; and the interfaces of Gloo."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from nccltool.core.findings import Severity, Subject
+from nccltool.core.versions import Version
+from nccltool.doctor.rules.base import Found, Host, NotKnown, Results, about, escaped, export, known, rule, unset
+from nccltool.hosts.facts import Interface, Text, Unknown
+from nccltool.hosts.nccl import adapters, interfaces, values
+from nccltool.hosts.nccl.interfaces import Choice
+from nccltool.hosts.nccl.settings import Variable
+
+_IFNAME = "NCCL_SOCKET_IFNAME"
+_SOCKET = ("network", "plugins", "rdma")
+"""What tells whether TCP carries the traffic."""
+_SLOW_MBPS = 10_000
+_MOST_THREADS, _MOST_SOCKETS = 16, 64
+"""MAX_THREADS and MAX_SOCKETS of src/transport/net_socket.cc."""
+_BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
+"""(threads, sockets of each) that NCCL takes by itself on ENA and gVNIC."""
+_PORTS_PER_RANK = 64
+"""Listeners of one rank with 16 channels and a few communicators; our own estimate."""
+_MANY_RANKS = 256
+"""No node has more."""
+_RETRIES, _RETRY_MS = 34, 100
+_RETRY_SINCE = Version(2, 24, 3)
+_SHORTEST_S, _LONGEST_S = 5, 600
+
+
+def _over_tcp(host: Host) -> bool:
+    """Whether TCP carries the traffic between nodes. Raises NotKnown."""
+    return adapters.network(host.settings, host.facts.rdma, host.facts.plugins) == "Socket"
+
+
+def _surely_not_tcp(host: Host) -> bool:
+    """Whether it is known that TCP does not carry the traffic; cheaper than looking at interfaces."""
+    try:
+        return not _over_tcp(host)
+    except NotKnown:
+        return False
+
+
+def _interface(host: Host, name: str) -> Interface | None:
+    return host.facts.network.interface(name.partition(":")[0])
+
+
+def _speeds(host: Host, choice: Choice) -> tuple[dict[str, int], list[Unknown]]:
+    """(speed of each interface in Mb/s, why some are not known)."""
+    found: dict[str, int] = {}
+    unknown: list[Unknown] = []
+    for one in choice.chosen:
+        interface = _interface(host, one.name)
+        speed = interface.speed_mbps if interface else Unknown("it is not in /sys/class/net")
+        if isinstance(speed, Unknown):
+            unknown.append(Unknown(f"the speed of {one.name}: {speed.reason}"))
+        else:
+            found[one.name] = speed
+    return found, unknown
+
+
+def _severity(host: Host) -> Severity:
+    """Of what concerns traffic between nodes; whether there are several is not known of a host by itself."""
+    return host.if_several_nodes("warning", "info", "warning" if host.get(_IFNAME) else "info")
+
+
+def _shown(speeds: dict[str, int]) -> tuple[str, ...]:
+    return tuple(f"{escaped(name)}: {speed} Mb/s" for name, speed in list(speeds.items())[:8])
+
+
+@rule("NETIF014", "slow-interface", "warning", needs=_SOCKET)
+def slow_interface(host: Host) -> Results:
+    """TCP carries the traffic, over an interface of 10 Gb/s or less, and a faster one is up.
+
+    Why: What is between nodes is limited by the interface that was chosen.
+    Example: NCCL_SOCKET_IFNAME=eno1 (10 Gb/s) beside ens3f0 (100 Gb/s)
+    Instead: NCCL_SOCKET_IFNAME=ens3f0, or RDMA
+    Source: NCCL src/transport/net_socket.cc
+    """
+    choice = host.interfaces
+    if _surely_not_tcp(host):
+        return
+    speeds, unknown = _speeds(host, choice)
+    if not choice.chosen or (speeds and max(speeds.values()) > _SLOW_MBPS):
+        return
+    faster = {one.name: speed for one in _idle(host, choice) if (speed := _speed(one)) > _SLOW_MBPS}
+    if not faster or not _over_tcp(host):
+        return
+    yield from unknown
+    if not unknown:
+        name = max(faster, key=lambda each: faster[each])
+        yield Found(
+            subject=Subject(kind="interface", name=choice.chosen[0].name),
+            message=f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
+            evidence=(*_shown(speeds), *_shown(faster)),
+            remedy=f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
+            severity=_severity(host),
+            fix=export(_IFNAME, f"={name}"),
+        )
+
+
+def _idle(host: Host, choice: Choice) -> Iterator[Interface]:
+    """Interfaces that run, have an address, and are not chosen."""
+    taken = {one.name.partition(":")[0] for one in choice.chosen}
+    with_address = {address.interface.partition(":")[0] for address in known(host.facts.network.addresses)}
+    for interface in known(host.facts.network.interfaces):
+        if interface.name in with_address - taken and interface.running is True:
+            yield interface
+
+
+def _speed(interface: Interface) -> int:
+    return 0 if isinstance(interface.speed_mbps, Unknown) else interface.speed_mbps
+
+
+@rule("NETIF015", "unequal-interfaces", "warning", needs=_SOCKET)
+def unequal_interfaces(host: Host) -> Results:
+    """TCP carries the traffic over several interfaces, which differ in speed or network.
+
+    Why: NCCL spreads the data over all of them: the slowest one, or one that the peer cannot reach, decides.
+    Example: NCCL_SOCKET_IFNAME=e, which fits eno1 (1 Gb/s) and ens3f0 (100 Gb/s)
+    Instead: NCCL_SOCKET_IFNAME==ens3f0
+    Source: https://github.com/NVIDIA/nccl/issues/286
+    """
+    choice = host.interfaces
+    if len(choice.chosen) < 2 or _surely_not_tcp(host):
+        return
+    speeds, unknown = _speeds(host, choice)
+    subnets = interfaces.subnets(host.facts.network, choice.chosen)
+    unequal = len(set(speeds.values())) > 1 or len(set(subnets.values())) > 1
+    if not (unequal or unknown) or not _over_tcp(host):
+        return
+    if unequal:
+        yield Found(
+            subject=Subject(kind="interface", name=choice.chosen[0].name),
+            message=f"TCP is spread over {len(choice.chosen)} interfaces that differ",
+            evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
+            remedy="name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
+            severity=_severity(host),
+        )
+    else:
+        yield from unknown
+
+
+def _line(name: str, speeds: dict[str, int], subnets: dict[str, str]) -> str:
+    speed = f"{speeds[name]} Mb/s" if name in speeds else "speed not known"
+    return f"{escaped(name)}: {speed}, {subnets.get(name, 'an address without a network')}"
+
+
+@rule("NETIF018", "gloo-list-like-nccl", "error", needs=("network",))
+def gloo_list_like_nccl(host: Host) -> Results:
+    """GLOO_SOCKET_IFNAME has ^ or =, or a name that no interface has.
+
+    Why: Gloo takes a list of exact names, and fails otherwise: it knows neither prefixes nor exclusion.
+    Example: GLOO_SOCKET_IFNAME=^docker,lo
+    Instead: GLOO_SOCKET_IFNAME=eth0
+    Source: pytorch torch/csrc/distributed/c10d/init.cpp; ProcessGroupGloo.cpp
+    """
+    variable = host.variable("GLOO_SOCKET_IFNAME")
+    words = variable.value.split(",") if variable and variable.value else []
+    wrong = [word for word in words if "^" in word or "=" in word]
+    names = [] if wrong or not words else [one.name for one in known(host.facts.network.interfaces)]
+    wrong = wrong or [word for word in words if word not in names]
+    for word in wrong if variable else ():
+        assert variable is not None
+        operator = "^" in word or "=" in word
+        why = "has an operator of NCCL, which Gloo does not know" if operator else "is no interface of this host"
+        yield about(
+            variable,
+            f"{escaped(word[:60])!r} {why}",
+            part=word,
+            evidence=(f"here: {escaped(', '.join(names[:12]))}",) if names else (),
+            remedy="write exact names of interfaces, separated by commas",
+            fix=unset(variable),
+        )
+
+
+@rule("NETIF019", "gloo-on-loopback", "error", needs=("names",))
+def gloo_on_loopback(host: Host) -> Results:
+    """Gloo would tell the other nodes a loopback address: this is what the host's name resolves to.
+
+    Why: Without GLOO_SOCKET_IFNAME Gloo binds to the address of the host's name, and to 127.0.0.1 when it resolves
+    to nothing. The other nodes then connect to themselves.
+    Example: 127.0.1.1 node7 in /etc/hosts
+    Instead: GLOO_SOCKET_IFNAME=eth0, or the real address in /etc/hosts
+    Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
+    """
+    if host.get("GLOO_SOCKET_IFNAME") or not host.several_nodes:
+        return
+    addresses = known(host.facts.names.addresses)
+    name = host.facts.names.hostname
+    shown = "its own name" if isinstance(name, Unknown) else escaped(name)
+    if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
+        what = addresses[0] if addresses else "nothing"
+        yield Found(
+            subject=Subject(kind="host", name=host.facts.host),
+            message=f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
+            evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
+            remedy="export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
+        )
+
+
+@rule("NETIF020", "gloo-and-nccl-apart", "info", needs=("network",))
+def gloo_and_nccl_apart(host: Host) -> Results:
+    """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
+
+    Why: That is allowed. Often one of the two is a left-over.
+    Example: GLOO_SOCKET_IFNAME=eth0 and NCCL_SOCKET_IFNAME=ens3
+    Instead: the same interface in both, unless it is meant
+    Source: our own experience; no rule of torch or NCCL
+    """
+    gloo, nccl = host.variable("GLOO_SOCKET_IFNAME"), host.variable(_IFNAME)
+    if not gloo or not nccl or not gloo.value or len(nccl.value) < 2:
+        return
+    own = {name for name in gloo.value.split(",") if host.facts.network.interface(name)}
+    chosen = {one.name for one in host.interfaces.chosen}
+    if own and chosen and not own & chosen:
+        yield about(
+            gloo,
+            f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}",
+            evidence=(f"{escaped(nccl.origin)}: {_IFNAME}={escaped(nccl.value[:80])}",),
+            remedy="align them, unless it is meant",
+        )
+
+
+_COMM_ID = re.compile(r"[^\s:,\[\]]+:\d+|\[[0-9A-Fa-f:.]+(%[^\]]+)?\]:\d+")
+
+
+@rule("NETIF022", "fixed-comm-id", "error")
+def fixed_comm_id(host: Host) -> Results:
+    """NCCL_COMM_ID is malformed, is loopback in a job of several nodes, or meets torch.
+
+    Why: It fixes the one address at which rank 0 waits. A malformed one ends initialization. torch makes an id for
+    each communicator: the second one finds the port in use.
+    Example: NCCL_COMM_ID=node1
+    Instead: unset NCCL_COMM_ID; for programs without a launcher NCCL_COMM_ID=10.0.0.5:23456
+    Source: NCCL src/bootstrap.cc, src/init.cc (ncclCommInitRankDev)
+    """
+    variable = host.variable("NCCL_COMM_ID")
+    if variable is None:
+        return
+    text = variable.value
+    why = ""
+    if not _COMM_ID.fullmatch(text):
+        why = "is not <address>:<port>: initialization fails"
+    elif any(host.get(name) for name in ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_MAX_RESTARTS")):
+        why = "cannot be used with torch, which makes an id for each communicator"
+    elif _is_loopback(text) and host.several_nodes:
+        why = "is a loopback address: other nodes connect to themselves"
+    if why:
+        yield about(
+            variable,
+            f"NCCL_COMM_ID {why}",
+            part=text,
+            remedy="unset NCCL_COMM_ID",
+            fix=unset(variable),
+        )
+
+
+def _is_loopback(text: str) -> bool:
+    host = text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@rule("NETIF023", "narrow-port-range", "warning", needs=("kernel",))
+def narrow_port_range(host: Host) -> Results:
+    """The kernel has few ports to give: fewer than 64 for each rank of this host.
+
+    Why: NCCL listens on ephemeral ports, for bootstrap, the proxy and the socket transport. When they are used up,
+    bind fails with "Address already in use". A firewall between the nodes must let this range through; that cannot
+    be seen from here.
+    Example: net.ipv4.ip_local_port_range = 50000 50100
+    Instead: sysctl -w net.ipv4.ip_local_port_range="32768 60999"
+    Source: NCCL user guide, troubleshooting of networks (IP ports); 64 is our own estimate
+    """
+    text = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range"))
+    first, last = (values.atoi(word) for word in [*text.split(), "0", "0"][:2])
+    ports = last - first + 1
+    ranks = host.local_ranks
+    if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
+        return
+    if ports < _PORTS_PER_RANK * known(ranks):
+        yield Found(
+            subject=Subject(kind="host", name=host.facts.host),
+            message=f"{ports} ephemeral ports for {ranks} ranks",
+            evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
+            remedy='sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
+        )
+
+
+@rule("NETIF024", "threads-out-of-range", "warning")
+def threads_out_of_range(host: Host) -> Results:
+    """NCCL_SOCKET_NTHREADS is more than 16, or less than 1.
+
+    Why: NCCL takes 16 for more, and warns. With 0 or less there are no helper threads at all.
+    Example: NCCL_SOCKET_NTHREADS=32
+    Instead: NCCL_SOCKET_NTHREADS=4
+    Source: NCCL src/transport/net_socket.cc (MAX_THREADS)
+    """
+    variable, threads = host.variable("NCCL_SOCKET_NTHREADS"), host.integer("NCCL_SOCKET_NTHREADS")
+    if variable and threads is not None and not 1 <= threads <= _MOST_THREADS:
+        yield about(
+            variable,
+            "more than 16: NCCL takes 16" if threads > 0 else "there are no helper threads",
+            part=variable.value,
+            remedy="write 1 to 16, or unset it",
+            fix=unset(variable),
+        )
+
+
+def _tuning(host: Host) -> tuple[Variable | None, Variable | None]:
+    return host.variable("NCCL_SOCKET_NTHREADS"), host.variable("NCCL_NSOCKS_PERTHREAD")
+
+
+def _by_vendor(host: Host) -> tuple[int, int]:
+    """(threads, sockets of each) that NCCL takes by itself on the first interface. Raises NotKnown."""
+    chosen = host.interfaces.bootstrap
+    interface = _interface(host, chosen.name) if chosen else None
+    if interface is None or interface.virtual is True:
+        return 0, 1
+    vendor: Text = interface.vendor
+    return _BY_VENDOR.get(known(vendor), (0, 1))
+
+
+@rule("NETIF025", "too-many-sockets", "warning", needs=("network",))
+def too_many_sockets(host: Host) -> Results:
+    """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is more than 64.
+
+    Why: A connection has at most 64 sockets. NCCL warns, and lowers the sockets of a thread.
+    Example: NCCL_SOCKET_NTHREADS=16 and NCCL_NSOCKS_PERTHREAD=8
+    Instead: NCCL_SOCKET_NTHREADS=8 and NCCL_NSOCKS_PERTHREAD=8
+    Source: NCCL user guide, NCCL_SOCKET_NTHREADS; src/transport/net_socket.cc
+    """
+    threads, sockets = (host.integer(name) for name in ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"))
+    variable = next((one for one in _tuning(host) if one), None)
+    if variable is None or max(threads or 4, 1) * max(sockets or 8, 1) <= _MOST_SOCKETS:
+        return
+    if threads is None or sockets is None:
+        auto = _by_vendor(host)
+        threads, sockets = (auto[0] if threads is None else threads), (auto[1] if sockets is None else sockets)
+    threads = min(threads, _MOST_THREADS)
+    if threads * sockets > _MOST_SOCKETS:
+        yield about(
+            variable,
+            f"{threads} threads x {sockets} sockets: NCCL takes {_MOST_SOCKETS // threads} sockets a thread",
+            remedy="keep the product at 64 or less",
+        )
+
+
+@rule("NETIF026", "sockets-without-threads", "warning", needs=("network",))
+def sockets_without_threads(host: Host) -> Results:
+    """NCCL_NSOCKS_PERTHREAD is set, and NCCL_SOCKET_NTHREADS is not.
+
+    Why: But on AWS and on gVNIC there are no helper threads without it: 0 threads times any number is 0 sockets.
+    Example: NCCL_NSOCKS_PERTHREAD=4
+    Instead: NCCL_SOCKET_NTHREADS=4 and NCCL_NSOCKS_PERTHREAD=4
+    Source: NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)
+    """
+    variable = host.variable("NCCL_NSOCKS_PERTHREAD")
+    if variable is None or not variable.value or host.integer("NCCL_SOCKET_NTHREADS") is not None:
+        return
+    if not _by_vendor(host)[0]:
+        yield about(
+            variable,
+            "it has no effect: there are no helper threads",
+            remedy="export NCCL_SOCKET_NTHREADS=4 as well",
+            fix=export("NCCL_SOCKET_NTHREADS", "4"),
+        )
+
+
+@rule("NETIF027", "socket-tuning-with-rdma", "info", needs=("rdma",))
+def socket_tuning_with_rdma(host: Host) -> Results:
+    """Threads or sockets of the socket transport are set, and RDMA carries the traffic.
+
+    Why: They concern TCP only.
+    Example: NCCL_SOCKET_NTHREADS=4 on a host with InfiniBand
+    Instead: without them, or keep them for the day on which TCP is needed
+    Source: NCCL user guide, NCCL_SOCKET_NTHREADS
+    """
+    variable = next((one for one in _tuning(host) if one), None)
+    if variable is None or (host.get("NCCL_NET") or "").lower() == "socket" or host.integer("NCCL_IB_DISABLE"):
+        return
+    used = host.active_ports
+    if used:
+        yield about(
+            variable,
+            "it has no effect while RDMA carries the traffic",
+            evidence=(f"active: {escaped(', '.join(one.name for one in used[:8]))}",),
+            remedy=f"unset {variable.name}",
+            fix=unset(variable),
+        )
+
+
+@rule("NETIF028", "more-threads-than-cpus", "warning", needs=(*_SOCKET, "limits", "cpu"))
+def more_threads_than_cpus(host: Host) -> Results:
+    """The helper threads of all ranks are more than the processors that they may use.
+
+    Why: They compete with each other, the proxy and the loading of data.
+    Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 processors
+    Instead: NCCL_SOCKET_NTHREADS=4
+    Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)
+    """
+    variable, threads = host.variable("NCCL_SOCKET_NTHREADS"), host.integer("NCCL_SOCKET_NTHREADS")
+    if variable is None or threads is None or threads < 1 or not _over_tcp(host):
+        return
+    threads = min(threads, _MOST_THREADS)
+    wanted = known(host.local_ranks) * threads * max(len(host.interfaces.chosen), 1)
+    cpus = _cpus(host)
+    if wanted > cpus:
+        yield about(
+            variable,
+            f"{wanted} helper threads on {cpus} processors",
+            evidence=(f"{host.local_ranks} ranks x {threads} threads x {len(host.interfaces.chosen)} interfaces",),
+            remedy="lower NCCL_SOCKET_NTHREADS",
+        )
+
+
+def _cpus(host: Host) -> int:
+    """How many processors this process may use. Raises NotKnown."""
+    text = known(host.facts.cpu.allowed)
+    ranges = [word.partition("-") for word in values.split(text)]
+    counted = sum(values.atoi(last or first) - values.atoi(first) + 1 for first, _, last in ranges)
+    cores = host.facts.limits.cpu_cores
+    return min(counted, int(cores) or 1) if isinstance(cores, float | int) else counted
+
+
+@rule("NETIF029", "socket-buffer-beyond-limit", "info", needs=("kernel",))
+def socket_buffer_beyond_limit(host: Host) -> Results:
+    """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is more than the kernel allows.
+
+    Why: The kernel takes its limit without a message, and no longer adapts the buffer by itself.
+    Example: NCCL_SOCKET_RCVBUF=67108864 with net.core.rmem_max = 212992
+    Instead: sysctl -w net.core.rmem_max=67108864, or unset it
+    Source: socket(7), SO_RCVBUF
+    """
+    for name, limit in (("NCCL_SOCKET_RCVBUF", "net.core.rmem_max"), ("NCCL_SOCKET_SNDBUF", "net.core.wmem_max")):
+        variable, wanted = host.variable(name), host.integer(name)
+        if variable is None or wanted is None or wanted <= 0:
+            continue
+        most = values.atoi(known(host.facts.kernel.sysctl(limit)))
+        if wanted > most:
+            yield about(
+                variable,
+                f"the kernel takes {most} instead",
+                part=variable.value,
+                evidence=(f"{limit} = {most}",),
+                remedy=f"sysctl -w {limit}={wanted}, or unset {name}",
+                fix=unset(variable),
+            )
+
+
+@rule("NETIF030", "oob-devices-without-oob", "warning")
+def oob_devices_without_oob(host: Host) -> Results:
+    """NCCL_OOB_NET_IFNAME is set, and NCCL_OOB_NET_ENABLE is not 1.
+
+    Why: The list is read only when the network carries what belongs to bootstrap.
+    Example: NCCL_OOB_NET_IFNAME==mlx5_1
+    Instead: NCCL_OOB_NET_ENABLE=1 as well, or neither
+    Source: NCCL user guide, NCCL_OOB_NET_IFNAME
+    """
+    variable = host.variable("NCCL_OOB_NET_IFNAME")
+    if variable and variable.value and not host.integer("NCCL_OOB_NET_ENABLE"):
+        yield about(
+            variable,
+            "NCCL does not read this list",
+            remedy="export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME",
+            fix=unset(variable),
+        )
+
+
+@rule("NETIF031", "extreme-retries", "info")
+def extreme_retries(host: Host) -> Results:
+    """NCCL gives up a connection after less than 5 s, or more than 600 s, or never.
+
+    Why: Ranks start at different times: too short fails then. Too long hides a wrong address. NCCL waits 1, 2, ...
+    N times NCCL_SOCKET_RETRY_SLEEP_MSEC; a negative NCCL_SOCKET_RETRY_CNT never ends.
+    Example: NCCL_SOCKET_RETRY_CNT=5
+    Instead: unset it; the default is about 60 s
+    Source: NCCL user guide, NCCL_SOCKET_RETRY_CNT; src/os/linux.cc (socketConnectCheck)
+    """
+    names = ("NCCL_SOCKET_RETRY_CNT", "NCCL_SOCKET_RETRY_SLEEP_MSEC")
+    variable = next((one for name in names if (one := host.variable(name)) and one.value), None)
+    if variable is None or known(host.nccl) < _RETRY_SINCE:
+        return
+    count, sleep = (host.integer(name) for name in names)
+    count, sleep = (_RETRIES if count is None else count), (_RETRY_MS if sleep is None else sleep)
+    seconds = count * (count + 1) / 2 * sleep / 1000
+    if count < 0 or not _SHORTEST_S <= seconds <= _LONGEST_S:
+        yield about(
+            variable,
+            "NCCL never gives up" if count < 0 else f"NCCL gives up after {seconds:g} s",
+            part=variable.value,
+            remedy=f"unset {variable.name}",
+            fix=unset(variable),
+        )

@@ -1,0 +1,358 @@
+"""Values that do not say what they were meant to say: quotes, blanks, units, words where numbers are read."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from nccltool.doctor.rules.base import Fix, Host, Results, about, escaped, export, rule, unset
+from nccltool.hosts.nccl import values, variables
+from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.variables import Entry
+
+_QUOTES = ("'", '"', "`", "\u2018", "\u2019", "\u201c", "\u201d")
+_OURS = (
+    "NCCL_",
+    "TORCH_NCCL_",
+    "TORCH_FR_",
+    "TORCH_GLOO",
+    "OFI_NCCL_",
+    "GLOO_",
+    "UCX_",
+    "FI_",
+    "CUDA_VISIBLE_DEVICES",
+)
+_WITH_BLANKS = ("NCCL_DEBUG_TIMESTAMP_FORMAT",)
+"""A blank at the end of their value is meant."""
+_NAME_LISTS = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_OOB_NET_IFNAME", "GLOO_SOCKET_IFNAME")
+_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def _is_quoted(value: str) -> bool:
+    return value.startswith(_QUOTES) or value.endswith(_QUOTES)
+
+
+def _numbers(host: Host) -> Iterator[tuple[Variable, Entry, values.Integer]]:
+    """The variables from which NCCL reads a number, with the number that it reads; not those in quotes."""
+    entries = variables.every()
+    for variable in host.settings.beginning("NCCL_"):
+        entry = entries.get(variable.name)
+        if entry is None or not entry.is_number or entry.status != "live" or _is_quoted(variable.value):
+            continue
+        number = values.integer(variable.value)
+        if number is not None:
+            yield variable, entry, number
+
+
+@rule("SYN009", "quoted-value", "error")
+def quoted_value(host: Host) -> Results:
+    """Quotes are part of a value.
+
+    Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, systemd units and nccl.conf do not. A
+    number in quotes is read as 0, a name in quotes matches nothing, and a quoted NCCL_DEBUG switches logging off.
+    Example: NCCL_IB_HCA="mlx5_0"
+    Instead: NCCL_IB_HCA=mlx5_0
+    Source: NCCL src/misc/param.cc (nothing is unquoted; strtoll with base 0)
+    """
+    for variable in host.settings.beginning(*_OURS):
+        if _is_quoted(variable.value):
+            yield about(
+                variable,
+                f"{variable.name} has quotes in its value",
+                part=variable.value,
+                remedy="remove the quotes where it is set",
+                fix=export(variable.name, variable.value.strip("".join(_QUOTES))),
+            )
+
+
+_ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
+
+
+@rule("SYN010", "blank-in-value", "error")
+def blank_in_value(host: Host) -> Results:
+    """A value begins or ends with a blank, or has a tab, a carriage return, or a typographic dash or quote in it.
+
+    Why: Lists are split at commas and not trimmed: the interface " eth1" does not exist, and " Tree" in NCCL_ALGO
+    makes initialization fail. Files with Windows line ends leave a carriage return at the end.
+    Example: NCCL_SOCKET_IFNAME="eth0, eth1" in a shell
+    Instead: NCCL_SOCKET_IFNAME=eth0,eth1
+    Source: NCCL src/misc/utils.cc (parseStringList), src/graph/tuning.cc
+    """
+    for variable in host.settings.beginning(*_OURS):
+        value = variable.value
+        if variable.name in _WITH_BLANKS or _is_quoted(value):
+            continue
+        odd = _ODD.search(value)
+        words = variable.name in (*_NAME_LISTS, "NCCL_ALGO", "NCCL_PROTO")
+        if odd or value != value.strip() or (words and re.search(r"\s", value)):
+            yield about(
+                variable,
+                f"{variable.name} has {_called(odd[0]) if odd else 'a blank'} in its value",
+                part=odd[0] if odd else "",
+                evidence=(f"as a program sees it: {value[:120]!a}",),
+                remedy="write it without; `cat -A` shows such characters in a file, dos2unix removes \\r",
+                fix=export(variable.name, re.sub(r"\s+", "", value) if words else value.strip()),
+            )
+
+
+def _called(letter: str) -> str:
+    return {"\t": "a tab", "\r": "a carriage return", "\n": "a line break"}.get(letter, "a typographic character")
+
+
+_ON, _OFF = (
+    ("true", "yes", "on", "enable", "enabled", "y", "t"),
+    ("false", "no", "off", "disable", "disabled", "n", "f"),
+)
+
+
+@rule("SYN011", "word-for-number", "error")
+def word_for_number(host: Host) -> Results:
+    """There is a word where NCCL reads a number.
+
+    Why: NCCL reads up to the first character that is no digit: true, yes, on and all are 0, so that a switch that
+    was meant to be on is off.
+    Example: NCCL_COLLNET_ENABLE=true
+    Instead: NCCL_COLLNET_ENABLE=1
+    Source: NCCL src/misc/param.cc (strtoll)
+    """
+    for variable, _, number in _numbers(host):
+        if number.digits:
+            continue
+        word = variable.value.strip().lower()
+        meant = "1" if word in _ON else "0" if word in _OFF else None
+        yield about(
+            variable,
+            f"NCCL reads {variable.name} as 0: its value is no number",
+            part=variable.value,
+            remedy=f"export {variable.name}={meant}" if meant else "write a number",
+            fix=export(variable.name, meant) if meant else (),
+        )
+
+
+@rule("SYN012", "number-with-unit", "error")
+def number_with_unit(host: Host) -> Results:
+    """Something follows the number in a value: a unit, a decimal point, anything.
+
+    Why: NCCL drops it: NCCL_BUFFSIZE=4M is a buffer of 4 bytes.
+    Example: NCCL_BUFFSIZE=4M
+    Instead: NCCL_BUFFSIZE=4194304
+    Source: NCCL src/misc/param.cc (strtoll)
+    """
+    for variable, _, number in _numbers(host):
+        if not number.digits or not number.rest.strip() or (number.octal and number.rest[:1] in "89"):
+            continue
+        unit = re.fullmatch(r"([kmg])(i?b)?", number.rest.strip().lower())
+        meant = number.value * _UNITS[unit[1]] if unit and number.value is not None else None
+        yield about(
+            variable,
+            f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}",
+            part=number.rest,
+            remedy=f"export {variable.name}={meant}" if meant else "write a plain number in the unit of the guide",
+            fix=export(variable.name, str(meant)) if meant else (),
+        )
+
+
+@rule("SYN013", "octal-number", "warning")
+def octal_number(host: Host) -> Results:
+    """A number begins with 0, and NCCL reads it with base 8.
+
+    Why: 010 is 8, and 08 is 0.
+    Example: NCCL_IB_TIMEOUT=022
+    Instead: NCCL_IB_TIMEOUT=22
+    Source: NCCL src/misc/param.cc (strtoll with base 0)
+    """
+    for variable, _, number in _numbers(host):
+        if number.octal:
+            plain = variable.value.strip().lstrip("0") or "0"
+            yield about(
+                variable,
+                f"NCCL reads {variable.name} as {number.value}: a number that begins with 0 is octal",
+                part=variable.value,
+                remedy=f"export {variable.name}={escaped(plain[:40])}",
+                fix=export(variable.name, plain),
+            )
+
+
+_OWN_RULE = re.compile(
+    r"NCCL_(SOCKET_NTHREADS|NSOCKS_PERTHREAD|CROSS_NIC|IB_(TIMEOUT|RETRY_CNT|SL|TC|FIFO_TC|QPS_PER_CONNECTION|GID_INDEX"
+    r"|PKEY|SUBNET_PREFIX_LEN)|(LL128_)?NTHREADS|(MIN|MAX)_(P2P_)?(NCHANNELS|CTAS)|CGA_CLUSTER_SIZE"
+    r"|P2P_PER_CHANNEL_NET_BW|P2P_DISABLE|SHM_DISABLE)"
+)
+"""Variables whose values have a rule of their own."""
+
+
+def _is_default(entry: Entry, value: int | None) -> bool:
+    """The default of some is a number out of the range, which stands for "automatic"."""
+    return re.search(rf"(?<![\d-]){value}(?!\d)", entry.default) is not None
+
+
+@rule("SYN014", "number-out-of-range", "warning")
+def number_out_of_range(host: Host) -> Results:
+    """A number is outside the range that its variable takes, or does not fit 64 bits.
+
+    Why: NCCL clamps some of them, hands others to the driver as they are, and takes its default for one that does
+    not fit. Nothing of this is said at the level WARN.
+    Example: NCCL_MNNVL_ENABLE=3
+    Instead: a value in the range that `nccltool explain NCCL_MNNVL_ENABLE` shows
+    Source: NCCL user guide, and the catalogue of variables
+    """
+    for variable, entry, number in _numbers(host):
+        if entry.type == "switch" or _OWN_RULE.fullmatch(variable.name) or not number.digits:
+            continue
+        low, high = entry.min, entry.max
+        value = number.value
+        inside = value is not None and (low is None or value >= low) and (high is None or value <= high)
+        if not inside and not _is_default(entry, value):
+            least, most = "any" if low is None else low, "any" if high is None else high
+            yield about(
+                variable,
+                f"{variable.name} is out of range"
+                if value is not None
+                else f"{variable.name} is too large to read",
+                part=variable.value,
+                evidence=(f"smallest {least}, largest {most}",),
+                remedy=f"use a value in the range, or unset it (default: {entry.default})",
+                fix=unset(variable),
+            )
+
+
+@rule("SYN015", "odd-switch", "warning")
+def odd_switch(host: Host) -> Results:
+    """A switch has a number other than 0 or 1.
+
+    Why: Most switches take any other number for 1, some do not; a value of 2 has a meaning of its own in newer
+    releases of some.
+    Example: NCCL_IB_DISABLE=2
+    Instead: NCCL_IB_DISABLE=1
+    Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
+    """
+    for variable, entry, number in _numbers(host):
+        if entry.type != "switch" or not number.digits or _OWN_RULE.fullmatch(variable.name):
+            continue
+        if number.value not in (0, 1) and not _is_default(entry, number.value):
+            yield about(
+                variable,
+                f"{variable.name} is a switch; {number.value} is neither 0 nor 1",
+                part=variable.value,
+                remedy="use 0 or 1",
+            )
+
+
+_EMPTY_IS_MEANT = ("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS")
+
+
+@rule("SYN016", "empty-value", "info")
+def empty_value(host: Host) -> Results:
+    """A variable is set to nothing.
+
+    Why: NCCL takes most empty values for unset, but it hides a setting of nccl.conf all the same; and an empty
+    NCCL_NET matches no network, so that initialization fails.
+    Example: NCCL_NET=
+    Instead: unset NCCL_NET
+    Source: NCCL src/plugin/net.cc, src/misc/param.cc
+    """
+    entries = variables.every()
+    for variable in host.settings.beginning("NCCL_"):
+        if variable.value == "" and variable.name in entries and variable.name not in _EMPTY_IS_MEANT:
+            fatal = variable.name == "NCCL_NET"
+            yield about(
+                variable,
+                f"{variable.name} is empty"
+                + (": it matches no network, and initialization fails" if fatal else ""),
+                remedy=f"unset {variable.name}",
+                severity="error" if fatal else "info",
+                fix=unset(variable),
+            )
+
+
+@rule("SYN017", "bad-torch-switch", "error")
+def bad_torch_switch(host: Host) -> Results:
+    """A switch of torch has a value that torch does not understand.
+
+    Why: torch throws when the process group is made.
+    Example: TORCH_NCCL_BLOCKING_WAIT=on
+    Instead: TORCH_NCCL_BLOCKING_WAIT=1
+    Source: pytorch c10d/Utils.hpp (getCvarBool: 1 t true y yes, 0 f false n no)
+    """
+    entries = variables.every()
+    for variable in host.settings.beginning("TORCH_", "NCCL_"):
+        entry = entries.get(variable.name)
+        if entry and entry.type == "torch boolean" and values.torch_bool(variable.value) is None:
+            word = variable.value.strip().lower()
+            meant = "1" if word in _ON else "0" if word in _OFF else None
+            yield about(
+                variable,
+                f"torch throws: {variable.name} is neither true nor false",
+                part=variable.value,
+                remedy="use 0 or 1",
+                fix=export(variable.name, meant) if meant else (),
+            )
+
+
+@rule("SYN018", "bad-torch-number", "error")
+def bad_torch_number(host: Host) -> Results:
+    """There is no number where torch reads one.
+
+    Why: torch throws when the process group is made.
+    Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=ten
+    Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600
+    Source: pytorch c10d/Utils.hpp (getCvarInt)
+    """
+    entries = variables.every()
+    for variable in host.settings.beginning("TORCH_NCCL_", "TORCH_FR_", "NCCL_ASYNC_ERROR_HANDLING"):
+        entry = entries.get(variable.name)
+        numeric = entry is not None and entry.type in ("integer", "bytes") and entry.component == "torch"
+        if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
+            yield about(
+                variable,
+                f"torch throws: {variable.name} is no number",
+                part=variable.value,
+                remedy="write a number, or unset it",
+                fix=unset(variable),
+            )
+
+
+@rule("SYN019", "wildcard-in-names", "error")
+def wildcard_in_names(host: Host) -> Results:
+    """A list of interfaces or adapters has a wildcard or a regular expression in it.
+
+    Why: There are prefixes and exact names only; eth* looks for an interface that is called eth*.
+    Example: NCCL_SOCKET_IFNAME=eth*
+    Instead: NCCL_SOCKET_IFNAME=eth
+    Source: NCCL user guide, NCCL_SOCKET_IFNAME and NCCL_IB_HCA
+    """
+    for name in _NAME_LISTS:
+        variable = host.variable(name)
+        odd = re.search(r"[*?\[\]()|;$]", variable.value) if variable else None
+        if variable and odd:
+            plain = re.sub(r"[*?$].*?(?=,|$)", "", variable.value)
+            simple = not re.search(r"[\[\]()|;]", variable.value) and plain
+            yield about(
+                variable,
+                f"{name} knows no wildcards: {odd[0]} is taken for a part of a name",
+                part=odd[0],
+                remedy="write beginnings of names, separated by commas",
+                fix=export(name, plain) if simple else (),
+            )
+
+
+@rule("SYN020", "name-twice", "warning")
+def name_twice(host: Host) -> Results:
+    """A name stands twice in a list.
+
+    Why: It is mostly a slip for another name, and that device is missing.
+    Example: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_1
+    Instead: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2
+    Source: a published health check of a cloud that lists mlx5_1 twice, and mlx5_12 not at all
+    """
+    for name in (*_NAME_LISTS[:2], "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES"):
+        variable = host.variable(name)
+        words = list(values.split(variable.value.lstrip("^="))) if variable else []
+        twice = [word for word, times in Counter(words).items() if times > 1]
+        if variable and twice:
+            yield about(
+                variable,
+                f"{name} names {escaped(twice[0][:60])} twice",
+                part=twice[0],
+                remedy="compare the list with the devices of the host",
+                fix=(Fix(name=name, value=",".join(dict.fromkeys(variable.value.split(",")))),),
+            )

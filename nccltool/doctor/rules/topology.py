@@ -1,0 +1,157 @@
+"""Files of the topology: given, missing, of another machine, dumped."""
+
+import re
+from collections.abc import Iterator
+
+from nccltool.core.findings import Subject
+from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, unset
+from nccltool.hosts.facts import or_none
+
+_DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
+_NVIDIA = "0x10de"
+_DISPLAY, _NETWORK = 0x03, 0x02
+_PCI = re.compile(r"<pci\b[^<>]{0,2000}>")
+_BUSID = re.compile(r"\bbusid=[\"']([0-9A-Fa-f:.]{1,20})[\"']")
+_CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
+
+
+@rule("TOP001", "missing-topology-file", "error", covers="P2P-016", needs=("files",))
+def missing_topology_file(host: Host) -> Results:
+    """NCCL_TOPO_FILE names a file that is not there, or that may not be read.
+
+    Why: NCCL says so at the level INFO only, and looks for itself, which it can hardly do in a virtual machine.
+    Example: NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml in a container that does not mount it
+    Instead: docker run -v /opt/microsoft:/opt/microsoft:ro
+    Source: NCCL src/graph/xml.cc (ncclTopoGetXmlFromFile)
+    """
+    variable = host.variable("NCCL_TOPO_FILE")
+    file = host.facts.file("NCCL_TOPO_FILE") if variable and variable.value else None
+    if variable is None or file is None:
+        return
+    if file.exists is False or known(file.readable) is False:
+        yield about(
+            variable,
+            "the topology file is not there" if file.exists is False else "the topology file cannot be read",
+            part=variable.value,
+            remedy=f"mount it, or make it readable: ls -l {escaped(variable.value[:160])}",
+            fix=unset(variable),
+        )
+
+
+@rule("TOP002", "foreign-topology-file", "error", covers="P2P-017", needs=("files", "pci"))
+def foreign_topology_file(host: Host) -> Results:
+    """NCCL_TOPO_FILE has GPUs or adapters at PCI addresses that this host does not have.
+
+    Why: It describes another machine: NCCL places devices wrongly, or does not find them.
+    Example: the file of ND A100 v4 on ND H100 v5
+    Instead: the file of this instance type
+    Source: NCCL user guide, NCCL_TOPO_FILE
+    """
+    variable = host.variable("NCCL_TOPO_FILE")
+    file = host.facts.file("NCCL_TOPO_FILE") if variable and variable.value else None
+    if variable is None or file is None or file.exists is False:
+        return
+    named = list(dict.fromkeys(_addresses(known(file.text))))
+    here = {device.address for device in known(host.facts.pci.devices)} if named else set()
+    missing = [address for address in named if address not in here]
+    if missing:
+        yield about(
+            variable,
+            f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host",
+            part=variable.value,
+            evidence=(f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",),
+            remedy="use the file of this instance type, or unset NCCL_TOPO_FILE",
+            fix=unset(variable),
+        )
+
+
+def _addresses(text: str) -> Iterator[str]:
+    """PCI addresses of GPUs and adapters; switches in these files are often invented."""
+    for element in _PCI.findall(text):
+        address, kind = _BUSID.search(element), _CLASS.search(element)
+        if address and kind and int(kind[1]) in (_DISPLAY, _NETWORK):
+            yield address[1].lower()
+
+
+@rule("TOP003", "flat-virtual-machine", "warning", covers="P2P-018", needs=("cpu", "pci", "files", "rdma"))
+def flat_virtual_machine(host: Host) -> Results:
+    """A virtual machine shows no PCI tree, and NCCL is not told which adapter is near which GPU.
+
+    Why: All devices hang on one bus: NCCL picks adapters at random, and does without GPUDirect.
+    Example: NCCL_TOPO_FILE is not set, and there is no /var/run/nvidia-topologyd/virtualTopology.xml
+    Instead: NCCL_TOPO_FILE with the file of the vendor; Azure ships /opt/microsoft/nd*/topo.xml
+    Source: NCCL user guide, troubleshooting, topology detection
+    """
+    if host.get("NCCL_TOPO_FILE") is not None or not known(host.facts.cpu.hypervisor):
+        return
+    gpus, adapters = _devices(host)
+    flat = [address for address, upstream in (*gpus, *adapters) if not upstream]
+    if len(gpus) < 2 or len(adapters) < 2 or len(flat) < len(gpus) + len(adapters):
+        return
+    # on these, the plugin of AWS brings a file of its own
+    if any(device.driver == "efa" for device in or_none(host.facts.rdma.devices) or ()):
+        return
+    file = host.facts.file(_DEFAULT_FILE)
+    if file is None or not known(file.exists):
+        yield Found(
+            subject=Subject(kind="variable", name="NCCL_TOPO_FILE"),
+            message=f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
+            evidence=(f"no bridge is above {', '.join(flat[:3])}, ...",),
+            remedy="export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
+        )
+
+
+def _devices(host: Host) -> tuple[list[tuple[str, tuple[str, ...]]], list[tuple[str, tuple[str, ...]]]]:
+    """(GPUs, network adapters), each with the bridges above it."""
+    gpus, adapters = [], []
+    for device in known(host.facts.pci.devices):
+        kind = None if not isinstance(device.class_code, int) else device.class_code >> 16
+        if kind == _DISPLAY and device.vendor == _NVIDIA:
+            gpus.append((device.address, device.upstream))
+        elif kind == _NETWORK:
+            adapters.append((device.address, device.upstream))
+    return gpus, adapters
+
+
+@rule("TOP004", "graph-file", "warning", covers="P2P-019", needs=("cloud",))
+def graph_file(host: Host) -> Results:
+    """NCCL_GRAPH_FILE is set.
+
+    Why: It freezes the channels. Another number of GPUs than in the file ends in "dev not found". Azure's image
+    for NC A100 v4 sets it by design, for all GPUs of the machine.
+    Example: NCCL_GRAPH_FILE=/tmp/graph.xml
+    Instead: unset NCCL_GRAPH_FILE
+    Source: https://github.com/NVIDIA/nccl/issues/1008
+    """
+    variable = host.variable("NCCL_GRAPH_FILE")
+    if variable and variable.value:
+        of_image = host.facts.cloud.provider == "azure" and variable.value.startswith("/opt/microsoft/")
+        yield about(
+            variable,
+            "the channels are those of a file, which fits one set of GPUs",
+            part=variable.value,
+            remedy="unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
+            severity="info" if of_image else None,
+            fix=unset(variable),
+        )
+
+
+@rule("TOP005", "topology-dumped", "info", covers="P2P-020")
+def topology_dumped(host: Host) -> Results:
+    """NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE is set.
+
+    Why: Each new communicator writes the file again.
+    Example: NCCL_TOPO_DUMP_FILE=/tmp/topo.xml
+    Instead: unset it when the file is there
+    Source: NCCL user guide, NCCL_TOPO_DUMP_FILE
+    """
+    for name in ("NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE"):
+        variable = host.variable(name)
+        if variable and variable.value:
+            yield about(
+                variable,
+                "each new communicator writes this file again",
+                part=variable.value,
+                remedy=f"unset {name}, once the file is there",
+                fix=unset(variable),
+            )

@@ -1,0 +1,265 @@
+"""Variables of torch: waiting, watching, the flight recorder, diagnostics that cost."""
+
+from nccltool.core.versions import Version
+from nccltool.doctor.rules.base import Host, Results, Unknown, about, escaped, export, known, rule, unset
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.settings import Variable
+
+_SHORTEST_HEARTBEAT_S = 60
+_RECORD_STREAMS = Version(2, 8)
+"""The release of torch whose default TORCH_NCCL_AVOID_RECORD_STREAMS asked for."""
+_SLOW = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3")
+
+
+def _set(host: Host, *names: str) -> Variable | None:
+    """The first of these names that is set: torch looks in this order."""
+    return next((variable for name in names if (variable := host.variable(name)) is not None), None)
+
+
+def _is_on(variable: Variable | None) -> bool:
+    return variable is not None and values.torch_bool(variable.value) is True
+
+
+@rule("TRC001", "blocking-wait", "warning")
+def blocking_wait(host: Host) -> Results:
+    """TORCH_NCCL_BLOCKING_WAIT is on.
+
+    Why: The watchdog does not start, and each wait blocks the host; errors are handled in another way.
+    Example: TORCH_NCCL_BLOCKING_WAIT=1
+    Instead: unset TORCH_NCCL_BLOCKING_WAIT
+    Source: https://github.com/pytorch/pytorch/pull/138001
+    """
+    variable = _set(host, "TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
+    if variable and _is_on(variable):
+        yield about(
+            variable,
+            "each wait blocks the host, and no watchdog runs",
+            remedy=f"unset {variable.name}",
+            fix=unset(variable),
+        )
+
+
+_HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
+
+
+@rule("TRC002", "no-error-handling", "error")
+def no_error_handling(host: Host) -> Results:
+    """TORCH_NCCL_ASYNC_ERROR_HANDLING=0 switches error handling off.
+
+    Why: When a collective fails or takes too long, all ranks hang.
+    Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=0
+    Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3, the default
+    Source: pytorch documentation, torch_nccl_environment_variables
+    """
+    variable = _set(host, *_HANDLING)
+    if variable and host.integer(variable.name) == 0 and variable.value.strip().startswith(("0", "+0", "-0")):
+        yield about(
+            variable,
+            "when a collective fails, all ranks hang",
+            part=variable.value,
+            remedy=f"unset {variable.name}",
+            fix=unset(variable),
+        )
+
+
+@rule("TRC003", "abort-without-end", "warning")
+def abort_without_end(host: Host) -> Results:
+    """TORCH_NCCL_ASYNC_ERROR_HANDLING=2 aborts communicators, and lets the process go on.
+
+    Why: Only a program that handles that can go on in order.
+    Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=2
+    Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3, the default
+    Source: pytorch documentation, torch_nccl_environment_variables
+    """
+    variable = _set(host, *_HANDLING)
+    if variable and host.integer(variable.name) == 2:
+        yield about(
+            variable,
+            "communicators are aborted, and the process goes on",
+            part=variable.value,
+            remedy=f"unset {variable.name}, unless the program handles it",
+            fix=unset(variable),
+        )
+
+
+@rule("TRC004", "no-monitor", "warning")
+def no_monitor(host: Host) -> Results:
+    """TORCH_NCCL_ENABLE_MONITORING is off.
+
+    Why: A watchdog that is stuck is never ended, nor is its process.
+    Example: TORCH_NCCL_ENABLE_MONITORING=0
+    Instead: unset TORCH_NCCL_ENABLE_MONITORING
+    Source: pytorch documentation, torch_nccl_environment_variables
+    """
+    variable = host.variable("TORCH_NCCL_ENABLE_MONITORING")
+    if variable and values.torch_bool(variable.value) is False:
+        yield about(
+            variable,
+            "a watchdog that is stuck is never ended",
+            remedy="unset TORCH_NCCL_ENABLE_MONITORING",
+            fix=unset(variable),
+        )
+
+
+@rule("TRC005", "short-heartbeat", "warning")
+def short_heartbeat(host: Host) -> Results:
+    """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is under a minute.
+
+    Why: Processes are killed while they write a checkpoint or compile.
+    Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10
+    Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=480, the default, or more
+    Source: pytorch documentation, torch_nccl_environment_variables
+    """
+    variable = host.variable("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
+    if variable and variable.value and values.atoi(variable.value) < _SHORTEST_HEARTBEAT_S:
+        yield about(
+            variable,
+            "processes are killed during checkpoints and compilation",
+            part=variable.value,
+            remedy="unset TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+            fix=unset(variable),
+        )
+
+
+_BUFFER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
+
+
+@rule("TRC006", "empty-recorder", "warning")
+def empty_recorder(host: Host) -> Results:
+    """The flight recorder has no room, and shall be dumped.
+
+    Why: Nothing is recorded, so that there is nothing to dump when a collective takes too long.
+    Example: TORCH_FR_BUFFER_SIZE=0
+    Instead: TORCH_FR_BUFFER_SIZE=2000
+    Source: pytorch documentation, torch_nccl_environment_variables
+    """
+    variable = _set(host, *_BUFFER)
+    dump = _set(host, "TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT")
+    wanted = dump is None or values.torch_bool(dump.value) is not False
+    if variable and variable.value and values.atoi(variable.value) <= 0 and wanted:
+        yield about(
+            variable,
+            "nothing is recorded that could be dumped",
+            part=variable.value,
+            remedy=f"export {variable.name}=2000",
+            fix=export(variable.name, "2000"),
+        )
+
+
+_DUMPS = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+
+
+@rule("TRC007", "dump-folder-unusable", "warning", needs=("files",))
+def dump_folder_unusable(host: Host) -> Results:
+    """The dump of the flight recorder goes to a folder that may not be written, or that is shared and slow.
+
+    Why: It is lost just when it is needed, or comes too late: all ranks write at once, before they are killed.
+    Example: TORCH_FR_DUMP_TEMP_FILE=/shared/trace_
+    Instead: TORCH_FR_DUMP_TEMP_FILE=/tmp/nccl_trace_rank_
+    Source: pytorch documentation, torch_nccl_environment_variables
+    """
+    variable = _set(host, *_DUMPS)
+    if variable is None or not variable.value:
+        return
+    file = host.facts.file(variable.name)
+    if file is None:
+        yield Unknown(f"nothing is known about {escaped(variable.value[:80])}")
+        return
+    writable = known(file.parent_writable)
+    if not writable or known(file.fstype) in _SLOW:
+        yield about(
+            variable,
+            "the folder is on a shared file system" if writable else "the folder cannot be written",
+            part=variable.value,
+            evidence=(f"file system: {file.fstype}",) if writable else (),
+            remedy="use a folder on a local disk",
+            fix=export(variable.name, "/tmp/nccl_trace_rank_"),  # noqa: S108 - it is a value, not a file of ours
+        )
+
+
+_COSTLY = (
+    *("TORCH_NCCL_ENABLE_TIMING", "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_NAN_CHECK", "TORCH_FR_CPP_STACK"),
+    *("TORCH_NCCL_TRACE_CPP_STACK", "TORCH_SHOW_CPP_STACKTRACES", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING"),
+)
+
+
+@rule("TRC008", "diagnostics-left-on", "warning")
+def diagnostics_left_on(host: Host) -> Results:
+    """Diagnostics of torch are on that cost time in each step.
+
+    Why: They add synchronization, traffic to the store, or slow look-ups of symbols.
+    Example: TORCH_DISTRIBUTED_DEBUG=DETAIL
+    Instead: unset TORCH_DISTRIBUTED_DEBUG, once the defect is found
+    Source: pytorch documentation
+    """
+    detail = host.variable("TORCH_DISTRIBUTED_DEBUG")
+    found = [detail] if detail and detail.value.upper() == "DETAIL" else []
+    found += [variable for name in _COSTLY if (variable := host.variable(name)) and _is_on(variable)]
+    for variable in found:
+        yield about(
+            variable,
+            f"{variable.name} costs time in each step",
+            remedy=f"unset {variable.name}",
+            fix=unset(variable),
+        )
+
+
+@rule("TRC009", "nonblocking-communicators", "warning")
+def nonblocking_communicators(host: Host) -> Results:
+    """TORCH_NCCL_USE_COMM_NONBLOCKING is on.
+
+    Why: Hangs were reported with NCCL 2.26; NVIDIA's images set it to 0.
+    Example: TORCH_NCCL_USE_COMM_NONBLOCKING=1
+    Instead: unset TORCH_NCCL_USE_COMM_NONBLOCKING
+    Source: https://github.com/pytorch/pytorch/issues/153960
+    """
+    variable = host.variable("TORCH_NCCL_USE_COMM_NONBLOCKING")
+    if variable and _is_on(variable):
+        yield about(
+            variable,
+            "hangs were reported with communicators that do not block",
+            remedy="unset TORCH_NCCL_USE_COMM_NONBLOCKING",
+            fix=unset(variable),
+        )
+
+
+@rule("TRC010", "idle-torch-variable", "info")
+def idle_torch_variable(host: Host) -> Results:
+    """TORCH_NCCL_AVOID_RECORD_STREAMS is set, and this torch does so anyway.
+
+    Why: It has been the default since torch 2.8; setting it only prints a warning.
+    Example: TORCH_NCCL_AVOID_RECORD_STREAMS=1
+    Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
+    Source: pytorch ProcessGroupNCCL.cpp
+    """
+    variable = host.variable("TORCH_NCCL_AVOID_RECORD_STREAMS")
+    if variable and known(host.torch) >= _RECORD_STREAMS:
+        yield about(
+            variable,
+            f"torch {host.torch} does so anyway",
+            remedy="unset TORCH_NCCL_AVOID_RECORD_STREAMS",
+            fix=unset(variable),
+        )
+
+
+@rule("TRC011", "hook-with-expandable-segments", "warning")
+def hook_with_expandable_segments(host: Host) -> Results:
+    """Tensors shall be registered with NCCL, and the allocator has expandable segments.
+
+    Why: torch then switches the registration off, with a line in its log only.
+    Example: TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1 and PYTORCH_ALLOC_CONF=expandable_segments:True
+    Instead: one of the two
+    Source: pytorch ProcessGroupNCCL.cpp
+    """
+    name = "USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
+    variable = _set(host, f"TORCH_NCCL_{name}", f"NCCL_{name}")
+    conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+    segments = conf is not None and "expandable_segments:true" in conf.value.replace(" ", "").lower()
+    if variable and _is_on(variable) and segments and conf:
+        yield about(
+            variable,
+            f"torch does not register tensors: {conf.name} has expandable segments",
+            evidence=(f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",),
+            remedy=f"unset {variable.name}, or drop expandable_segments from {conf.name}",
+            fix=unset(variable),
+        )

@@ -1,0 +1,332 @@
+"""From what was asked for to a diagnosis: facts of this host or saved ones, rules, the document."""
+
+import gc
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nccltool import __version__
+from nccltool.core import versions
+from nccltool.core.errors import BadInput, DidNotComplete
+from nccltool.core.findings import Finding, Verdict
+from nccltool.core.input_files import contents
+from nccltool.core.run_directory import new_id
+from nccltool.core.run_info import RunInfo
+from nccltool.core.versions import Version
+from nccltool.doctor import judge, rules
+from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.doctor.rules.base import Host, Rule
+from nccltool.hosts import differences as hosts_differences
+from nccltool.hosts import reader as hosts_reader
+from nccltool.hosts.facts import HostFacts, Reader, Unknown, known, or_none
+from nccltool.hosts.nccl import library as nccl_library
+from nccltool.hosts.nccl import settings, variables
+from nccltool.hosts.sources import conf
+from nccltool.hosts.sources.base import Tree
+from nccltool.launch import host_inventory, selection
+from nccltool.launch.job import Job
+from nccltool.launch.selection import Where
+
+_ASKING = "ASK"
+"""Rules that need an answer of NCCL itself."""
+_ROUNDS = 5
+"""Of fixes: what undoes one thing may uncover another."""
+_TOLD = 4
+"""Hosts that are named in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What the user wants to be looked at, and how."""
+
+    root: Path = Path("/")
+    facts: tuple[Path, ...] = ()
+    env_file: Path | None = None
+    pid: int | None = None
+    nccl: Version | None = None
+    nodes: int | None = None
+    local_ranks: int | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fix: bool = False
+    """Lines are wanted that undo what is found."""
+    library: str | None = None
+    """The libnccl to ask; `auto` = the one that is found; None = it is not asked."""
+    where: Where | None = None
+    """The other hosts to look at; None = this one, or saved facts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What came of it."""
+
+    diagnosis: Diagnosis
+    fixes: tuple[str, ...]
+
+
+def question(options: Mapping[str, Any]) -> Question:
+    """The options of the command line, checked. Raises BadInput."""
+    if options["facts"] and (options["root"] or options["pid"] or options["env_file"]):
+        raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
+    if options["pid"] and (options["env_file"] or options["root"]):
+        raise BadInput("--pid cannot be combined with --env-file or --root", "leave one out")
+    version = options["nccl_version"]
+    parsed = versions.parse(version) if version is not None else None
+    if version is not None and parsed is None:
+        raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
+    return Question(
+        root=_tree(options["root"]),
+        facts=tuple(Path(name) for name in options["facts"]),
+        env_file=Path(options["env_file"]) if options["env_file"] else None,
+        pid=options["pid"],
+        nccl=parsed,
+        nodes=options["nodes"],
+        local_ranks=_ranks(options["nproc_per_node"]),
+        select=_words("--select", options["select"]),
+        ignore=_words("--ignore", options["ignore"]),
+        fix=options["fix"],
+        library=_library(options["ask_nccl"]),
+        where=_elsewhere(options),
+    )
+
+
+def _elsewhere(options: Mapping[str, Any]) -> Where | None:
+    """Other hosts, when they are named, or when nodes of an allocation are asked for."""
+    named = any(options[name] for name in ("hosts", "hostfile"))
+    if not (named or options["launcher"] in ("ssh", "slurm") or (options["nodes"] or 1) > 1):
+        return None
+    where = selection.choose({**options, "node_rank": None, "rdzv_endpoint": None}, os.environ)
+    if not where.launch.remote:
+        return None
+    if any(options[name] for name in ("facts", "root", "pid", "env_file", "ask_nccl")):
+        raise BadInput(
+            "--facts, --root, --pid, --env-file and --ask-nccl look at one host, and others are asked for",
+            "leave them out, or --hosts",
+        )
+    return where
+
+
+def _library(name: str | None) -> str | None:
+    if name not in (None, "auto") and not Path(name or "").is_file():
+        raise BadInput(f"--ask-nccl {name} is no file", "name a libnccl.so.2, or none: the one that is found")
+    return name
+
+
+def _tree(root: str | None) -> Path:
+    folder = Path(root or "/")
+    if not any((folder / name).is_dir() for name in ("proc", "sys")):
+        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
+    return folder
+
+
+def _ranks(text: str | None) -> int | None:
+    if text in (None, "auto"):
+        return None
+    if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
+        raise BadInput(f"--nproc-per-node {text!r} is no number of ranks", "a number, or auto")
+    return int(text)
+
+
+def _words(option: str, texts: Sequence[str]) -> tuple[str, ...]:
+    words = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    if texts and not words:
+        raise BadInput(f"{option} names no rule", "write codes or names, or leave the option out")
+    return words
+
+
+def diagnose(asked: Question, command: tuple[str, ...]) -> Answer:
+    """Look, and judge. Raises BadInput."""
+    chosen = rules_for(asked.select, asked.ignore, asked.library is not None)
+    with _nothing_collected():
+        return _diagnosed(asked, command, chosen)
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Facts are trees: among thousands of them the garbage collector seeks long, and finds nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _diagnosed(asked: Question, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> Answer:
+    snapshots, absent = _looked(asked)
+    names = len({facts.host for facts in snapshots})
+    nodes = len(snapshots) if asked.where is not None else asked.nodes
+    hosts = [judge.host_of(facts, asked.nccl, nodes, asked.local_ranks, names) for facts in snapshots]
+    if asked.library:
+        hosts = [replace(host, answer=_answer(host, asked.library)) for host in hosts]
+    judgement = judge.judge(hosts, chosen)
+    # with --select, rules alone are wanted
+    differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
+    diagnosis = Diagnosis(
+        info=_info(hosts, command),
+        verdict=Verdict(status="incomplete", exit_code=3) if absent else _worse(judgement.verdict, differ),
+        checks=judge.checks(chosen),
+        outcomes=judgement.outcomes,
+        findings=(*absent, *judgement.findings, *differ),
+        settings=judge.assignments(hosts[0]),
+        nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
+    )
+    return Answer(diagnosis=diagnosis, fixes=tuple(_fixes(asked, chosen, judgement, hosts)))
+
+
+def _fixes(
+    asked: Question, chosen: Sequence[Rule], judgement: judge.Judgement, hosts: Sequence[Host]
+) -> Iterator[str]:
+    """Lines for the first host's shell, and those for what is found once they are obeyed: all in one go."""
+    host, done = hosts[0], set[str]()
+    for _ in range(_ROUNDS if asked.fix else 0):
+        lines = [line for line in judge.fixes(judgement, host) if line not in done]
+        yield from lines
+        done.update(lines)
+        env = judge.with_fixes(judgement, host)
+        if env == host.facts.env or not lines:
+            return
+        facts = msgspec.structs.replace(host.facts, env=env)
+        host = judge.host_of(facts, asked.nccl, or_none(host.nodes), or_none(host.local_ranks))
+        judgement = judge.judge([host], chosen)
+
+
+def rules_for(select: Sequence[str], ignore: Sequence[str], asking: bool = False) -> tuple[Rule, ...]:
+    """The rules that these words leave; those that ask NCCL itself only where it is asked. Raises BadInput."""
+    every = [rule for rule in rules.every() if asking or rule.family != _ASKING]
+    # LIM is a family of rules, and the beginning of a difference between hosts too
+    of_rules = [w for w in ignore if not _begins_difference(w) or any(judge.begins(rule, w) for rule in every)]
+    return judge.chosen(every, select, of_rules)
+
+
+def _begins_difference(word: str) -> bool:
+    return any(code.startswith(word.lower()) for code in hosts_differences.KINDS)
+
+
+def differences(snapshots: Sequence[HostFacts], ignore: Sequence[str], together: bool) -> tuple[Finding, ...]:
+    """What differs between hosts and no rule is about. `together`: looked at in one moment."""
+    if len(snapshots) < 2:
+        return ()
+    entries = variables.every()
+
+    def left_out(code: str, what: str) -> bool:
+        ruled = {"env-differs": what in entries, "conf-differs": True, "version-differs": what == "NCCL"}
+        ignored = any(code.startswith(word.lower()) for word in ignore)
+        return ignored or ruled.get(code, what.startswith("MTU of "))
+
+    return hosts_differences.compare(snapshots, together, left_out).findings
+
+
+def _worse(verdict: Verdict, differences: Sequence[Finding]) -> Verdict:
+    severities = {finding.severity for finding in differences}
+    if "error" in severities:
+        return Verdict(status="fail", exit_code=1)
+    return Verdict(status="warn", exit_code=0) if verdict.status == "pass" and "warning" in severities else verdict
+
+
+def _looked(asked: Question) -> tuple[list[HostFacts], tuple[Finding, ...]]:
+    """Snapshots, and which hosts gave none. Raises DidNotComplete when there is none at all."""
+    if asked.where is None:
+        return _here(asked), ()
+    where = asked.where
+    job = Job(run_id=new_id(), ops=(), kind="facts", env=dict(where.env), node_variable=where.node_variable)
+    taken = host_inventory.take(where.launch, job)
+    if not taken.snapshots:
+        raise _nobody(taken.findings)
+    return list(taken.snapshots), taken.findings
+
+
+def _here(asked: Question) -> list[HostFacts]:
+    if asked.facts:
+        reader = Reader()
+        return [reader.read(contents(file, "--facts"), str(file)) for file in asked.facts]
+    if asked.pid is not None:
+        return [_of_process(asked.pid)]
+    if asked.env_file is not None:
+        file = asked.env_file
+        environment = settings.environment_of(contents(file, "--env-file"), f"--env-file {file}")
+        return [hosts_reader.take(asked.root, environment, env_source=str(asked.env_file), meanwhile=rules.every)]
+    return [hosts_reader.take(asked.root, meanwhile=rules.every)]
+
+
+def _nobody(findings: Sequence[Finding]) -> DidNotComplete:
+    told = "; ".join(finding.message for finding in findings[:_TOLD])
+    more = f"; and {len(findings) - _TOLD} more" if len(findings) > _TOLD else ""
+    return DidNotComplete(f"no host could be looked at: {told}{more}", findings[0].remedy)
+
+
+def _of_process(pid: int) -> HostFacts:
+    """This host with the environment that a process was started with, and the files that it sees."""
+    folder = Path("/proc", str(pid))
+    if not folder.is_dir():
+        raise BadInput(f"--pid {pid}: there is no such process", "see ps -e")
+    try:
+        raw = (folder / "environ").read_bytes()
+    except ProcessLookupError as error:
+        raise BadInput(f"--pid {pid} has ended: its environment is gone", "see ps -e") from error
+    except OSError as error:
+        return hosts_reader.take(environ={}, env_source=f"none: {folder}/environ cannot be read: {error.strerror}")
+    if not raw and _without_memory(folder):
+        raise BadInput(f"--pid {pid} has ended, or is a thread of the kernel: it has no environment", "see ps -e")
+    environment = settings.environment_of_process(raw)
+    facts = hosts_reader.take(environ=environment, env_source=f"pid {pid}", meanwhile=rules.every)
+    if _namespace(folder) == _namespace(Path("/proc/self")):
+        return facts
+    # in a container of its own: its configuration files are not ours
+    files = conf.read(Tree.at(folder / "root"), facts.env, hosts_reader.SECONDS)
+    return msgspec.structs.replace(facts, conf_files=files)
+
+
+def _without_memory(folder: Path) -> bool:
+    """A process that has ended and waits for its parent, or a thread of the kernel."""
+    try:
+        (folder / "exe").readlink()
+    except FileNotFoundError:
+        return True
+    except OSError:  # not ours
+        pass
+    return False
+
+
+def _namespace(folder: Path) -> str | None:
+    try:
+        return str((folder / "ns/mnt").readlink())
+    except OSError:
+        return None
+
+
+def _answer(host: Host, library: str) -> nccl_library.Answer | Unknown:
+    if host.facts.root != "/" or host.facts.env_source not in ("process",):
+        return Unknown("NCCL can only be asked about the environment of this process, on this host")
+    if library != "auto":
+        return nccl_library.ask(library, os.environ)
+    libraries = host.facts.versions.libnccl
+    if isinstance(libraries, Unknown):
+        return libraries
+    if not libraries:
+        return Unknown("there is no libnccl.so.2 here; name one: --ask-nccl PATH")
+    return nccl_library.ask(known(libraries)[0].path, os.environ)
+
+
+def _info(hosts: Sequence[Host], command: tuple[str, ...]) -> RunInfo:
+    first = hosts[0]
+    nodes, ranks = or_none(first.nodes), or_none(first.local_ranks)
+    return RunInfo(
+        id=new_id(),
+        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        command=command,
+        nccltool=__version__,
+        torch=or_none(first.facts.versions.torch) or None,
+        backend=None,
+        backend_version=None,
+        backend_reason=None,
+        nodes=nodes,
+        emulated=False,
+        world_size=nodes * ranks if nodes and ranks else None,
+        hosts=tuple(dict.fromkeys(host.facts.host for host in hosts)),
+    )

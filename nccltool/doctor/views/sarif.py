@@ -1,0 +1,72 @@
+"""A diagnosis as SARIF 2.1.0, for what shows the results of linters."""
+
+import json
+import re
+from typing import Any
+
+from nccltool.core.findings import Finding, Severity
+from nccltool.core.text import escaped
+from nccltool.doctor.diagnosis import Check, Diagnosis
+
+_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+_PLACE = re.compile(r"(/[^:\n]+):(\d+): ")
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """One run, with a newline at its end."""
+    numbers = {check.code: number for number, check in enumerate(diagnosis.checks)}
+    driver = {
+        "name": "nccltool",
+        "version": diagnosis.info.nccltool,
+        "rules": [_rule(check) for check in diagnosis.checks],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "exitCode": diagnosis.verdict.exit_code,
+                "toolExecutionNotifications": [
+                    {"level": "note", "message": {"text": outcome.reason}, "associatedRule": {"id": outcome.code}}
+                    for outcome in diagnosis.outcomes
+                    if outcome.status == "unknown"
+                ],
+            }
+        ],
+        "results": [_result(finding, numbers) for finding in diagnosis.findings],
+        "properties": {"hosts": list(diagnosis.info.hosts), "nccl": diagnosis.nccl},
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(check: Check) -> dict[str, Any]:
+    return {
+        "id": check.code,
+        "name": "".join(word.capitalize() for word in check.name.split("-")),
+        "shortDescription": {"text": check.summary},
+        "defaultConfiguration": {"level": _LEVELS[check.severity]},
+        "properties": {"page": check.page},
+    }
+
+
+def _result(finding: Finding, numbers: dict[str, int]) -> dict[str, Any]:
+    evidence = [line for text in finding.evidence for line in text.split("\n")]
+    lines = [finding.message, *evidence, f"Remedy: {finding.remedy}"]
+    return {
+        "ruleId": finding.code,
+        **({"ruleIndex": numbers[finding.code]} if finding.code in numbers else {}),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": "\n".join(escaped(line) for line in lines)},
+        "locations": [_location(finding)],
+    }
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    """A line of a file where the evidence has one, and what the finding is about."""
+    logical = {"name": escaped(finding.subject.name), "kind": finding.subject.kind}
+    place = next((match for text in finding.evidence if (match := _PLACE.match(text))), None)
+    if place is None:
+        return {"logicalLocations": [logical]}
+    file = {"artifactLocation": {"uri": f"file://{place[1]}"}, "region": {"startLine": int(place[2])}}
+    return {"physicalLocation": file, "logicalLocations": [logical]}

@@ -1,0 +1,93 @@
+"""A diagnosis for people: what was found, the worst first; then what could not be judged, and why."""
+
+from collections.abc import Iterator
+
+from nccltool.core.findings import Finding, Severity
+from nccltool.core.text import escaped, escaped_lines, shortened
+from nccltool.doctor.diagnosis import Diagnosis
+
+_MOST_REASONS = 8
+_MOST_CODES = 6
+_TITLES: tuple[tuple[Severity, str], ...] = (("error", "error"), ("warning", "warning"), ("info", "hint"))
+
+
+def render(diagnosis: Diagnosis, with_settings: bool = False) -> str:
+    """Plain text, with a newline at its end."""
+    names = {check.code: check.name for check in diagnosis.checks}
+    blocks = [_circumstances(diagnosis)]
+    blocks += ["\n".join(_settings(diagnosis))] if with_settings else []
+    for severity, title in _TITLES:
+        found = [finding for finding in diagnosis.findings if finding.severity == severity]
+        if found:
+            heading = f"{len(found)} {title}{'s' if len(found) > 1 else ''}"
+            blocks.append("\n".join([heading, *(_finding(one, names.get(one.code, "")) for one in found)]))
+    blocks += ["\n".join(lines)] if (lines := list(_unknown(diagnosis))) else []
+    return "\n\n".join([*blocks, _last_line(diagnosis)]) + "\n"
+
+
+def _circumstances(diagnosis: Diagnosis) -> str:
+    info = diagnosis.info
+    where = escaped(", ".join(info.hosts[:4])) + (
+        f" and {len(info.hosts) - 4} more" if len(info.hosts) > 4 else ""
+    )
+    origins: dict[str, int] = {}
+    for one in diagnosis.settings:
+        if one.name.startswith("NCCL_"):
+            source = one.origin.rpartition(":")[0] or one.origin
+            origins[source] = origins.get(source, 0) + 1
+    given = ", ".join(f"{count} from {escaped(origin)}" for origin, count in origins.items())
+    nccl = f"NCCL {diagnosis.nccl}" if diagnosis.nccl else "NCCL of unknown version, read as the newest known"
+    lines = [
+        f"nccltool {info.nccltool}, {nccl}, {f'torch {info.torch}' if info.torch else 'no torch'}, on {where}"
+    ]
+    lines.append(f"variables of NCCL: {given or 'none is set'}")
+    return "\n".join(lines)
+
+
+def _settings(diagnosis: Diagnosis) -> Iterator[str]:
+    yield "settings, as NCCL builds them:"
+    for one in diagnosis.settings:
+        yield f"    {escaped(one.name)}={escaped(shortened(one.value, 160))}    ({escaped(one.origin)})"
+
+
+def _finding(finding: Finding, name: str) -> str:
+    title = f"{finding.code} {name}".rstrip()
+    lines = [f"{finding.severity.upper()} {title}: {escaped(finding.message)}"]
+    lines += [f"    {line}" for text in finding.evidence for line in escaped_lines(text)]
+    if finding.remedy:
+        lines.append(f"    -> {escaped(finding.remedy)}")
+    if not name:  # of a rule, `nccltool explain` shows it
+        lines.append(f"    page: {finding.page}")
+    return "\n".join(lines)
+
+
+def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
+    """Rules that could not judge, by their reasons."""
+    codes: dict[str, list[str]] = {}
+    for outcome in diagnosis.outcomes:
+        if outcome.status == "unknown":
+            codes.setdefault(outcome.reason, []).append(outcome.code)
+    if not codes:
+        return
+    count = sum(len(some) for some in codes.values())
+    yield f"{count} rule{'s' if count > 1 else ''} could not judge"
+    ordered = sorted(codes.items(), key=lambda item: -len(item[1]))
+    for reason, some in ordered[:_MOST_REASONS]:
+        more = f" and {len(some) - _MOST_CODES} more" if len(some) > _MOST_CODES else ""
+        yield f"    {escaped(shortened(reason, 200))}: {' '.join(some[:_MOST_CODES])}{more}"
+    if len(ordered) > _MOST_REASONS:
+        rest = sum(len(some) for _, some in ordered[_MOST_REASONS:])
+        yield f"    for other reasons: {rest}; --format json has them all"
+
+
+def _last_line(diagnosis: Diagnosis) -> str:
+    found = {severity: 0 for severity, _ in _TITLES}
+    for finding in diagnosis.findings:
+        found[finding.severity] += 1
+    words = [
+        f"{count} {name}{'s' if count > 1 else ''}"
+        for name, count in zip(("error", "warning", "hint"), found.values(), strict=True)
+        if count
+    ]
+    rules = f"{len(diagnosis.outcomes)} rules, {', '.join(words) or 'nothing found'}"
+    return f"{diagnosis.verdict.status}: {rules}, exit code {diagnosis.verdict.exit_code}"

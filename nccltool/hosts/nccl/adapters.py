@@ -1,0 +1,206 @@
+"""Which ports of RDMA adapters NCCL's own network would choose, and which GID of a RoCE port: pure.
+
+Written after ncclIbInitDevices and ncclIbGetGidIndex (src/transport/net_ib/init.cc and connect.cc). EFA and other
+adapters whose ports are neither InfiniBand nor Ethernet are not for it: plugins use them.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from nccltool.core.versions import Version
+from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort, Unknown, known
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.settings import Settings
+
+MOST = 32
+"""So many devices are kept."""
+AUTOMATIC_GID = Version(2, 21, 5)
+"""The release from which NCCL looks for a GID itself; before, it took index 0."""
+_LAYERS = ("InfiniBand", "Ethernet")
+Network = Literal["IB", "Socket", "plugin"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Port:
+    """A port that NCCL could use."""
+
+    device: RdmaDevice
+    port: RdmaPort
+
+    @property
+    def name(self) -> str:
+        """`mlx5_0:1`, as NCCL writes it."""
+        return f"{self.device.name}:{self.port.number}"
+
+    @property
+    def active(self) -> bool:
+        """Whether NCCL would take it. Raises NotKnown."""
+        return known(self.port.state) == "ACTIVE"
+
+    @property
+    def roce(self) -> bool:
+        """Whether it is an Ethernet port. Raises NotKnown."""
+        return known(self.port.link_layer) == "Ethernet"
+
+
+def ports(rdma: Rdma) -> tuple[Port, ...]:
+    """The ports that NCCL's own network can use, up or not. Raises NotKnown."""
+    return tuple(
+        Port(device=device, port=port)
+        for device in known(rdma.devices)
+        for port in known(device.ports)
+        if known(port.link_layer) in _LAYERS
+    )
+
+
+def selected(settings: Settings, rdma: Rdma) -> tuple[Port, ...]:
+    """Those of them that NCCL_IB_HCA chooses, up or not. Raises NotKnown."""
+    wanted = settings.names("NCCL_IB_HCA")
+    if wanted is None:
+        return ports(rdma)
+    return tuple(one for one in ports(rdma) if wanted.chooses(one.device.name, one.port.number))
+
+
+def active(settings: Settings, rdma: Rdma) -> tuple[Port, ...]:
+    """The ports that NCCL would use, were there room for all of them. Raises NotKnown."""
+    return tuple(one for one in selected(settings, rdma) if one.active)
+
+
+def card(port: Port) -> str:
+    """The PCI bus of a port: NCCL merges the ports and virtual functions of one card. Raises NotKnown."""
+    return known(port.device.pci).rpartition(":")[0]
+
+
+def network(settings: Settings, rdma: Rdma, plugins: tuple[Plugin, ...] | Unknown) -> Network:
+    """The network that carries traffic between nodes. Raises NotKnown.
+
+    It is `plugin` where one can be loaded that is not forbidden: that it also works is assumed.
+    """
+    asked = (settings.get("NCCL_NET") or "").lower()
+    if asked == "socket":
+        return "Socket"
+    if asked == "ib":
+        return "IB"
+    if asked or net_plugins(settings, plugins):
+        return "plugin"
+    usable = not settings.integer("NCCL_IB_DISABLE") and bool(active(settings, rdma))
+    return "IB" if usable else "Socket"
+
+
+def net_plugins(settings: Settings, plugins: tuple[Plugin, ...] | Unknown) -> tuple[Plugin, ...]:
+    """The network plugins that NCCL would find. Raises NotKnown."""
+    asked = settings.get("NCCL_NET_PLUGIN")
+    if asked is not None and asked.lower() in ("none", ""):
+        return ()
+    files = ("libnccl-net.so",) if asked is None else tuple(_file(word) for word in values.split(asked))
+    found = known(plugins)
+    return tuple(plugin for plugin in found if plugin.name in files and plugin.library.origin != "vendor")
+
+
+def _file(word: str) -> str:
+    """The library of a word of NCCL_NET_PLUGIN."""
+    return word.rpartition("/")[2] if "/" in word or word.endswith(".so") else f"libnccl-net-{word}.so"
+
+
+_MAPPED = 0xFFFF
+_LINK_LOCAL = 0xFE80 << 48
+Range = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def address(gid: Gid) -> int:
+    """A GID as the number of the IPv6 address that it is. Raises NotKnown where it is none."""
+    digits = gid.gid.replace(":", "")
+    try:  # a number is much faster than ipaddress, and there are hundreds of GIDs on a host
+        return int(digits, 16) if len(digits) == 32 else int(ipaddress.IPv6Address(gid.gid))
+    except ValueError:
+        raise NotKnown(f"{gid.gid[:60]!r} is no GID") from None
+
+
+def shown(gid: Gid) -> str:
+    """Its address, as people write it: `10.0.0.1`, `fe80::1`. Raises NotKnown where it is none."""
+    found = ipaddress.IPv6Address(address(gid) % 2**128)
+    return str(found.ipv4_mapped or found)
+
+
+def family(of: int) -> str:
+    """AF_INET for an IPv4 address inside a GID."""
+    return "AF_INET" if of >> 32 == _MAPPED else "AF_INET6"
+
+
+def is_link_local(of: int) -> bool:
+    """Whether it reaches its own segment only: fe80::/64."""
+    return of >> 64 == _LINK_LOCAL
+
+
+def wanted_family(settings: Settings) -> str:
+    """NCCL_IB_ADDR_FAMILY; every other word is the default."""
+    return "AF_INET6" if settings.get("NCCL_IB_ADDR_FAMILY") == "AF_INET6" else "AF_INET"
+
+
+def wanted_range(settings: Settings) -> Range | None:
+    """NCCL_IB_ADDR_RANGE as NCCL reads it; None = not set, or ignored."""
+    text, slash, length = (settings.get("NCCL_IB_ADDR_RANGE") or "").partition("/")
+    if not slash:
+        return None
+    bits = values.atoi(length)
+    try:
+        base = ipaddress.ip_address(text)
+        named = "AF_INET" if base.version == 4 else "AF_INET6"
+        if named != wanted_family(settings) or not 0 <= bits <= base.max_prefixlen:
+            return None
+        return ipaddress.ip_network(f"{text}/{bits}", strict=False)
+    except ValueError:
+        return None
+
+
+def within(of: int, wanted: Range | None) -> bool:
+    """Whether a GID lies in the range; without one every GID does."""
+    if wanted is None or not wanted.prefixlen:
+        return True
+    inside = of & 0xFFFF_FFFF if wanted.version == 4 else of
+    same = not (inside ^ int(wanted.network_address)) >> (wanted.max_prefixlen - wanted.prefixlen)
+    return same and (wanted.version == 6 or family(of) == "AF_INET")
+
+
+def gid_of(settings: Settings, port: Port) -> tuple[int, Gid | None]:
+    """(index, GID) that NCCL takes on a RoCE port: NCCL_IB_GID_INDEX, or its own search. Raises NotKnown.
+
+    None = nothing is at this index. Before 2.21 there is no search; `settings.version` decides.
+    """
+    table = {gid.index: gid for gid in known(port.port.gids)}
+    given = settings.integer("NCCL_IB_GID_INDEX")
+    if settings.version is not None and settings.version < AUTOMATIC_GID:
+        index = given if given is not None else 0
+    else:
+        index = given if given is not None and given >= 0 else _search(settings, port, table)
+    return index, table.get(index)
+
+
+def _search(settings: Settings, port: Port, table: dict[int, Gid]) -> int:
+    """ncclIbGetGidIndex: the first one, unless a later one is better."""
+    like, bounds = wanted_family(settings), wanted_range(settings)
+    version = settings.integer("NCCL_IB_ROCE_VERSION_NUM")
+    kind = {1: "IB/RoCE v1", None: "RoCE v2", 2: "RoCE v2"}.get(version, "")
+    index = 0
+    for candidate in _slots(port, table):
+        if _is_better(table.get(index), table.get(candidate), like, bounds, kind):
+            index = candidate
+    return index
+
+
+def _slots(port: Port, table: dict[int, Gid]) -> Iterable[int]:
+    slots = port.port.gid_slots
+    return range(1, slots if isinstance(slots, int) else max(table, default=0) + 1)
+
+
+def _is_better(now: Gid | None, then: Gid | None, like: str, bounds: Range | None, kind: str) -> bool:
+    here, there = 0 if now is None else address(now), 0 if then is None else address(then)
+    if family(there) != like or not within(there, bounds):
+        return False
+    if family(here) != like:
+        return True
+    if not there or is_link_local(there) or then is None or known(then.type) != kind:
+        return False
+    return not here or is_link_local(here) or now is None or known(now.type) != kind

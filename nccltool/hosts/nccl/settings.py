@@ -1,0 +1,244 @@
+"""The settings of a process as NCCL builds them: its environment, the user's file, /etc/nccl.conf; the first wins.
+
+NCCL puts the lines of the files into the environment with setenv, without overwriting. It neither trims nor
+unquotes, and says nothing about a line that it does not understand. How a line is read differs between releases
+(Dialect); where the release is not known, it is read as the newest does.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from nccltool.core.errors import BadInput
+from nccltool.core.text import shortened
+from nccltool.core.versions import Version
+from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown, Unknown
+from nccltool.hosts.nccl import values
+
+Fate = Literal["used", "overridden", "ignored", "comment", "blank"]
+CONF_FILE = Version(2, 23, 4)
+"""The release from which NCCL_CONF_FILE is read."""
+_COMMENTS = Version(2, 26, 2)
+_CHUNKS = Version(2, 30, 3)
+"""The release from which lines are read in pieces of 4095 bytes, a \\r at the end is dropped and $HOME counts."""
+_NONE = "none: "
+"""How the source of an environment begins that could not be read; the reason follows."""
+_LONGEST_LINE = 4095
+_LONGEST_VALUE = 1023
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variable:
+    """A variable, and where its value comes from."""
+
+    name: str
+    value: str
+    origin: str
+    """`environment`, `pid 4242`, `job.env`; or a file and its line: `/etc/nccl.conf:3`."""
+    from_file: bool = False
+    """It comes from a configuration file of NCCL."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """A line of a configuration file, and what NCCL makes of it."""
+
+    number: int
+    text: str
+    fate: Fate
+    name: str = ""
+    value: str = ""
+    winner: Variable | None = None
+    """What overrides it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """A configuration file that NCCL reads, or would if it could."""
+
+    role: str
+    path: str
+    lines: tuple[Line, ...] | Unknown
+    """Unknown: it is not there, or cannot be read; NCCL says nothing then."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The effective environment of a process. What reads it raises NotKnown where it could not be read."""
+
+    variables: Mapping[str, Variable] = field(default_factory=dict, hash=False)
+    files: tuple[File, ...] = ()
+    """In the order in which NCCL reads them."""
+    version: Version | None = None
+    """Of NCCL; None = read as the newest would."""
+    unread: str = ""
+    """Why the environment is not known at all."""
+
+    def variable(self, name: str) -> Variable | None:
+        """The variable, with where it comes from; None = not set."""
+        return self._known().get(name)
+
+    def get(self, name: str) -> str | None:
+        """The value of a variable; None = not set."""
+        variable = self._known().get(name)
+        return variable.value if variable else None
+
+    def integer(self, name: str) -> int | None:
+        """The number that NCCL reads from a variable; None = not set, empty, or too large: its default holds."""
+        number = values.integer(self.get(name) or "")
+        return number.value if number else None
+
+    def names(self, name: str) -> values.Names | None:
+        """A list of interfaces (NCCL_SOCKET_IFNAME) or adapters (NCCL_IB_HCA); None = not set, or too short."""
+        value = self.get(name)
+        if value is None or (name in _INTERFACES and len(value) < 2):
+            return None
+        return values.names(value, 16 if name in _INTERFACES else 32, self.version)
+
+    def beginning(self, *prefixes: str) -> Iterator[Variable]:
+        """The variables whose names begin so, in order of their names."""
+        known = self._known()
+        return (known[name] for name in sorted(known) if name.startswith(prefixes))
+
+    def all(self) -> Iterator[Variable]:
+        """Every variable that is known, in order of the names."""
+        return self.beginning("")
+
+    def read_files(self) -> tuple[File, ...]:
+        """The configuration files that NCCL reads, in its order."""
+        self._known()
+        return self.files
+
+    def lines(self) -> Iterator[tuple[File, Line]]:
+        """Every line of every file that can be read."""
+        for file in self.read_files():
+            if not isinstance(file.lines, Unknown):
+                yield from ((file, line) for line in file.lines)
+
+    def _known(self) -> Mapping[str, Variable]:
+        if self.unread:
+            raise NotKnown(self.unread)
+        return self.variables
+
+
+_INTERFACES = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME")
+
+
+def of(host: HostFacts, version: Version | None = None) -> Settings:
+    """The settings of a snapshot, as this version of NCCL would build them."""
+    if host.env_source.startswith(_NONE):
+        return Settings(version=version, unread=f"the environment is not known: {host.env_source[len(_NONE) :]}")
+    return build(host.env, _read_by(version, host.conf_files, host.env), version, host.env_source)
+
+
+def build(
+    environment: Mapping[str, str],
+    files: Sequence[ConfFile] = (),
+    version: Version | None = None,
+    source: str = "process",
+) -> Settings:
+    """The effective environment; `files` are those that NCCL reads, in its order."""
+    origin = "environment" if source == "process" else source
+    variables = {name: Variable(name=name, value=value, origin=origin) for name, value in environment.items()}
+    read = tuple(_read(file, variables, version) for file in files)
+    return Settings(variables=MappingProxyType(variables), files=read, version=version)
+
+
+def _read_by(
+    version: Version | None, files: Sequence[ConfFile], environment: Mapping[str, str]
+) -> tuple[ConfFile, ...]:
+    """The files that this version reads: the user's one, then the system's."""
+    by_role = {file.role: file for file in files}
+    named = environment.get("NCCL_CONF_FILE") and (version is None or version >= CONF_FILE)
+    by_home = version is None or version >= _CHUNKS
+    roles = ("NCCL_CONF_FILE",) if named else ("HOME", "home") if by_home else ("home",)
+    user = next((by_role[role] for role in roles if role in by_role), None)
+    return tuple(file for file in (user, by_role.get("system")) if file is not None)
+
+
+def _read(file: ConfFile, variables: dict[str, Variable], version: Version | None) -> File:
+    """Read a file, and put what it sets into `variables`."""
+    if isinstance(file.text, Unknown):
+        return File(role=file.role, path=file.path, lines=file.text)
+    lines = tuple(_lines(file, file.text.encode(errors="replace"), variables, version))
+    return File(role=file.role, path=file.path, lines=lines)
+
+
+def _lines(file: ConfFile, data: bytes, variables: dict[str, Variable], version: Version | None) -> Iterator[Line]:
+    newest = version is None or version >= _CHUNKS
+    with_comments = version is None or version >= _COMMENTS
+    for number, raw in _pieces(data, newest):
+        text = raw.partition(b"\0")[0]  # the end of a C string
+        text = text.removesuffix(b"\n")
+        text = text.removesuffix(b"\r") if newest else text
+        name, found, value = text.partition(b"=")
+        shown = text.decode(errors="replace")
+        if text.startswith(b"#") and with_comments:
+            yield Line(number=number, text=shown, fate="comment")
+        elif not found or not name:  # setenv refuses an empty name
+            yield Line(number=number, text=shown, fate="ignored" if text.strip() else "blank")
+        else:
+            yield _assign(file, number, shown, name, value, variables)
+
+
+def _pieces(data: bytes, newest: bool) -> Iterator[tuple[int, bytes]]:
+    """(line number, what NCCL takes for a line): the newest cut a line that is longer than their buffer."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        whole = line + b"\n"
+        step = _LONGEST_LINE if newest else len(whole)
+        yield from ((number, whole[start : start + step]) for start in range(0, len(whole), step))
+
+
+def _assign(
+    file: ConfFile, number: int, text: str, name: bytes, value: bytes, variables: dict[str, Variable]
+) -> Line:
+    key = name[:_LONGEST_VALUE].decode(errors="replace")
+    given = value[:_LONGEST_VALUE].decode(errors="replace")
+    winner = variables.get(key)
+    if winner is None:
+        variables[key] = Variable(name=key, value=given, origin=f"{file.path}:{number}", from_file=True)
+    fate: Fate = "overridden" if winner else "used"
+    return Line(number=number, text=text, fate=fate, name=key, value=given, winner=winner)
+
+
+def environment_of(data: bytes, where: str) -> dict[str, str]:
+    """The variables in a file: `env`, `env -0`, /proc/<pid>/environ, or what docker's --env-file takes.
+
+    Nothing is unquoted. Raises BadInput that names the line.
+    """
+    if b"\0" in data:
+        _check_words(data, where)
+        return environment_of_process(data)
+    variables: dict[str, str] = {}
+    for number, line in enumerate(data.decode(errors="surrogateescape").split("\n"), start=1):
+        text = line.removesuffix("\r")
+        if not text.strip() or text.startswith("#"):
+            continue
+        name, found, value = text.partition("=")
+        if not found or not name or any(letter.isspace() for letter in name):
+            raise BadInput(
+                f"{where}:{number}: {shortened(text, 60)!r} is not NAME=value",
+                "one variable a line, as `env` prints them; for values with line breaks, what `env -0` prints",
+            )
+        variables[name] = value
+    return variables
+
+
+def _check_words(data: bytes, where: str) -> None:
+    for number, word in enumerate(data.decode(errors="surrogateescape").split("\0"), start=1):
+        if not word.partition("=")[0].isprintable():
+            raise BadInput(
+                f"{where}: entry {number}, {shortened(word, 60)!r}, is no variable",
+                "name what `env` or `env -0` printed",
+            )
+
+
+def environment_of_process(data: bytes) -> dict[str, str]:
+    """The variables of /proc/<pid>/environ, where programs write titles and other words, too."""
+    variables: dict[str, str] = {}
+    for word in data.decode(errors="surrogateescape").split("\0"):
+        name, found, value = word.partition("=")
+        if found and name:
+            variables.setdefault(name, value)  # getenv finds the first
+    return variables

@@ -1,0 +1,333 @@
+"""LOOK at everything of a host at once -> HostFacts. What hangs costs its deadline and becomes Unknown.
+
+A child process looks, one thread a source, and hands over each part as it is ready. What hangs inside the kernel
+hangs there: this process neither waits for it nor dies with it.
+"""
+
+import fcntl
+import os
+import select
+import signal
+import struct
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+import msgspec
+
+from nccltool.core import processes
+from nccltool.hosts.facts import (
+    NOT_READ,
+    ConfFile,
+    FileFact,
+    HostFacts,
+    Nvidia,
+    Process,
+    Text,
+    Unknown,
+    all_unknown,
+)
+from nccltool.hosts.sources import (
+    cgroup,
+    clock,
+    cloud,
+    conf,
+    container,
+    cpu,
+    gpu,
+    interfaces,
+    kernel,
+    libraries,
+    limits,
+    names,
+    nvidia,
+    nvml,
+    paths,
+    pci,
+    process,
+    rdma,
+    services,
+    shm,
+    sockets,
+    versions,
+)
+from nccltool.hosts.sources import env as environment
+from nccltool.hosts.sources.base import Tree
+
+SECONDS = 5.0
+"""The deadline of a snapshot."""
+_INNER = 0.4
+"""Share of it that one wait inside a source gets; no source has more than two in a row."""
+_FRAME = struct.Struct("<HI")
+"""Number of the source, length of what it says."""
+_Env = Mapping[str, str]
+_Reader = Callable[[Tree, _Env, float], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something to look at."""
+
+    name: str
+    part: str
+    """The field of HostFacts that it gives, or some leaves of it."""
+    read: _Reader
+
+
+def _plain(read: Callable[[Tree, _Env], Any]) -> _Reader:
+    return lambda tree, env, _: read(tree, env)
+
+
+def _boot_id(tree: Tree, env: _Env, seconds: float) -> Text:
+    del env, seconds
+    return tree.text("/proc/sys/kernel/random/boot_id")
+
+
+def _files(tree: Tree, env: _Env, seconds: float) -> tuple[FileFact, ...]:
+    """Configuration files name files, too."""
+    half = seconds / 2
+    return paths.read(tree, {**dict(_set_by(conf.read(tree, env, half))), **env}, half)
+
+
+def _set_by(files: tuple[ConfFile, ...]) -> Iterator[tuple[str, str]]:
+    """The lines NAME=value; of the first file that has a name, which dict() sees last."""
+    for file in reversed(files):
+        for line in file.text.splitlines() if isinstance(file.text, str) else ():
+            name, equals, value = line.partition("=")
+            if equals and not line.startswith("#"):
+                yield name, value
+
+
+def _visible(tree: Tree, env: _Env, seconds: float) -> Nvidia:
+    del seconds
+    return Nvidia(visible_gpus=gpu.count(env, Path(tree.root or "/")))
+
+
+def _process(environ: str) -> Source:
+    """The process that an environment is of; `environ`: where that was read."""
+
+    def read(tree: Tree, env: _Env, seconds: float) -> Process:
+        del seconds
+        pid = process.pid_of(environ) if tree.live else None
+        changed = environment.changed(tree, env, pid, itself=environ == "process")
+        return Process(communicators=process.communicators(tree, environ), changed=changed)
+
+    return Source("process", "process", read)
+
+
+SOURCES = (
+    Source("boot_id", "boot_id", _boot_id),
+    Source("conf", "conf_files", conf.read),
+    Source("paths", "files", _files),
+    Source("interfaces", "network", _plain(interfaces.read)),
+    Source("sockets", "network", _plain(sockets.read)),
+    Source("rdma", "rdma", _plain(rdma.read)),
+    Source("verbs", "rdma", libraries.verbs),
+    Source("pci", "pci", _plain(pci.read)),
+    Source("nvidia", "nvidia", _plain(nvidia.read)),
+    Source("nvml", "nvidia", _plain(nvml.read)),
+    Source("gpu", "nvidia", _visible),
+    Source("kernel", "kernel", _plain(kernel.read)),
+    Source("cpu", "cpu", _plain(cpu.read)),
+    Source("limits", "limits", _plain(limits.read)),
+    Source("cgroup", "limits", _plain(cgroup.read)),
+    Source("shm", "shm", _plain(shm.read)),
+    Source("container", "container", _plain(container.read)),
+    Source("names", "names", names.read),
+    Source("versions", "versions", _plain(versions.read)),
+    Source("libnccl", "versions", libraries.libnccl),
+    Source("plugins", "plugins", libraries.plugins),
+    Source("cloud", "cloud", _plain(cloud.read)),
+    Source("clock", "clock", _plain(clock.read)),
+    Source("services", "services", _plain(services.read)),
+)
+_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
+
+
+def take(
+    root: Path = Path("/"),
+    environ: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+    env_source: str = "process",
+    sources: tuple[Source, ...] = SOURCES,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> HostFacts:
+    """A snapshot of this host, or of a captured tree. `environ` None: of this process, or the tree's own.
+
+    `meanwhile` is called once while the child looks: what the caller has to do anyway costs no time then.
+    """
+    started = time.monotonic()
+    tree = Tree.at(root)
+    env, source = _environment(tree, environ, env_source)
+    sources = (*sources, _process(source))
+    facts: dict[str, Any] = {}
+    for number, said in _collect(tree, env, seconds, sources, meanwhile):
+        part = sources[number].part
+        facts[part] = _merged(facts.get(part), said)
+    own = facts.get("names", NOT_READ)
+    hostname = NOT_READ if own is NOT_READ else own.hostname
+    return HostFacts(
+        host=_host(tree, hostname),
+        root=tree.root or "/",
+        taken=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        seconds=round(time.monotonic() - started, 3),
+        env=env,
+        env_source=source,
+        **facts,
+    )
+
+
+def _environment(tree: Tree, environ: Mapping[str, str] | None, source: str) -> tuple[dict[str, str], str]:
+    if environ is not None:
+        return environment.chosen(environ), source
+    if tree.live:
+        return environment.chosen(os.environ), source
+    found = environment.of_process(tree, "self")
+    return ({}, f"none: {found.reason}") if isinstance(found, Unknown) else (found, "/proc/self/environ")
+
+
+def _host(tree: Tree, hostname: Text) -> str:
+    if isinstance(hostname, str):
+        return hostname
+    return os.uname().nodename if tree.live else tree.root.rpartition("/")[2]
+
+
+def _merged(old: Any, new: Any) -> Any:
+    """Leaves of two sources in one part: a value beats a reason, a reason beats what nobody looked at."""
+    if old is None or not isinstance(new, msgspec.Struct) or isinstance(new, Unknown):
+        return new
+    changes = {}
+    for one in msgspec.structs.fields(new):
+        value, before = getattr(new, one.name), getattr(old, one.name)
+        if value == one.default or (isinstance(value, Unknown) and not isinstance(before, Unknown)):
+            continue
+        changes[one.name] = value
+    return msgspec.structs.replace(old, **changes)
+
+
+def _collect(
+    tree: Tree, env: _Env, seconds: float, sources: tuple[Source, ...], meanwhile: Callable[[], object]
+) -> Iterator[tuple[int, Any]]:
+    """(number of the source, what it says) of each source, those that did not answer last."""
+    end = time.monotonic() + seconds
+    reading, writing = _pipe()
+    child = _forked(lambda: _look(writing, tree, env, seconds * _INNER, sources), reading)
+    os.close(writing)
+    waiting = set(range(len(sources)))
+    try:
+        meanwhile()
+        for number, said in _frames(reading, end):
+            waiting.discard(number)
+            yield number, _decoded(sources[number], said)
+            if not waiting:
+                break
+    finally:
+        os.close(reading)
+        _end(child)
+    for number in sorted(waiting):
+        why = f"looking at {sources[number].name} took longer than {seconds:g} s"
+        if time.monotonic() < end:
+            why = f"the process that looked at {sources[number].name} ended early"
+        yield number, _nothing(sources[number].part, why)
+
+
+def _pipe() -> tuple[int, int]:
+    """Ends above 2: where standard streams are closed, the numbers of these are free, and the child takes them."""
+    ends = os.pipe()
+    above = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends]
+    for end in ends:
+        os.close(end)
+    return above[0], above[1]
+
+
+def _forked(work: Callable[[], None], reading: int) -> int:
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        # since 3.12 Python warns of forks beside threads: this child takes no lock that they could hold
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        processes.die_with_parent(parent)
+        os.close(reading)
+        for stream in range(3):  # whoever reads our output does not wait for a child that hangs
+            os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+        work()
+        status = 0
+    finally:
+        os._exit(status)  # no handler, no buffer, no exception of the parent's is run twice
+
+
+def _look(writing: int, tree: Tree, env: _Env, seconds: float, sources: tuple[Source, ...]) -> None:
+    lock = Lock()
+
+    def work(number: int, source: Source) -> None:
+        said = msgspec.msgpack.encode(_said(source, tree, env, seconds))
+        with lock:
+            _write(writing, _FRAME.pack(number, len(said)) + said)
+
+    threads = [Thread(target=work, args=pair, daemon=True) for pair in enumerate(sources)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _said(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
+    try:
+        return source.read(tree, env, seconds)
+    except Exception as error:  # noqa: BLE001 - junk in one file costs one source, not the snapshot
+        return _nothing(source.part, f"{source.name} could not be understood: {type(error).__name__}: {error}")
+
+
+def _write(writing: int, frame: bytes) -> None:
+    while frame:
+        frame = frame[os.write(writing, frame) :]
+
+
+def _nothing(part: str, why: str) -> Any:
+    """The part when nothing is known of it. What is told file by file has its own deadlines and reasons."""
+    kind = _TYPES[part]
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return all_unknown(kind, why)
+    return () if part in ("conf_files", "files") else Unknown(why)
+
+
+def _frames(reading: int, end: float) -> Iterator[tuple[int, bytes]]:
+    buffer, ready = bytearray(), select.poll()
+    ready.register(reading, select.POLLIN)
+    while True:
+        left = end - time.monotonic()
+        if left <= 0 or not ready.poll(left * 1000):
+            return
+        piece = os.read(reading, 1 << 16)
+        if not piece:
+            return
+        buffer += piece
+        while len(buffer) >= _FRAME.size:
+            number, length = _FRAME.unpack_from(buffer)
+            if len(buffer) < _FRAME.size + length:
+                break
+            yield number, bytes(buffer[_FRAME.size : _FRAME.size + length])
+            del buffer[: _FRAME.size + length]
+
+
+def _decoded(source: Source, said: bytes) -> Any:
+    return msgspec.msgpack.decode(said, type=_TYPES[source.part])
+
+
+def _end(child: int) -> None:
+    """Kill it. One that hangs inside the kernel is not waited for: it ends when the kernel lets go."""
+    os.kill(child, signal.SIGKILL)
+    for _ in range(50):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return
+        time.sleep(0.001)

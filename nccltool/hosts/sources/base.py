@@ -1,0 +1,172 @@
+"""What every source of facts stands on: a root, readers that say why there is no value, and a deadline."""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+
+from nccltool.hosts.facts import Count, Flag, Text, Texts, Unknown
+
+T = TypeVar("T")
+
+LARGEST = 1 << 20
+"""No file of interest is larger; what follows is not read."""
+CAPTURED = "a captured tree does not tell"
+_DEEPEST = 40
+"""Symbolic links that the kernel follows in one look-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The host's files: the live ones, or a captured copy of them under another folder."""
+
+    root: str = ""
+    """'' for the live host."""
+
+    @classmethod
+    def at(cls, folder: Path) -> "Tree":
+        """The tree under a folder; `/` is the live host."""
+        name = str(folder.absolute())
+        return cls("" if name == "/" else name.rstrip("/"))
+
+    @property
+    def live(self) -> bool:
+        """These are the files of this host, not a copy."""
+        return not self.root
+
+    def raw(self, path: str) -> bytes | Unknown:
+        """The bytes of a file, up to LARGEST; a pipe or a device is not opened."""
+        try:
+            handle = os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        except (OSError, ValueError) as error:
+            return self.why(path, error)
+        try:
+            return _all_of(handle) if stat.S_ISREG(os.fstat(handle).st_mode) else Unknown(f"{path} is not a file")
+        except OSError as error:
+            return self.why(path, error)
+        finally:
+            os.close(handle)
+
+    def exact(self, path: str) -> Text:
+        """The text of a file as it is; a byte that is not UTF-8 is written \\xNN."""
+        raw = self.raw(path)
+        return raw if isinstance(raw, Unknown) else raw.decode(errors="backslashreplace")
+
+    def text(self, path: str) -> Text:
+        """The text of a file without white space around it."""
+        text = self.exact(path)
+        return text if isinstance(text, Unknown) else text.strip().strip("\0")
+
+    def number(self, path: str, base: int = 10) -> Count:
+        """The integer that a file holds."""
+        text = self.text(path)
+        if isinstance(text, Unknown):
+            return text
+        try:
+            return int(text, base)
+        except ValueError:
+            return Unknown(f"{path} holds {text[:40]!r}, not a number")
+
+    def lines(self, path: str) -> Texts:
+        """The lines of a file, without those that are empty."""
+        text = self.exact(path)
+        if isinstance(text, Unknown):
+            return text
+        return tuple(line for line in text.splitlines() if line.strip())
+
+    def names(self, path: str, *, absent: Texts | None = None) -> Texts:
+        """The entries of a folder in natural order; `absent` stands for a folder that does not exist."""
+        try:
+            return tuple(sorted(os.listdir(self.root + path), key=natural))
+        except FileNotFoundError as error:
+            return self.why(path, error) if absent is None else absent
+        except (OSError, ValueError) as error:
+            return self.why(path, error)
+
+    def link(self, path: str) -> Text:
+        """What a symbolic link points to, as written."""
+        try:
+            return os.readlink(self.root + path)
+        except (OSError, ValueError) as error:
+            return self.why(path, error)
+
+    def link_name(self, path: str) -> Text:
+        """The last part of what a symbolic link points to."""
+        target = self.link(path)
+        return target if isinstance(target, Unknown) else target.rstrip("/").rpartition("/")[2]
+
+    def exists(self, path: str) -> Flag:
+        """Whether there is something behind a path."""
+        try:
+            os.stat(self.root + path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError) as error:
+            return self.why(path, error)
+        return True
+
+    def stat(self, path: str) -> os.stat_result | Unknown:
+        """The state of what is behind a path."""
+        try:
+            return os.stat(self.root + path)
+        except (OSError, ValueError) as error:
+            return self.why(path, error)
+
+    def real(self, path: str) -> Text:
+        """The path behind all symbolic links; an absolute link stays under the root."""
+        if self.live:
+            try:
+                return os.path.realpath(path, strict=True)
+            except OSError as error:
+                return self.why(path, error)
+        for _ in range(_DEEPEST):
+            target = self.link(path)
+            if isinstance(target, Unknown):
+                return path if self.exists(path) is True else self.why(path, FileNotFoundError(2, "No such file"))
+            path = os.path.normpath(os.path.join(os.path.dirname(path), target))
+        return Unknown(f"{path} is a circle of symbolic links")
+
+    @staticmethod
+    def why(path: str, error: OSError | ValueError) -> Unknown:
+        """The reason for a file that cannot be read."""
+        return Unknown(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _all_of(handle: int) -> bytes:
+    """sysfs gives all at once; others may take several reads."""
+    parts = [os.read(handle, 65536)]
+    while parts[-1] and sum(map(len, parts)) < LARGEST:
+        parts.append(os.read(handle, 65536))
+    return b"".join(parts)[:LARGEST]
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """mlx5_2 comes before mlx5_10."""
+    return tuple((word, int(number or 0)) for word, number in _PIECES.findall(name))
+
+
+_PIECES = re.compile(r"(\D*)(\d{0,18})")
+
+
+def within(seconds: float, reads: Sequence[tuple[str, Callable[[], T]]]) -> list[T | Unknown]:
+    """What each of the named reads returns, all at once; Unknown for those that take longer.
+
+    Their threads are left behind: only in a process that may be killed with threads that hang in the kernel.
+    """
+    end = time.monotonic() + seconds
+    answers: list[T | Unknown] = [Unknown(f"{what} did not answer within {seconds:g} s") for what, _ in reads]
+
+    def ask(place: int, read: Callable[[], T]) -> None:
+        answers[place] = read()
+
+    threads = [Thread(target=ask, args=(place, read), daemon=True) for place, (_, read) in enumerate(reads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return list(answers)

@@ -1,0 +1,68 @@
+"""Variables of a process that bear on collectives: an allow-list of names, so that no secret is kept."""
+
+import re
+from collections.abc import Mapping
+
+from nccltool.hosts.facts import Unknown
+from nccltool.hosts.sources.base import Tree
+
+PREFIXES = (
+    "NCCL", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "OFI_NCCL_", "GLOO_", "RCCL_", "MSCCL", "CUDA_", "NVIDIA_",
+    "UCX_", "FI_", "RDMAV_", "IBV_", "MLX5_", "SHARP_", "HCOLL_", "OMPI_MCA_", "OMPI_COMM_WORLD_", "PMI",
+    "PRTE_MCA_", "HYDRA_", "I_MPI_", "MV2_", "MPICH_", "OMP_", "KMP_", "GOMP_", "HSA_", "ROCR_", "HIP_",
+    "GPUDIRECTTCPX_", "NVSHMEM_", "DEEPEP_", "EFA_",
+)  # fmt: skip
+"""Names that begin like this are kept, in any letter case: a wrong case is a finding."""
+NAMES = frozenset({
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",
+    "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "NNODES", "LD_LIBRARY_PATH", "LD_PRELOAD",
+    "HOME", "HOSTNAME", "LOGLEVEL", "TMPDIR", "CONDA_PREFIX", "VIRTUAL_ENV", "KUBERNETES_SERVICE_HOST",
+    "USE_LIBUV", "SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
+    "SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS_PER_NODE", "SLURM_STEP_ID", "SLURM_JOB_NODELIST",
+    "SLURM_NODELIST", "SLURM_STEP_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE",
+    "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_CPU_BIND", "SLURM_LAUNCH_NODE_IPADDR", "SLURMD_NODENAME",
+    "SLURM_EXPORT_ENV", "JOB_COMPLETION_INDEX", "OPAL_PREFIX", "OPENMPI_VERSION",
+})  # fmt: skip
+"""SLURM_ is not admitted as a prefix: clusters put tokens there."""
+_SECRET = re.compile(
+    r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|API_?KEY|ACCESS_?KEY|SIGNATURE|BEARER|COOKIE", re.IGNORECASE
+)
+LONGEST = 1 << 20
+"""A value is cut here; the kernel itself allows 128 KiB."""
+
+
+def chosen(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are kept, in order of their names."""
+    kept = sorted(name for name in environ if _kept(name))
+    return {_plain(name): _plain(environ[name][:LONGEST]) for name in kept}
+
+
+def _kept(name: str) -> bool:
+    upper = name.upper()
+    return (upper in NAMES or upper.startswith(PREFIXES)) and not _SECRET.search(name)
+
+
+def _plain(text: str) -> str:
+    """A byte that is not UTF-8 is written \\xNN."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def of_process(tree: Tree, pid: int | str) -> dict[str, str] | Unknown:
+    """The environment that a process was started with: /proc/<pid>/environ."""
+    raw = tree.raw(f"/proc/{pid}/environ")
+    if isinstance(raw, Unknown):
+        return raw
+    pairs = [entry.partition(b"=") for entry in raw.split(b"\0") if b"=" in entry]
+    decoded = {name.decode(errors="surrogateescape"): value for name, _, value in pairs}
+    return chosen({name: value.decode(errors="surrogateescape") for name, value in decoded.items()})
+
+
+def changed(tree: Tree, env: Mapping[str, str], pid: str | None, *, itself: bool) -> tuple[str, ...] | Unknown:
+    """Variables NCCL_* of `env` that are not what the process was started with. `itself`: it is this program."""
+    if pid is None or not itself:
+        return Unknown("only a process itself knows what it has changed of its environment")
+    start = of_process(tree, pid)
+    if isinstance(start, Unknown):
+        return start
+    names = [name for name in sorted({*start, *env}) if name.startswith("NCCL_")]
+    return tuple(name for name in names if start.get(name) != env.get(name))

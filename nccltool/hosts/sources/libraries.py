@@ -1,0 +1,233 @@
+"""Shared libraries that the loader would find: libnccl, its plugins, verbs. They are read, never loaded."""
+
+import mmap
+import os
+import re
+import struct
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from nccltool.hosts.facts import Library, Plugin, Rdma, Text, Texts, Unknown, Versions
+from nccltool.hosts.sources.base import Tree, within
+
+_CACHE = "/etc/ld.so.cache"
+_MAGIC = b"glibc-ld.so.cache1.1"
+_DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu")
+_VENDOR = (
+    "/opt/amazon/ofi-nccl/lib", "/opt/amazon/ofi-nccl/lib64", "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu",
+    "/opt/aws-ofi-nccl/lib", "/opt/aws-ofi-nccl/install/lib", "/usr/local/gib/lib64", "/usr/local/nvidia/lib64",
+    "/usr/local/fastrak/lib64", "/var/lib/tcpxo/lib64", "/usr/local/tcpx/lib64",
+    "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
+)  # fmt: skip
+"""Where vendors put plugins; the loader only searches them when LD_LIBRARY_PATH or ld.so.conf says so."""
+_PLUGIN = re.compile(
+    r"libnccl-(net|tuner|profiler|env|gin|collnet)\b.*\.so[.\d]*|libnccl-ofi-tuner\.so[.\d]*|libnccl-\w+\.so"
+)
+_SYMBOL = re.compile(rb"nccl(?:Net|CollNet|Tuner|Profiler|Env|Gin)(?:Plugin)?_v\d+\b|nccl\w*Plugin_v\d+\b")
+_VERSIONS = (
+    re.compile(rb"NCCL version (\d+\.\d+\.\d+)"),
+    re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"),
+)
+_Found = dict[str, tuple[str, str]]
+"""File name -> (path, origin): the first that the loader meets."""
+
+
+def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
+    """libibverbs and libgdrapi."""
+    found = _found(tree, env, seconds, ("libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so"))
+    path, _ = found.get("libibverbs.so.1", ("", ""))
+    exported = _exports(tree, path, b"ibv_reg_mr_iova2") if path else Unknown("there is no libibverbs.so.1")
+    gdrapi, link = (found.get(name, ("", ""))[0] for name in ("libgdrapi.so.2", "libgdrapi.so"))
+    return Rdma(ibverbs=path, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)
+
+
+def libnccl(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
+    """Every libnccl.so.2 that can be reached, and the one that torch here would load."""
+    places = [*_preloaded(env), *_wheels(tree, env)]
+    folders = _folders(tree, env)
+    places += [(f"{folder}/libnccl.so.2", origin) for folder, origin in folders if origin != "vendor"]
+    cached = _cache(tree)
+    path = None if isinstance(cached, Unknown) else cached.get("libnccl.so.2")
+    if path:
+        places.append((path, "ldconfig"))
+    order = ("LD_PRELOAD", "wheel", "LD_LIBRARY_PATH", "conda", "ldconfig", "system")
+    places.sort(key=lambda place: order.index(place[1]))
+    looked = within(seconds, [(path, partial(_library, tree, path, origin)) for path, origin in places])
+    found = tuple({one.path: one for one in looked if isinstance(one, Library)}.values())
+    fabric = _found(tree, env, seconds, ("libfabric.so.1",)).get("libfabric.so.1", ("", ""))[0]
+    first = found[0] if found else None
+    return Versions(
+        nccl=first.version if first else "",
+        nccl_source=f"{first.path} ({first.origin})" if first else "",
+        libnccl=found,
+        libfabric=fabric,
+    )
+
+
+def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin, ...]:
+    """What NCCL could load as a plugin."""
+    named = [env.get(f"NCCL_{kind}_PLUGIN", "") for kind in ("NET", "TUNER", "PROFILER", "ENV", "GIN")]
+    places = [(path, "variable") for path in named if path.startswith("/")]
+    folders = _folders(tree, env)
+    listed = within(seconds, [(folder, partial(tree.names, folder)) for folder, _ in folders])
+    for (folder, origin), names in zip(folders, listed, strict=True):
+        if not isinstance(names, Unknown):
+            places += [(f"{folder}/{name}", origin) for name in names if _PLUGIN.fullmatch(name)]
+    cached = _cache(tree)
+    if not isinstance(cached, Unknown):
+        places += [(path, "ldconfig") for name, path in cached.items() if _PLUGIN.fullmatch(name)]
+    places.sort(key=lambda place: place[1] == "vendor")  # a vendor's folder may also be in ld.so.conf
+    looked = within(seconds, [(path, partial(_plugin, tree, path, origin)) for path, origin in places])
+    found: dict[str, Plugin] = {}
+    for one in looked:
+        if isinstance(one, Plugin):
+            found.setdefault(one.library.path, one)
+    return tuple(found.values())
+
+
+def _found(tree: Tree, env: Mapping[str, str], seconds: float, names: tuple[str, ...]) -> _Found:
+    """Where the loader finds these, in its order: LD_LIBRARY_PATH, ldconfig, the default folders."""
+    folders, cached = _folders(tree, env), _cache(tree)
+    paths = [folder for folder in folders if folder[1] == "LD_LIBRARY_PATH"]
+    found: _Found = {}
+    for name in names:
+        asked = [(f"{folder}/{name}", origin) for folder, origin in paths]
+        if not isinstance(cached, Unknown) and name in cached:
+            asked.append((cached[name], "ldconfig"))
+        asked += [(f"{folder}/{name}", "system") for folder in _DEFAULT]
+        there = within(seconds, [(path, partial(tree.exists, path)) for path, _ in asked])
+        first = next((place for place, is_there in zip(asked, there, strict=True) if is_there is True), None)
+        if first is not None:
+            found[name] = first
+    return found
+
+
+def _folders(tree: Tree, env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(folder, origin) in the loader's order, each once."""
+    paths = [path for path in re.split("[:;]", env.get("LD_LIBRARY_PATH", "")) if path.startswith("/")]
+    conda = [f"{env['CONDA_PREFIX']}/lib"] if env.get("CONDA_PREFIX", "").startswith("/") else []
+    named = [
+        *((path.rstrip("/") or "/", "LD_LIBRARY_PATH") for path in paths),
+        *((path, "conda") for path in conda),
+        *((path, "system") for path in _DEFAULT),
+        *((path, "vendor") for path in _VENDOR),
+    ]
+    folders: dict[str, tuple[str, str]] = {}
+    for path, origin in named:
+        real = tree.real(path) if origin == "system" else path  # /lib is /usr/lib on most
+        if isinstance(real, str):
+            folders.setdefault(real, (path, origin))
+    return list(folders.values())
+
+
+def _preloaded(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    words = re.split("[: ]", env.get("LD_PRELOAD", ""))
+    return [(word, "LD_PRELOAD") for word in words if word.startswith("/") and "libnccl.so" in word]
+
+
+def _wheels(tree: Tree, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """torch looks here first: the run path of its own libraries names this folder."""
+    if tree.live:
+        for folder in dict.fromkeys(sys.path):
+            yield f"{folder}/nvidia/nccl/lib/libnccl.so.2", "wheel"
+        return
+    for home in (env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), "/usr/local", "/usr", "/opt/conda", "/opt/venv"):
+        pythons = tree.names(f"{home}/lib", absent=()) if home else ()
+        for python in () if isinstance(pythons, Unknown) else pythons:
+            if python.startswith("python3"):
+                for kind in ("site-packages", "dist-packages"):
+                    yield f"{home}/lib/{python}/{kind}/nvidia/nccl/lib/libnccl.so.2", "wheel"
+
+
+def _library(tree: Tree, path: str, origin: str) -> Library | None:
+    real = tree.real(path)
+    state = tree.stat(real) if isinstance(real, str) else real
+    if isinstance(state, Unknown) or isinstance(real, Unknown):
+        return None
+    return Library(
+        path=path, real_path=real, origin=origin, version=_version(tree, real), size_bytes=state.st_size
+    )
+
+
+def _plugin(tree: Tree, path: str, origin: str) -> Plugin | None:
+    library = _library(tree, path, origin)
+    if library is None or isinstance(library.real_path, Unknown):
+        return None
+    return Plugin(library=library, name=path.rpartition("/")[2], symbols=_symbols(tree, library.real_path))
+
+
+def _version(tree: Tree, path: str) -> Text:
+    """Of the file name libnccl.so.2.27.3, or a text in the read-only data; the GPU code is not read."""
+    named = re.search(r"libnccl\.so\.(\d+\.\d+\.\d+)$", path)
+    if named:
+        return named[1]
+    data = _section(tree, path, b".rodata")
+    if isinstance(data, Unknown):
+        return data
+    for pattern in _VERSIONS:
+        match = pattern.search(data)
+        if match:
+            return match[1].decode()
+    return Unknown(f"{path} holds no text that names its version")
+
+
+def _symbols(tree: Tree, path: str) -> Texts:
+    names = _section(tree, path, b".dynstr")
+    if isinstance(names, Unknown):
+        return names
+    return tuple(sorted({match[0].decode() for match in _SYMBOL.finditer(names)}))
+
+
+def _exports(tree: Tree, path: str, symbol: bytes) -> bool | Unknown:
+    names = _section(tree, path, b".dynstr")
+    return names if isinstance(names, Unknown) else b"\0" + symbol + b"\0" in names
+
+
+def _section(tree: Tree, path: str, wanted: bytes) -> bytes | Unknown:
+    """The bytes of one section of an ELF file, up to 16 MiB."""
+    try:
+        with open(tree.root + path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            for name, offset, size in _sections(data):
+                if name == wanted:
+                    return data[offset : offset + min(size, 16 << 20)]
+    except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
+        return tree.why(path, error)
+    except (struct.error, IndexError):
+        return Unknown(f"{path} is not a complete ELF file")
+    return Unknown(f"{path} is not an ELF file with a section {wanted.decode()}")
+
+
+def _sections(data: mmap.mmap) -> Iterator[tuple[bytes, int, int]]:
+    """(name, offset, size) of a 64-bit little-endian ELF file."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return
+    table, entry, count, names = (*struct.unpack_from("<Q", data, 0x28), *struct.unpack_from("<HHH", data, 0x3A))
+    _, _, _, _, strings, _ = struct.unpack_from("<IIQQQQ", data, table + names * entry)
+    for number in range(count):
+        name, kind, _, _, offset, size = struct.unpack_from("<IIQQQQ", data, table + number * entry)
+        end = data.find(b"\0", strings + name)
+        if kind != 8:  # SHT_NOBITS has no bytes in the file
+            yield data[strings + name : end], offset, size
+
+
+def _cache(tree: Tree) -> dict[str, str] | Unknown:
+    """Name -> path of ld.so.cache; the first entry of a name is the one that ldconfig prefers."""
+    raw = tree.raw(_CACHE)
+    if isinstance(raw, Unknown):
+        return raw
+    start = raw.find(_MAGIC)
+    if start < 0 or len(raw) < start + 48:
+        return Unknown(f"{_CACHE} has another form")
+    (count,) = struct.unpack_from("<I", raw, start + len(_MAGIC))
+    found: dict[str, str] = {}
+    for at in range(start + 48, min(start + 48 + 24 * count, len(raw) - 23), 24):
+        _, key, value = struct.unpack_from("<iII", raw, at)
+        name, path = _string(raw, start + key), _string(raw, start + value)
+        if name.startswith(("libnccl", "libibverbs", "libgdrapi", "libfabric")):
+            found.setdefault(name, path)
+    return found
+
+
+def _string(raw: bytes, at: int) -> str:
+    return os.fsdecode(raw[at : raw.find(b"\0", at)])

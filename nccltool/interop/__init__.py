@@ -1,0 +1,1 @@
+"""Files in, files out: results of other tools, manifests, batch scripts, bundles."""

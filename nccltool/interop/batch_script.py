@@ -1,0 +1,153 @@
+"""The batch script of `nccltool sbatch`: directives for Slurm, and the command that they are for."""
+
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nccltool.core.errors import BadInput
+from nccltool.probe import options as probe_options
+
+ROOM_S = 600
+"""What --time has above --deadline where it is not said: to start, and to import from a slow file system."""
+ENDS_BEFORE_S = 60
+"""How long before --time a run should end in order, with its result."""
+_DIRECTIVES = (
+    *("partition", "account", "qos", "reservation", "constraint", "nodelist", "exclude"),
+    *("gpus_per_node", "cpus_per_task"),
+)
+_OURS = ("nodes", "ntasks", "ntasks-per-node", "time", "job-name", "output", "mem", "exclusive")
+_TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", re.ASCII)
+_SAFE = re.compile(r"[\w.,:=/@%+\[\]|&*!~-]+", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Script:
+    """What the script has."""
+
+    directives: tuple[tuple[str, str], ...]
+    """(name, value); an empty value is a directive without one."""
+    setup: tuple[str, ...]
+    command: tuple[str, ...]
+
+
+def script(
+    words: Sequence[str], values: Mapping[str, Any], given: frozenset[str], options: Mapping[str, Any]
+) -> Script:
+    """The script for a command: its words, the values of its options, and those `given`. Raises BadInput."""
+    job = _order(values).job
+    time_s = _seconds(options["time"]) if options["time"] else job.deadline_s + ROOM_S
+    extra = _deadline(time_s, job.deadline_s, "deadline" in given)
+    nodes = job.nodes or 1
+    directives = [
+        ("job-name", options["job_name"]),
+        ("nodes", str(nodes)),
+        ("ntasks-per-node", "1"),  # one process a node, which starts the ranks
+        ("time", options["time"] or _clock(time_s)),
+        ("output", options["log"]),
+        *((name.replace("_", "-"), str(options[name])) for name in _DIRECTIVES if options[name] is not None),
+        *_whole_nodes(options),
+        *_others(options["sbatch_option"]),
+    ]
+    for name, value in directives:
+        _check(name, value)
+    return Script(
+        directives=tuple(directives),
+        setup=tuple(_one_line(line) for line in options["setup"]),
+        command=(*options["command"], *words, *extra),
+    )
+
+
+def render(made: Script) -> str:
+    """The text of a script."""
+    directives = [f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in made.directives]
+    # exec: what Slurm sends to the script then reaches nccltool
+    lines = ["#!/bin/bash", *directives, "", "set -e", *made.setup, f"exec {shlex.join(made.command)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _order(values: Mapping[str, Any]) -> probe_options.Order:
+    """Reads the command's words as the script will, in an allocation of so many nodes."""
+    nodes = values["nodes"] or 1
+    allocation = {"SLURM_JOB_ID": "0", "SLURM_JOB_NODELIST": f"n[1-{nodes}]" if nodes > 1 else "n1"}
+    return probe_options.from_options({**values, "nodes": nodes, "launcher": "slurm"}, allocation)
+
+
+def _deadline(time_s: float, deadline_s: float, is_given: bool) -> tuple[str, ...]:
+    """A run that ends by itself shows what it has; one that Slurm ends may not come to it."""
+    latest = math.floor(max(time_s - ENDS_BEFORE_S, time_s / 2))
+    if deadline_s <= latest:
+        return ()
+    if is_given:
+        raise BadInput(
+            f"--deadline {deadline_s:g} is more than --time {_clock(time_s)} leaves for a run to end by itself",
+            f"--deadline {latest}, or a longer --time",
+        )
+    return ("--deadline", str(latest))
+
+
+def _seconds(text: str) -> float:
+    """Slurm's minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes[:seconds]."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise BadInput(
+            f"--time {text[:40]!r} is not a time of Slurm", "30 (minutes), 1:30:00 or 2-12 (days-hours)"
+        )
+    days, *rest = (int(part) if part else 0 for part in match.groups())
+    if match[1] is not None:
+        parts = [rest[0], rest[1], rest[2]]
+    elif match[4] is not None:
+        parts = rest
+    else:  # without hours
+        parts = [0, rest[0], rest[1]]
+    seconds = ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2]
+    if not seconds:
+        raise BadInput(f"--time {text}: that is no time at all", "30 (minutes), 1:30:00 or 2-12 (days-hours)")
+    return float(seconds)
+
+
+def _clock(seconds: float) -> str:
+    """As sbatch reads it; Slurm counts in whole minutes."""
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes // 60}:{minutes % 60:02}:00"
+
+
+def _whole_nodes(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Ranks that share cores or memory with another job measure that job too."""
+    whole = not options["shared"]
+    memory = options["mem"] or ("0" if whole else None)  # 0 = all that the node has
+    return [*([("exclusive", "")] if whole else []), *([("mem", memory)] if memory else [])]
+
+
+def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name in _OURS or name.replace("-", "_") in _DIRECTIVES:
+            raise BadInput(f"--sbatch-option {text[:60]!r}: there is an option for that", f"see --help: {name}")
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
+            raise BadInput(
+                f"--sbatch-option {text[:60]!r} is not NAME or NAME=VALUE",
+                "for example --sbatch-option comment=nightly",
+            )
+        yield name, value
+
+
+def _check(name: str, value: str) -> None:
+    if not value and name.replace("-", "_") in (*_DIRECTIVES, "job_name", "output"):
+        raise BadInput(f"--{'log' if name == 'output' else name} is empty", "give it a value, or leave it out")
+    if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
+        raise BadInput(
+            f"--{name} {value[:60]!r} cannot be written into a script", "leave out quotes and new lines"
+        )
+
+
+def _one_line(line: str) -> str:
+    if not line.isprintable():
+        raise BadInput(f"--setup {line[:60]!r} is more than one line", "give --setup again for each line")
+    return line
+
+
+def _quoted(value: str) -> str:
+    return value if _SAFE.fullmatch(value) else f'"{value}"'

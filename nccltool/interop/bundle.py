@@ -1,0 +1,189 @@
+"""One archive of all that somebody else needs to help: facts, findings, runs, logs; secrets are taken out.
+
+What could not be read is in the manifest with the reason, not left out in silence.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import socket
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from nccltool import __version__
+from nccltool.core import external_commands, redact
+from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.doctor import document
+from nccltool.doctor import run as doctor_run
+from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.hosts import reader
+from nccltool.hosts.facts import Unknown
+from nccltool.hosts.views import table as render_facts
+from nccltool.triage import document as triage_document
+from nccltool.triage import run as triage_run
+
+PATIENCE_S = 20.0
+"""For one external command."""
+HEAD, TAIL = 8 * 2**20, 24 * 2**20
+"""Bytes of a longer file that are kept: how it began, and how it ended."""
+COMMANDS = {
+    "kernel.log": ("dmesg", "--time-format", "iso"),
+    "nvidia-smi.txt": ("nvidia-smi", "-q"),
+    "topology.txt": ("nvidia-smi", "topo", "-m"),
+    "rdma.txt": ("ibv_devinfo", "-v"),
+    "addresses.txt": ("ip", "-statistics", "address"),
+    "routes.txt": ("ip", "route", "show", "table", "all"),
+}
+README = """This archive was made by `nccltool bundle`.
+
+manifest.json   what is in here, its SHA-256, how many secrets were taken out, and what could not be read and why
+facts.json      the host: nccltool doctor --facts facts.json judges it again
+doctor.json     what the doctor said of it
+runs/ID/        runs: nccltool runs runs/ID shows one
+logs/           logs that were named
+triage.json     what nccltool triage said of these logs
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What goes in."""
+
+    runs: tuple[Path, ...]
+    logs: tuple[Path, ...]
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A file of the archive, or why it is not there."""
+
+    name: str
+    text: str = ""
+    missing: str = ""
+    cut: int = 0
+    """Bytes of its middle that were left out."""
+
+
+def default_name() -> str:
+    """Of the archive: the host and the time."""
+    return f"nccltool-bundle-{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
+
+
+def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple[int, tuple[Part, ...]]:
+    """Write the archive: (secrets that were taken out, parts that are missing). Raises BadInput."""
+    entries: list[dict[str, object]] = []
+    secrets, missing = 0, []
+    beside = file.with_name(f".{file.name}.part")
+    root = file.name.removesuffix(".gz").removesuffix(".tar")
+    try:
+        with _private(beside) as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
+            for part in _parts(wanted):
+                progress(part.name)
+                if part.missing:
+                    missing.append(part)
+                    entries.append({"name": part.name, "missing": part.missing})
+                    continue
+                text, removed = redact.redacted(part.text)
+                secrets += removed
+                data = text.encode(errors="backslashreplace")
+                _add(archive, f"{root}/{part.name}", data)
+                digest = hashlib.sha256(data).hexdigest()
+                entries.append(
+                    {"name": part.name, "sha256": digest, "secrets_removed": removed, "bytes_cut": part.cut}
+                )
+            manifest = {"schema": 1, "kind": "bundle", "nccltool": __version__, "parts": entries}
+            _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
+        beside.replace(file)
+    except OSError as error:
+        raise BadInput(f"--output {file} cannot be written: {error.strerror}", "name a file with room") from error
+    finally:  # half an archive helps nobody
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+    return secrets, tuple(missing)
+
+
+def _private(file: Path) -> io.BufferedWriter:
+    """For its owner alone, whatever the umask."""
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), 0o644
+    info.mtime = int(datetime.now(UTC).timestamp())
+    archive.addfile(info, io.BytesIO(data))
+
+
+def _parts(wanted: Wanted) -> Iterator[Part]:
+    yield Part(name="README.txt", text=README)
+    yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
+    yield _tried("doctor.json", lambda: document.diagnosis_to_json(_diagnosis(wanted.command)))
+    yield Part(name="packages.txt", text=_packages())
+    for name, argv in COMMANDS.items():
+        yield _said(name, argv)
+    for run in wanted.runs:
+        yield from (_file(f"runs/{run.name}/{file.relative_to(run)}", file) for file in _files(run))
+    for log in wanted.logs:
+        yield _file(f"logs/{log.name}", log)
+    if logs := [*(str(run / "log.txt") for run in wanted.runs), *(str(log) for log in wanted.logs)]:
+        yield _tried(
+            "triage.json", lambda: triage_document.incident_to_json(triage_run.triage(logs, wanted.command))
+        )
+
+
+def _files(run: Path) -> list[Path]:
+    """No links: what they lead to is not of the run."""
+    return sorted(file for file in run.rglob("*") if file.is_file() and not file.is_symlink())
+
+
+def _diagnosis(command: tuple[str, ...]) -> Diagnosis:
+    return doctor_run.diagnose(doctor_run.Question(), command).diagnosis
+
+
+def _tried(name: str, make: Callable[[], str]) -> Part:
+    try:
+        return Part(name=name, text=make())
+    except NccltoolError as error:
+        return Part(name=name, missing=error.message)
+
+
+def _said(name: str, argv: Sequence[str]) -> Part:
+    done = external_commands.run(argv, PATIENCE_S)
+    if isinstance(done, Unknown):
+        return Part(name=name, missing=done.reason)
+    if done.code:
+        said = done.err.strip().splitlines()
+        return Part(
+            name=name, missing=f"`{' '.join(argv)}`: exit code {done.code} {said[0] if said else ''}".rstrip()
+        )
+    return Part(name=name, text=done.out)
+
+
+def _packages() -> str:
+    found = {f"{dist.metadata['Name']}=={dist.version}" for dist in metadata.distributions()}
+    return "".join(f"{line}\n" for line in sorted(found, key=str.lower))
+
+
+def _file(name: str, path: Path) -> Part:
+    """A file as text; of a long one the beginning and the end."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            if size <= HEAD + TAIL:
+                return Part(name=name, text=file.read().decode(errors="backslashreplace"))
+            head = file.read(HEAD)
+            file.seek(size - TAIL)
+            tail = file.read(TAIL)
+    except OSError as error:
+        return Part(name=name, missing=f"it cannot be read: {error.strerror}")
+    cut = size - HEAD - TAIL
+    between = f"\n[{cut} bytes were left out here]\n".encode()
+    return Part(name=name, text=(head + between + tail).decode(errors="backslashreplace"), cut=cut)

@@ -1,0 +1,345 @@
+"""From the printed event streams of a run's commands (`kubectl logs` of a job's pods) to the run that they were.
+
+The lines are read once, in whatever order the logs of several commands were put together; what is kept of them is
+the state of each rank, as in a run that is going on. The command of rank 0 judged that run, and its word is taken;
+where it said none, the others tell what can be known.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from nccltool.core.errors import BadInput
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.run_directory import Draft
+from nccltool.launch import blame, events, printed_events, runner
+from nccltool.launch.job import Job
+from nccltool.launch.printed_events import Begin, Begun, End, Ended, Line
+from nccltool.launch.run_state import RunState
+from nccltool.probe import collectives, dtypes, judge
+from nccltool.probe.result import Run
+from nccltool.probe.run import judged
+from nccltool.train import judge as train_judge
+
+STANDARD_INPUT = "-"
+_LONGEST = 2**20
+"""Bytes of a line: an event has at most events.MAX_LINE and its stamp; longer text is taken in stretches."""
+_MOST_WAITING = 10_000
+"""Events that may wait for one that was printed before them: no log is shuffled further."""
+_NAMES_SHOWN = 8
+_RUN_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_POD = re.compile(rb"\[(pod/[\w./-]{1,300})\] ")
+"""What `kubectl logs --prefix` puts in front of each line."""
+_WHOLE_LOGS = "give the whole logs of all pods: kubectl logs --prefix --tail=-1 --max-log-requests=100 -l LABEL"
+
+
+@dataclass(slots=True)
+class Part:
+    """What one command of the run said."""
+
+    run_id: str
+    number: int
+    where: str
+    """Where its first line was read."""
+    next: int = 0
+    """The number of the event that comes next."""
+    waiting: dict[int, Line] = field(default_factory=dict)
+    begin: str = ""
+    end: str = ""
+    begun: Begun | None = None
+    ended: Ended | None = None
+    met: str | None = None
+    """The id of rank 0's command, where this is another."""
+
+    @property
+    def name(self) -> str:
+        """As users know it."""
+        if self.begun is None:
+            return f"part {self.number}"
+        return f"{'node' if self.begun.job.node_ranks else 'rank'} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A run, the job that it was of, and where its folder is."""
+
+    run: Run
+    folder: Path
+    is_new: bool
+    """The folder was made now; else one of this run was there already, and is as it was."""
+
+
+def collect(names: Sequence[str], base: Path) -> Collected:
+    """The run in these files, stored among the runs that were measured here. Raises BadInput, RunDirError."""
+    draft = Draft(base)
+    with closing(_Discarded(draft)):
+        merge = _Merge(draft)
+        for name in names:
+            merge.read(name)
+        where = ", ".join("standard input" if name == STANDARD_INPUT else name for name in names)
+        job, run = _run(merge, where)
+        return Collected(run, *draft.finish(job, run, where))
+
+
+class _Discarded:
+    def __init__(self, draft: Draft) -> None:
+        self.close = draft.discard
+
+
+class _Merge:
+    """Brings the lines of each command in order, and takes them in."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.parts: dict[str, Part] = {}
+        self.state = RunState(Job(run_id="", ops=()), ranks_seen=0, now=0.0)
+        self.damaged = ""
+        """Where the first damaged line is."""
+        self._draft = draft
+        self._waiting = 0
+        self._place = ("", 0)
+
+    def read(self, name: str) -> None:
+        where = "standard input" if name == STANDARD_INPUT else name
+        try:
+            with _opened(name) as file:
+                for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), start=1):
+                    self._place = (where, number)
+                    self._take(line)
+        except OSError as error:
+            hint = "check the name; - is standard input"
+            raise BadInput(f"{where} cannot be read: {error.strerror}", hint) from error
+
+    def _take(self, text: bytes) -> None:
+        try:
+            line = printed_events.read(text)
+        except printed_events.Damaged:
+            self.damaged = self.damaged or self._here()
+            return
+        if line is None:
+            self._draft.log(text)
+            return
+        part = self.parts.get(line.run_id)
+        if part is None:
+            pod = _POD.search(text)
+            where = f"{self._here()} ({pod[1].decode()})" if pod else self._here()
+            part = self.parts[line.run_id] = Part(line.run_id, line.part, where)
+        if line.number != part.next:
+            self._hold(part, line)
+            return
+        self._apply(part, line)
+        while part.waiting and part.next in part.waiting:
+            self._waiting -= 1
+            self._apply(part, part.waiting.pop(part.next))
+
+    def _here(self) -> str:
+        name, number = self._place
+        return f"{name}:{number}"
+
+    def _hold(self, part: Part, line: Line) -> None:
+        """Keep what came before its turn; what was there before came twice, from two logs of the same pod."""
+        if line.number < part.next or line.number in part.waiting:
+            return
+        part.waiting[line.number] = line
+        self._waiting += 1
+        if self._waiting > _MOST_WAITING:
+            raise _gap(self, part)
+
+    def _apply(self, part: Part, line: Line) -> None:
+        part.next += 1
+        event = line.event
+        match event:
+            case events.Enter() | events.Beat():  # nearly all of them
+                pass
+            case Begin():
+                part.begin += event.text
+                part.begun = None if event.more else _document(part, part.begin, Begun)
+                return
+            case End():
+                part.end += event.text
+                part.ended = None if event.more else _document(part, part.end, Ended)
+                return
+            case None:
+                return
+            case events.Log():
+                self._draft.log(f"[rank {event.rank}] {event.text}\n".encode(errors="replace"))
+            case events.Met() if _RUN_ID.fullmatch(event.run_id):
+                part.met = event.run_id
+            case _:
+                _check(part, event)
+        self._draft.event(line.text)
+        self.state.apply(event, line.time)
+
+
+def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    hint = "check the name; - is standard input"
+    if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise BadInput("standard input cannot be read: it is closed", hint)
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(name).open("rb")
+    except ValueError as error:  # a NUL byte in the name
+        raise BadInput(f"{name!r} cannot be read: {error}", hint) from error
+
+
+Document = TypeVar("Document", Begun, Ended)
+
+
+def _document(part: Part, text: str, kind: type[Document]) -> Document:
+    try:
+        document: Document = msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise _other_release(part, str(error)) from error
+    if isinstance(document, Begun):
+        job: Job = document.job
+        unknown = {*job.ops} - {*collectives.NAMES} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
+        if job.run_id != part.run_id:
+            unknown.add("a run id that is not its own")
+        if unknown:
+            raise _other_release(part, ", ".join(sorted(unknown)))
+    return document
+
+
+def _check(part: Part, event: events.AnyEvent) -> None:
+    """What a later release could say and this one could not work with."""
+    if isinstance(event, events.Result) and event.op not in collectives.NAMES:
+        raise _other_release(part, event.op)
+    if isinstance(event, events.Samples) and min(event.ns, default=1) <= 0:
+        raise _other_release(part, "a time that is not positive")
+
+
+def _other_release(part: Part, what: str) -> BadInput:
+    return BadInput(
+        f"{part.where}: {part.name} said what this nccltool does not understand: {what}",
+        "collect with the release that the pods ran",
+    )
+
+
+def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
+    parts = _of_one_run(merge, where)
+    leader = next((part for part in parts.values() if part.begun and part.begun.leads), None)
+    told = leader or min(parts.values(), key=lambda part: part.number)
+    assert told.begun is not None
+    run_id = leader.run_id if leader else next((part.met for part in parts.values() if part.met), told.run_id)
+    begun, state = replace(told.begun, leads=True, job=replace(told.begun.job, run_id=run_id)), merge.state
+    state.job, state.expected_ranks = begun.job, _ranks(begun)
+    state.faults.sort(key=lambda rank: state.ranks[rank].fault_at or 0.0)
+    if leader is None or leader.ended is None:
+        findings, interrupted = _guessed(state, begun, parts), False
+    else:
+        ended = leader.ended
+        state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
+        findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
+    judge_it = judged if state.job.train is None else train_judge.judged
+    run = judge_it(runner.Outcome(state, findings, interrupted), begun)
+    seconds = leader.ended.duration_s if leader and leader.ended else None
+    return state.job, replace(run, info=replace(run.info, duration_s=seconds))
+
+
+def _ranks(begun: Begun) -> int:
+    nodes, nproc = begun.job.nodes, begun.job.nproc_per_node
+    return nodes * nproc if nodes and nproc else begun.ranks_seen
+
+
+def _of_one_run(merge: _Merge, where: str) -> dict[int, Part]:
+    """The parts by their numbers. Raises BadInput when there is none, one has gaps, or they are not of one run."""
+    if not merge.parts:
+        problem = f"; {merge.damaged} is damaged" if merge.damaged else ""
+        raise BadInput(
+            f"{where}: there is no event of nccltool{problem}", "was it run with --events? " + _WHOLE_LOGS
+        )
+    parts: dict[int, Part] = {}
+    for part in merge.parts.values():
+        if part.waiting:
+            raise _gap(merge, part)
+        if part.begun is None:
+            raise BadInput(f"{part.where}: {part.name} ends before it has said what was run", _WHOLE_LOGS)
+        other = parts.setdefault(part.number, part)
+        if other is not part:
+            raise _mixed(other, part, f"both say that they are {part.name}")
+    by_run = {part.run_id if part.begun and part.begun.leads else part.met: part for part in parts.values()}
+    by_run.pop(None, None)
+    if len(by_run) > 1:
+        one, other = list(by_run.values())[:2]
+        raise _mixed(one, other, f"they are of the runs {', '.join(map(str, by_run))}")
+    first, *others = parts.values()
+    for other in others:
+        if _asked(first) != _asked(other):
+            raise _mixed(first, other, "they were asked for different things")
+    return parts
+
+
+def _asked(part: Part) -> tuple[object, ...]:
+    assert part.begun is not None
+    job = part.begun.job
+    return job.kind, job.train, job.ops, job.sizes, job.dtype, job.nodes, job.endpoint
+
+
+def _mixed(one: Part, other: Part, why: str) -> BadInput:
+    return BadInput(
+        f"{one.where} and {other.where} are not of one run: {why}",
+        "give the logs of one run; a pod that was started again makes its job two runs",
+    )
+
+
+def _gap(merge: _Merge, part: Part) -> BadInput:
+    last = min(part.waiting) - 1
+    what = f"line {part.next + 1} of the stream of {part.name} is missing"
+    if last > part.next:
+        what = f"lines {part.next + 1} to {last + 1} of the stream of {part.name} are missing"
+    damaged = f"; {merge.damaged} is damaged" if merge.damaged else ""
+    return BadInput(f"{part.where}: {what}{damaged}", _WHOLE_LOGS)
+
+
+def _guessed(state: RunState, begun: Begun, parts: dict[int, Part]) -> tuple[Finding, ...]:
+    """What can be known where the command of rank 0 did not say it."""
+    culprit = blame.after_fault(state)
+    return (
+        *dict.fromkeys(state.findings),
+        *judge.wrong_data(state.wrong),
+        *_silent(begun, parts),
+        *([culprit] if culprit else []),
+    )
+
+
+def _unheard(begun: Begun, ended: Ended, parts: dict[int, Part]) -> tuple[Finding, ...]:
+    """What of the others did not come, unless rank 0's command said already why the run did not complete."""
+    explained = any(finding.code in judge.DID_NOT_COMPLETE for finding in ended.findings)
+    return () if explained or ended.interrupted else _silent(begun, parts)
+
+
+def _silent(begun: Begun, parts: dict[int, Part]) -> tuple[Finding, ...]:
+    kind = "node" if begun.job.node_ranks else "rank"
+    missing = [number for number in range(begun.parts or 0) if number not in parts]
+    cut = [part for _, part in sorted(parts.items()) if part.ended is None]
+    found = [] if not missing else [_missing(kind, missing, begun.parts or 0)]
+    return (*found, *map(_cut, cut))
+
+
+def _missing(kind: str, missing: Sequence[int], parts: int) -> Finding:
+    names = ", ".join(map(str, missing[:_NAMES_SHOWN])) + (", ..." if len(missing) > _NAMES_SHOWN else "")
+    return Finding(
+        code="stream-missing",
+        severity="error",
+        subject=Subject(kind="host" if kind == "node" else "rank", name=f"{kind} {missing[0]}"),
+        message=f"nothing was read from {kind} {names} of {parts}",
+        evidence=("the run may have completed: what it measured is known from the others",),
+        remedy=_WHOLE_LOGS,
+    )
+
+
+def _cut(part: Part) -> Finding:
+    return Finding(
+        code="stream-cut",
+        severity="error",
+        subject=Subject(kind="host" if part.name.startswith("node") else "rank", name=part.name),
+        message=f"the stream of {part.name} stops after line {part.next}, before its end",
+        evidence=(f"it begins at {part.where}",),
+        remedy="kubectl describe pod: is it running, or was it killed (OOMKilled, Evicted)? Else the log was cut",
+    )

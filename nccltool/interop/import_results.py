@@ -1,0 +1,196 @@
+"""From files of other tools to runs: read, check, judge, keep."""
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+from nccltool import __version__
+from nccltool.core import run_directory, statistics
+from nccltool.core.errors import BadInput
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.run_directory import RunDir
+from nccltool.core.run_info import RunInfo
+from nccltool.core.statistics import Stats
+from nccltool.interop import importers
+from nccltool.interop.importers import Half, Report, Row, Told, checks
+from nccltool.launch.job import Job, Sizes
+from nccltool.probe import collectives, judge, latency_model, nccl_tests
+from nccltool.probe.result import Measurement, Run
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run, and the text that it was made of."""
+
+    run: Run
+    source: bytes
+
+
+def told(op: str | None, ranks: int | None) -> Told:
+    """What the options say; operations by our names or those of nccl-tests. Raises BadInput."""
+    known = nccl_tests.operation(op) if op else None
+    if op and known is None:
+        raise BadInput(f"--op: {op!r} is not known", f"choose from {', '.join(collectives.NAMES)}")
+    return Told(op=known, ranks=ranks)
+
+
+def read(names: Sequence[str], told: Told, command: Sequence[str]) -> tuple[Imported, ...]:
+    """The runs in files; tests of one file on the same ranks are one run. Raises BadInput."""
+    found = []
+    for name in names:
+        where = "standard input" if name == STANDARD_INPUT else name
+        data = _bytes(name)
+        tests = importers.read(data, where, told)
+        for _, together in groupby(tests, key=_world):
+            found.append(Imported(_run(tuple(together), where, told, command), data))
+    return tuple(found)
+
+
+def keep(imported: Imported, base: Path) -> Path:
+    """Store a run beside those that were measured here; its source is log.txt. Raises RunDirError."""
+    run, rows = imported.run, imported.run.measurements
+    job = Job(
+        run_id=run.info.id,
+        ops=tuple(dict.fromkeys(row.op for row in rows)),
+        sizes=Sizes(listed=tuple(dict.fromkeys(row.bytes for row in rows))),
+        backend=run.info.backend or "auto",
+        nodes=run.info.nodes,
+        node_ranks=(),
+    )
+    folder = RunDir(base, job)
+    try:
+        folder.log(imported.source.decode(errors="replace"))
+        folder.finish(run)
+    finally:
+        folder.close()
+    return folder.path
+
+
+def exit_code(found: Sequence[Imported]) -> int:
+    """That of the worst run: a check that failed, then what did not complete, then what cannot be judged."""
+    codes = {imported.run.verdict.exit_code for imported in found}
+    return next((code for code in (1, 3, 4) if code in codes), 0)
+
+
+def _bytes(name: str) -> bytes:
+    if name == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"{name} cannot be read: {reason}", "check the name; - is standard input") from error
+
+
+def _world(test: Report) -> tuple[object, ...]:
+    return test.world_size, test.hosts, test.backend, test.backend_version, test.emulated
+
+
+def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[str]) -> Run:
+    measurements = tuple(row for test in tests for row in _measurements(test))
+    findings = (*(finding for test in tests for finding in checks.findings(test, told)), _provenance(tests, where))
+    return Run(
+        info=_info(tests[0], command),
+        verdict=judge.verdict(measurements, findings, interrupted=False),
+        measurements=measurements,
+        findings=findings,
+        models=latency_model.models(measurements),
+    )
+
+
+def _info(test: Report, command: Sequence[str]) -> RunInfo:
+    hosts = test.hosts or ()
+    return RunInfo(
+        id=run_directory.new_id(),
+        started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        command=tuple(command),
+        nccltool=__version__,
+        torch=None,
+        backend=test.backend,
+        backend_version=test.backend_version,
+        backend_reason=f"imported from {test.tool}",
+        transport="emulated" if test.emulated else None,
+        tool=test.tool,
+        nodes=len(hosts) or None,
+        emulated=test.emulated,
+        world_size=test.world_size,
+        hosts=hosts,
+    )
+
+
+def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
+    roots = {row.root for test in tests for row in test.rows if row.root}
+    evidence = [text for test in tests for text in test.said]
+    if roots:
+        evidence.append("roots other than 0 are among the rows: a run does not keep the root")
+    evidence.append("times are means over iterations, and over ranks unless its command says otherwise (-a)")
+    evidence.append("started is the time of the import")
+    return Finding(
+        code="imported",
+        severity="info",
+        subject=Subject(kind="file", name=where),
+        message=f"{where}: {', '.join(dict.fromkeys(f'{test.op} of {test.tool}' for test in tests))}",
+        evidence=tuple(dict.fromkeys(evidence)),
+    )
+
+
+def _measurements(test: Report) -> Iterator[Measurement]:
+    for row in test.rows:
+        for half in row.halves:
+            mean_s = _mean_s(test, row, half)
+            if row.bytes and half.is_measured and mean_s:
+                yield _measurement(test, row, half, mean_s)
+
+
+def _mean_s(test: Report, row: Row, half: Half) -> float | None:
+    """Time of one call. With -C 1 the printed one is not that which the bandwidths are made of."""
+    if test.cpu_time:
+        return row.bytes / half.algbw.value / 1e9 if half.algbw.value else None
+    return half.time.value / 1e6
+
+
+def _measurement(test: Report, row: Row, half: Half, mean_s: float) -> Measurement:
+    op = collectives.get(test.op)
+    algbw, busbw = checks.bandwidths(test, row, half)
+    return Measurement(
+        op=test.op,
+        bytes=row.bytes,
+        bytes_per_rank=checks.per_rank(test.op, test.world_size, row.bytes),
+        count=checks.count(row, test.op, test.world_size) if row.count is None else row.count,
+        dtype=row.dtype,
+        reduce_op=row.reduce_op if op.REDUCES else None,
+        placement=half.placement,
+        cadence=test.cadence,
+        iterations=half.iterations,
+        time_s=_times(half, mean_s),
+        algbw_bytes_per_s=algbw * 1e9,
+        busbw_bytes_per_s=busbw * 1e9,
+        wrong=half.wrong,
+    )
+
+
+def _times(half: Half, mean_s: float) -> Stats:
+    """The printed mean, which the bandwidths are made of, with what is known of single iterations."""
+    if half.samples_us:
+        single = statistics.summarise([sample / 1e6 for sample in half.samples_us])
+        return replace(single, mean=mean_s)
+    many = (half.iterations or 0) >= statistics.MIN_FOR_P99
+    return Stats(
+        mean=mean_s,
+        median=None,
+        p90=None,
+        p99=_seconds(half.p99_us) if many else None,
+        min=_seconds(half.min_us),
+        max=_seconds(half.max_us),
+        ci95=None,
+    )
+
+
+def _seconds(microseconds: float | None) -> float | None:
+    return None if microseconds is None or not math.isfinite(microseconds) else microseconds / 1e6

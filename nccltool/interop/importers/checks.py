@@ -1,0 +1,238 @@
+"""JUDGE a test that was read: do its numbers fit each other, and what do they say."""
+
+from collections.abc import Iterator
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.units import format_bytes
+from nccltool.interop.importers.base import Half, Printed, Report, Row, Told
+from nccltool.probe import collectives
+from nccltool.probe.collectives.base import Layout
+
+_SHOWN = 10
+"""Rows that a finding lists; a wrong --ranks shows in all of them."""
+_ARITHMETIC = 1e-9
+"""Relative error of the arithmetic here and there."""
+
+
+def findings(test: Report, told: Told) -> tuple[Finding, ...]:
+    """What is wrong with the test, or with its file."""
+    return (
+        *_wrong_data(test),
+        *_world_of_one(test, told),
+        *_inconsistent(test),
+        *_under_minimum(test),
+        *_errors(test),
+        *_left_out(test),
+    )
+
+
+def bandwidths(test: Report, row: Row, half: Half) -> tuple[float, float]:
+    """(algbw, busbw) in GB/s: as printed, or worked out of the time where that says more digits of the same."""
+    algbw = half.algbw
+    by_time = _by_time(row, half)
+    if not test.cpu_time and by_time is not None and _meet(by_time, algbw):
+        algbw = min(algbw, by_time, key=_uncertainty)
+    by_algbw = _scaled(algbw, collectives.get(test.op).bus_factor(test.world_size))
+    busbw = min(half.busbw, by_algbw, key=_uncertainty) if _meet(half.busbw, by_algbw) else half.busbw
+    return algbw.value, busbw.value
+
+
+def _by_time(row: Row, half: Half) -> Printed | None:
+    """The algbw that the time stands for."""
+    least_us, most_us = half.time.range
+    if least_us <= 0:
+        return None
+    exact = row.bytes / half.time.value / 1e3
+    return Printed(exact, max(row.bytes / least_us / 1e3 - exact, exact - row.bytes / most_us / 1e3))
+
+
+def _scaled(number: Printed, factor: float) -> Printed:
+    return Printed(number.value * factor, number.half * factor)
+
+
+def _uncertainty(number: Printed) -> float:
+    return number.half / number.value if number.value else float("inf")
+
+
+def _meet(one: Printed, other: Printed) -> bool:
+    return _fits(one, *other.range)
+
+
+def per_rank(op: str, world_size: int, total: int) -> int:
+    """The bytes of one rank's part in `total` bytes of nccl-tests' size."""
+    layout = _example(op, world_size)
+    return total * layout.bytes_per_rank // layout.bytes
+
+
+def count(row: Row, op: str, world_size: int) -> int:
+    """nccl-tests' count that belongs to the size of a row."""
+    layout = _example(op, world_size)
+    return row.bytes * layout.count // layout.bytes // row.element_size
+
+
+def _example(op: str, world_size: int) -> Layout:
+    """A layout of bytes whose parts are whole, for the proportions in it."""
+    return collectives.get(op).layout(16 * world_size, world_size, 1)
+
+
+def _file(test: Report) -> Subject:
+    return Subject(kind="file", name=test.where)
+
+
+def _wrong_data(test: Report) -> Iterator[Finding]:
+    bad = [(row, half) for row in test.rows for half in row.halves if half.wrong and not half.repeats]
+    evidence = [f"{_place(row, test)} {half.placement}: {half.wrong} wrong elements" for row, half in bad]
+    if test.out_of_bounds:
+        evidence.append(f"the footer: {test.out_of_bounds} checks FAILED")
+    if not evidence:
+        return
+    first = _place(bad[0][0], test) if bad else "it does not say where"
+    yield Finding(
+        code="wrong-data",
+        severity="error",
+        subject=_file(test),
+        message=f"{test.op} delivered wrong data in {len(bad) or test.out_of_bounds} checks, first: {first}",
+        evidence=_some(evidence),
+        remedy="do not train on this: repeat with -c 20 on halves of the hosts to find the one that corrupts",
+    )
+
+
+def _world_of_one(test: Report, told: Told) -> Iterator[Finding]:
+    if test.world_size != 1:
+        return
+    yield Finding(
+        code="world-of-one",
+        severity="warning" if told.ranks == 1 else "error",
+        subject=_file(test),
+        message=f"{test.where}: the world is one rank: nothing crossed a link",
+        evidence=("one rank is listed; bus bandwidth counts what crosses links",),
+        remedy="n jobs of one rank in place of one of n? build nccl-tests with MPI=1; if meant so: --ranks 1",
+    )
+
+
+def _inconsistent(test: Report) -> Iterator[Finding]:
+    problems = [problem for row in test.rows for problem in _of_row(row, test)]
+    problems += _of_average(test)
+    if not problems:
+        return
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    yield Finding(
+        code="import-inconsistent",
+        severity="warning",
+        subject=_file(test),
+        message=f"numbers do not fit each other: {problems[0]}{more}",
+        evidence=_some(problems),
+        remedy="check --op and --ranks, and that the file is whole; "
+        "all_gather and reduce_scatter counted otherwise before nccl-tests 2.9",
+    )
+
+
+def _of_row(row: Row, test: Report) -> Iterator[str]:
+    place = _place(row, test)
+    elements = count(row, test.op, test.world_size)
+    if row.count not in (None, elements):
+        yield f"{place}: {row.bytes} B are {elements} elements for {test.world_size} ranks, not {row.count}"
+    elif row.bytes % row.element_size:
+        yield f"{place}: {row.bytes} B are no whole number of {row.dtype}"
+    for half in row.halves:
+        if half.is_measured and row.bytes:
+            yield from (f"{place} {half.placement}: {problem}" for problem in _of_half(half, row, test))
+
+
+def _of_half(half: Half, row: Row, test: Report) -> Iterator[str]:
+    by_time = _by_time(row, half)
+    if not test.cpu_time and by_time is not None and not _meet(half.algbw, by_time):
+        yield (
+            f"algbw {half.algbw.value:g} GB/s, but {row.bytes} B in {half.time.value:g} us are "
+            f"{by_time.value:.4g} GB/s"
+        )
+    factor = collectives.get(test.op).bus_factor(test.world_size)
+    by_algbw = _scaled(half.algbw, factor)
+    if not _meet(half.busbw, by_algbw):
+        yield (
+            f"busbw {half.busbw.value:g} GB/s, but algbw {half.algbw.value:g} GB/s x {factor:.4g} "
+            f"({test.world_size} ranks) is {by_algbw.value:.4g} GB/s"
+        )
+
+
+def _of_average(test: Report) -> list[str]:
+    halves = [half for row in test.rows for half in row.halves]
+    numbers = [half.busbw for half in halves]
+    if test.average is None or test.average.value != test.average.value or not numbers:
+        return []
+    if any(number.value != number.value for number in numbers):
+        return []
+    least = sum(number.range[0] for number in numbers) / len(numbers)
+    most = sum(number.range[1] for number in numbers) / len(numbers)
+    if _fits(test.average, least, most):
+        return []
+    mean = sum(number.value for number in numbers) / len(numbers)
+    return [f"the footer's mean is {test.average.value:g} GB/s, that of the rows {mean:.6g} GB/s: is one missing?"]
+
+
+def _fits(number: Printed, least: float, most: float) -> bool:
+    """Whether a printed number and an interval can be the same."""
+    low, high = number.range
+    return low <= most * (1 + _ARITHMETIC) and least * (1 - _ARITHMETIC) <= high
+
+
+def _under_minimum(test: Report) -> Iterator[Finding]:
+    if test.under_minimum and test.average is not None:
+        yield Finding(
+            code="import-under-minimum",
+            severity="warning",
+            subject=_file(test),
+            message=f"nccl-tests judged its mean of {test.average.value:g} GB/s as under 0.9 x NCCL_TESTS_MIN_BW",
+            evidence=("a mean over sizes depends on the sweep more than on the fabric",),
+            remedy="look at the bus bandwidth of the largest size",
+        )
+
+
+def _errors(test: Report) -> Iterator[Finding]:
+    if test.errors:
+        yield Finding(
+            code="import-nccl-error",
+            severity="warning",
+            subject=_file(test),
+            message=f"NCCL's last error was: {test.errors[-1]}",
+            evidence=_some(list(test.errors[:-1])),
+            remedy="it may be of no account when every row was measured; look at NCCL's log",
+        )
+
+
+def _left_out(test: Report) -> Iterator[Finding]:
+    empty = [_place(row, test) for row in test.rows if not row.bytes]
+    unmeasured = [
+        f"{_place(row, test)} {half.placement}"
+        for row in test.rows
+        for half in row.halves
+        if row.bytes and not half.is_measured and not half.repeats
+    ]
+    timeless = [
+        f"{_place(row, test)} {half.placement}"
+        for row in test.rows
+        for half in row.halves
+        if row.bytes and half.is_measured and not (half.algbw if test.cpu_time else half.time).value
+    ]
+    for places, why in (
+        (empty, "they hold no bytes"),
+        (unmeasured, "their numbers are nan or inf"),
+        (timeless, "their time, with -C 1 their bandwidth, rounds to 0"),
+    ):
+        if places:
+            yield Finding(
+                code="left-out",
+                severity="info",
+                subject=Subject(kind="operation", name=test.op),
+                message=f"{len(places)} rows were left out: {why}",
+                evidence=_some(places),
+            )
+
+
+def _place(row: Row, test: Report) -> str:
+    return f"{row.where}, {test.op} at {format_bytes(row.bytes)}"
+
+
+def _some(texts: list[str]) -> tuple[str, ...]:
+    more = len(texts) - _SHOWN
+    return (*texts[:_SHOWN], f"and {more} more") if more > 0 else tuple(texts)

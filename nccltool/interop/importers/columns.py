@@ -1,0 +1,171 @@
+"""The columns of a table of nccl-tests, from its three lines of headings, and its rows by them.
+
+Layouts differ: without redop and root before 2.13, `error` for #wrong before 2.12, cputime with -C 1, four i_*
+columns more with -I 1, a timestamp of two words with -S 1; rccl-tests can print one placement only, its choice
+of algorithm (-A 1), and times of HIP events.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nccltool.interop.importers.base import Half, Printed, Row, element_type, printed, reduction, refuse
+from nccltool.probe.result import Placement
+
+_FIRST = (("size", "count", "type"), ("redop", "root"))
+_TIMES = ("time", "cputime")
+_CHECKS = ("#wrong", "error")
+_OF_HALF = (*_TIMES, "hipevt", "algbw", "busbw", *_CHECKS, "i_min", "i_max", "i_p99", "i_cv%")
+_LAST = ("algo", "proto", "nchannels", "timestamp")
+_UNITS = {"(B)", "(elements)", "(us)", "(GB/s)", "(%)", "%Y-%m-%d", "%H:%M:%S"}
+_UNIT_OF = {
+    "size": "(B)",
+    "count": "(elements)",
+    "algbw": "(GB/s)",
+    "busbw": "(GB/s)",
+    **dict.fromkeys((*_TIMES, "hipevt", "i_min", "i_max", "i_p99"), "(us)"),
+    "i_cv%": "(%)",
+}
+_TIMESTAMP = re.compile(r"\s(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?=\s|$)", re.ASCII)
+_PLACEMENTS: tuple[Placement, ...] = ("out-of-place", "in-place")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the fields of a row are."""
+
+    first: tuple[str, ...]
+    half: tuple[str, ...]
+    placements: tuple[Placement, ...]
+    last: tuple[str, ...]
+    has_timestamp: bool
+
+    @property
+    def fields(self) -> int:
+        """How many a row has, but for the timestamp."""
+        return len(self.first) + len(self.half) * len(self.placements) + len(self.last)
+
+    @property
+    def cpu_time(self) -> bool:
+        """Whether the times are those of the CPU."""
+        return "cputime" in self.half
+
+
+def is_heading(line: str) -> bool:
+    """Whether a comment is the line that names the columns."""
+    return line[1:].split()[:1] == ["size"]
+
+
+def placements(line: str) -> tuple[Placement, ...]:
+    """The placements that a comment names, if it is the line above the heading."""
+    rest = line[1:].replace("(+ per-iteration)", "").split()
+    return tuple(word for word in _PLACEMENTS if word in rest) if set(rest) <= set(_PLACEMENTS) else ()
+
+
+def from_heading(line: str, above: Sequence[Placement], where: str) -> Columns:
+    """The columns that a heading names, under the placements of the line above it."""
+    words = line[1:].split()
+    unknown = [word for word in words if word not in (*_FIRST[0], *_FIRST[1], *_OF_HALF, *_LAST)]
+    if unknown:
+        refuse(where, f"column {unknown[0]!r} is not known", "this nccltool reads layouts of 2.0 to 2.19")
+    count = sum(words.count(word) for word in _TIMES)
+    if not above or count != len(above):
+        refuse(where, f"{count} columns of times under {len(above)} placements; expected one for each")
+    first = words[: next(index for index, word in enumerate(words) if word in _TIMES)]
+    last = words[len(first) :]
+    half: list[str] = []
+    while last and last[0] in _OF_HALF and last[0] not in half:
+        half.append(last.pop(0))
+    for _ in range(count - 1):
+        again, last = last[: len(half)], last[len(half) :]
+        if again != half:
+            refuse(where, f"columns of one placement are {half}, of the other {again}; expected the same")
+    _check(first, half, last, where)
+    tail = tuple(word for word in last if word != "timestamp")
+    return Columns(tuple(first), tuple(half), tuple(above), tail, "timestamp" in last)
+
+
+def _check(first: list[str], half: list[str], last: list[str], where: str) -> None:
+    required = {"algbw", "busbw"}
+    right = tuple(first[:3]) == _FIRST[0] and first[3:] == [word for word in _FIRST[1] if word in first]
+    right = right and required <= set(half) and sum(half.count(word) for word in _CHECKS) == 1
+    if not right or last != [word for word in _LAST if word in last]:
+        refuse(
+            where,
+            "the columns are in an order that is not known; "
+            "expected size count type redop root, then time algbw busbw #wrong for each placement",
+        )
+
+
+def check_units(line: str, columns: Columns, where: str) -> None:
+    """Refuse a table in other units."""
+    names = (*columns.first, *columns.half * len(columns.placements))
+    wanted = [_UNIT_OF[name] for name in names if name in _UNIT_OF]
+    words = line[1:].split()
+    if not set(words) <= _UNITS or words[: len(wanted)] != wanted:
+        refuse(where, f"expected the units {' '.join(wanted)}, found {' '.join(words) or 'none'}")
+
+
+def row(line: str, columns: Columns, where: str) -> Row:
+    """A row. Raises BadInput when it is not one."""
+    fields = _fields(line, columns, where)
+    cells = dict(zip(columns.first, fields, strict=False))
+    dtype, element_size = element_type(cells["type"], where)
+    root = int(_whole(cells["root"], "root", where)) if "root" in cells else -1
+    start, width = len(columns.first), len(columns.half)
+    halves = [
+        _half(fields[start + index * width : start + (index + 1) * width], columns.half, placement, where)
+        for index, placement in enumerate(columns.placements)
+    ]
+    return Row(
+        where=where,
+        bytes=int(_whole(cells["size"], "size", where)),
+        count=int(_whole(cells["count"], "count", where)),
+        dtype=dtype,
+        element_size=element_size,
+        reduce_op=reduction(cells["redop"], where) if "redop" in cells else None,
+        root=None if root < 0 else root,
+        halves=tuple(halves),
+    )
+
+
+def _fields(line: str, columns: Columns, where: str) -> list[str]:
+    if columns.has_timestamp:
+        line, count = _TIMESTAMP.subn("", line)
+        if count != 1:
+            refuse(where, "the row has no timestamp; expected one, as its heading says")
+    fields = line.split()
+    if len(fields) != columns.fields:
+        refuse(where, f"the row has {len(fields)} fields; expected {columns.fields}, as its heading says")
+    return fields
+
+
+def _whole(text: str, name: str, where: str) -> str:
+    if not re.fullmatch(r"\d{1,18}|-1", text, re.ASCII) or (text == "-1" and name != "root"):
+        refuse(where, f"{name} {text!r} is not a whole number")
+    return text
+
+
+def _half(fields: Sequence[str], names: Sequence[str], placement: Placement, where: str) -> Half:
+    cells = dict(zip(names, fields, strict=True))
+    numbers = {name: _number(cells[name], name, where) for name in names if name not in (*_CHECKS, "hipevt")}
+    check = "#wrong" if "#wrong" in cells else "error"
+    elements = None if cells[check] == "N/A" else _number(cells[check], check, where).value
+    return Half(
+        placement=placement,
+        time=numbers["cputime" if "cputime" in numbers else "time"],
+        algbw=numbers["algbw"],
+        busbw=numbers["busbw"],
+        # an error of 0 is no wrong element; how many elements a larger one stands for is not said
+        wrong=None if elements is None or (check == "error" and elements) else int(elements),
+        min_us=numbers["i_min"].value if "i_min" in numbers else None,
+        max_us=numbers["i_max"].value if "i_max" in numbers else None,
+        p99_us=numbers["i_p99"].value if "i_p99" in numbers else None,
+    )
+
+
+def _number(text: str, name: str, where: str) -> Printed:
+    number = printed(text)
+    if number is None or number.value < 0 or (name in _CHECKS and number.value != number.value):
+        refuse(where, f"{name} {text!r} is not a number")
+    return number

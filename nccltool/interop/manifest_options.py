@@ -1,0 +1,175 @@
+"""From the words of `nccltool manifest` to a Request; every word that cannot be used is one clear sentence."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nccltool.core.errors import BadInput
+from nccltool.core.units import format_bytes, parse_bytes
+from nccltool.interop.manifests import Request
+from nccltool.probe import options as probe_options
+
+JOIN_TIMEOUT_S = 600
+"""--join-timeout of pods where nothing is said: they do not start together, and each pulls its image first."""
+ELSEWHERE = (
+    *("node_rank", "rdzv_endpoint", "launcher", "hosts", "hostfile", "ssh", "remote_python", "remote_env"),
+    "keep_going",
+)
+"""Options of the command that say where its nodes are and how to start them."""
+OF_THE_JOB = (
+    *("namespace", "host_network", "allow_same_host", "service_account", "image_pull_secret", "node_selector"),
+    *("toleration", "annotation", "rdzv_port", "pull_time"),
+)
+"""Options that say what the job itself says already, where a container is put into its pods."""
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+"""A DNS label; shorter than its 63 characters, for kinds whose pods' names add as many."""
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_LABEL = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+_QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OURS = tuple(f"NCCLTOOL_{name.upper()}" for name in ELSEWHERE)
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """The command that the pods will run."""
+
+    words: tuple[str, ...]
+    values: Mapping[str, Any]
+    """Of its options."""
+    given: frozenset[str]
+    """Those that are among the words."""
+
+
+def request(asked: Asked, options: Mapping[str, Any]) -> Request:
+    """The request that the options of `nccltool manifest` describe. Raises BadInput."""
+    order = _order(asked, options["gpus"])
+    words = [*asked.words, *([] if "events" in asked.given else ["--events"])]
+    if "join_timeout" not in asked.given:
+        words += ["--join-timeout", str(JOIN_TIMEOUT_S)]
+    return Request(
+        words=tuple(words),
+        nodes=order.job.nodes or 1,
+        nproc_per_node=order.job.nproc_per_node if "nproc_per_node" in asked.given else None,
+        name=_matching("--name", options["name"], _NAME, "lower-case letters, digits and -, 40 at most"),
+        namespace=_optional("--namespace", options["namespace"], _NAMESPACE),
+        image=_image(options["image"]),
+        gpus=options["gpus"],
+        resources=_resources(options["rdma_resource"], options["resource"]),
+        shm_size=_shm_size(options["shm_size"]),
+        ipc_lock=options["ipc_lock"],
+        host_network=options["host_network"],
+        allow_same_host=options["allow_same_host"],
+        user=options["user"],
+        service_account=_optional("--service-account", options["service_account"], _SUBDOMAIN),
+        image_pull_secret=_optional("--image-pull-secret", options["image_pull_secret"], _SUBDOMAIN),
+        node_selector=dict(_pairs("--node-selector", options["node_selector"], _KEY, _LABEL)),
+        tolerations=tuple(_toleration(text) for text in options["toleration"]),
+        annotations=dict(_pairs("--annotation", options["annotation"], _KEY)),
+        env=_env(options["env"]),
+        port=options["rdzv_port"],
+        active_deadline_s=math.ceil(order.job.deadline_s + options["pull_time"]),
+    )
+
+
+def request_of_patch(asked: Asked, options: Mapping[str, Any]) -> Request:
+    """The request for a container in the pods of another job; its command looks at one node. Raises BadInput."""
+    return Request(
+        words=(*asked.words, "--launcher", "local", "--nodes", "1"),
+        nodes=1,
+        nproc_per_node=None,
+        name=_matching("--name", options["name"], _NAME, "lower-case letters, digits and -, 40 at most"),
+        image=_image(options["image"]),
+        gpus=options["gpus"],
+        resources=_resources(options["rdma_resource"], options["resource"]),
+        shm_size=_shm_size(options["shm_size"]),
+        ipc_lock=options["ipc_lock"],
+        user=options["user"],
+        env=_env(options["env"]),
+        active_deadline_s=0,
+    )
+
+
+def _order(asked: Asked, gpus: int) -> probe_options.Order:
+    """Reads the command's words as the pods will; whether this machine has GPUs does not matter to them."""
+    values = dict(asked.values)
+    if gpus and values["backend"] == "auto":
+        values["backend"] = "nccl"
+    if values["cuda_graph"] and not gpus:
+        raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "give the pods some: --gpus 8")
+    return probe_options.from_options(values | {"cuda_graph": False, "nodes": values["nodes"] or 1}, {})
+
+
+def _matching(option: str, text: str, pattern: re.Pattern[str], what: str) -> str:
+    if not pattern.fullmatch(text):
+        raise BadInput(f"{option} {text[:80]!r} cannot be used", f"write {what}")
+    return text
+
+
+def _optional(option: str, text: str | None, pattern: re.Pattern[str]) -> str | None:
+    return None if text is None else _matching(option, text, pattern, "lower-case letters, digits and -")
+
+
+def _image(text: str) -> str:
+    return _matching("--image", text, re.compile(r"[\w./:@-]{1,500}", re.ASCII), "REGISTRY/NAME:TAG")
+
+
+def _shm_size(text: str) -> str:
+    try:
+        size = parse_bytes(text)
+    except BadInput as error:
+        raise BadInput(f"--shm-size: {error.message}", error.remedy) from error
+    if size == 0:
+        raise BadInput("--shm-size: NCCL and torch need shared memory", "--shm-size 8GiB")
+    number, unit = format_bytes(size).split()
+    return f"{number}{unit.removesuffix('B')}" if "." not in number else str(size)
+
+
+def _resources(rdma: Iterable[str], others: Iterable[str]) -> dict[str, str]:
+    counted = dict(_pairs("--rdma-resource", rdma, _KEY, re.compile(r"[1-9][0-9]{0,3}")))
+    return counted | dict(_pairs("--resource", others, _KEY, _QUANTITY))
+
+
+def _env(texts: Iterable[str]) -> dict[str, str]:
+    """Variables of the pods. Where the pods are, and how they meet, is the manifest's to say."""
+    env = dict(_pairs("--env", texts, _VARIABLE))
+    for name in env:
+        if name in _OURS:
+            raise BadInput(f"--env {name} has no meaning in a manifest", "leave it out: the pods find each other")
+    return env
+
+
+def _pairs(
+    option: str, texts: Iterable[str], key: re.Pattern[str], value: re.Pattern[str] | None = None
+) -> Iterable[tuple[str, str]]:
+    for text in texts:
+        left, equals, right = text.partition("=")
+        if not equals or not key.fullmatch(left) or (value is not None and not value.fullmatch(right)):
+            raise BadInput(f"{option} {text[:80]!r} cannot be used", _EXAMPLES[option])
+        yield left, right
+
+
+_EXAMPLES = {
+    "--rdma-resource": "for example --rdma-resource rdma/hca_shared_devices_a=1",
+    "--resource": "for example --resource cpu=8 --resource memory=64Gi",
+    "--node-selector": "for example --node-selector node.kubernetes.io/instance-type=p5.48xlarge",
+    "--annotation": "for example --annotation k8s.v1.cni.cncf.io/networks=rail0,rail1",
+    "--env": "for example --env NCCL_DEBUG=INFO",
+    "--toleration": "for example --toleration nvidia.com/gpu:NoSchedule",
+}
+
+
+def _toleration(text: str) -> dict[str, str]:
+    """As `kubectl taint` writes taints; without a value, all values; without an effect, all effects."""
+    taint, _, effect = text.partition(":")
+    key, equals, value = taint.partition("=")
+    wrong = not _KEY.fullmatch(key) or not _LABEL.fullmatch(value) or (":" in text and effect not in _EFFECTS)
+    if wrong:
+        raise BadInput(f"--toleration {text[:80]!r} cannot be used", _EXAMPLES["--toleration"])
+    matched = {"operator": "Equal", "value": value} if equals else {"operator": "Exists"}
+    return {"key": key, **matched, **({"effect": effect} if effect else {})}

@@ -1,0 +1,64 @@
+"""Kubernetes objects that run a command on every node: one kind a file, each a pure function of a Request."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any, cast
+
+from nccltool.interop.manifests.base import Object, Request
+
+__all__ = ["KINDS", "PATCHES", "Object", "Request", "objects", "patch", "render"]
+
+KINDS = {"job": "indexed_job", "trainjob": "trainjob", "pytorchjob": "pytorchjob"}
+"""--kind, and the file of this folder."""
+PATCHES = {"init-container": "init_container"}
+"""Kinds that change an object which is there."""
+_BOOLEANS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+"""Words that some reader of YAML takes for something else than text."""
+_HEAD = """\
+# kubectl apply -f FILE, and when the pods are done:
+# kubectl logs --prefix --tail=-1 --max-log-requests={nodes} -l {label}{namespace} | nccltool collect -
+"""
+
+
+def objects(request: Request, kind: str) -> tuple[Object, ...]:
+    """The objects to apply, in order."""
+    module = importlib.import_module(f"nccltool.interop.manifests.{KINDS[kind]}")
+    return cast(Callable[[Request], tuple[Object, ...]], module.objects)(request)
+
+
+def patch(request: Request, kind: str) -> Object:
+    """What to change."""
+    module = importlib.import_module(f"nccltool.interop.manifests.{PATCHES[kind]}")
+    return cast(Callable[[Request], Object], module.patch)(request)
+
+
+def render(request: Request, kind: str) -> str:
+    """The objects as YAML, under two lines that say how to use them."""
+    if kind in PATCHES:
+        module = importlib.import_module(f"nccltool.interop.manifests.{PATCHES[kind]}")
+        return str(module.HEAD) + _yaml((patch(request, kind),))
+    (label,) = request.selector.items()
+    namespace = f" -n {request.namespace}" if request.namespace else ""
+    head = _HEAD.format(nodes=max(request.nodes, 2), label="=".join(label), namespace=namespace)
+    return head + _yaml(objects(request, kind))
+
+
+def _yaml(documents: tuple[Object, ...]) -> str:
+    import re
+
+    import yaml  # not above: it takes longer to import than all of the command line
+
+    plain = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
+
+    class Dumper(yaml.SafeDumper):
+        """Quotes all text that any version of YAML could read as a number or a truth value."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        is_plain = plain.fullmatch(value) and value.lower() not in _BOOLEANS
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if is_plain else '"')
+
+    Dumper.add_representer(str, text)
+    return str(yaml.dump_all(documents, Dumper=Dumper, sort_keys=False, explicit_start=True, width=10**6))

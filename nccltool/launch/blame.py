@@ -1,0 +1,265 @@
+"""JUDGE a run that did not complete: which rank, and why we think so.
+
+Evidence, strongest first: a rank that raised outside of communication or died without a word; a rank that
+never came; one that is not heard any more; a process that is stopped; a rank that is outside of communication
+while others are inside.
+Errors that collectives raise on the surviving ranks are echoes and name nobody.
+"""
+
+import re
+import signal
+from collections.abc import Sequence
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.units import format_bytes
+from nccltool.launch.events import AgentKilled
+from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
+
+_OTHERS_SHOWN = 4
+_FRAMES_SHOWN = 9
+_OF_ITS_HOST = re.compile(
+    "Too many open files|Cannot allocate memory|[Oo]ut of memory|No space left on device|No buffer space available"
+)
+"""What a communication call says when its own host lacks something: no echo of what happened to another rank."""
+
+
+def after_fault(run: RunState) -> Finding | None:
+    """The culprit when a rank failed or died; None when no rank did."""
+    if run.agents_killed:  # its ranks went down with it; what they or others still said are echoes
+        return _agent_killed(run, run.agents_killed[0])
+    states = [run.ranks[rank] for rank in run.faults]
+    own = [s for s in states if _is_own(s)] or _terminated(states)
+    if own:
+        first = own[0]
+        return _raised(run, first) if first.failed else _died(run, first)
+    echoes = [s for s in states if s.failed]
+    if echoes:
+        return _silent(run, echoes) or _collective_failed(run, echoes[0])
+    return _died(run, states[0]) if states else None
+
+
+def knows(run: RunState) -> bool:
+    """Whether who failed is surely among what was said, so that waiting for more tells only of echoes."""
+    return bool(run.agents_killed) or any(_is_own(run.ranks[rank]) for rank in run.faults)
+
+
+def _is_own(state: RankState) -> bool:
+    """Whether a rank surely went down by itself, and not because another one did."""
+    if state.failed:
+        return not state.failed.in_collective or bool(_OF_ITS_HOST.search(state.failed.text))
+    return state.died and state.exit_code != SIGTERM_EXIT
+
+
+def _terminated(states: Sequence[RankState]) -> list[RankState]:
+    """Ranks that somebody else ended by SIGTERM: elastic only ends those of a node where one has failed before."""
+    first_of_node: dict[tuple[int, str], RankState] = {}
+    for state in states:
+        first_of_node.setdefault((state.node_rank, state.host), state)
+    return [state for state in first_of_node.values() if state.died]
+
+
+def after_timeout(run: RunState, waited_s: float) -> Finding:
+    """The culprit when nothing moved for `waited_s` seconds."""
+    missing = _missing(run)
+    if missing:
+        return _never_came(run, missing, waited_s)
+    living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
+    silent = _silent_for(living, waited_s / 2)
+    if silent:
+        reason = f"nothing was heard from {silent[0].host} since then: it is down, or cut off from the network"
+        return _hung(run, silent, waited_s, reason)
+    stopped = [s for s in living if s.beat and s.beat.state in ("T", "t")]
+    if stopped:
+        return _hung(run, stopped, waited_s, "its process is stopped (state T): something sent it SIGSTOP")
+    outside = [s for s in living if not s.inside_call and not s.said_bye]
+    if outside and len(outside) < len(living):
+        return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
+    return _undetermined(run, living, waited_s)
+
+
+def _silent_for(living: Sequence[RankState], seconds: float) -> list[RankState]:
+    """Ranks whose supervisors, who speak more often than that, have not been heard while others were."""
+    latest = max((s.heard_at for s in living), default=0.0)
+    return [s for s in living if s.heard_at < latest - seconds]
+
+
+def _missing(run: RunState) -> list[int]:
+    if run.everybody_spawned:
+        return []
+    return [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
+
+
+def _raised(run: RunState, state: RankState) -> Finding:
+    assert state.failed is not None
+    return Finding(
+        code="rank-error",
+        severity="error",
+        subject=_subject(state),
+        message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
+        evidence=(*_waiting(run, state), *_tail(state)),
+        remedy="read the traceback in the rank's log",
+    )
+
+
+def _died(run: RunState, state: RankState) -> Finding:
+    return Finding(
+        code="rank-died",
+        severity="error",
+        subject=_subject(state),
+        message=f"{_who(state)} {_how(state)} {_where(run, state)}",
+        evidence=(*_waiting(run, state), *_tail(state)),
+        remedy=_died_remedy(state),
+    )
+
+
+def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
+    ranks = [s for _, s in sorted(run.ranks.items()) if s.node_rank == agent.node_rank]
+    where = f" {_where(run, ranks[0])}" if ranks else ""
+    who = f", and with it {_several(ranks)}" if ranks else ""
+    how = f"was killed by {_signal(-agent.code)}{where}{who}"
+    return Finding(
+        code="agent-killed",
+        severity="error",
+        subject=Subject(kind="host", name=agent.host),
+        message=f"the agent of node {agent.node_rank} on {agent.host} {how}",
+        evidence=_waiting(run, *ranks),
+        remedy=_killed_remedy(agent.host, -agent.code),
+    )
+
+
+def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
+    """Everybody who spoke only echoed; one who said nothing at all is the cause."""
+    # one that has ended was ended by its agent after another rank's error, or it would be the culprit already
+    quiet = [s for _, s in sorted(run.ranks.items()) if s.failed is None and not s.ended and not s.said_bye]
+    stopped = [s for s in quiet if s.beat and s.beat.state in ("T", "t")] or quiet
+    if not stopped or len(stopped) > len(run.ranks) // 2:
+        return None
+    reason = "the others failed while talking to it, and it said nothing"
+    return _hung(run, stopped, 0.0, reason)
+
+
+def _collective_failed(run: RunState, state: RankState) -> Finding:
+    assert state.failed is not None
+    return Finding(
+        code="collective-failed",
+        severity="error",
+        subject=_subject(state),
+        message=f"communication failed {_where(run, state)}; {_who(state)} said so first: "
+        + _first_line(state.failed.text),
+        evidence=_tail(state),
+        remedy="no rank died: look at the network between the hosts, the interface that was chosen and firewalls",
+    )
+
+
+def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Finding:
+    names = ", ".join(str(rank) for rank in missing[:8]) + (", ..." if len(missing) > 8 else "")
+    came = sorted({state.host for state in run.ranks.values()})
+    return Finding(
+        code="rank-missing",
+        severity="error",
+        subject=Subject(kind="rank", name=str(missing[0])),
+        message=f"rank {names} of {run.expected_ranks} never came in {waited_s:.0f} s",
+        evidence=(f"came: {', '.join(came)}" if came else "no rank came",),
+        remedy="look at the host that should have started it; --join-timeout waits longer",
+    )
+
+
+def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: str) -> Finding:
+    first = states[0]
+    who = _who(first) if len(states) == 1 else _several(states)
+    waited = f" for {waited_s:.0f} s" if waited_s else ""
+    stack = (f"stack: {_top_of(first.stack)}",) if first.stack else ()
+    return Finding(
+        code="rank-hung",
+        severity="error",
+        subject=_subject(first),
+        message=f"{who} did not come{waited} {_where(run, first)}",
+        evidence=(reason, *_waiting(run, *states), *stack, *_tail(first)),
+        remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
+    )
+
+
+def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -> Finding:
+    at = _where(run, living[0]) if living else "after the ranks had ended"
+    return Finding(
+        code="hang",
+        severity="error",
+        subject=Subject(kind="run", name="all ranks"),
+        message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
+        evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
+        remedy="suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
+    )
+
+
+def _subject(state: RankState) -> Subject:
+    return Subject(kind="rank", name=str(state.rank))
+
+
+def _who(state: RankState) -> str:
+    node = f"node {state.node_rank}, " if state.node_rank >= 0 else ""
+    return f"rank {state.rank} on {state.host} ({node}pid {state.pid})"
+
+
+def _several(states: Sequence[RankState]) -> str:
+    ranks, hosts = [str(s.rank) for s in states], dict.fromkeys(s.host for s in states)
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)} on {', '.join(hosts)}"
+
+
+def _how(state: RankState) -> str:
+    code = state.exit_code
+    if code is None or code >= 0:
+        return f"exited with code {code} without a word"
+    return f"was killed by {_signal(-code)}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _died_remedy(state: RankState) -> str:
+    return _killed_remedy(state.host, -(state.exit_code or 0))
+
+
+def _killed_remedy(host: str, number: int) -> str:
+    if number == signal.SIGKILL:
+        return f"on {host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+    return f"read the rank's log; on {host}: dmesg"
+
+
+def _where(run: RunState, state: RankState) -> str:
+    """Where a rank was, as part of a sentence."""
+    entered = state.entered
+    if entered is None:
+        if state.facts is None:
+            return "before it said hello"
+        phase = state.beat.phase if state.beat else "joining"
+        return f"after hello, before the first operation ({phase})"
+    step = entered.label or f"{entered.op} at {format_bytes(entered.bytes)}"
+    phase = state.beat.phase if state.beat and state.beat.step == entered.step else ""
+    if run.result_seen(entered.step) or (state.beat and state.beat.step > entered.step):
+        saving = state.beat is not None and state.beat.phase == "saving a checkpoint"
+        return f"after {step}, {'while its checkpoint was saved' if saving else 'before its next step'}"
+    collective = dict(entered.within).get(phase)
+    return f"in {step}" + (f" ({phase}{f': {collective}' if collective else ''})" if phase else "")
+
+
+def _waiting(run: RunState, *culprits: RankState) -> tuple[str, ...]:
+    named = {s.rank for s in culprits}
+    others = [s for _, s in sorted(run.ranks.items()) if s.rank not in named and not s.died]
+    shown = [f"rank {s.rank} waited {_where(run, s)}" for s in others[:_OTHERS_SHOWN] if s.entered or s.facts]
+    return (*shown, f"and {len(others) - _OTHERS_SHOWN} more") if len(others) > _OTHERS_SHOWN else tuple(shown)
+
+
+def _tail(state: RankState) -> tuple[str, ...]:
+    return tuple(f"log of rank {state.rank}: {line}" for line in state.log if line.strip())
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:300] if text else "an error"
+
+
+def _top_of(stack: str) -> str:
+    return "\n".join(stack.splitlines()[:_FRAMES_SHOWN])

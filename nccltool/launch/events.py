@@ -1,0 +1,414 @@
+"""The event stream: what ranks and their supervisors tell the runner over standard output.
+
+An event is one line: the RS byte 0x1e, a JSON object, a newline (RFC 7464 text sequences). It is written
+with one `write` of at most 4096 bytes (PIPE_BUF), so that lines of several processes do not mix. Every
+other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
+"""
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from nccltool.core.findings import Finding
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe.busbw_limit import Limit
+from nccltool.probe.result import Cadence, Placement
+
+RECORD_SEPARATOR = b"\x1e"
+MAX_LINE = 4096
+"""PIPE_BUF on Linux: a write up to this size is atomic."""
+TAKEN_BUT = "it takes the connection, but what it sends does not arrive"
+"""How a failure of Reached begins that is one of large packets."""
+SAMPLES_PER_EVENT = 180
+"""Nanosecond integers of up to 19 digits that fit an event."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """Base of all events."""
+
+
+class Node(Event, frozen=True, tag="node"):
+    """A node process on another host is there; nothing is imported yet."""
+
+    node: int
+    """Its number in the launcher's list."""
+    host: str
+    host_id: str
+    nccltool: str
+    gpus: int
+    addresses: tuple[str, ...]
+    """Its own, without those that lead to no other host, the likeliest first."""
+    port: int
+    """Where it would serve the store; 0 = it could not listen there."""
+    data_port: int
+    """Any other port of it, as those are through which ranks talk."""
+    problem: str = ""
+    """Why it could not."""
+
+
+class Reached(Event, frozen=True, tag="reached"):
+    """How a node can reach a port of another one."""
+
+    node: int
+    goal: int
+    port: int
+    addresses: tuple[str, ...]
+    """Where it was reached; empty = nowhere."""
+    failures: tuple[str, ...]
+    """`address: reason` of the others."""
+
+
+class FactsPiece(Event, frozen=True, tag="facts"):
+    """A piece of the snapshot of a node's host; see nccltool.launch.fact_pieces."""
+
+    node: int
+    number: int
+    of: int
+    text: str
+
+
+class Spawned(Event, frozen=True, tag="spawned"):
+    """A supervisor started the process of a rank."""
+
+    rank: int
+    node_rank: int
+    host: str
+    pid: int
+
+
+class Hello(Event, frozen=True, tag="hello"):
+    """A rank is up and says what it is."""
+
+    facts: RankFacts
+
+
+class Met(Event, frozen=True, tag="met"):
+    """A rank learned of rank 0, whose command has another run id, which run it belongs to."""
+
+    rank: int
+    run_id: str
+
+
+class World(Event, frozen=True, tag="world"):
+    """Rank 0: everybody came and the checks before the start are passed."""
+
+    world_size: int
+    emulated: bool
+    backend: str
+    backend_version: str
+    backend_reason: str
+    steps: int
+    limits: tuple[Limit, ...] = ()
+    limit_source: str | None = None
+    limit_unknown_reason: str | None = None
+    transport: str | None = None
+    nics: str | None = None
+
+
+class Enter(Event, frozen=True, tag="enter"):
+    """A rank begins a step."""
+
+    rank: int
+    step: int
+    op: str
+    bytes: int
+    label: str = ""
+    """What to call the step, where it is no operation at a size."""
+    within: tuple[tuple[str, str], ...] = ()
+    """Phase and what a rank waits for in it, where the phase alone does not say."""
+
+
+class Samples(Event, frozen=True, tag="samples"):
+    """Rank 0: nanoseconds per iteration, a stretch of them."""
+
+    step: int
+    ns: tuple[int, ...]
+
+
+class Result(Event, frozen=True, tag="result"):
+    """Rank 0: a step is done; its samples have been sent. The runner answers `saved` when it is on disk."""
+
+    step: int
+    op: str
+    count: int
+    bytes: int
+    bytes_per_rank: int
+    dtype: str
+    reduce_op: str | None
+    placement: Placement
+    cadence: Cadence
+    noisy: bool
+    """The budget ended before the interval was as narrow as asked for."""
+    wrong: int | None
+    late_rank: int | None = None
+    late_s: float | None = None
+
+
+class WrongData(Event, frozen=True, tag="wrong"):
+    """A rank found wrong elements in its receive buffer."""
+
+    rank: int
+    step: int
+    op: str
+    bytes: int
+    elements: int
+    first_index: int
+    got: str
+    expected: str
+    source: str
+
+
+class TrainedStep(Event, frozen=True, tag="trained-step"):
+    """Rank 0: a step of a smoke training has been held against the reference. Numbers are texts: some are nan."""
+
+    step: int
+    strategy: str
+    number: int
+    loss: str
+    reference_loss: str
+    gradient_norm: str
+    reference_gradient_norm: str
+    ns: int
+    overflowed: bool = False
+
+
+class Diverged(Event, frozen=True, tag="diverged"):
+    """A rank's part of a training is not that of the reference."""
+
+    rank: int
+    step: int
+    strategy: str
+    number: int
+    what: str
+    got: str
+    expected: str
+    error: str
+    tolerance: float
+    shares: tuple[float, ...] = ()
+    """With which weight each micro-batch is in the gradient; empty when no weights explain it."""
+
+
+class Compared(Event, frozen=True, tag="compared"):
+    """A rank has done the steps that are held against the reference."""
+
+    rank: int
+    strategy: str
+    micro_batches: int
+    errors: tuple[tuple[str, str, float], ...]
+    """What, the largest relative error of it, its tolerance."""
+    rule: str
+
+
+class TimedSteps(Event, frozen=True, tag="timed-steps"):
+    """Rank 0: the timed steps of a training are done; their samples have been sent."""
+
+    step: int
+    strategy: str
+    sequences: int
+    tokens: int
+    without_sync_ns: int | None
+    alone_ns: int | None
+    rank_ns: tuple[int, ...]
+    """What each rank took for all steps without synchronisation."""
+    peak_bytes: tuple[int | None, ...]
+
+
+class Flowed(Event, frozen=True, tag="flowed"):
+    """Rank 0: how long each rank computed of the time that it was in the timed steps of a pipeline."""
+
+    strategy: str
+    ranks: int
+    """Of one pipeline."""
+    micro_batches: int
+    stages: int
+    """On each rank."""
+    computing_ns: tuple[int, ...]
+    running_ns: tuple[int, ...]
+
+
+class CheckpointSaved(Event, frozen=True, tag="checkpoint-saved"):
+    """Rank 0: a checkpoint of a training is whole."""
+
+    strategy: str
+    number: int
+    bytes: int
+    ns: int
+
+
+class Resumed(Event, frozen=True, tag="resumed"):
+    """Rank 0: a training goes on from a checkpoint."""
+
+    strategy: str
+    number: int
+    """The step that is in it."""
+    folder: str
+    ranks_then: int
+    sequences: int
+    ns: int
+
+
+class Anew(Event, frozen=True, tag="anew"):
+    """The runner: all ranks have ended, and are started anew; what follows comes from others."""
+
+    attempt: int
+
+
+class NotTrained(Event, frozen=True, tag="not-trained"):
+    """Rank 0: a way to train that cannot be done here."""
+
+    strategy: str
+    reason: str
+
+
+class Reported(Event, frozen=True, tag="finding"):
+    """A finding made by a worker."""
+
+    finding: Finding
+
+
+class Failed(Event, frozen=True, tag="error"):
+    """A rank caught an exception."""
+
+    rank: int
+    in_collective: bool
+    """Raised by a collective or by setting the group up: then it may only echo another rank's death."""
+    text: str
+    trace: str = ""
+
+
+class Beat(Event, frozen=True, tag="beat"):
+    """How far a rank is, as its supervisor sees it from outside."""
+
+    rank: int
+    phase: str
+    step: int
+    calls: int
+    """Communication calls entered plus calls left in this phase: odd = inside a call."""
+    state: str
+    """Process state as in /proc/<pid>/stat: R, S, D, T (stopped), Z, or '' when it cannot be read."""
+
+
+class Exited(Event, frozen=True, tag="exit"):
+    """The process of a rank has ended."""
+
+    rank: int
+    code: int
+    """Exit code, or minus the signal's number."""
+
+
+class AgentKilled(Event, frozen=True, tag="agent-killed"):
+    """The agent of a node was ended by a signal, and the kernel ended its ranks with it."""
+
+    node_rank: int
+    host: str
+    code: int
+    """Minus the signal's number."""
+
+
+class Log(Event, frozen=True, tag="log"):
+    """Text that a rank's process wrote."""
+
+    rank: int
+    text: str
+
+
+class Stack(Event, frozen=True, tag="stack"):
+    """Where a rank that makes no progress is."""
+
+    rank: int
+    text: str
+
+
+class Bye(Event, frozen=True, tag="bye"):
+    """A rank is done, in order."""
+
+    rank: int
+    peak_rss_bytes: int | None = None
+    """Most memory that was resident at once; None when it cannot be read."""
+
+
+AnyEvent = (
+    Node
+    | Reached
+    | FactsPiece
+    | Spawned
+    | Hello
+    | Met
+    | World
+    | Enter
+    | Samples
+    | Result
+    | WrongData
+    | TrainedStep
+    | Diverged
+    | Compared
+    | TimedSteps
+    | Flowed
+    | NotTrained
+    | CheckpointSaved
+    | Resumed
+    | Anew
+    | Reported
+    | Failed
+    | Beat
+    | Exited
+    | AgentKilled
+    | Log
+    | Stack
+    | Bye
+)
+
+OfTraining = TrainedStep | Diverged | Compared | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
+"""What ranks say of smoke trainings."""
+
+_SHORTEST_CUT = 16
+"""Longer than the words that must stay whole: kinds of events, operations, types."""
+
+_decoder = msgspec.json.Decoder(AnyEvent)
+_encoder = msgspec.json.Encoder()
+
+
+def encode(event: Event) -> bytes:
+    """The line of an event; texts that would not fit are cut at their beginning."""
+    with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair: a file name that is not UTF-8
+        line = _line(event)
+        if len(line) <= MAX_LINE:
+            return line
+    plain = _each_text(msgspec.to_builtins(event), lambda text: text.encode(errors="replace").decode())
+    limit = MAX_LINE
+    while len(line := _line(plain)) > MAX_LINE:
+        limit //= 2
+        assert limit >= _SHORTEST_CUT, "an event without long text fits"
+        plain = _each_text(plain, partial(_cut, most=limit))
+    return line
+
+
+def _line(event: Any) -> bytes:
+    return RECORD_SEPARATOR + _encoder.encode(event) + b"\n"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else "..." + text[3 - most :]
+
+
+def _each_text(plain: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every text in it changed."""
+    if isinstance(plain, dict):
+        return {key: _each_text(value, change) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_each_text(value, change) for value in plain]
+    return change(plain) if isinstance(plain, str) else plain
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """The event of a line, or None for log text (also for a damaged event)."""
+    if not line.startswith(RECORD_SEPARATOR):
+        return None
+    try:
+        event: AnyEvent = _decoder.decode(line[1:])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return event

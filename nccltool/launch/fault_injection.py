@@ -1,0 +1,108 @@
+"""Drills: NCCLTOOL_FAULT makes one chosen rank misbehave at a chosen place.
+
+Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1MiB,at=timing`.
+
+    ACTION   kill     SIGKILL to itself
+             stop     SIGSTOP to itself
+             hang     sleeps for ever, in Python
+             raise    raises a Python exception
+             exit     leaves with exit code 3, without a word
+             slow     sleeps `ms` (default 50) before each iteration
+             corrupt  changes one element of the receive buffer before it is checked; of a training, one of
+                      a gradient after it was reduced
+             sum      of a training: gradients are summed where they should be averaged, on all ranks
+             duplicate  of a training: the rank trains on the data of the next one
+             lose     of a training: the rank's part of the data, of the parameters or of the gradients is lost
+             scale    of a training: the rank's micro-batches count twice, or otherwise too much
+    rank     which rank (default 1)
+    op       at which operation, or in which strategy of a training (default: at each)
+    step     in which step of a training, from 1 on (default: in each)
+    size     at which size, as the table shows it (default: at each)
+    attempt  in which attempt of a run with --max-restarts, from 0 on (default: in each)
+    at       start    before the rank says hello
+             hello    after hello, before the group is made
+             enter    between two operations: before it enters the step
+             timing   in the middle of the timed iterations; of a training, in the middle of a step (the default)
+             check    during the check of the data (always so for corrupt)
+             save     of a training: after a rank has written its part of a checkpoint, before that is whole
+    ms       for slow: milliseconds
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from nccltool.core.errors import BadInput
+from nccltool.core.units import parse_bytes
+from nccltool.probe.collectives import NAMES
+from nccltool.train.strategies import NAMES as STRATEGIES
+
+OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
+"""Only a training can do these."""
+NUMERICAL = ("corrupt", *OF_TRAININGS)
+"""Those that change numbers and nothing else."""
+ACTIONS = ("kill", "stop", "hang", "raise", "exit", "slow", *NUMERICAL)
+PLACES = ("start", "hello", "enter", "timing", "check", "save")
+VARIABLE = "NCCLTOOL_FAULT"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fault:
+    """One drill."""
+
+    action: str
+    rank: int = 1
+    op: str | None = None
+    size: int | None = None
+    at: str = "timing"
+    ms: int = 50
+    step: int | None = None
+    attempt: int | None = None
+
+    def hits(self, rank: int, at: str, op: str = "", size: int = 0, step: int = 0) -> bool:
+        """Whether this rank must misbehave here."""
+        here = self.rank == rank and self.at == at
+        return here and self.op in (None, op) and self.size in (None, size) and self.step in (None, step)
+
+
+def parse(text: str) -> Fault | None:
+    """The drill that `text` asks for; None for an empty text. Raises BadInput with the word that is wrong."""
+    if not text:
+        return None
+    action, _, rest = text.partition(":")
+    if action not in ACTIONS:
+        raise _bad(f"{action!r} is not an action", f"choose from {', '.join(ACTIONS)}")
+    pairs = dict(_pair(word) for word in rest.split(",") if word)
+    fault = Fault(action=action, **{key: _value(key, value) for key, value in pairs.items()})
+    if fault.at in ("start", "hello") and (fault.op or fault.size):
+        raise _bad(f"at={fault.at} comes before any operation", "leave op= and size= out, or choose another at=")
+    return replace(fault, at="check") if action in NUMERICAL else fault
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    known = [f.name for f in fields(Fault) if f.name != "action"]
+    if not equals or key not in known:
+        raise _bad(f"{word!r} is not KEY=VALUE with a known key", f"known keys: {', '.join(known)}")
+    return key, value
+
+
+def _value(key: str, text: str) -> Any:
+    if key == "size":
+        try:
+            return parse_bytes(text)
+        except BadInput as error:
+            raise _bad(error.message, error.remedy) from error
+    if key in ("rank", "ms", "step", "attempt"):
+        if not text.isdecimal():
+            raise _bad(f"{key}={text} is not a number", f"write {key}=1")
+        if key == "step" and not int(text):
+            raise _bad("there is no step 0 in a training", "steps are counted from 1")
+        return int(text)
+    allowed = PLACES if key == "at" else (*NAMES, *STRATEGIES)
+    if text not in allowed:
+        raise _bad(f"{key}={text} is not known", f"choose from {', '.join(allowed)}")
+    return text
+
+
+def _bad(message: str, remedy: str) -> BadInput:
+    return BadInput(f"{VARIABLE}: {message}", remedy)

@@ -1,0 +1,103 @@
+"""What a launcher makes of a job: the commands to start, and what their ends mean."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from nccltool.core.findings import Finding
+from nccltool.launch.job import Job
+
+WORKER = ("-P", "-m", "nccltool.worker")
+"""Arguments of Python. -P: a user's logging.py in the current folder must not be imported in place of Python's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """A process to start here. Its standard input takes the job and later orders, its output are events."""
+
+    argv: tuple[str, ...]
+    nodes: tuple[int, ...]
+    """The nodes whose events come out of it."""
+    host: str = ""
+    """The host that it reaches; empty = this host, or many."""
+
+
+Explain = Callable[[str, int, Sequence[str]], Finding | None]
+"""(host, exit code, last lines on standard error) of a command that ended before its nodes were done -> why."""
+
+
+Alarm = Callable[[str], bool]
+"""Whether a line on standard error says that the nodes of a command are ended, while it still runs."""
+
+
+Unwrap = Callable[[bytes], tuple[bytes, ...]]
+"""A line of a command's standard output -> the lines that its nodes wrote, as far as they are complete."""
+
+
+def unexplained(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
+    """Nothing is known about the ends of these commands."""
+    return None
+
+
+def quiet(line: str) -> bool:
+    """No line of these commands says so."""
+    return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inquiry:
+    """A short command to ask, after a signal, whether a scheduler sent it."""
+
+    argv: tuple[str, ...]
+    read: Callable[[str], Finding | None]
+    """What it says on standard output -> why we are ended, or None."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launch:
+    """How the nodes of a job are started."""
+
+    launcher: str
+    """As in --launcher."""
+    why: str
+    """Why this one, as part of a sentence."""
+    commands: tuple[Command, ...]
+    remote: bool = False
+    """The nodes are on other hosts: they meet before they start ranks, and end when they hear no more of us."""
+    explain: Explain = unexplained
+    alarm: Alarm = quiet
+    inquiry: Inquiry | None = None
+    unwrapper: Callable[[], Unwrap] | None = None
+    """Makes what reads the output of one command, where lines of its nodes come wrapped."""
+    hosts: tuple[str, ...] = ()
+    """The host of each node, where commands reach many; empty = as the commands say."""
+    is_hurried: bool = False
+    """What started us kills us a second after SIGTERM, if not earlier: a result must be shown by then."""
+    ends_by_sigterm_s: float = 0.0
+    """How long its commands may take to end their nodes after SIGTERM; 0 = killed at once."""
+
+    def jobs(self, job: Job) -> tuple[Job, ...]:
+        """The job as each command is given it."""
+        if not self.remote:
+            return (job,) * len(self.commands)
+        return tuple(replace(job, remote=True, node_ranks=command.nodes) for command in self.commands)
+
+    def names(self) -> dict[int, str]:
+        """The host of each node; '' = not known before it speaks."""
+        named = dict(enumerate(self.hosts))
+        return named or {node: command.host for command in self.commands for node in command.nodes}
+
+
+RANKS_WITHOUT_GPU = 2
+"""Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
+_COUNT = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?", re.ASCII)
+MOST_NODES = 100_000
+"""More is a damaged variable."""
+
+
+def expand_counts(text: str) -> tuple[int, ...] | None:
+    """A count for each node of Slurm's 2(x3),1 -> 2, 2, 2, 1; None when it is none."""
+    matches = [_COUNT.fullmatch(word) for word in text.split(",")]
+    if not all(matches) or sum(int(match[2] or 1) for match in matches if match) > MOST_NODES:
+        return None
+    return tuple(int(match[1]) for match in matches if match for _ in range(int(match[2] or 1)))

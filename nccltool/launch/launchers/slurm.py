@@ -1,0 +1,445 @@
+"""A Slurm allocation: what its variables say, the srun that starts a node process on each node, and what ended it.
+
+srun is one process here; it carries our standard input to all nodes and their events back. What it and the
+daemons of Slurm (slurmstepd) write on standard error says why a step ended.
+"""
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nccltool.core.errors import BadInput
+from nccltool.core.findings import Finding, Subject
+from nccltool.launch.launchers.base import MOST_NODES, WORKER, Command, Inquiry, Launch, expand_counts
+
+NODE_VARIABLE = "SLURM_NODEID"
+"""It numbers the nodes of a step, in the order of their list."""
+ENDS_S = 10.0
+"""srun asks the controller to end a step, and waits for its nodes: milliseconds, unless one of them is stuck."""
+FINDINGS: Mapping[str, str] = {
+    "slurm-cancelled": "error",
+    "slurm-time-limit": "error",
+    "slurm-preempted": "error",
+    "slurm-requeued": "error",
+    "slurm-node-failed": "error",
+    "slurm-out-of-memory": "error",
+    "slurm-task-killed": "error",
+    "slurm-refused": "error",
+    "host-misconfigured": "error",
+}
+_OPTIONS = (
+    "--ntasks-per-node=1",
+    "--overlap",  # an interactive step, or a training, may hold the same nodes: we would wait for ever
+    "--export=ALL",  # sbatch --export=NONE reaches srun too
+    "--cpu-bind=none",
+    "--mpi=none",
+    "--kill-on-bad-exit=0",  # one node that fails must not take away what the others have to say
+    "--wait=0",
+    "--label",  # see Labels
+)
+_NOT_OURS = (
+    *("SLURM_LABELIO", "SLURM_UNBUFFEREDIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"),
+    *("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET"),
+    *("SLURM_NTASKS_PER_CORE", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"),
+    *("SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND", "SLURM_TRES_BIND"),
+    *("SLURM_DISTRIBUTION", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_HINT", "SLURM_IMMEDIATE", "SLURM_STEP_GRES"),
+)
+"""Options of srun that the user gave for tasks of another step: ours has one task on a node, with all its GPUs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allocation:
+    """The nodes that Slurm gave to the job that we are in."""
+
+    job_id: str
+    nodes: tuple[str, ...]
+    tasks_per_node: tuple[int, ...] | None
+    """Of each node; None where the user did not ask for tasks."""
+    gpus_per_node: int | None
+    """None where the user did not ask for GPUs in a way that says so here."""
+    end_time: int | None
+    """Seconds since the epoch; None where Slurm does not say."""
+
+
+def allocation(env: Mapping[str, str]) -> Allocation | None:
+    """The allocation that we are in; None when in none. Raises BadInput when its variables are damaged."""
+    job_id, nodelist = env.get("SLURM_JOB_ID", ""), env.get("SLURM_JOB_NODELIST", "")
+    if not job_id or not nodelist:
+        return None
+    nodes = expand_nodes(nodelist)
+    tasks = _tasks_per_node(env, len(nodes))
+    end = env.get("SLURM_JOB_END_TIME", "")
+    return Allocation(
+        job_id=job_id,
+        nodes=nodes,
+        tasks_per_node=tasks,
+        gpus_per_node=_gpus_per_node(env, tasks, len(nodes)),
+        end_time=int(end) if end.isdecimal() and end.isascii() else None,
+    )
+
+
+_RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
+
+
+def expand_nodes(nodelist: str) -> tuple[str, ...]:
+    """The nodes of a Slurm node list, in its order. Raises BadInput."""
+    from ClusterShell.NodeSet import NodeSet, NodeSetParseError
+
+    words = re.findall(r"(?:\[[^\]]*\]|[^,\[\]])+", nodelist)
+    # to ClusterShell, @ begins the name of a group, and -, ! and & subtract and intersect
+    wide = any(int(last[:16]) - int(first) >= MOST_NODES for first, last in _RANGE.findall(nodelist))
+    if wide or ",".join(words) != nodelist or not re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist):
+        raise BadInput(
+            f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list", "is the allocation still there?"
+        )
+    try:
+        return tuple(str(node) for word in words for node in NodeSet(word))
+    except NodeSetParseError as error:
+        raise BadInput(
+            f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list: {error}", "is the allocation still there?"
+        ) from error
+
+
+def _tasks_per_node(env: Mapping[str, str], nodes: int) -> tuple[int, ...] | None:
+    """Where tasks were not asked for, Slurm says a count too, and it may be that of the processors."""
+    if "SLURM_NTASKS" not in env and "SLURM_NTASKS_PER_NODE" not in env:
+        return None
+    text = env.get("SLURM_TASKS_PER_NODE", "")
+    counts = expand_counts(text)
+    if counts is not None and len(counts) != nodes:
+        return None  # a step on other nodes than those of the allocation
+    if counts is None:
+        raise BadInput(f"SLURM_TASKS_PER_NODE={text[:80]!r} is not a list of counts", "start the job again")
+    return counts
+
+
+def _gpus_per_node(env: Mapping[str, str], tasks: tuple[int, ...] | None, nodes: int) -> int | None:
+    for name in ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"):
+        if name in env:
+            return _gpus(env[name])
+    per_task = _gpus(env.get("SLURM_GPUS_PER_TASK", ""))
+    if per_task is not None and tasks is not None and len(set(tasks)) == 1:
+        return per_task * tasks[0]
+    total = _gpus(env.get("SLURM_GPUS", ""))
+    return total // nodes if total is not None and total % nodes == 0 else None
+
+
+def _gpus(text: str) -> int | None:
+    """8, h100:8 and a:4,b:4 are 8."""
+    counts = [re.fullmatch(r"(?:[\w.-]+:)?(\d{1,4})", word, re.ASCII) for word in text.split(",")]
+    return sum(int(match[1]) for match in counts if match) if all(counts) else None
+
+
+def ranks_per_node(allocated: Allocation) -> int | None:
+    """How many ranks the user wants on each node; None = no wish. Raises BadInput when they are not equally many.
+
+    One task a node is no wish: it is how programs are started that start their ranks themselves, as we do.
+    """
+    tasks = allocated.tasks_per_node or (1,)
+    if len(set(tasks)) > 1:
+        told = ", ".join(str(count) for count in tasks[:8]) + (", ..." if len(tasks) > 8 else "")
+        raise BadInput(
+            f"job {allocated.job_id} has {told} tasks on its nodes, and every node must have as many ranks",
+            "say --nproc-per-node N, or allocate with --ntasks-per-node=N",
+        )
+    return tasks[0] if tasks[0] > 1 else None
+
+
+def why(allocated: Allocation, now: float) -> str:
+    """The allocation in a few words."""
+    nodes = len(allocated.nodes)
+    words = [f"job {allocated.job_id} of Slurm has {nodes} node{'s' if nodes > 1 else ''}"]
+    if allocated.gpus_per_node:
+        words.append(f"{allocated.gpus_per_node} GPUs on each")
+    if allocated.end_time is not None:
+        words.append(f"{max(int(allocated.end_time - now) // 60, 0)} min left")
+    return ", ".join(words)
+
+
+def chosen(allocated: Allocation, names: Sequence[str]) -> tuple[str, ...]:
+    """Nodes of the allocation by their names, in its order, in which Slurm numbers them. Raises BadInput."""
+    unknown = [name for name in names if name not in allocated.nodes]
+    if unknown:
+        raise BadInput(
+            f"--hosts: {unknown[0]} is no node of job {allocated.job_id} of Slurm",
+            f"it has {', '.join(allocated.nodes[:8])}{', ...' if len(allocated.nodes) > 8 else ''}",
+        )
+    return tuple(node for node in allocated.nodes if node in names)
+
+
+def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] = ()) -> Launch:
+    """One srun for the first `nodes` nodes of the allocation, or of those that are chosen."""
+    gpus = (f"--gpus-per-node={allocated.gpus_per_node}",) if allocated.gpus_per_node else ()
+    clean = ("env", *(word for name in _NOT_OURS for word in ("-u", name)))
+    hosts = (only or allocated.nodes)[:nodes]
+    where = (f"--nodes={nodes}", f"--ntasks={nodes}", *((f"--nodelist={','.join(hosts)}",) if only else ()))
+    argv = (*clean, "srun", *where, *_OPTIONS, *gpus, "--", python, *WORKER)
+    return Launch(
+        launcher="slurm",
+        why=why(allocated, time.time()),
+        commands=(Command(argv=argv, nodes=tuple(range(nodes))),),
+        remote=True,
+        explain=explain,
+        alarm=alarm,
+        inquiry=inquiry(allocated.job_id),
+        unwrapper=Labels,
+        hosts=tuple(hosts),
+        ends_by_sigterm_s=ENDS_S,
+    )
+
+
+_LABEL = re.compile(rb" *(\d+): ", re.ASCII)
+_EVENT = b"\x1e"
+_LONGEST = 8192
+"""No event is longer than 4 KiB."""
+
+
+class Labels:
+    """Reads what `srun --label` writes: `3: line`.
+
+    Slurm carries lines in pieces of 1 KiB, and without labels the pieces of several tasks mix.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[bytes, bytes] = {}
+
+    def __call__(self, line: bytes) -> tuple[bytes, ...]:
+        """The lines that are complete with this one."""
+        match = _LABEL.match(line)
+        if match is None:
+            return (line,)
+        task, piece = match[1], line[match.end() :]
+        begun = self._begun.pop(task, b"")
+        if begun and piece.startswith(_EVENT):  # the rest of the other one is lost
+            return (begun, *self(line))
+        whole = begun + piece
+        if not whole.startswith(_EVENT) or len(whole) > _LONGEST or _is_complete(whole):
+            return (whole,)
+        self._begun[task] = whole
+        return ()
+
+
+def _is_complete(event: bytes) -> bool:
+    if not event.endswith(b"}"):
+        return False
+    try:
+        json.loads(event[1:])
+    except ValueError:
+        return False
+    return True
+
+
+# ---- why a step ended
+
+_CANCELLED = re.compile(
+    r"\*\*\* (STEP|JOB) (\S+) ON (\S+) CANCELLED AT (\S+?)(?: DUE TO ([A-Z ]+?))?(?:,[^*]*)? \*\*\*"
+)
+"""slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-21T07:53:21 DUE TO TIME LIMIT ***"""
+_NODE_FAILURE = re.compile(r"error: Node failure on (\S+)")
+_TASK = re.compile(r"error: (\S+): tasks? [\d,-]+: (Killed|Terminated|Segmentation fault|Bus error|Aborted)")
+_OF_SLURM = re.compile(
+    r"(?: *\d+: )?(?:srun|slurmstepd\S*|salloc): (?!cluster configuration lacks support|Warning: )"
+)
+"""Its cpu binding is lacking where --cpu-bind=none asks for what is there anyhow."""
+_EVIDENCE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    code: str
+    what: str
+    remedy: str
+
+
+_ENDS = {
+    "TIME LIMIT": _End(
+        "slurm-time-limit",
+        "ended at its time limit",
+        "ask for more (--time), or measure less: --op, -e, -n; --deadline ends a run in order before that",
+    ),
+    "PREEMPTION": _End(
+        "slurm-preempted",
+        "preempted by a job of higher priority",
+        "run it again where it is not preempted: scontrol show partition, sacctmgr show qos",
+    ),
+    "JOB REQUEUE": _End(
+        "slurm-requeued",
+        "put back into the queue",
+        "it starts again by itself; sbatch --no-requeue forbids that. See who did it: sacct -j JOB --duplicates",
+    ),
+    "NODE FAILURE": _End(
+        "slurm-node-failed",
+        "ended because a node failed",
+        "see why: scontrol show node NODE, sinfo -R, and the slurmd log there",
+    ),
+}
+_CANCEL = _End(
+    "slurm-cancelled",
+    "cancelled",
+    "somebody ran scancel, or the command that started it ended; run it again",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Complaint:
+    pattern: str
+    code: str
+    what: str
+    remedy: str
+
+
+_COMPLAINTS = (
+    _Complaint(
+        r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
+        "slurm-out-of-memory",
+        "a process was ended because the job's memory was used up",
+        "ask for more (--mem), or measure less: -e",
+    ),
+    _Complaint(
+        r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
+        "host-misconfigured",
+        "the Python of this command does not run there",
+        "install nccltool where all nodes see it, or name the Python to use there: --remote-python",
+    ),
+    _Complaint(
+        r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
+        r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
+        "slurm-refused",
+        "the controller of Slurm does not answer",
+        "scontrol ping; is munged there, and slurmctld up?",
+    ),
+    _Complaint(
+        r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",
+        "slurm-refused",
+        "the allocation is not there any more",
+        "make a new one: salloc, sbatch",
+    ),
+    _Complaint(
+        r"Unable to create step|Only allocated|Requested node configuration|Requested nodes are busy"
+        r"|More (?:processors|nodes|GPUs) requested|Invalid (?:generic resource|Trackable RESource)|[Ii]nvalid",
+        "slurm-refused",
+        "Slurm does not start a step with one task on each node",
+        "try by hand: srun --overlap --ntasks-per-node=1 hostname",
+    ),
+)
+
+
+def alarm(line: str) -> bool:
+    """Whether a line of srun says that the step is ended, or that a node of it is lost."""
+    return any(pattern.search(line) for pattern in (_CANCELLED, _NODE_FAILURE, _TASK))
+
+
+def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
+    """Why srun's step ended, from what was said on standard error. The most telling line counts, not the first."""
+    of_slurm = [line.strip()[:300] for line in lines if _OF_SLURM.match(line)]
+    return (
+        _from_failed_node(of_slurm)
+        or _from_cancellation(of_slurm)
+        or _from_complaint(lines, of_slurm)
+        or _from_task(of_slurm)
+    )
+
+
+def _from_failed_node(lines: Sequence[str]) -> Finding | None:
+    nodes = list(dict.fromkeys(match[1] for line in lines if (match := _NODE_FAILURE.search(line))))
+    if not nodes:
+        return None
+    end = _ENDS["NODE FAILURE"]
+    return Finding(
+        code=end.code,
+        severity="error",
+        subject=Subject(kind="host", name=nodes[0]),
+        message=f"Slurm says that {', '.join(nodes[:8])} failed, and ended the step",
+        evidence=tuple(lines[:_EVIDENCE]),
+        remedy=end.remedy.replace("NODE", nodes[0]),
+    )
+
+
+def _from_cancellation(lines: Sequence[str]) -> Finding | None:
+    matches = [match for line in lines if (match := _CANCELLED.search(line))]
+    if not matches:
+        return None
+    match = max(matches, key=lambda found: found[5] is not None)  # of a job that is ended, a step says no reason
+    end = _ENDS.get(match[5] or "", _CANCEL)
+    due = f" ({match[5].lower()})" if match[5] and match[5] not in _ENDS else ""
+    return _ended(
+        end, f"{match[1].lower()} {match[2]}", f"{due} at {match[4]}, says slurmstepd on {match[3]}", lines
+    )
+
+
+def _ended(end: _End, name: str, details: str, evidence: Sequence[str]) -> Finding:
+    return Finding(
+        code=end.code,
+        severity="error",
+        subject=Subject(kind="run", name=name),
+        message=f"{name} of Slurm was {end.what}{details}",
+        evidence=tuple(evidence[:_EVIDENCE]),
+        remedy=end.remedy.replace("JOB", name.split()[-1].split(".")[0]),
+    )
+
+
+def _from_complaint(lines: Sequence[str], of_slurm: Sequence[str]) -> Finding | None:
+    for complaint in _COMPLAINTS:
+        own = of_slurm if complaint.code == "slurm-refused" else lines
+        said = [line.strip()[:300] for line in own if re.search(complaint.pattern, line)]
+        if said:
+            hosts = [match[1] for line in of_slurm if (match := re.search(r"error: (\S+): tasks? ", line))]
+            subject = Subject(kind="host", name=hosts[0]) if hosts else Subject(kind="run", name="step")
+            return Finding(
+                code=complaint.code,
+                severity="error",
+                subject=subject,
+                message=f"{', '.join(dict.fromkeys(hosts[:8])) or 'srun'}: {complaint.what}",
+                evidence=tuple(said[:_EVIDENCE]),
+                remedy=complaint.remedy,
+            )
+    return None
+
+
+def _from_task(lines: Sequence[str]) -> Finding | None:
+    match = next((match for line in lines if (match := _TASK.search(line))), None)
+    if match is None:
+        return None
+    host, how = match[1], match[2]
+    return Finding(
+        code="slurm-task-killed",
+        severity="error",
+        subject=Subject(kind="host", name=host),
+        message=f"the node process on {host} was ended by somebody: {how}",
+        evidence=tuple(lines[:_EVIDENCE]),
+        remedy=f"on {host}, look for the OOM killer: dmesg | grep -i -E 'out of memory|killed process'",
+    )
+
+
+def inquiry(job_id: str) -> Inquiry:
+    """Asks the controller whether it is ending the job, for commands that only see a signal."""
+    return Inquiry(
+        argv=("scontrol", "--oneliner", "show", "job", job_id), read=lambda text: from_job(job_id, text)
+    )
+
+
+_OVER = ("COMPLETING", "CANCELLED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "REQUEUED", "PENDING", "OUT_OF_MEMORY")
+
+
+def from_job(job_id: str, text: str) -> Finding | None:
+    """Why a job ends, from `scontrol show job`; None when it does not."""
+    facts = dict(re.findall(r"(\w+)=(\S*)", text))
+    state, reason = facts.get("JobState", ""), facts.get("Reason", "")
+    if state not in _OVER:
+        return None
+    if reason == "TimeLimit" or state == "TIMEOUT":
+        end = _ENDS["TIME LIMIT"]
+    elif facts.get("PreemptTime", "None") not in ("None", "N/A", "") or state == "PREEMPTED":
+        end = _ENDS["PREEMPTION"]
+    elif reason == "NodeDown" or state == "NODE_FAIL":
+        end = _ENDS["NODE FAILURE"]
+    elif facts.get("EndTime") == "Unknown" or state in ("PENDING", "REQUEUED"):
+        end = _ENDS["JOB REQUEUE"]
+    else:
+        end = _CANCEL
+    told = " ".join(
+        f"{name}={facts[name]}" for name in ("JobState", "Reason", "EndTime", "Restarts") if name in facts
+    )
+    return _ended(end, f"job {job_id}", "", (f"scontrol show job {job_id}: {told}",))

@@ -1,0 +1,355 @@
+"""Before remote nodes start ranks: who came, who reaches whom, and who takes part.
+
+No I/O and no clock of its own. A host that cannot take part is named within COME_S or TRY_S.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nccltool import __version__
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.host_lists import fold
+from nccltool.launch import events, instructions
+from nccltool.launch.instructions import Goal
+from nccltool.launch.job import Job
+from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU
+
+FINDINGS: Mapping[str, str] = {
+    "host-silent": "error",
+    "host-twice": "error",
+    "peer-unreachable": "error",
+    "port-in-use": "error",
+    "rdzv-unreachable": "error",
+    "version-mismatch": "error",
+}
+COME_S = 15.0
+"""In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
+COME_EACH_S = 0.1
+"""What each host adds where there are many: an ssh took 0.075 s of a processor here (OpenSSH 9.2, ed25519)."""
+TRY_S = 8.0
+"""In which nodes must have tried to reach others; each tries all addresses at once, for 5 s."""
+_SHOWN = 4
+"""Lines of evidence."""
+
+
+@dataclass(slots=True)
+class Gathering:
+    """The meeting of the nodes. Feed it what is heard, ask `step` what to say."""
+
+    job: Job
+    hosts: Mapping[int, str]
+    """Node to the host's name as the user wrote it; '' = not known before it speaks."""
+    keep_going: bool
+    begin: float
+    came: dict[int, events.Node] = field(default_factory=dict)
+    at_home: dict[int, str] = field(default_factory=dict)
+    """Nodes that run on the runner's own host, and the loopback address that their names lead to there."""
+    lost: dict[int, Finding] = field(default_factory=dict)
+    """Nodes that do not take part, and why."""
+    going: instructions.Go | None = None
+    failed: bool = False
+    _trying: instructions.Try | None = None
+    _first: int = 0
+    _uneven: Finding | None = None
+    _reached: dict[tuple[int, int, int], events.Reached] = field(default_factory=dict)
+    """By node, goal and its port."""
+    _awaited: set[tuple[int, int, int]] = field(default_factory=set)
+    """Those that have not come: a run of a thousand nodes has some ten thousand, and looks after each."""
+
+    def hear(self, event: events.Node | events.Reached) -> None:
+        """Take in what a node says."""
+        if isinstance(event, events.Node):
+            self.came[event.node] = event
+        else:
+            key = (event.node, event.goal, event.port)
+            self._reached[key] = event
+            self._awaited.discard(key)
+
+    def lose(self, node: int, finding: Finding) -> None:
+        """A node will not come."""
+        self.lost.setdefault(node, finding)
+        self._awaited = {key for key in self._awaited if node not in key[:2]}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What kept nodes, or all of them, from taking part, in the order of the nodes."""
+        found = [finding for _, finding in sorted(self.lost.items(), key=lambda item: item[0])]
+        return _folded([*found, *([self._uneven] if self._uneven else [])])
+
+    def step(self, now: float) -> instructions.Instruction | None:
+        """What to tell all nodes now, if anything. Sets `going` or `failed` in the end."""
+        if self.going or self.failed:
+            return None
+        if self._trying is None:
+            return self._when_all_came(now)
+        return self._when_all_tried(now)
+
+    def _when_all_came(self, now: float) -> instructions.Instruction | None:
+        silent = [node for node in self.hosts if node not in self.came and node not in self.lost]
+        patience = max(COME_S, COME_EACH_S * len(self.hosts))
+        if silent and now - self.begin < patience:
+            return None
+        for node in silent:
+            self.lose(node, self._silent(node, patience))
+        self._check_versions()
+        self._check_places()
+        self._check_twins()
+        self._check_ports()
+        return None if self._must_stop() else self._try(now)
+
+    def _try(self, now: float) -> instructions.Instruction | None:
+        left = self._left()
+        first = left[0]
+        if len(left) == 1:
+            return self._go(left, {})
+        store = Goal(node=first.node, port=first.port, addresses=self._candidates(first))
+        self._trying = instructions.Try(
+            goals={
+                node.node: (*([store] if node is not first else []), *_neighbours(left, place))
+                for place, node in enumerate(left)
+            }
+        )
+        self._first, self.begin = first.node, now
+        self._reached.clear()
+        self._awaited = {(node, goal.node, goal.port) for node, goal in self._goals()}
+        return self._trying
+
+    def _when_all_tried(self, now: float) -> instructions.Instruction | None:
+        if self.lost and self._must_stop():
+            return None
+        if self._first in self.lost:
+            return self._try(now)
+        if self._awaited and now - self.begin < TRY_S:
+            return None
+        for node in sorted({node for node, _, _ in self._awaited}):
+            self.lose(node, self._silent(node, TRY_S))
+        self._judge_store()
+        self._judge_neighbours()
+        if self._must_stop():
+            return None
+        left = self._left()
+        return self._go(left, self._addresses(left)) if left[0].node == self._first else self._try(now)
+
+    def _goals(self) -> Iterator[tuple[int, Goal]]:
+        """(node, goal) of what was to be tried between nodes that are not lost."""
+        assert self._trying is not None
+        for node, goals in self._trying.goals.items():
+            yield from ((node, goal) for goal in goals if not {node, goal.node} & self.lost.keys())
+
+    def _failed_at(self) -> Iterator[tuple[int, Goal, events.Reached]]:
+        for node, goal in self._goals():
+            answer = self._reached.get((node, goal.node, goal.port))
+            if answer is not None and not answer.addresses:
+                yield node, goal, answer
+
+    def _judge_store(self) -> None:
+        """Node 0 must be reached by all; where nobody reaches it, it is the culprit itself."""
+        first = self.came[self._first]
+        callers = [node for node, goal in self._goals() if (goal.node, goal.port) == (first.node, first.port)]
+        failed = [(n, a) for n, g, a in self._failed_at() if (g.node, g.port) == (first.node, first.port)]
+        if len(failed) > 1 and len(failed) == len(callers):
+            self.lose(first.node, self._isolated(first, len(callers), failed[0][1]))
+            return
+        for node, answer in failed:
+            self.lose(node, self._cut_off(first, node, answer))
+
+    def _judge_neighbours(self) -> None:
+        """Ports that ranks will talk through: the host that most of what fails leads to, or comes from."""
+        while failed := list(self._failed_at()):
+            into, out_of = Counter(g.node for _, g, _ in failed), Counter(n for n, _, _ in failed)
+            worst = max(sorted(into | out_of), key=lambda node: (into[node] + out_of[node], into[node]))
+            self.lose(worst, self._walled(worst, [(n, g.node, a) for n, g, a in failed if worst in (n, g.node)]))
+
+    def _go(self, left: Sequence[events.Node], addresses: Mapping[int, str]) -> instructions.Go | None:
+        nproc = self._nproc()
+        if nproc is None:
+            self.failed = True
+            return None
+        port = left[0].port
+        places = {
+            node.node: (rank, f"{_bracketed(addresses.get(node.node, '127.0.0.1'))}:{port}")
+            for rank, node in enumerate(left)
+        }
+        self.going = instructions.Go(nodes=len(places), places=places, nproc_per_node=nproc)
+        return self.going
+
+    def _left(self) -> list[events.Node]:
+        return [node for number, node in sorted(self.came.items()) if number not in self.lost]
+
+    def _must_stop(self) -> bool:
+        self.failed = not self._left() or (bool(self.findings) and not self.keep_going)
+        return self.failed
+
+    def _candidates(self, first: events.Node) -> tuple[str, ...]:
+        host = self.job.endpoint.rpartition(":")[0].removeprefix("[").removesuffix("]")
+        return (host,) if host else first.addresses
+
+    def _addresses(self, left: Sequence[events.Node]) -> dict[int, str]:
+        """Where each node reaches node 0: all at the same address if there is one that all reach."""
+        first, *others = left
+        answers = {node.node: self._reached[node.node, first.node, first.port].addresses for node in others}
+        common = [a for a in self._candidates(first) if all(a in reached for reached in answers.values())]
+        return {node: common[0] if common else reached[0] for node, reached in answers.items()}
+
+    def _nproc(self) -> int | None:
+        """Ranks on each node: as asked for, or one for each GPU; without any one, or two on the only node."""
+        if self.job.nproc_per_node is not None:
+            return self.job.nproc_per_node
+        by_count: dict[int, list[str]] = {}
+        for node in self._left():
+            by_count.setdefault(node.gpus, []).append(self.name(node.node))
+        if len(by_count) == 1:
+            return next(iter(by_count)) or (1 if len(self.hosts) > 1 else RANKS_WITHOUT_GPU)
+        told = "; ".join(f"{gpus} on {', '.join(hosts[:4])}" for gpus, hosts in sorted(by_count.items()))
+        fewest = min(by_count.items(), key=lambda item: (len(item[1]), item[0]))
+        self._uneven = Finding(
+            code="ranks-per-node",
+            severity="error",
+            subject=Subject(kind="host", name=fewest[1][0]),
+            message=f"the nodes do not have equally many GPUs: {told}",
+            remedy="leave the odd host out, or say --nproc-per-node N",
+        )
+        return None
+
+    def _check_versions(self) -> None:
+        for node in self._left():
+            if node.nccltool != __version__:
+                finding = self._finding(
+                    node.node,
+                    "version-mismatch",
+                    f"has nccltool {node.nccltool}, and this is {__version__}",
+                    "install the same version there, or name the right one: --remote-python",
+                )
+                self.lose(node.node, finding)
+
+    def _check_places(self) -> None:
+        """A name that leads to the loopback interface where the runner is leads to the runner's own host."""
+        for node in self._left():
+            address = self.at_home.get(node.node)
+            if address and not self._is_named(node):
+                finding = self._finding(
+                    node.node,
+                    "host-twice",
+                    f"leads to {address} here, so that ssh reached this host, {node.host}, in its place",
+                    f"correct the address of {self.name(node.node)} in /etc/hosts here, or use its address",
+                )
+                self.lose(node.node, finding)
+
+    def _is_named(self, node: events.Node) -> bool:
+        """Whether the name that the user wrote is the host's own."""
+        written = self.name(node.node).partition(":")[0]
+        return written == "localhost" or written.split(".")[0].lower() == node.host.split(".")[0].lower()
+
+    def _check_twins(self) -> None:
+        seen: dict[str, events.Node] = {}
+        for node in self._left():
+            other = seen.setdefault(node.host_id, node)
+            if other is node:
+                continue
+            right, wrong = (node, other) if self._is_named(node) and not self._is_named(other) else (other, node)
+            seen[node.host_id] = right
+            finding = self._finding(
+                wrong.node,
+                "host-twice",
+                f"is the same host as {self.name(right.node)}: both are {wrong.host}",
+                "does its name lead to another host's address here? getent hosts " + self.name(wrong.node),
+            )
+            self.lose(wrong.node, finding)
+
+    def _check_ports(self) -> None:
+        for node in self._left()[:1]:
+            if not node.port:
+                self.lose(node.node, self._finding(node.node, "port-in-use", node.problem, "choose another port"))
+
+    def _silent(self, node: int, seconds: float) -> Finding:
+        return self._finding(
+            node,
+            "host-silent",
+            f"said nothing for {seconds:.0f} s: its login or its Python hangs, perhaps in a file system",
+            "try by hand what is started there: ssh, and python -c 'import nccltool'; look at its load",
+        )
+
+    def _cut_off(self, first: events.Node, node: int, answer: events.Reached) -> Finding:
+        return self._finding(
+            node,
+            "rdzv-unreachable",
+            f"cannot reach node 0 ({self.name(first.node)}) {self._meeting_place(first)}",
+            "look at the firewalls of both hosts and the routes between them; "
+            "--rdzv-endpoint HOST:PORT names an address and a port that are open",
+            answer.failures,
+        )
+
+    def _meeting_place(self, first: events.Node) -> str:
+        named = self.job.endpoint
+        return f"at {named}, which --rdzv-endpoint names" if named else f"at port {first.port}"
+
+    def _isolated(self, first: events.Node, callers: int, answer: events.Reached) -> Finding:
+        return self._finding(
+            first.node,
+            "rdzv-unreachable",
+            f"is node 0, and none of the {callers} other nodes can reach it {self._meeting_place(first)}",
+            f"look at the firewall and the interfaces of {self.name(first.node)}; "
+            "--rdzv-endpoint HOST:PORT names an address and a port that are open",
+            answer.failures,
+        )
+
+    def _walled(self, worst: int, failed: Sequence[tuple[int, int, events.Reached]]) -> Finding:
+        callers = [self.name(node) for node, goal, _ in failed if goal == worst]
+        called = [self.name(goal) for node, goal, _ in failed if node == worst]
+        parts = [f"cannot be reached by {', '.join(callers)}"] if callers else []
+        parts += [f"cannot reach {', '.join(called)}"] if called else []
+        return self._finding(
+            worst,
+            "peer-unreachable",
+            f"{' and '.join(parts)}: connections between ranks, which use any port, will fail",
+            f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job",
+            [f"{self.name(node)}: {failure}" for node, _, answer in failed for failure in answer.failures][
+                :_SHOWN
+            ],
+        )
+
+    def name(self, node: int) -> str:
+        """The host as the user knows it."""
+        return self.hosts.get(node) or (self.came[node].host if node in self.came else f"node {node}")
+
+    def _finding(self, node: int, code: str, what: str, remedy: str, evidence: Sequence[str] = ()) -> Finding:
+        return Finding(
+            code=code,
+            severity="error",
+            subject=Subject(kind="host", name=self.name(node)),
+            message=f"{self.name(node)} {what}",
+            evidence=tuple(evidence),
+            remedy=remedy,
+        )
+
+
+def _folded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings that differ only in the host that their messages begin with are one that names all of these."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        what = finding.message.removeprefix(finding.subject.name)
+        group = groups.setdefault((finding.code, what, finding.remedy), [])
+        group.extend([finding] if finding not in group else [])
+    return tuple(_as_one(what, group) for (_, what, _), group in groups.items())
+
+
+def _as_one(what: str, group: Sequence[Finding]) -> Finding:
+    if len(group) == 1:
+        return group[0]
+    name = fold(finding.subject.name for finding in group)
+    evidence = tuple(finding.evidence[0] for finding in group if finding.evidence)[:_SHOWN]
+    return replace(group[0], subject=Subject(kind="host", name=name), message=f"{name}{what}", evidence=evidence)
+
+
+def _neighbours(left: Sequence[events.Node], place: int) -> Iterator[Goal]:
+    """Those 1, 2, 4, ... places on in the ring: a few calls for each node, and each node is called as often."""
+    step = 1
+    while step < len(left):
+        node = left[(place + step) % len(left)]
+        yield Goal(node=node.node, port=node.data_port, addresses=node.addresses)
+        step *= 2
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -1,0 +1,222 @@
+"""JUDGE who came, before anything is timed: every difference that would spoil the numbers is a finding."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.launch.job import Job
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe.dtypes import why_not
+
+CLOCK_TOLERANCE_S = 5.0
+"""torch elastic's keep-alive interval; its c10d rendezvous drops a node that is three of them behind
+(torch 2.13, dynamic_rendezvous.py)."""
+
+_HOSTS_SHOWN = 8
+"""An event must fit 4 KiB."""
+
+
+def check(job: Job, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
+    """Findings about the world; severity error means: do not measure."""
+    return (
+        *_world_size(job, ranks),
+        *_ranks_per_node(job, ranks),
+        *_world_of_one(job, ranks),
+        *_duplicate_gpus(ranks),
+        *_versions(ranks),
+        *_loopback_names(ranks),
+    )
+
+
+def numbered(ranks: Sequence[RankFacts]) -> tuple[RankFacts, ...]:
+    """The ranks with a number for each node: where a launcher gave none, its nodes are the hosts."""
+    if all(facts.node_rank >= 0 for facts in ranks):
+        return tuple(ranks)
+    hosts = list(dict.fromkeys(facts.host_id for facts in ranks))
+    return tuple(replace(facts, node_rank=hosts.index(facts.host_id)) for facts in ranks)
+
+
+def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
+    """Backend, and the reason for it."""
+    without = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
+    if job.backend != "auto":
+        return job.backend, f"asked for with --backend {job.backend}"
+    if not without:
+        return "nccl", "every rank has a GPU and NCCL"
+    first = without[0]
+    lack = "no CUDA device" if first.gpu is None else "a torch without NCCL"
+    who = "no rank has a CUDA device" if len(without) == len(ranks) and first.gpu is None else ""
+    return "gloo", who or f"rank {first.rank} on {first.host} has {lack}"
+
+
+def backend_problems(job: Job, backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
+    """Why the backend cannot do the job, as findings."""
+    reason = why_not(backend, job.dtype, job.reduce_op, job.ops)
+    lacking = [facts for facts in ranks if backend == "nccl" and (facts.gpu is None or facts.nccl is None)]
+    found = [
+        Finding(
+            code="backend-unavailable",
+            severity="error",
+            subject=_rank(facts),
+            message=f"rank {facts.rank} on {facts.host} cannot use NCCL: "
+            + ("it has no CUDA device" if facts.gpu is None else "its torch has no NCCL"),
+            remedy="use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA",
+        )
+        for facts in lacking[:1]
+    ]
+    if reason:
+        found.append(
+            Finding(
+                code="unsupported",
+                severity="error",
+                subject=Subject(kind="run", name=f"{job.dtype} {job.reduce_op}"),
+                message=reason,
+                remedy="choose another -d or -o",
+            )
+        )
+    return tuple(found)
+
+
+def is_emulated(ranks: Sequence[RankFacts]) -> bool:
+    """Whether several nodes are on one host."""
+    return len({facts.node_rank for facts in ranks}) > len({facts.host_id for facts in ranks})
+
+
+def clock_findings(ranks: Sequence[RankFacts], clocks: Sequence[float]) -> tuple[Finding, ...]:
+    """Hosts whose clock is away from the middle one. `clocks`: seconds since the epoch, read by every
+    rank right after the same collective, so that they agree but for its skew."""
+    middle = sorted(clocks)[len(clocks) // 2]
+    by_host: dict[str, float] = {}
+    for facts, clock in zip(ranks, clocks, strict=True):
+        by_host.setdefault(facts.host, clock - middle)
+    reference = "the other hosts" if len(by_host) > 2 else "the other host"
+    return tuple(
+        Finding(
+            code="clock-skew",
+            severity="warning",
+            subject=Subject(kind="host", name=host),
+            message=f"the clock of {host} is {abs(off):.0f} s {'behind' if off < 0 else 'ahead of'} {reference}",
+            evidence=(f"limit {CLOCK_TOLERANCE_S:.0f} s: the keep-alive interval of torch elastic",),
+            remedy="start chrony or ntpd: torchrun's c10d rendezvous silently drops a node that is 15 s behind",
+        )
+        for host, off in by_host.items()
+        if abs(off) > CLOCK_TOLERANCE_S
+    )
+
+
+def _world_size(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
+    seen = len(ranks)
+    nodes = len({facts.node_rank for facts in ranks})
+    if job.nodes is not None and nodes != job.nodes:
+        yield Finding(
+            code="world-size",
+            severity="error",
+            subject=Subject(kind="run", name="world"),
+            message=f"{job.nodes} nodes were asked for, {nodes} came: {_hosts(ranks)}",
+            evidence=(f"world size {seen}",),
+            remedy="look at the nodes that are missing: not started, wrong endpoint, or a clock that is behind",
+        )
+    elif job.nodes and job.nproc_per_node and seen != job.nodes * job.nproc_per_node:
+        yield Finding(
+            code="world-size",
+            severity="error",
+            subject=Subject(kind="run", name="world"),
+            message=f"{job.nodes} x {job.nproc_per_node} ranks were asked for, {seen} came: {_hosts(ranks)}",
+            remedy="start the same command with the same options on every node",
+        )
+
+
+def _ranks_per_node(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
+    counts = Counter(facts.node_rank for facts in ranks)
+    usual = job.nproc_per_node or Counter(counts.values()).most_common(1)[0][0]
+    hosts = {facts.node_rank: facts.host for facts in ranks}
+    for node, count in sorted(counts.items()):
+        if count != usual:
+            yield Finding(
+                code="ranks-per-node",
+                severity="error",
+                subject=Subject(kind="host", name=hosts[node]),
+                message=f"node {node} ({hosts[node]}) has {count} ranks, the others have {usual}",
+                remedy="start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
+                "mpirun --map-by ppr:N:node; mpiexec -ppn N",
+            )
+
+
+def _world_of_one(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
+    if len(ranks) != 1:
+        return
+    wanted = (job.nodes, job.nproc_per_node) == (1, 1)
+    yield Finding(
+        code="world-of-one",
+        severity="warning" if wanted else "error",
+        subject=_rank(ranks[0]),
+        message="the world is one rank: nothing crosses a link, bus bandwidth is 0",
+        remedy="ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone",
+    )
+
+
+def _duplicate_gpus(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
+    owners: dict[tuple[str, str], list[RankFacts]] = defaultdict(list)
+    for facts in ranks:
+        if facts.gpu is not None:
+            owners[facts.host_id, facts.gpu].append(facts)
+    for (_, gpu), sharing in owners.items():
+        if len(sharing) > 1:
+            who = ", ".join(str(facts.rank) for facts in sharing)
+            yield Finding(
+                code="duplicate-gpu",
+                severity="error",
+                subject=Subject(kind="device", name=gpu),
+                message=f"ranks {who} on {sharing[0].host} share one GPU ({gpu})",
+                remedy="start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES",
+            )
+
+
+def _versions(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
+    for what in ("nccltool", "torch", "nccl", "python"):
+        holders: dict[str, list[RankFacts]] = defaultdict(list)
+        for facts in ranks:
+            holders[str(getattr(facts, what))].append(facts)
+        if len(holders) < 2:
+            continue
+        minority = min(holders.values(), key=len)
+        # NCCL's wire protocol and our own events change between releases; a Python patch release does not matter
+        severe = what in ("nccl", "nccltool", "torch")
+        yield Finding(
+            code="version-mismatch",
+            severity="error" if severe else "warning",
+            subject=Subject(kind="host", name=minority[0].host),
+            message=f"{what} differs between ranks: "
+            + "; ".join(f"{version} on {_hosts(facts)}" for version, facts in sorted(holders.items())),
+            remedy=f"install the same {what} on every host",
+        )
+
+
+def _loopback_names(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
+    if len({facts.host_id for facts in ranks}) < 2:
+        return
+    seen: set[str] = set()
+    for facts in ranks:
+        addresses = facts.host_addresses
+        if facts.host in seen or not addresses or not all(a.startswith("127.") or a == "::1" for a in addresses):
+            continue
+        seen.add(facts.host)
+        yield Finding(
+            code="loopback-hostname",
+            severity="warning",
+            subject=Subject(kind="host", name=facts.host),
+            message=f"the name {facts.host} resolves to {', '.join(addresses or ())} on its own host",
+            evidence=("Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers",),
+            remedy=f"map {facts.host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
+        )
+
+
+def _rank(facts: RankFacts) -> Subject:
+    return Subject(kind="rank", name=str(facts.rank))
+
+
+def _hosts(ranks: Iterable[RankFacts]) -> str:
+    hosts = sorted({facts.host for facts in ranks})
+    more = f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else ""
+    return ", ".join(hosts[:_HOSTS_SHOWN]) + more

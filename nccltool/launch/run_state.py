@@ -1,0 +1,271 @@
+"""What the runner knows at each moment, built up from the event stream. No I/O, no clock of its own."""
+
+import signal
+from collections import deque
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from nccltool.core import statistics
+from nccltool.core.findings import Finding
+from nccltool.core.text import is_noise
+from nccltool.launch import events
+from nccltool.launch.fact_pieces import Assembly
+from nccltool.launch.job import Job
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe import collectives
+from nccltool.probe.busbw_limit import Limit
+from nccltool.probe.result import Measurement
+
+LOG_TAIL = 12
+"""Lines of a rank's log that are kept for a finding."""
+SIGTERM_EXIT = -15
+
+
+@dataclass(slots=True)
+class RankState:
+    """The last that was heard of a rank."""
+
+    rank: int
+    node_rank: int = 0
+    host: str = "?"
+    pid: int | None = None
+    facts: RankFacts | None = None
+    entered: events.Enter | None = None
+    beat: events.Beat | None = None
+    failed: events.Failed | None = None
+    exit_code: int | None = None
+    said_bye: bool = False
+    stack: str = ""
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_TAIL))
+    heard_at: float = 0.0
+    fault_at: float | None = None
+    """When it failed or died."""
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will come from it."""
+        return self.exit_code is not None
+
+    @property
+    def died(self) -> bool:
+        """Ended without having said why."""
+        return self.exit_code is not None and not self.said_bye and self.failed is None
+
+    @property
+    def inside_call(self) -> bool:
+        """In a communication call: waiting for others, as far as anyone can tell."""
+        return self.beat is not None and self.beat.calls % 2 == 1
+
+
+class RunState:
+    """All ranks, and what was measured."""
+
+    def __init__(self, job: Job, ranks_seen: int, now: float) -> None:
+        self.job = job
+        self.expected_ranks = ranks_seen
+        """How many ranks must be heard of here."""
+        self.ranks: dict[int, RankState] = {}
+        self.hosts_met: list[str] = []
+        """Remote hosts that spoke, also those whose ranks never did."""
+        self.world: events.World | None = None
+        self.findings: list[Finding] = []
+        self.wrong: list[events.WrongData] = []
+        self.results: list[tuple[events.Result, tuple[int, ...]]] = []
+        self.started_at = self.progress_at = now
+        self.fault_at: float | None = None
+        self.faults: list[int] = []
+        """Ranks in the order in which they failed or died."""
+        self.agents_killed: list[events.AgentKilled] = []
+        self.trained: list[events.OfTraining] = []
+        """What ranks said of smoke trainings."""
+        self.carried = 0
+        """How much of it was said by ranks of an earlier attempt."""
+        self.began: dict[int, float] = {}
+        """When the first rank began each step."""
+        self.snapshots = Assembly()
+        """The facts of the nodes' hosts, where there are several."""
+        self._samples: dict[int, list[int]] = {}
+        self._done: set[int] = set()
+        self._left, self._ended = 0, 0
+        """How many ranks are done in order, and how many have ended: asked for at every event of every rank."""
+
+    def expect(self, job: Job, now: float) -> None:
+        """Remote nodes have met: how many ranks there will be is known now."""
+        assert job.nodes is not None
+        assert job.nproc_per_node is not None
+        self.job, self.expected_ranks = job, job.nodes * job.nproc_per_node
+        self.progress_at = now
+
+    def anew(self, job: Job, ranks_seen: int, done: Collection[str], now: float) -> "RunState":
+        """For the next attempt of a run whose ranks are all started anew: what they have said of trainings stays,
+        and of those that are not done the steps, which may be done again."""
+        after = RunState(job, ranks_seen, now)
+        after.started_at = self.started_at
+        steps = (events.TrainedStep, events.CheckpointSaved, events.Resumed)
+        after.trained = [e for e in self.trained if e.strategy in done or isinstance(e, steps)]
+        after.carried = len(after.trained)
+        timed = {e.step for e in after.trained if isinstance(e, events.TimedSteps)}
+        ended = (events.TrainedStep, events.TimedSteps)
+        after._done = {e.step for e in after.trained if isinstance(e, ended) and e.strategy in done}
+        after._samples = {step: samples for step, samples in self._samples.items() if step in timed}
+        return after
+
+    @property
+    def everybody_spawned(self) -> bool:
+        """All ranks have a process."""
+        return len(self.ranks) == self.expected_ranks
+
+    @property
+    def everybody_left(self) -> bool:
+        """All ranks are done in order."""
+        return self.everybody_spawned and self._left == len(self.ranks)
+
+    @property
+    def killed(self) -> bool:
+        """A rank or a whole agent was ended by a signal that others send."""
+        codes = (self.ranks[rank].exit_code or 0 for rank in self.faults)
+        return bool(self.agents_killed) or any(-code in (signal.SIGTERM, signal.SIGKILL) for code in codes)
+
+    @property
+    def everybody_ended(self) -> bool:
+        """No rank that ever started is still there."""
+        return bool(self.ranks) and self._ended == len(self.ranks)
+
+    def apply(self, event: events.AnyEvent, now: float) -> None:
+        """Take an event in."""
+        rank = event.facts.rank if isinstance(event, events.Hello) else getattr(event, "rank", None)
+        if isinstance(rank, int):
+            state = self.ranks.get(rank)
+            if state is None:
+                state = self.ranks[rank] = RankState(rank)
+            state.heard_at = now
+            if isinstance(event, events.Diverged | events.Compared):
+                self.trained.append(event)
+            self._apply_to_rank(state, event, now)
+        else:
+            self._apply_to_run(event, now)
+
+    def _apply_to_rank(self, state: RankState, event: events.AnyEvent, now: float) -> None:
+        match event:
+            case events.Beat():
+                self._beat(state, event, now)
+                return
+            case events.Log():
+                state.log.extend([] if is_noise(event.text) else [event.text])
+                return
+            case events.Stack():
+                state.stack = event.text
+                return
+            case events.Spawned():
+                state.node_rank, state.host, state.pid = event.node_rank, event.host, event.pid
+            case events.Hello():
+                state.facts, state.host = event.facts, event.facts.host
+                state.node_rank = event.facts.node_rank
+            case events.Enter():
+                state.entered = event
+                self.began.setdefault(event.step, now)
+            case events.WrongData():
+                self.wrong.append(event)
+            case events.Bye():
+                self._left += not state.said_bye
+                state.said_bye = True
+            case events.Failed():
+                state.failed = event
+                self._fault(state, now)
+            case events.Exited():
+                self._ended += not state.ended
+                state.exit_code = event.code
+                if state.died:
+                    self._fault(state, now)
+        self.progress_at = now
+
+    def _beat(self, state: RankState, beat: events.Beat, now: float) -> None:
+        before = state.beat
+        state.beat = beat
+        if before is None or (before.phase, before.step, before.calls) != (beat.phase, beat.step, beat.calls):
+            self.progress_at = now
+
+    def _fault(self, state: RankState, now: float) -> None:
+        self.fault_at = self.fault_at or now
+        if state.fault_at is None:
+            state.fault_at = now
+            self.faults.append(state.rank)
+
+    def _apply_to_run(self, event: events.AnyEvent, now: float) -> None:
+        self.progress_at = now
+        match event:
+            case events.World():
+                self.world = event
+            case events.Reported():
+                self.findings.append(event.finding)
+                if event.finding.severity == "error":
+                    self.fault_at = self.fault_at or now
+            case events.AgentKilled():
+                self.agents_killed.append(event)
+                self.fault_at = self.fault_at or now
+            case events.FactsPiece():
+                self.snapshots.take(event)
+            case events.NotTrained() | events.Flowed() | events.CheckpointSaved() | events.Resumed():
+                self.trained.append(event)
+            case events.TrainedStep() | events.TimedSteps():
+                self.trained.append(event)
+                self._done.add(event.step)
+            case events.Samples():
+                self._samples.setdefault(event.step, []).extend(event.ns)
+            case events.Result():
+                self._done.add(event.step)
+                self.results.append((event, tuple(self._samples.pop(event.step, ()))))
+
+    def samples(self, step: int) -> tuple[int, ...]:
+        """Nanoseconds that came for a step without a result of its own."""
+        return tuple(self._samples.get(step, ()))
+
+    @property
+    def steps_done(self) -> int:
+        """Operations at a size, or steps of a training, that are done."""
+        return len(self._done)
+
+    def result_seen(self, step: int) -> bool:
+        """Whether a step is done."""
+        return step in self._done
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All that was measured."""
+        return tuple(self._measurements())
+
+    def _measurements(self) -> Iterator[Measurement]:
+        world_size = self.world.world_size if self.world else 1
+        limits = {limit.op: limit for limit in self.world.limits} if self.world else {}
+        for result, samples in self.results:
+            if samples:
+                yield measurement(result, samples, world_size, limits.get(result.op))
+
+
+def measurement(
+    result: events.Result, samples_ns: tuple[int, ...], world_size: int, limit: Limit | None = None
+) -> Measurement:
+    """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
+    nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
+    collective = collectives.get(result.op)
+    times = statistics.summarise([ns / 1e9 / collective.TRIPS for ns in samples_ns])
+    algbw = result.bytes / times.mean
+    return Measurement(
+        op=result.op,
+        bytes=result.bytes,
+        bytes_per_rank=result.bytes_per_rank,
+        count=result.count,
+        dtype=result.dtype,
+        reduce_op=result.reduce_op,
+        placement=result.placement,
+        cadence=result.cadence,
+        iterations=len(samples_ns),
+        time_s=times,
+        algbw_bytes_per_s=algbw,
+        busbw_bytes_per_s=algbw * collective.bus_factor(world_size),
+        wrong=result.wrong,
+        noisy=result.noisy,
+        late_rank=result.late_rank,
+        late_s=result.late_s,
+        limit_busbw_bytes_per_s=limit.busbw_bytes_per_s if limit else None,
+        limit_may_be_exceeded=limit is not None and limit.may_be_exceeded,
+    )

@@ -1,0 +1,452 @@
+"""Starts the processes, reads their events, saves them, watches the time, and ends everything.
+
+Nothing outlives this: every process it starts is in a session of its own that is killed at the end, and the
+kernel kills each of them when its parent dies.
+"""
+
+import contextlib
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import FrameType
+
+import msgspec
+
+from nccltool.core import external_commands, processes
+from nccltool.core.errors import RunDirError
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.run_directory import RunDir
+from nccltool.core.units import format_seconds
+from nccltool.hosts.sources import net
+from nccltool.launch import blame, events, instructions
+from nccltool.launch.child_processes import Child, Children, environment
+from nccltool.launch.job import Job
+from nccltool.launch.launchers.base import Launch
+from nccltool.launch.meeting import Gathering
+from nccltool.launch.run_state import RunState
+from nccltool.probe import judge
+from nccltool.probe.options import Order
+from nccltool.train.result import Restart
+
+SETTLE_S = 1.5
+"""After the first fault, how long to listen to what the other ranks have to say."""
+HURRIED_S = 0.3
+"""The same after a launcher's SIGTERM, where it leaves a second."""
+ECHOES_S = 5.0
+"""The same while only echoes have come: elastic takes a while to see that a supervisor of its own is dead."""
+LEAVE_S = 8.0
+"""After the last rank said bye, how long the processes may take to end."""
+FOLLOWER_S = 5.0
+"""How much longer a command waits whose rank 0 is elsewhere: that one sees more, and names the culprit."""
+IMPORT_S = 90.0
+"""How long importing torch may take on a cold file system before any rank exists."""
+INQUIRY_S = 3.0
+"""How long a scheduler may take to say whether it ends us; Slurm leaves 30 s (KillWait) after SIGTERM."""
+ALIVE_S = 5.0
+"""How often remote nodes hear of us; they end when they do not."""
+UNHEARD_S = 11.0
+"""A node of which nothing came for so long is cut off: its supervisors speak every five seconds."""
+RESOLVE_S = 1.0
+"""How long to wait for the address of a name that ssh has just used."""
+
+Progress = Callable[[RunState], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run; `state` holds the measurements."""
+
+    state: RunState
+    findings: tuple[Finding, ...]
+    interrupted: bool
+    """Ended by Ctrl-C or a signal."""
+    restarts: tuple[Restart, ...] = ()
+    """See nccltool.launch.restarts."""
+
+
+def run(
+    order: Order, launch: Launch, run_dir: RunDir, progress: Progress, state: RunState | None = None
+) -> Outcome:
+    """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
+    processes.adopt_orphans()
+    scratch = _scratch(run_dir)
+    job = replace(order.job, scratch=scratch)
+    runner = _Runner(job, order, launch, run_dir, progress, state)
+    try:
+        with signals_taken(runner.interrupt):
+            runner.start()
+            return runner.until_end()
+    finally:
+        runner.kill()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch(run_dir: RunDir) -> str:
+    try:
+        return tempfile.mkdtemp(prefix="nccltool-")
+    except OSError:  # no temporary folder that may be written: a read-only container
+        return tempfile.mkdtemp(prefix="scratch-", dir=run_dir.path)
+
+
+_ALL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def signals_held(*numbers: signal.Signals) -> contextlib.AbstractContextManager[None]:
+    """These signals (all when none is named) do nothing in here but end a run: its result is kept all the same."""
+    return signals_taken(lambda number, frame: None, numbers or _ALL_SIGNALS)
+
+
+@contextlib.contextmanager
+def signals_taken(
+    handler: Callable[[int, FrameType | None], None], numbers: Sequence[signal.Signals] = _ALL_SIGNALS
+) -> Iterator[None]:
+    """Ctrl-C, a scheduler's SIGTERM and a closed terminal are taken alike; what nohup turned off stays off."""
+    wanted = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
+class _Runner:
+    def __init__(
+        self,
+        job: Job,
+        order: Order,
+        launch: Launch,
+        run_dir: RunDir,
+        progress: Progress,
+        state: RunState | None,
+    ) -> None:
+        now = time.monotonic()
+        self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
+        self._launch, self._children = launch, Children(launch, environment(job.scratch))
+        self._state = state or RunState(job, order.ranks_seen, now)
+        self._gathering = Gathering(job, launch.names(), order.keep_going, now) if launch.remote else None
+        self._told_at = now
+        self._left_at: float | None = None
+        self._ending: Finding | None = None
+        self._explained: list[Finding] = []
+        self._ended_badly: list[Child] = []
+        self._heard_out: set[int] = set()
+        self._heard_at: dict[int, float] = {}
+        """When the last event came, by number of the command."""
+        self._alarmed: Child | None = None
+        self._was_scheduled = False
+        self._signal: int | None = None
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """A signal's handler: end the run at the next tick, in order."""
+        self._signal = number
+
+    def start(self) -> None:
+        """Start the node processes and give them the job."""
+        self._children.start([msgspec.json.encode(job) + b"\n" for job in self._launch.jobs(self._job)])
+
+    def until_end(self) -> Outcome:
+        """Listen until all is said, or the time is up."""
+        interrupted = False
+        try:
+            while self._children.speaking and not self._signal and not self._over(time.monotonic()):
+                self._listen()
+                self._guide(time.monotonic())
+                self._progress(self._state)
+            if self._signal and not self._state.everybody_left:
+                # a launcher sends SIGTERM when another rank has failed; what that one said may be under way
+                if self._signal != signal.SIGINT or self._state.fault_at is not None:
+                    self._settle()
+                interrupted = self._state.fault_at is None
+            if not self._state.everybody_left and (ended := self._by_the_scheduler()):
+                self._ending, self._was_scheduled, interrupted = ended, True, False
+        except RunDirError as error:
+            self._ending = run_dir_full(
+                error, "the run was ended: a result must be saved before the next one starts"
+            )
+        return Outcome(self._state, self._findings(interrupted), interrupted)
+
+    def _listen(self) -> None:
+        for child, line, is_events in self._children.listen():
+            self._take(child, line, is_events)
+
+    def _take(self, child: Child, line: bytes, is_events: bool) -> None:
+        event = events.decode(line) if is_events else None
+        if event is None:
+            text = line.decode(errors="replace")
+            is_alarm = not is_events and self._launch.alarm(text)
+            child.hear(text, is_telling=is_alarm)
+            self._run_dir.log(text + "\n")
+            if is_alarm:
+                self._alarmed = child
+                self._state.fault_at = self._state.fault_at or time.monotonic()
+            return
+        self._heard_at[child.number] = time.monotonic()
+        if isinstance(event, events.Log):
+            self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
+        self._run_dir.event(line[1:] + b"\n")
+        if isinstance(event, events.Node | events.Reached):
+            self._meet(child, event)
+            return
+        self._state.apply(event, time.monotonic())
+        if isinstance(event, events.Result):
+            self._run_dir.sync()
+            self._tell(instructions.Saved())
+
+    def _tell(self, instruction: instructions.Instruction) -> None:
+        for child in self._children.all:
+            child.tell(
+                instructions.encode(instructions.for_nodes(instruction, self._launch.commands[child.number].nodes))
+            )
+        self._told_at = time.monotonic()
+
+    def _meet(self, child: Child, event: events.Node | events.Reached) -> None:
+        command, gathering = self._launch.commands[child.number], self._gathering
+        if gathering is None or event.node not in command.nodes:
+            return
+        gathering.hear(event)
+        if isinstance(event, events.Node):
+            self._state.hosts_met.append(event.host)
+            if event.host_id == net.host_id() and command.host:
+                gathering.at_home[event.node] = _loopback(command.host)
+
+    def _guide(self, now: float) -> None:
+        """Lead remote nodes to their start, let them know that we are there, and see which of them are lost."""
+        for child in self._children.all:
+            if not child.open_pipes and child.number not in self._heard_out:
+                self._heard_out.add(child.number)
+                self._hear_out(child, now)
+        if self._gathering is None:
+            return
+        instruction = self._gathering.step(now)
+        if isinstance(instruction, instructions.Go):
+            job = replace(self._job, nodes=instruction.nodes, nproc_per_node=instruction.nproc_per_node)
+            self._state.expect(job, now)
+        if instruction is not None:
+            self._tell(instruction)
+        elif now - self._told_at > ALIVE_S:
+            self._tell(instructions.Alive())
+
+    def _hear_out(self, child: Child, now: float) -> None:
+        """A command has ended: of remote nodes it may have something to say about why."""
+        command, code = self._launch.commands[child.number], child.exit_code() or 0
+        why = self._launch.explain(command.host, code, child.words) if code else None
+        if self._gathering is not None and self._gathering.going is None:
+            for node in command.nodes:
+                ended = why or _ended_early(self._gathering.name(node), code, child.words)
+                self._gathering.lose(node, _with_address(ended))
+        elif self._state.everybody_left:
+            return
+        elif why is not None:
+            why = self._cut_off(now) or why
+            self._explained.extend([why] if why not in self._explained else [])
+        elif code and self._launch.remote:
+            self._ended_badly.append(child)
+        if self._explained or self._ended_badly:
+            self._state.fault_at = self._state.fault_at or now
+
+    def _cut_off(self, now: float) -> Finding | None:
+        """When nothing comes from any other host, it is our own connection that is gone."""
+        if self._gathering is None:
+            return None
+        here, came = net.host_id(), self._gathering.came
+        hosts = {
+            number: command.host
+            for number, command in enumerate(self._launch.commands)
+            if command.host and any(node in came and came[node].host_id != here for node in command.nodes)
+        }
+        if len(hosts) < 2 or any(now - self._heard_at.get(number, now) < UNHEARD_S for number in hosts):
+            return None
+        return _alone(socket.gethostname(), list(hosts.values()))
+
+    def _over(self, now: float) -> bool:
+        state = self._state
+        if self._gathering is not None and self._gathering.going is None:
+            if now - state.started_at > self._job.deadline_s:
+                self._ending = _deadline(state, self._job.deadline_s)
+            return self._gathering.failed or self._ending is not None
+        if state.fault_at is not None:
+            # where rank 0 is elsewhere, the node process ends by itself when it has told that one
+            all_said = self._leads and state.everybody_spawned and state.everybody_ended
+            # a scheduler's signal comes to the ranks before its reason comes to us
+            unexplained = self._launch.inquiry is not None and self._alarmed is None
+            return now - state.fault_at > self._settle_s() or (all_said and not unexplained)
+        if state.everybody_left:
+            self._left_at = self._left_at or now
+            return now - self._left_at > LEAVE_S
+        if now - state.started_at > self._job.deadline_s:
+            self._ending = _deadline(state, self._job.deadline_s)
+            return True
+        waited = now - state.progress_at
+        if waited > self._patience():
+            blamed = blame.after_timeout(state, waited) if state.ranks else self._nothing_came(waited)
+            self._ending = self._cut_off(now) or blamed
+            return True
+        return False
+
+    def _patience(self) -> float:
+        """How long nothing may move."""
+        if self._state.everybody_spawned:
+            if self._leads:
+                return self._job.timeout_s
+            joining = not any(rank.entered for rank in self._state.ranks.values())
+            return max(self._job.join_timeout_s if joining else 0.0, self._job.timeout_s) + FOLLOWER_S
+        # a rendezvous that times out says itself which node is missing; give it the time to
+        return max(self._job.join_timeout_s, self._job.timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
+
+    def _settle_s(self) -> float:
+        said = any(finding.severity == "error" for finding in self._state.findings)
+        return SETTLE_S if said or self._explained or blame.knows(self._state) else ECHOES_S
+
+    def _settle(self) -> None:
+        end = time.monotonic() + (HURRIED_S if self._launch.is_hurried else SETTLE_S)
+        while self._children.speaking and time.monotonic() < end:
+            self._listen()
+
+    def _by_the_scheduler(self) -> Finding | None:
+        """Why a scheduler has ended the nodes, or is about to end us too."""
+        if self._alarmed is not None:
+            host = self._launch.commands[self._alarmed.number].host
+            return self._launch.explain(host, 0, self._alarmed.words)
+        inquiry = self._launch.inquiry
+        if inquiry is None or not (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed):
+            return None  # it may have ended nodes, and neither srun's word nor its signal to us be here yet
+        done = external_commands.run(inquiry.argv, INQUIRY_S)
+        return inquiry.read(done.out) if isinstance(done, external_commands.Done) else None
+
+    def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
+        state = self._state
+        if self._was_scheduled and self._ending is not None:  # what ranks and nodes said of it are echoes
+            notes = (finding for finding in state.findings if finding.severity != "error")
+            return (*notes, *judge.wrong_data(state.wrong), self._ending)
+        found = [*state.findings, *judge.wrong_data(state.wrong)]
+        if self._gathering is not None:
+            found = [*self._gathering.findings, *map(self._with_host, found), *self._explained]
+        if self._ending is not None:
+            found.append(self._ending)
+        elif not interrupted and not (self._gathering and self._gathering.failed):
+            culprit = self._culprit()
+            found.extend([culprit] if culprit else [])
+        return tuple(found)
+
+    def _with_host(self, finding: Finding) -> Finding:
+        """Agents know the numbers of nodes that do not come, and we know the hosts."""
+        going = None if self._gathering is None else self._gathering.going
+        rank = finding.subject.name.removeprefix("node ")
+        if self._gathering is None or going is None or finding.code != "node-missing" or not rank.isdecimal():
+            return finding
+        hosts = [self._gathering.name(node) for node, place in going.places.items() if place[0] == int(rank)]
+        return replace(
+            finding,
+            subject=Subject(kind="host", name=hosts[0]),
+            message=f"{finding.message}: {hosts[0]}",
+            remedy=f"on {hosts[0]}: how long does `python -c 'import torch'` take? --join-timeout waits longer",
+        )
+
+    def _culprit(self) -> Finding | None:
+        state = self._state
+        culprit, said = blame.after_fault(state), any(f.severity == "error" for f in state.findings)
+        if self._explained:
+            return culprit if blame.knows(state) else None
+        if not said and not state.everybody_left and (culprit is None or self._node_was_killed()):
+            return self._node_failed()
+        return culprit
+
+    def _nothing_came(self, waited_s: float) -> Finding:
+        return replace(self._node_failed(), message=f"no rank was started in {waited_s:.0f} s")
+
+    def _node_was_killed(self) -> bool:
+        """Then all its ranks died, and what they still said of each other are echoes."""
+        return any(code is not None and code < 0 for code in self._exit_codes())
+
+    def _exit_codes(self) -> list[int | None]:
+        """None for a node process that is still there."""
+        return [child.exit_code() for child in self._children.all]
+
+    def _node_failed(self) -> Finding:
+        child = next(iter([*self._ended_badly, *(c for c in self._children.all if c.exit_code())]), None)
+        child = child or self._children.all[0]
+        host = self._launch.commands[child.number].host
+        return Finding(
+            code="node-failed",
+            severity="error",
+            subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
+            message=f"the node process{f' on {host}' if host else ''} ended (exit code {child.exit_code()}) "
+            "before its ranks were done",
+            evidence=tuple(child.said)[-10:],
+            remedy="read log.txt in the run directory; does `python -c 'import torch'` work there?",
+        )
+
+    def kill(self) -> None:
+        """End every process of the run."""
+        self._children.kill()
+
+
+def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
+    return Finding(
+        code="host-misconfigured",
+        severity="error",
+        subject=Subject(kind="host", name=host),
+        message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it began",
+        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        remedy="try there: python -c 'import torch, nccltool'; --remote-python names another Python",
+    )
+
+
+def _loopback(name: str) -> str:
+    """The loopback address that a host's name leads to here; empty = it leads elsewhere."""
+    addresses = net.resolve(name, RESOLVE_S) or ()
+    return addresses[0] if addresses and all(net.is_loopback(address) for address in addresses) else ""
+
+
+def _with_address(finding: Finding) -> Finding:
+    """A host that refuses may be this one, which a wrong line in /etc/hosts leads to."""
+    name = finding.subject.name
+    address = _loopback(name) if finding.code == "host-refused" and name != "localhost" else ""
+    if not address:
+        return finding
+    return replace(
+        finding,
+        evidence=(f"{name} leads to {address} here, which is this host", *finding.evidence),
+        remedy=f"correct the address of {name} in /etc/hosts here, or use its address",
+    )
+
+
+def _alone(here: str, others: Sequence[str]) -> Finding:
+    return Finding(
+        code="host-lost",
+        severity="error",
+        subject=Subject(kind="host", name=here),
+        message=f"this host, {here}, is cut off: nothing comes from any of the {len(others)} other hosts any more",
+        evidence=(f"the others: {', '.join(others[:8])}{', ...' if len(others) > 8 else ''}",),
+        remedy=f"look at the network of {here}: its link, its interface, its switch port",
+    )
+
+
+def _deadline(state: RunState, deadline_s: float) -> Finding:
+    steps = {event.step for event in state.trained if isinstance(event, events.TrainedStep | events.TimedSteps)}
+    done = f"{len(state.results) + len(steps)} of {state.world.steps}" if state.world else "0"
+    less = "fewer strategies, --steps, --time-steps" if state.job.train else "--op, -e, -n"
+    return Finding(
+        code="deadline",
+        severity="error",
+        subject=Subject(kind="run", name="deadline"),
+        message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
+        remedy=f"ask for less ({less}), or raise --deadline",
+    )
+
+
+def run_dir_full(error: RunDirError, what_follows: str) -> Finding:
+    """The finding for a run directory that took no more."""
+    return Finding(
+        code="run-dir-full",
+        severity="error",
+        subject=Subject(kind="file", name="run directory"),
+        message=error.message,
+        evidence=(what_follows,),
+        remedy=error.remedy,
+    )

@@ -1,0 +1,1 @@
+"""Runs as metrics: files, push gateway, HTTP, alerts."""

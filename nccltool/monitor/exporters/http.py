@@ -1,0 +1,184 @@
+"""The HTTP server: /metrics, /healthz and /runs, over plain text or TLS.
+
+Bodies are made when the run directory is looked at, not when somebody asks. Peers that are slow, silent or rude
+are bounded: by the time until a whole request is there, by the size of its head, and by how long a body may wait.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import gzip
+import hashlib
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import bcrypt
+from hypercorn.asyncio import serve as hypercorn_serve
+from hypercorn.config import Config
+
+from nccltool.monitor.exporters.webconfig import WebConfig
+
+SILENCE_S = 10
+"""Until a whole request is there, and between two."""
+BODY_S = 30.0
+"""Until a body is taken."""
+LARGEST_HEAD = 16 * 2**10
+PIECE = 64 * 2**10
+"""So much of a body waits for a slow peer, not all of it."""
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+JSON = "application/json"
+_UNKNOWN_USER = bcrypt.hashpw(b"", bcrypt.gensalt(10))
+"""Checked for names that do not exist, so that time does not tell which do."""
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is answered, ready to be sent."""
+
+    kind: str
+    plain: bytes
+    zipped: bytes
+
+    @classmethod
+    def of(cls, kind: str, plain: bytes) -> "Body":
+        """With its compressed form: it is sent many times."""
+        return cls(kind, plain, gzip.compress(plain, compresslevel=4, mtime=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that is answered until the next look."""
+
+    text: Body
+    openmetrics: Body
+    runs: Body
+    made: float
+    """On the monotonic clock."""
+
+
+class App:
+    """The ASGI application. `page` returns the newest page; older than `stale_s` it is not shown."""
+
+    def __init__(self, page: Callable[[], Page], stale_s: float, config: WebConfig) -> None:
+        self._page, self._stale_s, self._users = page, stale_s, config.users
+        self._known: set[bytes] = set()
+        self._checks = asyncio.Semaphore(1)  # guessing must not take the machine
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        async with asyncio.timeout(BODY_S):
+            status, body, extra = await self._answer(scope)
+            headers = {k.lower(): v for k, v in scope["headers"]}
+            zipped = b"gzip" in headers.get(b"accept-encoding", b"")
+            await _send(send, status, body, extra, zipped, scope["method"] == "HEAD")
+
+    async def _answer(self, scope: Message) -> tuple[int, Body, list[tuple[bytes, bytes]]]:
+        headers = {k.lower(): v for k, v in scope["headers"]}
+        path = scope["path"]
+        page = self._page()
+        fresh = time.monotonic() - page.made <= self._stale_s
+        if path == "/healthz":
+            return _said(200, "ok") if fresh else _said(503, "the run directory was not looked at for too long")
+        if self._users and not await self._may(headers.get(b"authorization", b"")):
+            return (*_said(401, "who are you?")[:2], [(b"www-authenticate", b'Basic realm="nccltool"')])
+        if scope["method"] not in ("GET", "HEAD"):
+            return (*_said(405, "GET or HEAD")[:2], [(b"allow", b"GET, HEAD")])
+        if path not in ("/metrics", "/runs"):
+            return _said(404, "there are /metrics, /runs and /healthz")
+        if not fresh:
+            return _said(503, "the run directory was not looked at for too long")
+        if path == "/runs":
+            return 200, page.runs, []
+        openmetrics = b"application/openmetrics-text" in headers.get(b"accept", b"")
+        return 200, page.openmetrics if openmetrics else page.text, []
+
+    async def _may(self, authorization: bytes) -> bool:
+        """Whether name and password are right. bcrypt is slow by design: what was right once is remembered."""
+        scheme, _, token = authorization.partition(b" ")
+        if scheme.lower() != b"basic":
+            return False
+        seen = hashlib.sha256(token).digest()
+        if seen in self._known:
+            return True
+        with contextlib.suppress(binascii.Error, ValueError, UnicodeDecodeError):
+            name, colon, password = base64.b64decode(token, validate=True).partition(b":")
+            hashed = self._users.get(name.decode(), _UNKNOWN_USER)
+            async with self._checks:
+                right = await asyncio.to_thread(bcrypt.checkpw, password[:72], hashed)
+            if right and colon and hashed is not _UNKNOWN_USER:
+                self._known.add(seen)
+                return True
+        return False
+
+
+def _said(status: int, sentence: str) -> tuple[int, Body, list[tuple[bytes, bytes]]]:
+    return status, Body.of("text/plain; charset=utf-8", f"{sentence}\n".encode()), []
+
+
+async def _send(
+    send: Send, status: int, body: Body, extra: list[tuple[bytes, bytes]], zipped: bool, head: bool
+) -> None:
+    data = body.zipped if zipped else body.plain
+    headers = [
+        (b"content-type", body.kind.encode()),
+        (b"content-length", str(len(data)).encode()),
+        (b"vary", b"accept, accept-encoding"),
+        *([(b"content-encoding", b"gzip")] if zipped else []),
+        *extra,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    pieces = [] if head else range(0, len(data), PIECE)
+    for begin in pieces:
+        await send({"type": "http.response.body", "body": data[begin : begin + PIECE], "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if host == "::":  # with IPv4, whatever net.ipv6.bindv6only says
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # a peer that takes nothing is dropped by the kernel; connections inherit it
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(BODY_S * 1000))
+        made.bind((host, port))
+        made.listen(128)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+async def serve(
+    app: App, listening: socket.socket, web: WebConfig, until: Callable[[], Awaitable[object]]
+) -> None:
+    """Answer until `until` returns."""
+    config = Config()
+    config.bind = [f"fd://{listening.fileno()}"]
+    config.certfile, config.keyfile, config.ca_certs = web.cert_file, web.key_file, web.client_ca_file
+    if web.cert_file:
+        config.verify_mode = web.client_auth
+    config.keep_alive_timeout, config.ssl_handshake_timeout = SILENCE_S, SILENCE_S
+    config.h11_max_incomplete_size = LARGEST_HEAD
+    config.alpn_protocols = ["http/1.1"]
+    config.include_server_header = False
+    config.graceful_timeout = config.shutdown_timeout = 2
+    quiet = logging.getLogger("nccltool.serve")
+    quiet.addHandler(logging.NullHandler())
+    quiet.propagate = False
+    config.errorlog = quiet
+    await hypercorn_serve(cast(Any, app), config, shutdown_trigger=cast(Any, until))

@@ -1,0 +1,160 @@
+"""Prometheus' push gateway."""
+
+import base64
+import re
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, Request, build_opener
+
+from prometheus_client import push_to_gateway
+
+from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.monitor.exporters import exposition
+from nccltool.monitor.metrics import METRICS, Sample
+
+FIRST_PAUSE_S = 0.5
+ONE_TRY_S = 10.0
+JOB = "nccltool"
+LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+Headers = list[tuple[str, str]]
+Handler = Callable[[str, str, float | None, Headers, bytes], Callable[[], None]]
+
+
+class PushFailed(NccltoolError):
+    """The gateway did not take the samples."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gateway:
+    """Where to push to, under which labels, and how to get in."""
+
+    url: str
+    grouping: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    password: str = ""
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    timeout_s: float = 30.0
+    """How long to go on trying."""
+
+
+def check(gateway: Gateway) -> None:
+    """Raises BadInput for an address that cannot be one, and for labels that would overwrite those of metrics."""
+    taken = {label for metric in METRICS for label in metric.labels} | {"job"}
+    for name in gateway.grouping:
+        if name in taken or not LABEL.fullmatch(name):
+            why = "a label of the metrics, which it would overwrite" if name in taken else "no name of a label"
+            raise BadInput(f"--group {name}: it is {why}", "use instance=HOST or cluster=NAME")
+    parts = urlsplit(gateway.url)
+    try:
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        good = good and gateway.url.isprintable() and " " not in gateway.url
+    except ValueError:
+        good = False
+    if not good:
+        raise BadInput(f"--pushgateway {gateway.url!r} is not an address", "write http://host:9091")
+    if parts.username is not None:
+        raise BadInput(
+            "--pushgateway: a password in an address ends in logs", "use --push-user and --push-password-file"
+        )
+    if gateway.key_file and not gateway.cert_file:
+        raise BadInput(f"--push-key {gateway.key_file} is the key of no certificate", "add --push-cert FILE")
+
+
+def push(samples: Iterable[Sample], command: str, gateway: Gateway) -> None:
+    """Replace all that the gateway has of this command in the group, so that no number of an earlier run
+    stays. Raises PushFailed when time is up, or at once
+    when it says that the samples or the credentials are wrong."""
+    registry = exposition.registry(samples)
+    grouping = {"command": command, **gateway.grouping}
+    deadline = time.monotonic() + gateway.timeout_s
+    pause = FIRST_PAUSE_S
+    handler = _handler(gateway)
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            push_to_gateway(gateway.url, JOB, registry, grouping, min(ONE_TRY_S, max(left, 0.1)), handler)
+        except HTTPError as error:
+            if error.code < 500:
+                raise _refused(gateway, error) from error
+            error.close()
+            problem = f"HTTP {error.code}"
+        except (URLError, HTTPException, OSError) as error:
+            problem = str(getattr(error, "reason", error)).strip() or type(error).__name__
+        else:
+            return
+        if deadline - time.monotonic() <= pause:
+            raise PushFailed(
+                f"{gateway.url} did not take the metrics within {gateway.timeout_s:g} s: {problem}",
+                "see whether the gateway runs there, and --push-timeout",
+            )
+        time.sleep(pause)
+        pause *= 2
+
+
+def _refused(gateway: Gateway, error: HTTPError) -> PushFailed:
+    with error:
+        said = error.read(300).decode(errors="replace").strip().splitlines()
+    hint = "see --push-user and --push-password-file" if error.code in (401, 403) else "see the gateway's log"
+    return PushFailed(
+        f"{gateway.url} refused the metrics: HTTP {error.code} {said[0] if said else ''}".rstrip(), hint
+    )
+
+
+def _handler(gateway: Gateway) -> Handler:
+    """Sends a request over TLS as asked for, with the user's name where there is one."""
+    opener = build_opener(HTTPSHandler(context=_context(gateway)))
+    signed: Headers = []
+    if gateway.user is not None:
+        token = base64.b64encode(f"{gateway.user}:{gateway.password}".encode()).decode()
+        signed = [("Authorization", f"Basic {token}")]
+
+    def send(url: str, method: str, timeout: float | None, headers: Headers, data: bytes) -> Callable[[], None]:
+        def request() -> None:
+            asked = Request(url, data=data, method=method, headers=dict([*headers, *signed]))  # noqa: S310
+            _in_time(lambda: opener.open(asked, timeout=timeout).close(), timeout)
+
+        return request
+
+    return send
+
+
+def _in_time(ask: Callable[[], None], timeout: float | None) -> None:
+    """All of it: urllib's own time counts anew with each byte that comes."""
+    caught: list[Exception] = []
+
+    def run() -> None:
+        try:
+            ask()
+        except (OSError, HTTPException, ValueError) as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if thread.is_alive():
+        raise TimeoutError("no whole answer in time")
+    if caught:
+        raise caught[0]
+
+
+def _context(gateway: Gateway) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=gateway.ca_file)
+        if gateway.cert_file:
+            context.load_cert_chain(gateway.cert_file, gateway.key_file)
+    except (OSError, ssl.SSLError) as error:
+        given = {"--push-ca": gateway.ca_file, "--push-cert": gateway.cert_file, "--push-key": gateway.key_file}
+        names = ", ".join(f"{option} {file}" for option, file in given.items() if file)
+        raise BadInput(f"{names} cannot be used: {error.strerror or error}", "name PEM files") from error
+    return context

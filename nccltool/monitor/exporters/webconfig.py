@@ -1,0 +1,144 @@
+"""The web configuration file that Prometheus' own exporters read: TLS and users.
+
+https://prometheus.io/docs/prometheus/latest/configuration/https/: of its keys those that are here; any other is
+refused, so that nobody believes in a protection that is not there.
+"""
+
+import difflib
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nccltool.core.errors import BadInput
+
+_CLIENT_AUTH = {
+    "NoClientCert": ssl.CERT_NONE,
+    "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
+    "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
+}
+_TOP = ("tls_server_config", "basic_auth_users")
+_TLS = ("cert_file", "key_file", "client_auth_type", "client_ca_file")
+_BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebConfig:
+    """Who may ask, and over what."""
+
+    cert_file: str | None = None
+    """None = no TLS."""
+    key_file: str | None = None
+    client_ca_file: str | None = None
+    client_auth: ssl.VerifyMode = ssl.CERT_NONE
+    users: Mapping[str, bytes] = field(default_factory=dict)
+    """Name -> bcrypt hash; empty = everybody."""
+
+
+def read(file: str) -> WebConfig:
+    """The configuration in a file; names of files in it are relative to it. Raises BadInput."""
+    path = Path(file)
+    plain = _mapping(_parsed(path), _TOP, file, "")
+    tls = _mapping(plain.get("tls_server_config"), _TLS, file, "tls_server_config.")
+    files = {
+        name: _beside(path, tls.get(name), f"{file}: tls_server_config.{name}") for name in _TLS if "file" in name
+    }
+    if bool(files["cert_file"]) != bool(files["key_file"]):
+        raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "name both, or neither")
+    if tls and not files["cert_file"]:
+        raise BadInput(f"{file}: tls_server_config has no cert_file", "name cert_file and key_file")
+    client_auth = _client_auth(tls, files["client_ca_file"], file)
+    return WebConfig(**files, client_auth=client_auth, users=_users(plain, file))
+
+
+def check(config: WebConfig, file: str) -> None:
+    """Raises BadInput where its files are no certificates and keys: now, not when the first one asks."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    name = "cert_file and key_file"
+    try:
+        if config.cert_file:
+            context.load_cert_chain(config.cert_file, config.key_file, password=_no_password)
+        name = "client_ca_file"
+        if config.client_ca_file:
+            context.load_verify_locations(config.client_ca_file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise BadInput(
+            f"{file}: tls_server_config: {name} cannot be used: {reason}",
+            "name PEM files that fit, without password",
+        ) from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
+
+
+def _parsed(path: Path) -> object:
+    import yaml
+
+    try:
+        return yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise BadInput(f"--web-config {path} cannot be read: {error.strerror}", "check the name") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"--web-config {path} is not text", "name a YAML file") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise BadInput(
+            f"--web-config {path}{where} is not YAML: {getattr(error, 'problem', error)}", "mend that line"
+        ) from error
+
+
+def _mapping(value: object, known: tuple[str, ...], file: str, prefix: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadInput(f"{file}: {prefix.rstrip('.') or 'it'} is no mapping", f"keys are {', '.join(known)}")
+    for key in value:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, 1)
+            raise BadInput(
+                f"{file}: {prefix}{key} is not known",
+                f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}",
+            )
+    return value
+
+
+def _beside(config: Path, name: object, key: str) -> str | None:
+    if name is None or name == "":
+        return None
+    if not isinstance(name, str) or not (config.parent / name).is_file():
+        raise BadInput(f"{key}: {name!r} is not a file", "name a PEM file, relative to the configuration")
+    return str(config.parent / name)
+
+
+def _client_auth(tls: Mapping[str, Any], authorities: str | None, file: str) -> ssl.VerifyMode:
+    name = tls.get("client_auth_type", "NoClientCert")
+    if name not in _CLIENT_AUTH:
+        raise BadInput(
+            f"{file}: tls_server_config.client_auth_type {name!r} is not supported",
+            f"choose from {', '.join(_CLIENT_AUTH)}",
+        )
+    if _CLIENT_AUTH[name] is not ssl.CERT_NONE and authorities is None:
+        raise BadInput(
+            f"{file}: tls_server_config.client_auth_type {name} needs client_ca_file", "name the PEM file"
+        )
+    return _CLIENT_AUTH[name]
+
+
+def _users(plain: Mapping[str, Any], file: str) -> dict[str, bytes]:
+    users = plain.get("basic_auth_users", {})
+    if "basic_auth_users" in plain and users in (None, {}, []):
+        raise BadInput(f"{file}: basic_auth_users is empty: everybody could ask", "name users, or leave it out")
+    if not isinstance(users, dict):
+        raise BadInput(f"{file}: basic_auth_users is no mapping", "write `name: bcrypt hash` lines")
+    for name, hashed in users.items():
+        if not isinstance(hashed, str) or not _BCRYPT.fullmatch(hashed):
+            raise BadInput(
+                f"{file}: basic_auth_users.{name} is not a bcrypt hash",
+                "make one with: htpasswd -nBC 10 '' | tr -d ':'",
+            )
+    return {str(name): hashed.encode() for name, hashed in users.items()}

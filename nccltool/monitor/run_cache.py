@@ -1,0 +1,175 @@
+"""LOOK at the run directory again and again, as monitoring sees it: what is new is read, the rest is remembered.
+
+A run that cannot be read is counted, not hidden; one that did not end in order is a failure of its command; one
+that may still go on is neither. Numbers that are too old are not shown: of such a run only stays that it was.
+"""
+
+import stat
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from nccltool.core import run_directory
+from nccltool.core.errors import BadInput
+from nccltool.core.run_directory import Entry
+from nccltool.launch.job import Job
+from nccltool.monitor import metrics
+from nccltool.monitor.export import Against, without_baseline
+from nccltool.monitor.metrics import Sample
+from nccltool.preflight.result import Preflight
+
+NEWEST = 500
+"""Runs that are looked at: a look must not take longer with every run that is kept."""
+GRACE_S = 60.0
+"""After its own deadline a run has ended, one way or the other."""
+AHEAD_S = 3600.0
+"""So far the clock of a host may be ahead of ours; a run that begins later than that would look fresh for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at the run directory found."""
+
+    samples: tuple[Sample, ...]
+    entries: tuple[Entry, ...]
+    """The newest first."""
+    problem: str = ""
+    """Why the run directory could not be read; empty = it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A run as it is remembered: samples are worked out once, not at each look."""
+
+    entry: Entry
+    started: float
+    samples: tuple[Sample, ...]
+    """All that it shows."""
+    brief: tuple[Sample, ...]
+    """That it was, and what came of it."""
+    is_suite: bool = False
+    is_damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a look shows, before it is put together."""
+
+    sets: tuple[tuple[Sample, ...], ...]
+    """Samples of each run, the newest first."""
+    entries: tuple[Entry, ...]
+    damaged: int
+
+
+class Shelf:
+    """The runs of a folder."""
+
+    def __init__(self, base: Path, max_age_s: float, against: Against = without_baseline) -> None:
+        self._base, self._max_age_s, self._against = base, max_age_s, against
+        self._read: dict[tuple[str, int], _Read] = {}
+        self._last: tuple[_Found, Seen] | None = None
+
+    def look(self, now: float | None = None) -> Seen:
+        """What is there now (`now`: Unix time); the same object as before where nothing is new.
+
+        Never raises for what is in the folder.
+        """
+        now = time.time() if now is None else now
+        try:
+            if not self._base.is_dir():
+                raise BadInput(f"{self._base} is not a folder", "")
+            folders = run_directory.folders(self._base)[-NEWEST:]
+        except (BadInput, OSError) as error:
+            self._read.clear()
+            return Seen((Sample("run_directory_readable", (), 0.0),), (), str(error))
+        there = {folder.name for folder in folders}
+        self._read = {known: read for known, read in self._read.items() if known[0] in there}
+        runs_there = (self._run(folder, now) for folder in reversed(folders))
+        reads = [_believed(read, now) for read in runs_there if read]
+        found = _found(reads, now, self._max_age_s)
+        if self._last is None or self._last[0] != found:
+            self._last = found, _seen(found)
+        return self._last[1]
+
+    def _run(self, folder: Path, now: float) -> _Read | None:
+        """The run in a folder; None = it may still go on."""
+        try:
+            document = (folder / "run.json").stat()
+        except FileNotFoundError:
+            return _unfinished(folder, now)
+        except OSError:
+            return _damaged(folder)
+        if not stat.S_ISREG(document.st_mode):  # to read a pipe would hold up all looks
+            return _damaged(folder)
+        key = (folder.name, document.st_mtime_ns)
+        if key in self._read:
+            return self._read[key]
+        self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
+        read = _finished(folder, self._against)
+        if not read.is_damaged:  # what kept it from being read may pass and leave the time of the file as it was
+            self._read[key] = read
+        return read
+
+
+def _believed(read: _Read, now: float) -> _Read:
+    if read.started <= now + AHEAD_S:
+        return read
+    return replace(read, samples=(), brief=(), is_damaged=True)
+
+
+def _found(reads: list[_Read], now: float, max_age_s: float) -> _Found:
+    """Samples of all runs that are young enough; of the others, that they were."""
+    sets, suite_seen = [], False
+    for read in sorted(reads, key=lambda read: read.started, reverse=True):
+        is_shown = now - read.started <= max_age_s and not (read.is_suite and suite_seen)
+        sets.append(read.samples if is_shown else read.brief)
+        suite_seen = suite_seen or (is_shown and read.is_suite)
+    entries = tuple(read.entry for read in reads)
+    return _Found(tuple(sets), entries, sum(read.is_damaged for read in reads))
+
+
+def _seen(found: _Found) -> Seen:
+    damaged = Sample("damaged_runs", (), float(found.damaged))
+    readable = Sample("run_directory_readable", (), 1.0)
+    return Seen((*metrics.merged(found.sets), damaged, readable), found.entries)
+
+
+def _finished(folder: Path, against: Against) -> _Read:
+    try:
+        run = run_directory.load_any(folder)
+        return _Read(
+            entry=run_directory.entry(folder, run),
+            started=metrics.unix_time(run.info.started),
+            samples=(*metrics.of_any(run), *against(run)),
+            brief=tuple(metrics.of_info(run.info, metrics.command_of(run), run.verdict.status)),
+            is_suite=isinstance(run, Preflight),
+        )
+    except (BadInput, ValueError, ArithmeticError):
+        return _damaged(folder)
+
+
+def _unfinished(folder: Path, now: float) -> _Read | None:
+    try:
+        job = msgspec.json.decode((folder / "job.json").read_bytes(), type=Job)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _damaged(folder)
+    started = _time_of(folder.name)
+    if now - started < job.deadline_s + GRACE_S:
+        return None
+    failed = tuple(metrics.of_end(job.kind, started, "incomplete"))
+    return _Read(run_directory.nameless(folder, "incomplete"), started, failed, failed)
+
+
+def _damaged(folder: Path) -> _Read:
+    return _Read(run_directory.nameless(folder, "unknown"), _time_of(folder.name), (), (), is_damaged=True)
+
+
+def _time_of(run_id: str) -> float:
+    """When a run began, from its id; 0 where the name is none of ours."""
+    try:
+        return datetime.strptime(run_id.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0

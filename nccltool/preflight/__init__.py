@@ -1,0 +1,1 @@
+"""A suite of stages against expectations: one verdict for a cluster."""

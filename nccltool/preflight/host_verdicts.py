@@ -1,0 +1,101 @@
+"""JUDGE the outcomes of a suite: which hosts are fit, which are safe to take out, and the one word. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from nccltool.core.findings import Verdict
+from nccltool.core.host_lists import fold
+from nccltool.preflight.result import HostVerdict, Judged
+
+_BY_ITSELF = ("alone", "confirmed", "everywhere")
+_NAMED = 3
+"""Checks that a reason names."""
+NOT_COMPLETE = ("completed", "present")
+"""Checks that fail when something did not come or did not end in order: exit 3."""
+
+
+def of_hosts(outcomes: Sequence[Judged], hosts: Iterable[str]) -> tuple[HostVerdict, ...]:
+    """What came of it for each host, in their order."""
+    by_host: dict[str, list[Judged]] = {host: [] for host in hosts}
+    for outcome in outcomes:
+        for host in {outcome.host, *outcome.hosts} & by_host.keys():
+            by_host[str(host)].append(outcome)
+    untested = list(dict.fromkeys(one.rung for one in outcomes if one.status == "skip" and one.code == one.rung))
+    return tuple(_of_host(host, mine, untested) for host, mine in by_host.items())
+
+
+def _of_host(host: str, outcomes: Sequence[Judged], untested: Sequence[str]) -> HostVerdict:
+    failed = [one for one in outcomes if one.status == "fail"]
+    own = [one for one in failed if one.host == host]
+    shown = [one for one in own if one.shown in _BY_ITSELF]
+    exclude = [one for one in own if one.shown in ("alone", "confirmed")]
+    missing = [one for one in own if one.code == "inventory/present"]
+    if missing:
+        return HostVerdict(host=host, status="missing", reason=missing[0].reason, exclude=bool(exclude))
+    if shown:
+        return HostVerdict(host=host, status="fail", reason=_named(shown), exclude=bool(exclude))
+    open_ = [one for one in failed if one.host in (None, host) or _could_be_its_fault(one)]
+    if open_:
+        return HostVerdict(host=host, status="undetermined", reason=_open(host, open_), exclude=False)
+    unknown = [one for one in outcomes if one.status == "unknown" and one.required]
+    if unknown or not any(one.status in ("pass", "warn") for one in outcomes):
+        reason = _named(unknown) if unknown else "nothing was judged"
+        return HostVerdict(host=host, status="unknown", reason=reason, exclude=False)
+    warned = [one for one in outcomes if one.status == "warn" and one.host in (None, host)]
+    reason = _named(warned) or (f"not tested: {', '.join(untested)}" if untested else "")
+    return HostVerdict(host=host, status="warn" if warned else "pass", reason=reason, exclude=False)
+
+
+def _could_be_its_fault(outcome: Judged) -> bool:
+    """Wrong data is named where it arrives; who sent it took part. A rank that died or was late did so itself."""
+    return outcome.code.endswith("/data") and outcome.shown == "suspected"
+
+
+def _named(outcomes: Sequence[Judged]) -> str:
+    codes = list(dict.fromkeys(one.code for one in outcomes))
+    more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
+    return ", ".join(codes[:_NAMED]) + more
+
+
+def _open(host: str, outcomes: Sequence[Judged]) -> str:
+    others = {name for one in outcomes for name in one.hosts if name != host}
+    named = any(one.host == host for one in outcomes)
+    what = f"{_named(outcomes)} {'names it' if named else 'failed with it'}"
+    return (
+        f"{what}, and it was not tested without {fold(others)}" if others else f"{what}, and it is not shown why"
+    )
+
+
+def verdict(outcomes: Sequence[Judged], interrupted: bool) -> Verdict:
+    """The one word and the exit code."""
+    failed = [one for one in outcomes if one.status == "fail"]
+    if interrupted:
+        return Verdict(status="incomplete", exit_code=130)
+    if any(one.code.rpartition("/")[2] in NOT_COMPLETE for one in failed):
+        return Verdict(status="incomplete", exit_code=3)
+    if failed:
+        return Verdict(status="fail", exit_code=1)
+    judged = any(one.status in ("pass", "warn") for one in outcomes)
+    if not judged or any(one.status == "unknown" and one.required for one in outcomes):
+        return Verdict(status="unknown", exit_code=4)
+    warned = any(one.status == "warn" for one in outcomes)
+    return Verdict(status="warn" if warned else "pass", exit_code=0)
+
+
+LISTS: Mapping[str, tuple[str, ...]] = {
+    "hosts.pass": ("pass", "warn"),
+    "hosts.fail": ("fail",),
+    "hosts.missing": ("missing",),
+    "hosts.undetermined": ("undetermined",),
+    "hosts.unknown": ("unknown",),
+}
+"""File -> the hosts that are in it, by their status."""
+EXCLUDE = "nodes.exclude"
+
+
+def lists(hosts: Sequence[HostVerdict]) -> dict[str, str]:
+    """The text of each file, one host a line."""
+    texts = {
+        name: "".join(f"{one.host}\n" for one in hosts if one.status in statuses)
+        for name, statuses in LISTS.items()
+    }
+    return texts | {EXCLUDE: "".join(f"{one.host}\n" for one in hosts if one.exclude)}

@@ -1,0 +1,157 @@
+"""Starts commands of nccltool itself, side by side, and ends each by its deadline: what hangs hangs alone."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nccltool.core import processes, run_directory
+from nccltool.core.errors import BadInput
+from nccltool.launch.fault_injection import VARIABLE
+from nccltool.probe.result import Run
+
+_TICK_S = 0.05
+_ENDS_S = 10.0
+"""How long a command may take to end in order after SIGINT."""
+_GRACE_S = 15.0
+"""A command has a deadline of its own, after which it names who hangs; it is killed so long after that."""
+_TWINS = "NCCLTOOL_"
+_SHOWN = 300
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """A command to run."""
+
+    label: str
+    """Name of its files."""
+    words: tuple[str, ...]
+    """After nccltool."""
+    end: float
+    """When it must have ended, by the monotonic clock."""
+    fault: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """What a person would type."""
+        return shlex.join(["nccltool", *self.words])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Came:
+    """What came of it."""
+
+    run: Run | None
+    folder: str
+    """Of the run; empty = none was begun."""
+    why_not: str
+
+
+def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bool]) -> tuple[Came, ...]:
+    """Run all of them, so many at once. `stop` says whether to end all now."""
+    waiting = list(enumerate(calls))
+    started: dict[int, _Started] = {}
+    try:
+        while waiting or any(one.living for one in started.values()):
+            if stop():
+                break
+            while waiting and sum(one.living for one in started.values()) < at_once:
+                number, call = waiting.pop(0)
+                started[number] = _Started(call, folder)
+            time.sleep(_TICK_S)
+            for one in started.values():
+                one.mind_the_time()
+    finally:
+        for one in started.values():
+            one.ask_to_end()
+        for one in started.values():
+            one.end()
+    return tuple(
+        started[number].came() if number in started else Came(run=None, folder="", why_not="interrupted")
+        for number in range(len(calls))
+    )
+
+
+class _Started:
+    def __init__(self, call: Call, folder: Path) -> None:
+        self._folder = folder / call.label
+        self._folder.mkdir(parents=True)
+        argv = [sys.executable, "-P", "-m", "nccltool", *call.words, "-q", "--format", "json"]
+        self._limit_s = max(call.end - time.monotonic(), 1.0)
+        argv += ["--deadline", f"{self._limit_s:.1f}", "--run-dir", str(self._folder)]
+        self._said = folder / f"{call.label}.stderr"
+        us = os.getpid()
+        with self._said.open("wb") as err:
+            self._process = subprocess.Popen(
+                argv,
+                env=_environment(call),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=lambda: _begin(us),
+            )
+        self._kill_at = time.monotonic() + self._limit_s + _GRACE_S
+        self._killed = False
+        self._ends_by = 0.0
+
+    @property
+    def living(self) -> bool:
+        return self._process.poll() is None
+
+    def mind_the_time(self) -> None:
+        if self.living and time.monotonic() > self._kill_at:
+            self._killed = True
+            processes.end_group(self._process.pid, 1.0)
+
+    def ask_to_end(self) -> None:
+        """Ask, so that what it measured is kept."""
+        if self.living:
+            self._process.send_signal(signal.SIGINT)
+            self._ends_by = time.monotonic() + _ENDS_S
+
+    def end(self) -> None:
+        """Make it end, if it does not in time by itself."""
+        while self.living and time.monotonic() < self._ends_by:
+            time.sleep(_TICK_S)
+        processes.end_group(self._process.pid, 1.0)
+        self._process.wait()
+
+    def came(self) -> Came:
+        folders = run_directory.folders(self._folder)
+        where = str(folders[-1]) if folders else ""
+        if self._killed:
+            said = f"it did not end in {self._limit_s + _GRACE_S:.0f} s, and was killed"
+            return Came(run=None, folder=where, why_not=said)
+        try:
+            return Came(
+                run=run_directory.load(Path(where)) if where else None, folder=where, why_not=self._last_words()
+            )
+        except BadInput as error:
+            return Came(run=None, folder=where, why_not=error.message)
+
+    def _last_words(self) -> str:
+        lines = self._said.read_text(errors="replace").splitlines()
+        errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+        said = [*errors, *reversed([line for line in lines if line.strip()])]
+        return said[0].strip()[:_SHOWN] if said else f"it ended with exit code {self._process.returncode}"
+
+
+def _begin(parent: int) -> None:
+    """In the new process: it must hear SIGINT, also where nohup or a shell's & had us not hear it."""
+    processes.die_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _environment(call: Call) -> dict[str, str]:
+    """Ours, without options of ours: those are in the words."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_TWINS)}
+    here = str(Path(__file__).parents[2])
+    kept["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [kept.get("PYTHONPATH")])])
+    return kept | dict(call.env) | ({VARIABLE: call.fault} if call.fault else {})

@@ -1,0 +1,164 @@
+"""What a scheduler's scripts ask of their own node, in seconds: its facts, rules of severity error, one sentence.
+
+No network between nodes, no rank, no torch. A node is drained by what was seen on it, never because a look failed.
+"""
+
+import os
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nccltool.core import external_commands
+from nccltool.core.errors import BadInput
+from nccltool.core.external_commands import Done
+from nccltool.core.findings import Verdict
+from nccltool.core.text import escaped, shortened
+from nccltool.doctor import judge as doctor_judge
+from nccltool.doctor import rules, run
+from nccltool.hosts import reader
+from nccltool.hosts.facts import HostFacts, Unknown
+from nccltool.preflight import suites
+
+BUDGET_S = 9.0
+_LOOK, _ASK = 0.4, 0.25
+"""Shares of the budget: the look at the host; each of the two calls of scontrol. The rest is to start."""
+MARK = "nccltool: "
+"""Begins each reason that is ours: no other is changed, and no node that another one drained is resumed."""
+_LONGEST = 200
+_ENV = ("PATH", "HOME", "LD_LIBRARY_PATH", "HOSTNAME")
+"""Of slurmd's own; what it has for NCCL is not what the job will have."""
+_NOT_THE_JOBS = "none: the variables of the job are not known here"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What the script wants to know, and to be done."""
+
+    gpus: int | None
+    """How many there must be; None = any number."""
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    drain: bool
+    resume: bool
+    node: str
+    """What Slurm calls this host."""
+    budget_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What came of it."""
+
+    verdict: Verdict
+    reason: str
+    """As Slurm gets it; empty = healthy."""
+    details: tuple[str, ...]
+    """Evidence and remedies, for the log."""
+    done: str = ""
+    """What was done to the node."""
+    trouble: str = ""
+    """Why what should have been done was not."""
+
+
+def asked(options: Mapping[str, Any], env: Mapping[str, str]) -> Asked:
+    """The options of the command line, checked. Raises BadInput."""
+    if options["resume"] and not options["drain"]:
+        raise BadInput("--resume needs --drain", "it undoes what --drain did")
+    budget = options["total_budget"]
+    select, ignore = (_words(options[name]) for name in ("select", "ignore"))
+    run.rules_for(select, ignore)
+    return Asked(
+        gpus=options["expect_gpus"],
+        select=select,
+        ignore=ignore,
+        drain=options["drain"],
+        resume=options["resume"],
+        node=options["node"] or env.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0],
+        budget_s=suites.parse_duration(budget, "--budget") if budget else BUDGET_S,
+    )
+
+
+def _words(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+
+
+def look(ask: Asked) -> HostFacts:
+    """This host, within its share of the budget."""
+    env = {name: os.environ[name] for name in _ENV if name in os.environ}
+    seconds = ask.budget_s * _LOOK
+    return reader.take(environ=env, seconds=seconds, env_source=_NOT_THE_JOBS, meanwhile=rules.every)
+
+
+def judge(ask: Asked, facts: HostFacts) -> Answer:
+    """What is wrong with the node. Pure."""
+    judgement = doctor_judge.judge([doctor_judge.host_of(facts)], run.rules_for(ask.select, ask.ignore))
+    said, details = [], []
+    count = facts.nvidia.visible_gpus
+    if ask.gpus is not None and isinstance(count, int) and count != ask.gpus:
+        said.append(f"{count} GPUs are seen, and there should be {ask.gpus}")
+    for finding in judgement.findings:
+        if finding.severity == "error":
+            said.append(f"{finding.code} {finding.message}")
+            details += [*finding.evidence, *([f"-> {finding.remedy}"] if finding.remedy else [])]
+    if said:
+        return Answer(verdict=Verdict(status="fail", exit_code=1), reason=_reason(said), details=tuple(details))
+    if ask.gpus is not None and isinstance(count, Unknown):
+        why = (f"whether there are {ask.gpus} GPUs is not known: {count.reason}",)
+        return Answer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=why)
+    if not any(one.status in ("pass", "warn") for one in judgement.outcomes):
+        return Answer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=("nothing was judged",))
+    return Answer(verdict=Verdict(status="pass", exit_code=0), reason="", details=())
+
+
+def _reason(said: Sequence[str]) -> str:
+    """One line; what is worst stands first, for sinfo -R shows the beginning."""
+    more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+    return shortened(escaped(MARK + said[0]), _LONGEST - len(more)) + more
+
+
+def acted(ask: Asked, answer: Answer) -> Answer:
+    """Drain or resume the node, where that is asked for, and it was not drained by somebody else."""
+    failed = answer.verdict.status == "fail"
+    if not ask.drain or not (failed or (ask.resume and answer.verdict.status == "pass")):
+        return answer
+    node = _node(ask)
+    if isinstance(node, Unknown):
+        return replace(answer, trouble=node.reason)
+    state, reason = node
+    drained = any(word in state for word in ("DRAIN", "DOWN", "FAIL"))
+    if failed and not drained:
+        return _update(ask, answer, "drain", f"reason={answer.reason}")
+    if failed:
+        return replace(answer, done=f"{ask.node} is {state} already: {escaped(reason) or 'no reason is given'}")
+    if "DRAIN" in state and reason.startswith(MARK):
+        return _update(ask, answer, "resume")
+    return answer
+
+
+def _node(ask: Asked) -> tuple[str, str] | Unknown:
+    """State and reason of the node, as Slurm has them."""
+    said = _scontrol(ask, "show", "node", "-o", ask.node)
+    if isinstance(said, Unknown):
+        return said
+    state = re.search(r"(?:^| )State=(\S+)", said)
+    reason = re.search(r" Reason=(.*?)(?: \[[^\]]*@[^\]]*\]|$)", said.strip())
+    if state is None:
+        return Unknown(f"scontrol says no state of {ask.node}")
+    return state[1], reason[1] if reason else ""
+
+
+def _update(ask: Asked, answer: Answer, state: str, *more: str) -> Answer:
+    said = _scontrol(ask, "update", f"nodename={ask.node}", f"state={state}", *more)
+    if isinstance(said, Unknown):
+        return replace(answer, trouble=said.reason)
+    return replace(answer, done=f"{ask.node}: {'drained' if state == 'drain' else 'resumed'}")
+
+
+def _scontrol(ask: Asked, *words: str) -> str | Unknown:
+    done = external_commands.run(("scontrol", *words), ask.budget_s * _ASK)
+    if isinstance(done, Done):
+        why = (done.err or done.out).strip()
+        return done.out if done.code == 0 else Unknown(f"scontrol {words[0]} ended with {done.code}: {why}")
+    return done

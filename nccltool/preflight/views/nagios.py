@@ -1,0 +1,63 @@
+"""A preflight as a monitoring plugin says it: one line, and figures after a bar."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from nccltool.core import exit_codes
+from nccltool.core.findings import CheckStatus
+from nccltool.core.host_lists import fold
+from nccltool.core.text import escaped, shortened
+from nccltool.core.units import format_bytes
+from nccltool.preflight.result import Preflight
+from nccltool.probe.result import Measurement
+
+_STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
+_MOST_TEXT = 300
+_MOST_CODES = 3
+_MOST_ROWS = 16
+"""Measurements among the figures: NRPE before 3 carries 1 KiB."""
+
+
+def render(preflight: Preflight) -> str:
+    """One line."""
+    observed = preflight.would_exit is not None
+    status = "pass" if observed else preflight.verdict.status
+    word = exit_codes.WORDS[exit_codes.nagios(status, preflight.verdict.exit_code)]
+    text = shortened("; ".join(_said(preflight)), _MOST_TEXT).replace("|", "/")
+    return f"NCCLTOOL {word} - {text} | {' '.join(_figures(preflight))}\n"
+
+
+def _said(preflight: Preflight) -> Iterator[str]:
+    yield f"{escaped(preflight.suite)}: {preflight.verdict.status}"
+    if preflight.would_exit is not None:
+        yield f"observed only, the exit code would have been {preflight.would_exit}"
+    for status in ("fail", "unknown", "warn"):
+        codes = dict.fromkeys(
+            one.code
+            for one in preflight.outcomes
+            if one.status == status and (one.required or status != "unknown") and one.code != one.rung
+        )
+        if codes:
+            more = f" and {len(codes) - _MOST_CODES} more" if len(codes) > _MOST_CODES else ""
+            yield f"{status}: {escaped(', '.join(list(codes)[:_MOST_CODES]))}{more}"
+    for status in ("fail", "missing", "undetermined", "unknown"):
+        hosts = [one.host for one in preflight.hosts if one.status == status]
+        if hosts:
+            yield f"hosts {status}: {escaped(fold(hosts))}"
+
+
+def _figures(preflight: Preflight) -> Iterator[str]:
+    checks = Counter(one.status for one in preflight.outcomes)
+    hosts = Counter(one.status for one in preflight.hosts)
+    yield f"time={preflight.duration_s:.1f}s"
+    yield from (f"checks_{status}={checks[status]}" for status in _STATUSES)
+    healthy = hosts["pass"] + hosts["warn"]
+    yield f"hosts_healthy={healthy};;;0;{len(preflight.hosts)}"
+    yield from (f"hosts_{status}={hosts[status]}" for status in ("fail", "missing", "undetermined", "unknown"))
+    yield from (_row(row) for row in preflight.measurements[:_MOST_ROWS])
+
+
+def _row(row: Measurement) -> str:
+    """The plugins' units have no rate: GB/s is in the name."""
+    size = format_bytes(row.bytes).replace(" ", "")
+    return f"'{row.op} {size} {row.placement} busbw GB/s'={row.busbw_bytes_per_s / 1e9:.6g}"

@@ -1,0 +1,211 @@
+"""The largest bus bandwidth that the wires allow, per operation. Pure; a limit is worked out, or not known.
+
+Bytes cross a boundary: that of a host (its network), or that of a GPU (its NVLink). Wires are full duplex, so
+what counts is the larger of the bytes that must enter and those that must leave. With S bytes (nccl-tests'
+size), n ranks, of them g inside the boundary, and k boundaries, at least so much must cross one of them:
+
+    all_gather        S (n-g)/n    the parts of all ranks outside enter; and S g/n, its own leave
+    reduce_scatter    S (n-g)/n    its contribution to the parts outside leaves, summed or not; and S g/n enters
+    all_to_all        S g (n-g)/n  each of g ranks receives a chunk from every rank outside
+    broadcast         S            the root's side sends it once, every other side receives it once
+    reduce            S            the same, backwards
+    gather, scatter   S (n-g)/n at the root, S g/n elsewhere
+    send_recv         S for each rank inside whose neighbour in the ring is outside
+    ping_pong         S c/2, where c ranks inside have a partner outside: each sends once and receives once in
+                      a round trip, which is two times; and S: the two of a pair take turns
+    all_reduce        S, and 2 S (k-1) into all boundaries together: of each element, k-1 messages bring the
+                      contributions of k sides together, and k-1 hand the result out
+
+Divided by the rate of the boundary this is the least time; bus bandwidth is S / time x the bus factor. For
+equal hosts with a rate of B that gives, for all_reduce, all_gather and reduce_scatter, B k (n-1) / (n (k-1));
+turned over, the rate that a host's network must have carried is busbw n (k-1) / (k (n-1)).
+
+Only all_reduce can be faster, where a switch reduces (NVLS, SHARP): a side then sends and receives S once
+however many sides there are. What an end must send or receive itself in the other operations, no switch saves.
+
+Between hosts whose GPUs have NVLink a second boundary counts, that of each GPU: what enters the GPUs of a host
+comes over NVLink or over the host's network. It is what limits a few hosts with fast networks.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nccltool.core.units import format_gb_per_s
+from nccltool.hosts.transport import NvLink, Wire, nvlink
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe import collectives
+from nccltool.probe.collectives import ping_pong
+from nccltool.probe.collectives.base import ROOT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limit:
+    """The largest bus bandwidth of an operation that the wires of a world allow."""
+
+    op: str
+    busbw_bytes_per_s: float
+    may_be_exceeded: bool = False
+
+
+_SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+"""Operations in which all ranks send and receive the same."""
+_REDUCED_BY_SWITCHES = ("all_reduce",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """The limits of a world. Without a source and without a reason there is nothing to limit."""
+
+    rows: tuple[Limit, ...] = ()
+    source: str | None = None
+    unknown_reason: str | None = None
+
+
+def of(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, Wire]) -> Limits:
+    """The limits of operations over these ranks, in rank order; `wires` by host id."""
+    hosts = list(dict.fromkeys(facts.host_id for facts in ranks))
+    if len({facts.node_rank for facts in ranks}) > len(hosts):
+        return Limits()  # emulated
+    if len(hosts) > 1:
+        return _between_hosts(ops, backend, ranks, wires)
+    return _inside_a_host(ops, backend, ranks)
+
+
+def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts]) -> Limits:
+    if not any(facts.gpu for facts in ranks):
+        return Limits()
+    if len(ranks) == 1:
+        return Limits(unknown_reason="one rank: nothing crosses a link")
+    if backend != "nccl":
+        return Limits(unknown_reason=f"{backend} on one host goes through its memory")
+    links = [nvlink(facts.gpu_name) for facts in ranks]
+    known = [link for link in links if link]
+    if len(known) < len(links):
+        return Limits(unknown_reason=_no_nvlink(ranks[links.index(None)]))
+    homes, rates = range(len(ranks)), [link.bytes_per_s for link in known]
+    found = [_limit(op, backend, largest_busbw(op, homes, rates)) for op in ops]
+    return Limits(rows=tuple(row for row in found if row), source=_of_gpus(ranks, known))
+
+
+def _between_hosts(
+    ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, Wire]
+) -> Limits:
+    hosts = {facts.host_id: facts.host for facts in ranks}
+    missing = Wire(bytes_per_s=None, text="it did not say what its network is")
+    known = {host: wires.get(host, missing) for host in hosts}
+    links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
+    for facts, link in zip(ranks, links, strict=bool(links)):
+        if link and link.between_hosts:
+            return Limits(unknown_reason=f"NVLink may connect the {facts.gpu_name} of several hosts")
+    for host, wire in known.items():
+        if wire.bytes_per_s is None:
+            return Limits(unknown_reason=f"the network of {hosts[host]}: {wire.text}")
+    order = list(hosts)
+    homes, rates = [order.index(facts.host_id) for facts in ranks], [w.bytes_per_s or 0.0 for w in known.values()]
+    nvlinks = [link for link in links if link]
+    gpus = _gpu_rates(homes, rates, nvlinks) if nvlinks and len(nvlinks) == len(ranks) else None
+    found = {op: _smallest(op, homes, rates, gpus) for op in ops}
+    still = [op for op, busbw in found.items() if busbw is None]
+    rows = [_limit(op, backend, busbw) for op, busbw in found.items()]
+    source = _of_network([(hosts[host], wire) for host, wire in known.items()])
+    return Limits(
+        rows=tuple(row for row in rows if row),
+        source=f"{source}; {_of_gpus(ranks, nvlinks)}" if gpus else source,
+        unknown_reason=f"nothing of {', '.join(still)} crosses the network" if still else None,
+    )
+
+
+def _smallest(op: str, homes: Sequence[int], rates: Sequence[float], gpus: Sequence[float] | None) -> float | None:
+    network = largest_busbw(op, homes, rates)
+    if network is None or gpus is None or op not in _SYMMETRIC:
+        return network
+    return min(network, largest_busbw(op, range(len(homes)), gpus) or network)
+
+
+def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvLink]) -> list[float]:
+    """What a GPU can take in: its NVLink, and its share of its host's network."""
+    inside = Counter(homes)
+    total = [
+        rate + sum(link.bytes_per_s for link, home in zip(links, homes, strict=True) if home == host)
+        for host, rate in enumerate(rates)
+    ]
+    return [total[home] / inside[home] for home in homes]
+
+
+def _limit(op: str, backend: str, busbw: float | None) -> Limit | None:
+    if busbw is None:
+        return None
+    return Limit(
+        op=op,
+        busbw_bytes_per_s=busbw,
+        may_be_exceeded=backend == "nccl" and op in _REDUCED_BY_SWITCHES,
+    )
+
+
+def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> float | None:
+    """The limit of an operation; None when none of its bytes must cross a boundary.
+
+    `homes` is the boundary of each rank, `rates` bytes per second of each boundary, each way.
+    """
+    loads = _loads(op, homes)
+    crossed = [(load, rate) for load, rate in zip(loads, rates, strict=True) if load]
+    if not crossed:
+        return None
+    seconds = max(load / rate for load, rate in crossed)  # for a size of one byte
+    if op == "all_reduce":
+        seconds = max(seconds, 2 * (len(rates) - 1) / sum(rates))
+    if op == "ping_pong":
+        seconds = max(seconds, 1 / min(rate for _, rate in crossed))
+    return collectives.get(op).bus_factor(len(homes)) / seconds
+
+
+def _loads(op: str, homes: Sequence[int]) -> list[float]:
+    """Bytes that must enter or leave each boundary, whichever is more, for a size of one byte."""
+    world = len(homes)
+    inside = Counter(homes)
+    boundaries = sorted(inside)
+    if len(boundaries) == 1:
+        return [0.0]
+    if op in ("all_reduce", "broadcast", "reduce"):
+        return [1.0 for _ in boundaries]
+    if op in ("all_gather", "reduce_scatter"):
+        return [max(world - inside[b], inside[b]) / world for b in boundaries]
+    if op == "all_to_all":
+        return [inside[b] * (world - inside[b]) / world for b in boundaries]
+    if op in ("gather", "scatter"):
+        root = homes[ROOT]
+        return [(world - inside[b] if b == root else inside[b]) / world for b in boundaries]
+    if op == "send_recv":
+        into = Counter(home for rank, home in enumerate(homes) if homes[rank - 1] != home)
+        return [float(into[b]) for b in boundaries]
+    assert op == "ping_pong", f"{op} has no limit here"
+    partners = [ping_pong.partner(rank, world) for rank in range(world)]
+    away = Counter(homes[r] for r, other in enumerate(partners) if other is not None and homes[other] != homes[r])
+    return [away[b] / 2 for b in boundaries]
+
+
+def _no_nvlink(facts: RankFacts) -> str:
+    return f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has is not known here"
+
+
+def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLink]) -> str:
+    names = ", ".join(sorted({str(facts.gpu_name) for facts in ranks}))
+    slowest = min(links, key=lambda link: link.bytes_per_s)
+    rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
+    return f"NVLink {slowest.generation} of {names}: {rate} ({slowest.source})"
+
+
+def _of_network(wires: Sequence[tuple[str, Wire]]) -> str:
+    def rate(wire: Wire) -> float:
+        return wire.bytes_per_s or 0.0
+
+    slowest_host, slowest = min(wires, key=lambda named: rate(named[1]))
+    fastest_host, fastest = max(wires, key=lambda named: rate(named[1]))
+    low, high = format_gb_per_s(rate(slowest)), format_gb_per_s(rate(fastest))
+    if low == high:
+        return f"network: {low} GB/s a host each way, {slowest.text}"
+    return (
+        f"network, NOT THE SAME on all hosts: {low} GB/s each way on {slowest_host}, {slowest.text}; "
+        f"up to {high} GB/s on {fastest_host}, {fastest.text}"
+    )

@@ -1,0 +1,127 @@
+"""What a collective is: sizes, bus factor, the call, and the data that must come out of it.
+
+Formulas are those of nccl-tests 2.19: `src/<op>.cu` for the counts, `doc/PERFORMANCE.md` and the same
+files for the bus factors. Tensors and torch.distributed come in from the worker; nothing here imports torch.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from nccltool.probe.result import Placement
+
+Tensor = Any
+"""A torch.Tensor; torch itself is only imported by the worker."""
+
+ALIGNMENT = 16
+"""nccl-tests rounds the per-rank part of scattered operations down to a multiple of 16 bytes."""
+
+ROOT = 0
+"""The root of rooted operations (nccl-tests' default)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Elements and bytes of one operation at one size, the same on every rank."""
+
+    send: int
+    """Elements of the send buffer."""
+    recv: int
+    """Elements of the receive buffer."""
+    count: int
+    """nccl-tests' count column, elements."""
+    bytes: int
+    """nccl-tests' size column: the S of algbw = S / t."""
+    bytes_per_rank: int
+    """The part that belongs to one rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of the receive buffer and the input data that must stand there after the operation."""
+
+    start: int
+    length: int
+    source: int | None
+    """Rank whose input it is; None = the reduction over the inputs of all ranks."""
+    source_start: int
+    """First element in the source's send buffer."""
+
+
+class Comm(Protocol):
+    """The torch.distributed calls that collectives use, bound to a group (worker/comm.py)."""
+
+    rank: int
+    world_size: int
+
+    def all_reduce(self, tensor: Tensor) -> None: ...  # noqa: D102
+    def all_gather(self, recv: Tensor, send: Tensor) -> None: ...  # noqa: D102
+    def reduce_scatter(self, recv: Tensor, send: Tensor) -> None: ...  # noqa: D102
+    def broadcast(self, tensor: Tensor, root: int) -> None: ...  # noqa: D102
+    def reduce(self, tensor: Tensor, root: int) -> None: ...  # noqa: D102
+    def gather(self, send: Tensor, parts: list[Tensor] | None, root: int) -> None: ...  # noqa: D102
+    def scatter(self, recv: Tensor, parts: list[Tensor] | None, root: int) -> None: ...  # noqa: D102
+    def all_to_all(self, recv: Tensor, send: Tensor) -> None: ...  # noqa: D102
+    def exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> None: ...  # noqa: D102
+    def send(self, tensor: Tensor, to: int) -> None: ...  # noqa: D102
+    def recv(self, tensor: Tensor, source: int) -> None: ...  # noqa: D102
+
+
+class Collective(Protocol):
+    """A module of this folder."""
+
+    NAME: str
+    REDUCES: bool
+    """Takes a reduce op."""
+    PLACEMENTS: tuple[Placement, ...]
+    """Forms that torch.distributed has; the natural one first."""
+    MIN_WORLD: int
+    """Smallest world in which the call is valid."""
+    TRIPS: int
+    """One-way trips in one call: the time of one is time / TRIPS."""
+
+    def layout(self, elements: int, world_size: int, element_size: int) -> Layout:
+        """Counts for a nominal size of `elements` elements."""
+        ...
+
+    def bus_factor(self, world_size: int) -> float:
+        """busbw / algbw."""
+        ...
+
+    def bind(self, comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
+        """The call to time, with everything prepared that is not part of it."""
+        ...
+
+    def expected(self, rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
+        """What must stand in `rank`'s receive buffer afterwards; stretches not named are not checked."""
+        ...
+
+
+def whole(elements: int, element_size: int) -> Layout:
+    """Every rank holds the whole payload."""
+    size = elements * element_size
+    return Layout(send=elements, recv=elements, count=elements, bytes=size, bytes_per_rank=size)
+
+
+def per_rank_count(elements: int, world_size: int, element_size: int) -> int:
+    """Elements of one rank's part of a payload of `elements`, rounded down to 16 bytes."""
+    alignment = max(ALIGNMENT // element_size, 1)
+    return elements // world_size // alignment * alignment
+
+
+def gathered(elements: int, world_size: int, element_size: int) -> Layout:
+    """Every rank sends its n-th part; the nominal size is the total that is received."""
+    part = per_rank_count(elements, world_size, element_size)
+    total = part * world_size
+    return Layout(part, total, part, total * element_size, part * element_size)
+
+
+def scattered(elements: int, world_size: int, element_size: int) -> Layout:
+    """Every rank receives its n-th part; the nominal size is the total that is sent."""
+    turned = gathered(elements, world_size, element_size)
+    return replace(turned, send=turned.recv, recv=turned.send)
+
+
+def without_own_part(world_size: int) -> float:
+    """(n-1)/n: of a total that is split over the ranks, a rank's own part does not travel."""
+    return (world_size - 1) / world_size

@@ -1,0 +1,184 @@
+"""The words of nccl-tests for what is called otherwise here, and runs cut into its tables: pure.
+
+The layout is that of nccl-tests 2.19.6 (src/util.cu, src/common.cu); rccl-tests 2.17.9 prints the same.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from nccltool.probe.result import Measurement, Placement, Run
+
+VERSION = "2.19.6"
+JSON_VERSION = 3
+
+PROGRAMS = {
+    "all_reduce": "all_reduce_perf",
+    "all_gather": "all_gather_perf",
+    "reduce_scatter": "reduce_scatter_perf",
+    "broadcast": "broadcast_perf",
+    "reduce": "reduce_perf",
+    "gather": "gather_perf",
+    "scatter": "scatter_perf",
+    "all_to_all": "alltoall_perf",
+    "send_recv": "sendrecv_perf",
+    "ping_pong": "ping_pong_perf",
+}
+"""Operation -> program. ping_pong is ours: nccl-tests has no such test."""
+
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+
+TYPES = {
+    "int8": ("int8", 1),
+    "char": ("int8", 1),
+    "uint8": ("uint8", 1),
+    "int32": ("int32", 4),
+    "int": ("int32", 4),
+    "uint32": ("uint32", 4),
+    "int64": ("int64", 8),
+    "uint64": ("uint64", 8),
+    "half": ("float16", 2),
+    "float": ("float32", 4),
+    "double": ("float64", 8),
+    "bfloat16": ("bfloat16", 2),
+    "f8e4m3": ("float8_e4m3fn", 1),
+    "f8e5m2": ("float8_e5m2", 1),
+    "fp8_e4m3": ("float8_e4m3fn", 1),
+    "fp8_e5m2": ("float8_e5m2", 1),
+}
+"""Type -> (ours, bytes). char and int are NCCL 1's, fp8_* those of rccl-tests."""
+
+_PROGRAM = re.compile(r"(?:.*/)?(\w+?)_perf\w*")
+
+
+def operation(program: str) -> str | None:
+    """The operation of a program: all_reduce of build/all_reduce_perf_mpi; None = not one of ours."""
+    match = _PROGRAM.fullmatch(program)
+    wanted = f"{match[1]}_perf" if match else f"{program}_perf"
+    return next((op for op, name in PROGRAMS.items() if wanted in (name, f"{op}_perf")), None)
+
+
+def type_word(dtype: str) -> str:
+    """nccl-tests' word for a type."""
+    words = [word for word, (ours, _) in TYPES.items() if ours == dtype and word not in ("char", "int")]
+    return words[0] if words else dtype
+
+
+def number(value: float, width: int) -> str:
+    """A time or a bandwidth as nccl-tests fits it into a column: two decimals, one, none, then an exponent."""
+    for decimals in (2, 1, 0):
+        text = f"{value:{width}.{decimals}f}"
+        if len(text) <= width:
+            return text
+    return f"{value:{width}.{1 if width >= 7 else 0}e}"[:width]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of nccl-tests: one size, both placements; None = that one was not measured."""
+
+    out_of_place: Measurement | None
+    in_place: Measurement | None
+
+    @property
+    def measured(self) -> tuple[Measurement, ...]:
+        """What was measured of it, in the order of the columns."""
+        return tuple(half for half in (self.out_of_place, self.in_place) if half is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Lines of one operation that have the same placements: what one program of nccl-tests prints."""
+
+    op: str
+    only: Placement | None
+    """The only placement that was measured; None = both were."""
+    cadence: str
+    lines: tuple[Line, ...]
+
+    @property
+    def measured(self) -> tuple[Measurement, ...]:
+        """Every measurement in it, line by line."""
+        return tuple(half for line in self.lines for half in line.measured)
+
+    @property
+    def failed_checks(self) -> int:
+        """nccl-tests' "out of bounds values": checks that failed, not elements."""
+        return sum(1 for half in self.measured if half.wrong)
+
+    @property
+    def mean_busbw(self) -> float:
+        """nccl-tests' "avg bus bandwidth": the mean over all halves as they are printed, GB/s.
+
+        Where one placement is printed twice, the mean over the measured one is the same.
+        """
+        halves = self.measured
+        return sum(half.busbw_bytes_per_s for half in halves) / len(halves) / 1e9
+
+
+def tables(run: Run) -> tuple[Table, ...]:
+    """The tables of a run, in the order of its measurements."""
+    made = []
+    for (op, only, cadence), lines in groupby(_lines(run), key=_kind):
+        made.append(Table(op, only, cadence, tuple(lines)))
+    return tuple(made)
+
+
+def _kind(line: Line) -> tuple[str, Placement | None, str]:
+    half, *more = line.measured
+    return half.op, None if more else half.placement, half.cadence
+
+
+def _lines(run: Run) -> Iterator[Line]:
+    """Pairs of successive measurements that differ in nothing but the placement, and what is left alone."""
+    rows = list(run.measurements)
+    while rows:
+        row = rows.pop(0)
+        other = rows.pop(0) if rows and _are_halves(row, rows[0]) else None
+        halves = {half.placement: half for half in (row, other) if half is not None}
+        yield Line(halves.get("out-of-place"), halves.get("in-place"))
+
+
+def _are_halves(one: Measurement, two: Measurement) -> bool:
+    def key(row: Measurement) -> tuple[object, ...]:
+        return row.op, row.bytes, row.count, row.dtype, row.reduce_op, row.cadence
+
+    return key(one) == key(two) and one.placement != two.placement
+
+
+def host_of(run: Run, rank: int) -> str:
+    """The host of a rank, as far as a run keeps it: ranks are numbered host by host."""
+    hosts = run.info.hosts or ("unknown",)
+    world_size = run.info.world_size or 1
+    return hosts[min(rank * len(hosts) // world_size, len(hosts) - 1)]
+
+
+def ranks_per_host(run: Run) -> int:
+    """Ranks on a host, rounded up."""
+    return -(-(run.info.world_size or 1) // len(run.info.hosts or ("unknown",)))
+
+
+def step(sizes: tuple[int, ...]) -> tuple[str, int]:
+    """How sizes grow: ("factor", 2), ("bytes", 1048576), or ("bytes", 0) for a list without a rule."""
+    grown = list(pairwise(sizes))
+    ratios = {after / before if before else 0 for before, after in grown}
+    steps = {after - before for before, after in grown}
+    if len(ratios) == 1 and (ratio := ratios.pop()) > 1 and ratio == int(ratio):
+        return "factor", int(ratio)
+    return "bytes", max(steps.pop(), 0) if len(steps) == 1 else 0
+
+
+def version_number(text: str | None) -> int | None:
+    """NCCL's number of a version: 22907 of 2.29.7 (nccl.h, NCCL_VERSION_CODE); None when it is not one."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", text or "")
+    if match is None:
+        return None
+    major, minor, patch = (int(part) for part in match.groups())
+    return major * 1000 + minor * 100 + patch if (major, minor) <= (2, 8) else major * 10000 + minor * 100 + patch
+
+
+def version_text(number: int) -> str:
+    """2.29.7 of 22907."""
+    large = 10000 if number >= 10000 else 1000
+    return f"{number // large}.{number % large // 100}.{number % 100}"

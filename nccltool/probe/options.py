@@ -1,0 +1,203 @@
+"""From the words of the command line to a Job; every word that cannot be used is one clear sentence."""
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nccltool.core import run_directory
+from nccltool.core.errors import BadInput
+from nccltool.core.units import parse_bytes
+from nccltool.hosts.sources import gpu
+from nccltool.launch import fault_injection, selection
+from nccltool.launch.job import Job, Sizes
+from nccltool.launch.launchers.base import Launch
+from nccltool.launch.selection import Where
+from nccltool.probe import collectives, dtypes, plan
+
+MOST_SIZES = 10_000
+"""More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """A job, and this command's part in it."""
+
+    job: Job
+    leads: bool
+    """Rank 0 is ours: we judge and show."""
+    ranks_seen: int
+    """Ranks whose events reach us; 0 = not known before remote nodes have met."""
+    launch: Launch
+    """How its nodes are started."""
+    part: int = 0
+    """Our rank in a launcher's job."""
+    keep_going: bool = False
+    """Measure with the hosts that can take part when others cannot."""
+    max_restarts: int = 0
+    """How often all ranks may be started anew after one has failed."""
+
+
+def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
+    """The order that the options of `nccltool probe` describe. Raises BadInput."""
+    options = selection.joined(options, env)
+    where = selection.choose(options, env)
+    return ordered(_job(options, env, where), options, where)
+
+
+def ordered(job: Job, options: Mapping[str, Any], where: Where) -> Order:
+    """A job, and what the options and the launcher make of this command."""
+    return Order(
+        job=job,
+        leads=where.leads,
+        ranks_seen=where.ranks_seen,
+        launch=where.launch,
+        part=where.part,
+        keep_going=bool(options.get("keep_going")),
+        max_restarts=options.get("max_restarts") or 0,
+    )
+
+
+def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Job:
+    dtype, reduce_op, ops = _what(options, env, where)
+    return Job(
+        run_id=run_directory.new_id(),
+        ops=ops,
+        sizes=_whole_elements(_sizes(options), dtype),
+        dtype=dtype,
+        reduce_op=reduce_op,
+        iterations=options["iterations"],
+        warmup=options["warmup"],
+        precision=options["precision"] / 100,
+        budget_s=options["budget"],
+        cadence=options["cadence"],
+        placement=options["placement"],
+        cuda_graph=_cuda_graph(options, env, where),
+        checks=options["checks"],
+        fault=_fault(env, where),
+        **placed(options, where),
+    )
+
+
+def placed(options: Mapping[str, Any], where: Where) -> dict[str, Any]:
+    """What jobs of all kinds take from the options: backend, deadlines, nodes."""
+    return {
+        "backend": options["backend"],
+        "timeout_s": options["timeout"],
+        "join_timeout_s": options["join_timeout"],
+        "deadline_s": options["deadline"],
+        "endpoint": options["rdzv_endpoint"] or "",
+        "nodes": where.nodes,
+        "nproc_per_node": where.nproc,
+        "emulated": where.emulated,
+        "node_ranks": where.node_ranks,
+        "node_variable": where.node_variable,
+        "env": dict(where.env),
+    }
+
+
+def _fault(env: Mapping[str, str], where: Where) -> str:
+    fault = drill_of(env, where)
+    drill = fault_injection.parse(fault)
+    if drill is not None and drill.action in fault_injection.OF_TRAININGS:
+        raise BadInput(
+            f"{fault_injection.VARIABLE}: {drill.action} is for nccltool train", "probe has corrupt, for one"
+        )
+    return fault
+
+
+def drill_of(env: Mapping[str, str], where: Where) -> str:
+    """The drill that the environment asks for, which is one of a rank that there is. Raises BadInput."""
+    fault = env.get(fault_injection.VARIABLE, "")
+    drill = fault_injection.parse(fault)
+    if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
+        raise BadInput(
+            f"{fault_injection.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0"
+        )
+    return fault
+
+
+def _what(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> tuple[str, str, tuple[str, ...]]:
+    """Type, reduction and operations; whether the backend has them, where it can be told from here."""
+    word = options["dtype"]
+    dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
+    reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
+    ops = _ops(options["ops"])
+    backend = options["backend"]
+    if backend == "auto" and where.launch.remote:
+        return dtype, reduce_op, ops  # other hosts have other devices; rank 0 says so before it measures
+    likely = backend if backend != "auto" else "nccl" if gpu.count(env) else "gloo"
+    reason = dtypes.why_not(likely, dtype, reduce_op, ops)
+    if reason:
+        raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
+    return dtype, reduce_op, ops
+
+
+def _ops(text: str) -> tuple[str, ...]:
+    if text.strip() == "all":
+        return collectives.NAMES
+    words = [word.strip().replace("-", "_") for word in text.split(",")]
+    return tuple(dict.fromkeys(_known("--op", word, collectives.NAMES) for word in words))
+
+
+def _known(option: str, word: str, known: Iterable[str]) -> str:
+    names = tuple(known)
+    if word in names:
+        return word
+    near = difflib.get_close_matches(word, names, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise BadInput(f"{option}: {word!r} is not known", f"{hint}choose from {', '.join(names)}")
+
+
+def _sizes(options: Mapping[str, Any]) -> Sizes:
+    listed = options["sizes"]
+    first, last = _size("--min-bytes", options["min_bytes"]), _size("--max-bytes", options["max_bytes"])
+    step, factor = _size("--step-bytes", options["step_bytes"]), options["step_factor"]
+    if listed is not None and any(value is not None for value in (first, last, step, factor)):
+        raise BadInput("--sizes cannot be combined with -b, -e, -f or -i", "use one or the other")
+    if step is not None and factor is not None:
+        raise BadInput("-i and -f cannot be combined", "use -f 2 to multiply, or -i 1MiB to add")
+    if first is not None and last is not None and first > last:
+        raise BadInput(f"-b {options['min_bytes']} is above -e {options['max_bytes']}", "swap them")
+    if step is not None and ((last or min(plan.DEFAULT_LAST.values())) - (first or 0)) // step > MOST_SIZES:
+        raise BadInput(
+            f"-i {options['step_bytes']} makes more than {MOST_SIZES} sizes", "use a larger -i, or -f 2"
+        )
+    if listed is not None:
+        return Sizes(listed=tuple(_required("--sizes", word) for word in listed.split(",")))
+    return Sizes(first=first, last=last, factor=factor, step=step)
+
+
+def _whole_elements(sizes: Sizes, dtype: str) -> Sizes:
+    """The sizes, when each is a whole number of elements."""
+    element = dtypes.ELEMENT_SIZE[dtype]
+    given = (*(("--sizes", size) for size in sizes.listed), ("-b", sizes.first), ("-i", sizes.step))
+    for option, size in given:
+        if size and size % element:
+            problem = f"{option}: {size} B are no whole number of {dtype}, which takes {element} B"
+            raise BadInput(problem, f"use a multiple of {element}, or another -d")
+    return sizes
+
+
+def _size(option: str, text: str | None) -> int | None:
+    return None if text is None else _required(option, text)
+
+
+def _required(option: str, text: str) -> int:
+    try:
+        size = parse_bytes(text)
+    except BadInput as error:
+        raise BadInput(f"{option}: {error.message}", error.remedy) from error
+    if size == 0:
+        raise BadInput(f"{option}: a size of 0 bytes measures nothing", "start at 8 bytes: -b 8")
+    return size
+
+
+def _cuda_graph(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> bool:
+    wanted = bool(options["cuda_graph"])
+    if wanted and (options["backend"] == "gloo" or not (gpu.count(env) or where.launch.remote)):
+        raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
+    if wanted and options["cadence"] == "isolated":
+        raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")
+    return wanted

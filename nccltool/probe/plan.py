@@ -1,0 +1,93 @@
+"""From a job to its steps: the operations and sizes in the order in which every rank runs them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from nccltool.launch.job import Job, Sizes
+from nccltool.probe import collectives
+from nccltool.probe.collectives.base import ALIGNMENT, Layout
+from nccltool.probe.dtypes import ELEMENT_SIZE
+from nccltool.probe.result import Placement
+
+DEFAULT_LAST = {"gloo": 16 * 2**20, "nccl": 1 * 2**30}
+"""Largest default size: Gloo on CPUs is flat from a few MiB on; NCCL over NVLink still climbs at 256 MiB
+(nccl-tests issue 212)."""
+DEFAULT_FIRST = 2**10
+DEFAULT_FACTOR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation at one size in one placement."""
+
+    index: int
+    op: str
+    placement: Placement
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What cannot be run, and why."""
+
+    op: str
+    nominal_bytes: int | None
+    """None = at every size."""
+    reason: str
+
+
+def sizes_in_bytes(sizes: Sizes, backend: str) -> tuple[int, ...]:
+    """The nominal sizes of a sweep, ascending for ranges, as given for lists."""
+    if sizes.listed:
+        return sizes.listed
+    last = sizes.last or max(DEFAULT_LAST[backend], sizes.first or 0)
+    first = sizes.first or min(DEFAULT_FIRST, last)
+    return tuple(_grow(first, last, sizes.factor or DEFAULT_FACTOR, sizes.step))
+
+
+def _grow(first: int, last: int, factor: int, step: int | None) -> Iterator[int]:
+    size = first
+    while size <= last:
+        yield size
+        size = size + step if step else size * factor
+
+
+def steps(job: Job, backend: str, world_size: int) -> tuple[Step, ...]:
+    """The steps that can be run in a world of this size; `left_out` names the others."""
+    possible = [step for step in _all(job, backend, world_size) if isinstance(step, Step)]
+    return tuple(replace(step, index=index) for index, step in enumerate(possible))
+
+
+def left_out(job: Job, backend: str, world_size: int) -> tuple[LeftOut, ...]:
+    """What `steps` leaves out."""
+    impossible = [step for step in _all(job, backend, world_size) if isinstance(step, LeftOut)]
+    return tuple(dict.fromkeys(impossible))
+
+
+def _all(job: Job, backend: str, world_size: int) -> Iterator[Step | LeftOut]:
+    for op in job.ops:
+        collective = collectives.get(op)
+        if world_size < collective.MIN_WORLD:
+            yield LeftOut(op, None, f"it needs {collective.MIN_WORLD} ranks")
+            continue
+        placements = _placements(collective, job.placement)
+        if not placements:
+            yield LeftOut(op, None, f"torch.distributed has no {job.placement} form of it")
+        for size in sizes_in_bytes(job.sizes, backend):
+            for placement in placements:
+                yield _step(job, op, size, placement, world_size)
+
+
+def _placements(collective: collectives.Collective, wanted: str) -> tuple[Placement, ...]:
+    if wanted == "natural":
+        return collective.PLACEMENTS[:1]
+    return tuple(have for have in collective.PLACEMENTS if wanted in ("both", have))
+
+
+def _step(job: Job, op: str, size: int, placement: Placement, world_size: int) -> Step | LeftOut:
+    element_size = ELEMENT_SIZE[job.dtype]
+    layout = collectives.get(op).layout(size // element_size, world_size, element_size)
+    if not layout.bytes:  # nccl-tests prints such rows, as size 0
+        least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
+        return LeftOut(op, size, f"{size} B is less than {least}")
+    return Step(0, op, placement, layout)

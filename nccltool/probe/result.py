@@ -1,0 +1,81 @@
+"""What was measured. Frozen."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nccltool.core.findings import Finding, Verdict
+from nccltool.core.run_info import RunInfo
+from nccltool.core.statistics import Stats
+from nccltool.train.result import Restart, Training
+
+Placement = Literal["in-place", "out-of-place"]
+
+
+Cadence = Literal["stream", "isolated"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measurement:
+    """One operation at one size, over all ranks."""
+
+    op: str
+    bytes: int
+    """Size as nccl-tests defines it for this operation."""
+    bytes_per_rank: int
+    count: int
+    """Elements in nccl-tests' count column."""
+    dtype: str
+    reduce_op: str | None
+    placement: Placement
+    cadence: Cadence
+    iterations: int | None
+    time_s: Stats
+    algbw_bytes_per_s: float
+    busbw_bytes_per_s: float
+    wrong: int | None
+    """Wrong elements over all ranks and checks; None when not checked."""
+    noisy: bool = False
+    """The budget ended before the interval was as narrow as asked for."""
+    late_rank: int | None = None
+    """The rank that the others waited for; None = no rank stood out."""
+    late_s: float | None = None
+    limit_busbw_bytes_per_s: float | None = None
+    """The most that the wires allow (nccltool.probe.busbw_limit); None = not known."""
+    limit_may_be_exceeded: bool = False
+    """A switch that reduces (NVLS, SHARP) can save bytes that the limit counts."""
+
+    @property
+    def busbw_interval(self) -> tuple[float, float]:
+        """What the bus bandwidth could be, B/s: from the 95 % interval of the median time to the mean time."""
+        mean = self.time_s.mean
+        fast, slow = self.time_s.ci95 or (mean, mean)
+        work = self.busbw_bytes_per_s * mean
+        return work / max(slow, mean), work / min(fast, mean)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatencyModel:
+    """t = alpha + bytes / beta for one operation (nccltool.probe.latency_model)."""
+
+    op: str
+    placement: Placement
+    alpha_s: float
+    beta_bytes_per_s: float
+    n_half_bytes: float
+    """The size at which half of beta is reached."""
+    residual: float
+    """Median relative deviation of the measured times."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """All of a run: the only input of render and exporters."""
+
+    info: RunInfo
+    verdict: Verdict
+    measurements: tuple[Measurement, ...]
+    findings: tuple[Finding, ...]
+    models: tuple[LatencyModel, ...] = ()
+    kind: str = "probe"
+    trainings: tuple[Training, ...] = ()
+    restarts: tuple[Restart, ...] = ()

@@ -1,0 +1,206 @@
+"""From an order to a finished run: make the run directory, run, judge, save."""
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from nccltool import __version__
+from nccltool.core.errors import RunDirError
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.run_directory import RunDir
+from nccltool.core.run_info import RunInfo
+from nccltool.core.units import format_bytes
+from nccltool.hosts import differences
+from nccltool.launch import restarts, runner
+from nccltool.launch.printed_events import Begun, Ended, Teller, ToldRunDir
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.run_state import RunState
+from nccltool.probe import judge as probe_judge
+from nccltool.probe import latency_model, plan
+from nccltool.probe.options import Order
+from nccltool.probe.result import Run
+from nccltool.triage import failed_run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Probe:
+    """What to run, where to keep it, and what to expect of it."""
+
+    order: Order
+    runs_folder: Path
+    min_busbw_gb_per_s: float | None
+    command: Sequence[str]
+
+    judge: "Callable[[runner.Outcome, Begun], Run] | None" = None
+    """What came of it; None = as a probe."""
+    tell: Callable[[str], None] | None = None
+    """Prints a line of the event stream; None = it is not asked for."""
+
+    def run(self, progress: runner.Progress) -> tuple[Run, Path]:
+        """Do it: (the run, its folder). Raises RunDirError before anything is started."""
+        job, begun = self.order.job, self._begun()
+        teller = None if self.tell is None else Teller(self.tell, job.run_id, begun.part)
+        run_dir = RunDir(self.runs_folder, job) if teller is None else ToldRunDir(self.runs_folder, begun, teller)
+        if teller is not None:
+            teller.begin(begun)
+        begin = time.monotonic()
+        outcome = self._outcome(run_dir, progress)
+        seconds = round(time.monotonic() - begin, 3)
+        run = self._judged(outcome, begun, seconds)
+        if begun.leads and (said := failed_run.findings(run, run_dir.path)):
+            outcome = replace(outcome, findings=(*outcome.findings, *said))
+            run = self._judged(outcome, begun, seconds)
+        try:
+            run_dir.finish(run)
+        except RunDirError as error:  # what was measured is shown all the same
+            if not any(finding.code == "run-dir-full" for finding in run.findings):
+                full = runner.run_dir_full(error, "the result could not be saved")
+                outcome = replace(outcome, findings=(*outcome.findings, full))
+                run = self._judged(outcome, begun, seconds)
+        finally:
+            run_dir.close()
+        if teller is not None:
+            with contextlib.suppress(RunDirError):  # then it was so before, and the run was ended for it
+                teller.end(_ended(outcome, seconds))
+        return run, run_dir.path
+
+    def _outcome(self, run_dir: RunDir, progress: runner.Progress) -> runner.Outcome:
+        if self.order.max_restarts:
+            return restarts.run(self.order, run_dir, progress)
+        return runner.run(self.order, self.order.launch, run_dir, progress)
+
+    def _judged(self, outcome: runner.Outcome, begun: Begun, seconds: float) -> Run:
+        run = (self.judge or judged)(outcome, begun)
+        return replace(run, info=replace(run.info, duration_s=seconds))
+
+    def _begun(self) -> Begun:
+        job, leads = self.order.job, self.order.leads
+        parts = 1 if len(job.node_ranks) == job.nodes else job.nodes
+        if not job.node_ranks:  # inside a launcher's job, every rank is a command
+            parts = self.order.ranks_seen if leads else None
+        return Begun(
+            job=job,
+            leads=leads,
+            part=job.node_ranks[0] if job.node_ranks else self.order.part,
+            parts=parts,
+            ranks_seen=self.order.ranks_seen,
+            command=tuple(self.command),
+            started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            nccltool=__version__,
+            torch=_installed_torch(),
+            min_busbw_gb_per_s=self.min_busbw_gb_per_s,
+        )
+
+
+def _ended(outcome: runner.Outcome, seconds: float) -> Ended:
+    return Ended(
+        duration_s=seconds,
+        findings=outcome.findings,
+        interrupted=outcome.interrupted,
+        nodes=outcome.state.job.nodes,
+        ranks_seen=outcome.state.expected_ranks,
+    )
+
+
+def judged(outcome: runner.Outcome, begun: Begun) -> Run:
+    """JUDGE what came of a run."""
+    state = outcome.state
+    measurements = state.measurements()
+    ops = state.job.ops if state.everybody_left else ()  # what a fault cut off is no open question
+    findings = (
+        *outcome.findings,
+        *probe_judge.below(measurements, ops, begun.min_busbw_gb_per_s),
+        *latency_model.dips(measurements),
+        *_differences(state),
+        *_left_out(state),
+    )
+    if not begun.leads:
+        verdict = probe_judge.followed(findings, outcome.interrupted)
+    else:
+        verdict = probe_judge.verdict(measurements, findings, outcome.interrupted)
+    return Run(
+        info=info(state, begun),
+        verdict=verdict,
+        measurements=measurements,
+        findings=findings,
+        models=latency_model.models(measurements),
+    )
+
+
+def _differences(state: RunState) -> tuple[Finding, ...]:
+    """Between the hosts, as their ranks see them."""
+    snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
+    return differences.compare(snapshots).findings if len(snapshots) > 1 else ()
+
+
+def _left_out(state: RunState) -> tuple[Finding, ...]:
+    world = state.world
+    if world is None:
+        return ()
+    return tuple(
+        Finding(
+            code="left-out",
+            severity="info",
+            subject=Subject(kind="operation", name=out.op),
+            message=f"{out.op}{_at(out.nominal_bytes)} was left out: {out.reason}",
+        )
+        for out in plan.left_out(state.job, world.backend, world.world_size)
+    )
+
+
+def _at(size: int | None) -> str:
+    return "" if size is None else f" at {format_bytes(size)}"
+
+
+def info(state: RunState, begun: Begun) -> RunInfo:
+    """The circumstances of a run."""
+    facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
+    world = state.world
+    nodes = {rank.node_rank if rank.node_rank >= 0 else rank.host for rank in state.ranks.values()}
+    return RunInfo(
+        id=state.job.run_id,
+        started=begun.started,
+        command=begun.command,
+        nccltool=begun.nccltool,
+        torch=facts[0].torch if facts else begun.torch,
+        backend=world.backend if world else None,
+        backend_version=world.backend_version if world else None,
+        backend_reason=world.backend_reason if world else None,
+        nodes=state.job.nodes or len(nodes) or None,
+        emulated=world.emulated if world else state.job.emulated,
+        world_size=world.world_size if world else state.expected_ranks,
+        hosts=tuple(
+            dict.fromkeys([rank.host for _, rank in sorted(state.ranks.items())] or sorted(state.hosts_met))
+        ),
+        limit_source=world.limit_source if world else None,
+        limit_unknown_reason=world.limit_unknown_reason if world else None,
+        transport=world.transport if world else None,
+        nics=world.nics if world else None,
+        gpu=_gpus(facts),
+        ranks_per_node=_ranks_per_node(facts),
+        cuda_graph=state.job.cuda_graph,
+    )
+
+
+def _gpus(ranks: Sequence[RankFacts]) -> str | None:
+    """Models of the GPUs; empty = the ranks have none."""
+    if not ranks or any(facts.gpu and not facts.gpu_name for facts in ranks):
+        return None
+    return ", ".join(sorted({facts.gpu_name for facts in ranks if facts.gpu_name}))
+
+
+def _ranks_per_node(ranks: Sequence[RankFacts]) -> int | None:
+    counts = set(Counter(facts.node_rank if facts.node_rank >= 0 else facts.host for facts in ranks).values())
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _installed_torch() -> str | None:
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None

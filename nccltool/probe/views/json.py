@@ -1,0 +1,9 @@
+"""The document of the contract."""
+
+from nccltool.core.documents import to_json
+from nccltool.probe.result import Run
+
+
+def render(run: Run) -> str:
+    """Indented JSON, with a newline at its end."""
+    return to_json(run) + "\n"

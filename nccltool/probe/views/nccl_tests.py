@@ -1,0 +1,147 @@
+"""The screen output of nccl-tests 2.19: what scripts for nccl-tests read.
+
+Each operation is printed as its own program would: preamble, table, footer. What nccl-tests cannot say is in
+comment lines that begin with "# nccltool".
+
+**One placement.** A row of nccl-tests has an out-of-place and an in-place half; torch.distributed has one form
+of most calls, so one half was not measured. That half repeats the times and bandwidths of the other, its #wrong
+is N/A (as where nccl-tests checks nothing: alltoall and sendrecv in place), and a comment line says so. What
+readers would make of anything else decides this:
+
+* by column of the header (the first "busbw", or both halves): an empty column shifts the names; nan or N/A in a
+  number makes some drop the row, others fail, and none of them then gates on what was measured;
+* from the right end (the next-to-last field): the same, for operations that were measured out of place;
+* by the line "Avg bus bandwidth": the mean over all printed halves is the mean over the measured ones.
+
+0 in place of the number would be the fingerprint of separate one-rank jobs.
+
+**A run that did not complete** has no footer after its last table, as when nccl-tests is stopped, so that no
+reader takes it for a result.
+"""
+
+from collections.abc import Iterator
+
+from nccltool.probe import nccl_tests
+from nccltool.probe.nccl_tests import Line, Table, number
+from nccltool.probe.result import Measurement, Run
+
+_HALF = ("time", "algbw", "busbw", "#wrong")
+_UNITS = ("(us)", "(GB/s)", "(GB/s)", "")
+_ISOLATED = "Blocking Enabled: wait and barrier after each outer iteration (-n); time excludes barrier "
+
+
+def render(run: Run) -> str:
+    """A program's output for each operation, one after the other, with a newline at the end."""
+    tables = nccl_tests.tables(run)
+    if not tables:
+        return "\n".join([_note("measurements", "none"), *_notes(run), *_notes_of_backend(run)]) + "\n"
+    blocks = []
+    for index, table in enumerate(tables):
+        stopped = run.verdict.status == "incomplete" and index == len(tables) - 1
+        footer = () if stopped else _footer(table)
+        notes = tuple(_notes(run)) if index == 0 else ()
+        blocks.append([*_preamble(run, table, notes), *_header(), *map(_row, table.lines), *footer])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
+    info, program = run.info, nccl_tests.PROGRAMS[table.op]
+    library = nccl_tests.version_number(info.backend_version) if info.backend == "nccl" else None
+    yield f"# nccl-tests version {nccl_tests.VERSION} nccl-headers=0 nccl-library={library or 0}"
+    yield f"# Collective test starting: {program}"
+    yield _parameters(table, int(bool(info.cuda_graph)))
+    if table.cadence == "isolated":
+        yield f"# {_ISOLATED}"
+    yield from notes
+    yield from _notes_of_backend(run)
+    yield from _notes_of_table(table)
+    yield "#"
+    yield "# Using devices"
+    for rank in range(info.world_size or 0):
+        device = rank % nccl_tests.ranks_per_host(run)
+        yield (
+            f"#  Rank {rank:2d} Group {0:2d} Pid {0:6d} on {nccl_tests.host_of(run, rank):>10} "
+            f"device {device:2d} [0000:00:00] {info.backend or 'unknown'}"
+        )
+
+
+def _parameters(table: Table, graph: int) -> str:
+    rows = table.measured
+    sizes = tuple(dict.fromkeys(row.bytes for row in rows))
+    kind, step = nccl_tests.step(sizes)
+    checked = int(any(row.wrong is not None for row in rows))
+    return (
+        f"# nThread 1 nGpus 1 minBytes {min(sizes)} maxBytes {max(sizes)} step: {step}({kind}) warmup iters: 0 "
+        f"iters: {rows[0].iterations or 0} agg iters: 1 validation: {checked} graph: {graph} unalign: 0"
+    )
+
+
+def _note(name: str, text: str) -> str:
+    # readers look for these words in the header of the table
+    for word in ("out-of-place", "in-place"):
+        text = text.replace(word, word.replace("-", " "))
+    return f"# nccltool {name}: {' '.join(text.split())}"
+
+
+def _notes(run: Run) -> Iterator[str]:
+    yield _note("version", f"{run.info.nccltool}, run {run.info.id}, {run.verdict.status}")
+    yield _note("unknown", "NCCL headers, warm-up iterations, pids and PCI addresses: 0 stands for them")
+    for finding in run.findings:
+        yield _note(finding.severity, f"{finding.code}: {finding.message}")
+
+
+def _notes_of_backend(run: Run) -> Iterator[str]:
+    info = run.info
+    if info.backend:
+        version = f"{info.backend_version}, " if info.backend_version else ""
+        yield _note("backend", f"{info.backend} {version}{info.backend_reason}")
+    if info.emulated:
+        yield _note("emulated", "the nodes are processes of one host; no network between nodes was measured")
+
+
+def _notes_of_table(table: Table) -> Iterator[str]:
+    if table.only:
+        yield _note("measured", f"{table.only} only; the other half of each row repeats it, not checked")
+    counts = [row.iterations or 0 for row in table.measured]
+    if len(set(counts)) > 1:
+        yield _note("iterations", " ".join(map(str, counts)))
+
+
+def _header() -> Iterator[str]:
+    yield "#"
+    yield f"# {'':50}           out-of-place                       in-place          "
+    yield _heading(("size", "count", "type", "redop", "root"), _HALF)
+    yield _heading(("(B)", "(elements)", "", "", ""), _UNITS)
+
+
+def _heading(row: tuple[str, ...], half: tuple[str, ...]) -> str:
+    size, count, kind, redop, root = row
+    halves = "".join(f"  {a:>7}  {b:>6}  {c:>6}  {d:>6}" for a, b, c, d in (half, half))
+    # nccl-tests leaves room for a column of timestamps, of no width
+    return f"# {size:>10}  {count:>12}  {kind:>8}  {redop:>6}  {root:>6}{halves} "
+
+
+def _row(line: Line) -> str:
+    row = line.measured[0]
+    root = 0 if row.op in nccl_tests.ROOTED else -1
+    kind, redop = nccl_tests.type_word(row.dtype), row.reduce_op or "none"
+    halves = (line.out_of_place or line.in_place, line.in_place or line.out_of_place)
+    checked = (line.out_of_place, line.in_place)
+    texts = [_half(half, half is mine) for half, mine in zip(halves, checked, strict=True) if half is not None]
+    return f"{row.bytes:12d}  {row.count:12d}  {kind:>8}  {redop:>6}  {root:6d}{''.join(texts)}"
+
+
+def _half(row: Measurement, is_measured: bool) -> str:
+    time = number(row.time_s.mean * 1e6, 7)
+    algbw, busbw = number(row.algbw_bytes_per_s / 1e9, 6), number(row.busbw_bytes_per_s / 1e9, 6)
+    wrong = "    N/A" if row.wrong is None or not is_measured else f"  {float(row.wrong):6g}"
+    return f"  {time}  {algbw}  {busbw}{wrong}"
+
+
+def _footer(table: Table) -> Iterator[str]:
+    failed = table.failed_checks
+    yield f"# {'Out of bounds values':<20} : {failed} {'FAILED' if failed else 'OK'}"
+    yield f"# {'Avg bus bandwidth':<20} : {table.mean_busbw:g} "
+    yield "#"
+    yield f"# Collective test concluded: {nccl_tests.PROGRAMS[table.op]}"
+    yield "#"

@@ -1,0 +1,146 @@
+"""The JSON file of nccl-tests 2.19.6 (version 3): what programs for `nccl-tests -J` read.
+
+It is true to the letter where that is odd, because programs were written against files, not against a schema:
+
+* booleans are the strings "true" and "false" ("okay" may be "unchecked"): a program that reads real files compares
+  with the string, and would take a JSON boolean for a failure;
+* `root` is a string padded to six characters, times are microseconds, bandwidths GB/s.
+
+What differs, and why:
+
+* `env` is empty: nccl-tests writes the whole environment, tokens and keys among it;
+* `args` begins with the name of the program that nccl-tests would have, by which programs tell the operation;
+* a placement that was not measured repeats the other one with `nwrong` null (see render/nccl_tests.py) and the
+  extra key `"measured": false`;
+* a placement with another number of iterations than the row has the extra key `iterations`;
+* the key `nccltool` at the top has what nccl-tests has no word for;
+* a file of nccl-tests holds one program: several operations are a list of such objects.
+
+A run that did not complete has neither `out_of_bounds` nor `average_bus_bandwidth` in its last object, as when
+nccl-tests is stopped.
+"""
+
+import json
+from typing import Any
+
+from nccltool.probe import nccl_tests
+from nccltool.probe.nccl_tests import Line, Table
+from nccltool.probe.result import Measurement, Run
+
+
+def render(run: Run) -> str:
+    """One object, or a list of them for several operations, with a newline at the end."""
+    tables = nccl_tests.tables(run)
+    objects = [_object(run, table, table is tables[-1]) for table in tables] or [_empty(run)]
+    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2, allow_nan=False) + "\n"
+
+
+def _object(run: Run, table: Table, is_last: bool) -> dict[str, Any]:
+    whole = _beginning(run, nccl_tests.PROGRAMS[table.op])
+    whole |= {"config": _config(run, table), "results": [_result(line) for line in table.lines]}
+    if run.verdict.status != "incomplete" or not is_last:
+        whole["out_of_bounds"] = {"count": table.failed_checks, "okay": _boolean(not table.failed_checks)}
+        whole["average_bus_bandwidth"] = {"bandwidth": table.mean_busbw, "okay": "unchecked"}
+    return whole | _end(run)
+
+
+def _empty(run: Run) -> dict[str, Any]:
+    return _beginning(run, "nccltool") | {"config": None, "results": []} | _end(run)
+
+
+def _beginning(run: Run, program: str) -> dict[str, Any]:
+    info = run.info
+    return {
+        "version": nccl_tests.JSON_VERSION,
+        "start_time": info.started.replace("T", " ").removesuffix("Z"),
+        "args": [program, *info.command],
+        "env": [],
+        "nccl_version": nccl_tests.version_number(info.backend_version) if info.backend == "nccl" else None,
+    }
+
+
+def _end(run: Run) -> dict[str, Any]:
+    info = run.info
+    errors = [finding for finding in run.findings if finding.severity == "error"]
+    return {
+        "errors": [f"{finding.code}: {finding.message}" for finding in errors],
+        "end_time": None,
+        "nccltool": {
+            "version": info.nccltool,
+            "run": info.id,
+            "status": run.verdict.status,
+            "backend": info.backend,
+            "backend_version": info.backend_version,
+            "emulated": info.emulated,
+        },
+    }
+
+
+def _config(run: Run, table: Table) -> dict[str, Any]:
+    rows = table.measured
+    sizes = tuple(dict.fromkeys(row.bytes for row in rows))
+    kind, step = nccl_tests.step(sizes)
+    return {
+        "nthreads": 1,
+        "ngpus": 1,
+        "minimum_bytes": min(sizes),
+        "maximum_bytes": max(sizes),
+        f"step_{kind}": step,
+        "warmup_iters": None,
+        "iterations": rows[0].iterations,
+        "aggregated_iterations": 1,
+        "validation": int(any(row.wrong is not None for row in rows)),
+        "graph": int(bool(run.info.cuda_graph)),
+        "blocking_collectives": _boolean(table.cadence == "isolated"),
+        "per_iter_timing": _boolean(False),
+        "per_iter_skip": 0,
+        "parallel_init": _boolean(False),
+        "devices": [_device(run, rank) for rank in range(run.info.world_size or 0)],
+    }
+
+
+def _device(run: Run, rank: int) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "group": 0,
+        "pid": None,
+        "hostname": nccl_tests.host_of(run, rank),
+        "device": rank % nccl_tests.ranks_per_host(run),
+        "device_hex": None,
+        "device_info": run.info.backend,
+    }
+
+
+def _result(line: Line) -> dict[str, Any]:
+    row = line.measured[0]
+    root = 0 if row.op in nccl_tests.ROOTED else -1
+    return {
+        "size": row.bytes,
+        "count": row.count,
+        "type": nccl_tests.type_word(row.dtype),
+        "redop": row.reduce_op or "none",
+        "root": f"{root:6d}",
+        "out_of_place": _half(line.out_of_place, row),
+        "in_place": _half(line.in_place, row),
+        "actual_iterations": row.iterations,
+        "experiment_name": "",
+    }
+
+
+def _half(mine: Measurement | None, other: Measurement) -> dict[str, Any]:
+    row = mine or other
+    half: dict[str, Any] = {
+        "time": row.time_s.mean * 1e6,
+        "alg_bw": row.algbw_bytes_per_s / 1e9,
+        "bus_bw": row.busbw_bytes_per_s / 1e9,
+        "nwrong": mine.wrong if mine else None,
+    }
+    if mine is None:
+        half["measured"] = False
+    elif mine.iterations != other.iterations:
+        half["iterations"] = mine.iterations
+    return half
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"

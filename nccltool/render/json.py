@@ -1,9 +1,0 @@
-"""The document of the contract."""
-
-from nccltool.documents import to_json
-from nccltool.model import Run
-
-
-def render(run: Run) -> str:
-    """Indented JSON, with a newline at its end."""
-    return to_json(run) + "\n"

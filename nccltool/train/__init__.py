@@ -1,0 +1,1 @@
+"""Smoke trainings, held against a single process."""

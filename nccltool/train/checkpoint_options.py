@@ -1,0 +1,101 @@
+"""Checkpoints, restarts and the rank to kill, from the words of `nccltool train`."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nccltool.core.errors import BadInput
+from nccltool.launch import fault_injection
+from nccltool.launch.selection import Where
+from nccltool.probe import options as probe_options
+from nccltool.train import checkpoints
+from nccltool.train.spec import TrainSpec
+
+
+def checkpoints_of(options: Mapping[str, Any], where: Where) -> str:
+    """The folder for checkpoints, as ranks find it. Raises BadInput when this host sees that it cannot be used."""
+    name = options["checkpoint"]
+    if name is None:
+        return ""
+    if not name:
+        raise BadInput("--checkpoint is empty", "name a folder that all hosts share")
+    path = Path(os.path.abspath(os.path.expanduser(name)))  # noqa: PTH100, PTH111 - ranks have other folders
+    if not where.launch.remote:
+        _see_that_it_is_a_folder(path)
+    return str(path)
+
+
+def _see_that_it_is_a_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(
+            f"--checkpoint {path} cannot be made: {reason}", "name a folder that may be written"
+        ) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise BadInput(f"--checkpoint {path} may not be written", "name a folder that may be written")
+
+
+def fault_of(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> str:
+    """The drill of the environment, or --kill-rank R --at-step S as one. Raises BadInput."""
+    _check_restarts(options, where)
+    rank, step = options["kill_rank"], options["at_step"]
+    if (rank is None) != (step is None):
+        given, lacking = ("--kill-rank", "--at-step") if step is None else ("--at-step", "--kill-rank")
+        raise BadInput(f"{given} needs {lacking} too", "for example --kill-rank 1 --at-step 3")
+    if rank is None:
+        return probe_options.drill_of(env, where)
+    if env.get(fault_injection.VARIABLE):
+        raise BadInput(f"--kill-rank cannot be combined with {fault_injection.VARIABLE}", "use one or the other")
+    if step > options["steps"]:
+        raise BadInput(f"--at-step {step}: there are --steps {options['steps']}", "they are counted from 1")
+    if where.nproc and rank >= (where.nodes or 1) * where.nproc:
+        raise BadInput(f"--kill-rank {rank}: there is no such rank in this run", "ranks are counted from 0")
+    return probe_options.drill_of({fault_injection.VARIABLE: f"kill:rank={rank},step={step},attempt=0"}, where)
+
+
+def _check_restarts(options: Mapping[str, Any], where: Where) -> None:
+    if not options["max_restarts"]:
+        return
+    if not where.node_ranks or len(where.node_ranks) != where.nodes:
+        raise BadInput(
+            "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
+            "use --hosts, or run in an allocation of Slurm; or start it again yourself: --checkpoint goes on",
+        )
+    if options.get("events"):
+        raise BadInput(
+            "--max-restarts cannot be combined with --events: a stream is one attempt", "leave one of them out"
+        )
+
+
+def see_that_it_goes_on(spec: TrainSpec, options: Mapping[str, Any]) -> None:
+    """Raises BadInput when the checkpoints that this host sees are of another training, or behind the drill."""
+    if spec.comm_hook == "powersgd":
+        raise BadInput(
+            "--comm-hook powersgd cannot be combined with --checkpoint: what it keeps of gradients is not saved",
+            "use another hook",
+        )
+    for name in spec.strategies:
+        folder = checkpoints.folder_of(Path(spec.checkpoint), name)
+        for step in checkpoints.steps(folder)[:1]:
+            _compare(folder, step, spec, options["at_step"] if name == spec.strategies[0] else None)
+
+
+def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> None:
+    path = checkpoints.named(folder, step)
+    try:
+        mark = checkpoints.read(path)
+    except (checkpoints.Damaged, OSError):
+        return  # the ranks skip it, and say so
+    other = checkpoints.other_training(mark, spec)
+    if other:
+        raise BadInput(
+            f"--checkpoint {path} is one of another training: {other}", "train as it did, or name another folder"
+        )
+    if at_step is not None and at_step <= step:
+        raise BadInput(
+            f"--at-step {at_step}: {path} has {step} steps already, and the training goes on from there",
+            "choose a later step, or name another folder",
+        )

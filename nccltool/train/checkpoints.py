@@ -1,0 +1,220 @@
+"""The checkpoints of trainings in a folder: which of them are whole, and how one becomes so.
+
+DIR/ddp/step-000004/complete.json   written last: of what, after which step, size and SHA-256 of every other file
+                    ...             what torch.distributed.checkpoint wrote
+DIR/ddp/.saving-...                 one that is being written, or was when its writers died
+
+A checkpoint gets its name when everything in it is on the disk, in one step. What was cut short has another name;
+what was changed or lost later does not agree with complete.json. Neither is ever taken.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import msgspec
+
+from nccltool.train.spec import TrainSpec
+
+MARK = "complete.json"
+KEEP = 3
+"""So many whole ones stay, so that there is an older one when the newest is damaged."""
+FORMAT = 1
+_SAVING = ".saving-"
+_REPLACED = ".replaced-"
+_NAME = re.compile(r"step-(\d{6,9})")
+_CHUNK = 1 << 20
+_MARK_BYTES = 16 << 20
+_TRAINED = (
+    *("layers", "width", "heads", "context", "vocabulary", "seed", "learning_rate", "momentum", "dtype"),
+    *("clip_norm", "param_dtype", "reduce_dtype"),
+)
+"""What must be the same for a training to go on as the reference says."""
+
+Tick = Callable[[], None]
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was when the checkpoint became whole."""
+
+    bytes: int
+    sha256: str
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a checkpoint whole."""
+
+    strategy: str
+    step: int
+    """The last one that is in it."""
+    ranks: int
+    """That wrote it."""
+    sequences: int
+    """Of the global batch, which stays the same with another number of ranks."""
+    trained: dict[str, int | float | str | None]
+    files: dict[str, File]
+    scale: float = 1.0
+    """Of the loss, under float16."""
+    good_steps: int = 0
+    """Since that was changed."""
+    format: int = FORMAT
+    digest: str = ""
+    """SHA-256 of all of this with an empty digest."""
+
+
+class Damaged(Exception):
+    """A checkpoint that cannot be taken; the message says why."""
+
+
+def folder_of(base: Path, strategy: str) -> Path:
+    """Where the checkpoints of a strategy are."""
+    return base / strategy
+
+
+def named(folder: Path, step: int) -> Path:
+    """The checkpoint after a step."""
+    return folder / f"step-{step:06d}"
+
+
+def saving(folder: Path, step: int, token: str) -> Path:
+    """The name of one that is being written."""
+    return folder / f"{_SAVING}step-{step:06d}-{token}"
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """Checkpoints whose writers did not get to the end."""
+    return sorted(path for path in _entries(folder) if path.name.startswith((_SAVING, _REPLACED)))
+
+
+def steps(folder: Path) -> list[int]:
+    """The steps after which there are checkpoints, whole or not, the newest first."""
+    matches = (_NAME.fullmatch(path.name) for path in _entries(folder))
+    return sorted((int(match[1]) for match in matches if match), reverse=True)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def newest(folder: Path, tick: Tick) -> tuple[Mark | None, list[tuple[Path, str]]]:
+    """(the newest whole checkpoint; newer ones that are not, with the reasons). Raises OSError."""
+    skipped: list[tuple[Path, str]] = []
+    for step in steps(folder):
+        path = named(folder, step)
+        try:
+            return verified(path, tick), skipped
+        except Damaged as damaged:
+            skipped.append((path, str(damaged)))
+    return None, skipped
+
+
+def verified(path: Path, tick: Tick) -> Mark:
+    """The mark of a checkpoint all of whose files are as they were. Raises Damaged."""
+    mark = read(path)
+    for name, file in mark.files.items():
+        found = _looked_at(path / name, tick)
+        if found.bytes != file.bytes:
+            raise Damaged(f"{name} has {found.bytes} of {file.bytes} bytes")
+        if found.sha256 != file.sha256:
+            raise Damaged(f"{name} has been changed (its SHA-256 is another one)")
+    return mark
+
+
+def read(path: Path) -> Mark:
+    """What a checkpoint says of itself. Raises Damaged."""
+    try:
+        with (path / MARK).open("rb") as file:
+            text = file.read(_MARK_BYTES)
+    except FileNotFoundError:
+        raise Damaged(f"it has no {MARK}: it was not written to its end") from None
+    except OSError as error:
+        raise Damaged(f"{MARK} cannot be read: {error.strerror}") from error
+    try:
+        mark = msgspec.json.decode(text, type=Mark)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Damaged(f"{MARK} is cut short or has been changed") from None
+    if mark.format != FORMAT:
+        raise Damaged(f"it has format {mark.format}, and this nccltool reads {FORMAT}")
+    if (
+        mark.digest != _digest(mark)
+        or msgspec.json.encode(mark) != text
+        or any(Path(name).name != name for name in mark.files)
+    ):
+        raise Damaged(f"{MARK} has been changed (its SHA-256 is another one)")
+    step = _NAME.fullmatch(path.name)
+    if step is None or int(step[1]) != mark.step or path.parent.name != mark.strategy:
+        raise Damaged(f"{MARK} is that of step {mark.step} of {mark.strategy}")
+    return mark
+
+
+def _digest(mark: Mark) -> str:
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(mark, digest=""))).hexdigest()
+
+
+def _looked_at(path: Path, tick: Tick) -> File:
+    try:
+        return look_at(path, tick)
+    except FileNotFoundError:
+        raise Damaged(f"{path.name} is missing") from None
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read: {error.strerror}") from error
+
+
+def look_at(path: Path, tick: Tick) -> File:
+    """Size and checksum of a file. Raises OSError."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            tick()
+    return File(bytes=size, sha256=digest.hexdigest())
+
+
+def publish(path: Path, mark: Mark) -> Path:
+    """Make what was written whole, under its own name; older ones make room. Raises OSError."""
+    folder, place = path.parent, named(path.parent, mark.step)
+    text = msgspec.json.encode(msgspec.structs.replace(mark, digest=_digest(mark)))
+    with (path / MARK).open("wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    _flush(path)
+    replaced = folder / f"{_REPLACED}{path.name.removeprefix(_SAVING)}"
+    if place.exists():  # it was damaged, or its training would have gone on from it
+        place.rename(replaced)
+    path.rename(place)
+    _flush(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
+    for step in [step for step in steps(folder) if step <= mark.step][KEEP:]:
+        shutil.rmtree(named(folder, step), ignore_errors=True)
+    return place
+
+
+def _flush(folder: Path) -> None:
+    """The names in a folder, to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def trained(spec: TrainSpec) -> dict[str, int | float | str | None]:
+    """What of a training must not change from one run to the next."""
+    known = {field.name for field in fields(TrainSpec)}
+    return {name: getattr(spec, name) for name in _TRAINED if name in known}
+
+
+def other_training(mark: Mark, spec: TrainSpec) -> str:
+    """Why a checkpoint is not one of this training; empty when it is."""
+    asked = trained(spec)
+    if mark.trained.keys() != asked.keys():
+        return "another nccltool wrote it"
+    differ = [name for name, value in asked.items() if mark.trained[name] != value]
+    said = (f"--{name.replace('_', '-')} is {mark.trained[name]} there and {asked[name]} here" for name in differ)
+    return ", ".join(said)

@@ -1,0 +1,165 @@
+"""From the words of `nccltool train` to a Job; every word that cannot be used is one clear sentence."""
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from nccltool.core import output_folders, run_directory
+from nccltool.core.errors import BadInput
+from nccltool.hosts.sources import gpu
+from nccltool.launch import selection
+from nccltool.launch.job import Job
+from nccltool.launch.selection import Where
+from nccltool.probe import dtypes
+from nccltool.probe import options as probe_options
+from nccltool.probe.options import Order
+from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
+from nccltool.train.spec import TrainSpec
+
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": {"layers": 4, "width": 64, "heads": 4, "context": 32, "vocabulary": 256, "batch": 4},
+    "125m": {"layers": 12, "width": 768, "heads": 12, "context": 1024, "vocabulary": 50304, "batch": 8},
+    "1b": {"layers": 24, "width": 2048, "heads": 16, "context": 1024, "vocabulary": 50304, "batch": 4},
+}
+"""Layers, width and heads of the smallest and of the 1.3B model in table 2.1 of the paper on GPT-3."""
+SHORT_DTYPES = ("bfloat16", "float16")
+DTYPES = ("float32", "float64", *SHORT_DTYPES)
+_ALIASES = {**dtypes.ALIASES, "fp32": "float32", "fp64": "float64", "fp16": "float16"}
+_SHAPE = ("layers", "width", "heads", "context", "vocabulary", "batch")
+_AS_GIVEN = (
+    *("steps", "seed", "accumulate", "micro_batches", "comm_hook"),
+    *("gradient_as_bucket_view", "static_graph", "recompute", "shard", "schedule"),
+    *("clip_norm", "wrap", "offload"),
+    *("stages", "sequence_parallel", "zero"),
+)
+_WORDS = {"bucket_mib": "--bucket", "reshard": "--no-reshard"}
+"""Field of TrainSpec -> option, where they have different names."""
+
+
+def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
+    """The order that the options of `nccltool train` describe. Raises BadInput."""
+    options = selection.joined(options, env)
+    where = selection.choose(options, env)
+    return probe_options.ordered(_job(options, env, where), options, where)
+
+
+def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Job:
+    return Job(
+        run_id=run_directory.new_id(),
+        kind="train",
+        ops=(),
+        train=_possible(_spec(options, where), options, env, where),
+        fault=checkpoint_options.fault_of(options, env, where),
+        **probe_options.placed(options, where),
+    )
+
+
+def _spec(options: Mapping[str, Any], where: Where) -> TrainSpec:
+    shape = SIZES[options["size"]] | {name: options[name] for name in _SHAPE if options[name] is not None}
+    if shape["width"] % shape["heads"]:
+        raise BadInput(
+            f"--width {shape['width']} cannot be divided by --heads {shape['heads']}", "make it a multiple"
+        )
+    return TrainSpec(
+        strategies=_strategies(options["strategy"]),
+        timed_steps=options["time_steps"],
+        dtype=_dtype("--dtype", options["dtype"], DTYPES),
+        param_dtype=_dtype("--param-dtype", options["param_dtype"], SHORT_DTYPES),
+        reduce_dtype=_dtype("--reduce-dtype", options["reduce_dtype"], ("float32", *SHORT_DTYPES)),
+        reshard=not options["no_reshard"],
+        profile=output_folders.folder("--profile", options["profile"]) if options["profile"] else "",
+        checkpoint=checkpoint_options.checkpoints_of(options, where),
+        checkpoint_every=options["checkpoint_every"],
+        momentum=options["momentum"],
+        learning_rate=options["learning_rate"],
+        bucket_mib=options["bucket"],
+        **shape,
+        **{name: options[name] for name in _AS_GIVEN},
+    )
+
+
+def _dtype(option: str, word: str | None, known: Sequence[str]) -> str:
+    if word is None:
+        return ""
+    name = _ALIASES.get(word, word)
+    if name not in known:
+        raise BadInput(f"{option}: {word[:40]!r} is not a type to train in", f"choose from {', '.join(known)}")
+    return name
+
+
+def _possible(spec: TrainSpec, options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> TrainSpec:
+    """Raises BadInput for what cannot be done together, as far as it can be told from here."""
+    for name in strategy_options.strays(spec):
+        word = _WORDS.get(name, f"--{name.replace('_', '-')}")
+        raise BadInput(
+            f"{word} is for {', '.join(strategy_options.OF[name])}, not for {', '.join(spec.strategies)}",
+            "leave it out, or train in a way that takes it",
+        )
+    if spec.static_graph and spec.accumulate > 1:
+        raise BadInput(
+            "--static-graph cannot be combined with --accumulate: torch leaves out no synchronisation then",
+            "use one or the other",
+        )
+    if spec.batch % spec.accumulate:
+        raise BadInput(
+            f"--batch {spec.batch} cannot be cut into --accumulate {spec.accumulate} parts", "make it a multiple"
+        )
+    if spec.param_dtype and spec.dtype != "float32":
+        raise BadInput(
+            f"--param-dtype {spec.param_dtype} cannot be combined with -d {spec.dtype}: both say the type of the "
+            "arithmetic",
+            "use one or the other",
+        )
+    _staged(spec)
+    _installed(spec, options, where)
+    if spec.checkpoint:
+        checkpoint_options.see_that_it_goes_on(spec, options)
+    if spec.comm_hook == "bf16" and _is_without_gpus(options, env, where):
+        raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
+    return spec
+
+
+def _installed(spec: TrainSpec, options: Mapping[str, Any], where: Where) -> None:
+    """What other hosts have, only they can tell; and of all ways, what is not installed is left out."""
+    if options["strategy"] == "all" or where.launch.remote or "deepspeed" not in spec.strategies:
+        return
+    if find_spec("deepspeed") is None:
+        raise BadInput(
+            "DeepSpeed is not installed here", "pip install 'nccltool[deepspeed]', or train in another way"
+        )
+
+
+def _staged(spec: TrainSpec) -> None:
+    schedule, stages = (
+        pipeline_schedules.SCHEDULES[spec.schedule],
+        pipeline_schedules.stages_of(spec.schedule, spec.stages),
+    )
+    if not schedule.least_stages <= stages <= (schedule.most_stages or stages):
+        known = f"exactly {schedule.stages}" if schedule.most_stages else f"at least {schedule.least_stages}"
+        raise BadInput(
+            f"--schedule {spec.schedule} has {known} stage{'s' if schedule.stages > 1 else ''} on each rank, "
+            f"not --stages {stages}",
+            "leave --stages out, or choose another schedule",
+        )
+
+
+def _is_without_gpus(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> bool:
+    """Other hosts have other devices: there, only --backend tells."""
+    backend = options["backend"]
+    return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.count(env)))
+
+
+def _strategies(text: str) -> tuple[str, ...]:
+    if text == "all":
+        return strategies.NAMES
+    words = [word.strip().replace("-", "_").replace("+", "_") for word in text.split(",")]
+    words = ["three_d" if word == "3d" else word for word in words]  # no name of a module
+    for word in words:
+        if word not in strategies.NAMES:
+            near = difflib.get_close_matches(word, strategies.NAMES, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            known = ", ".join((*strategies.NAMES, "all"))
+            raise BadInput(f"strategy {word[:40]!r} is not known", f"{hint}choose from {known}")
+    return tuple(dict.fromkeys(words))

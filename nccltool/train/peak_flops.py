@@ -1,0 +1,71 @@
+"""What arithmetic GPUs could do at most, and what a training's steps need of it.
+
+Peaks are those of NVIDIA's data sheets in FLOP/s, dense: where a sheet gives the figure with sparsity, half of it.
+float16 and bfloat16 are those of the tensor cores; float32 is that of the CUDA cores, as torch uses no TF32 for it
+unless it is told to.
+"""
+
+import re
+from dataclasses import dataclass
+
+from nccltool.train.spec import TrainSpec
+
+_TERA = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Of one GPU, in a type of number."""
+
+    flop_per_s: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    pattern: str
+    """In the name that the driver gives it; the first that fits counts."""
+    half: float
+    single: float
+    sheet: str
+    has_bfloat16: bool = True
+
+
+_MODELS = (
+    _Model(r"\bGB200\b", 2500, 80, "GB200 NVL72"),
+    _Model(r"\bB200\b", 2250, 75, "HGX B200"),
+    _Model(r"\bH200 NVL\b", 835.5, 60, "H200 NVL"),
+    _Model(r"\bG?H200\b", 989.5, 67, "H200, GH200"),
+    _Model(r"\bH100 NVL\b", 835.5, 60, "H100 NVL"),
+    _Model(r"\bH100 PCIe\b", 756.5, 51, "H100 PCIe"),
+    _Model(r"\bH[18]00\b", 989.5, 67, "H100 SXM"),
+    _Model(r"\bA[18]00\b", 312, 19.5, "A100"),
+    _Model(r"\bA40\b", 149.7, 37.4, "A40"),
+    _Model(r"\bA30\b", 165, 10.3, "A30"),
+    _Model(r"\bA10\b", 125, 31.2, "A10"),
+    _Model(r"\bL40S\b", 362.05, 91.6, "L40S"),
+    _Model(r"\bL40\b", 181.05, 90.5, "L40"),
+    _Model(r"\bL4\b", 121, 30.3, "L4"),
+    _Model(r"\bV100-PCIE\b", 112, 14, "V100 PCIe", has_bfloat16=False),
+    _Model(r"\bV100\b", 125, 15.7, "V100 SXM2", has_bfloat16=False),
+    _Model(r"\bT4\b", 65, 8.1, "T4", has_bfloat16=False),
+)
+
+
+def of(gpu_name: str, dtype: str) -> Peak | None:
+    """The peak of a GPU in this type; None = it is not in the table."""
+    model = next((model for model in _MODELS if re.search(model.pattern, gpu_name, re.IGNORECASE)), None)
+    if model is None or dtype == "float64" or (dtype == "bfloat16" and not model.has_bfloat16):
+        return None
+    peak = model.single if dtype == "float32" else model.half
+    return Peak(peak * _TERA, f"NVIDIA's data sheet of {model.sheet}, {dtype}, dense: {peak:g} TFLOP/s")
+
+
+def flop_per_token(spec: TrainSpec) -> int:
+    """Of a forward and a backward pass, counted as in appendix B of the paper on PaLM.
+
+    Six for each weight that a token is multiplied with, and attention with its masked half. What activation
+    checkpointing repeats does not count.
+    """
+    weights = spec.layers * 12 * spec.width**2 + spec.width * spec.vocabulary
+    return 6 * weights + 12 * spec.layers * spec.width * spec.context

@@ -1,0 +1,141 @@
+"""What came of smoke trainings. Frozen."""
+
+from dataclasses import dataclass
+
+from nccltool.core.findings import CheckStatus, Subject
+from nccltool.core.statistics import Stats
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainStep:
+    """One step that was held against the reference. A number that is none (NaN) is None."""
+
+    step: int
+    """From 1 on."""
+    loss: float | None
+    """Mean over the global batch."""
+    reference_loss: float | None
+    gradient_norm: float | None
+    """Of what rank 0 holds of the gradients."""
+    reference_gradient_norm: float | None
+    """Of all gradients."""
+    time_s: float
+    """Of the slowest rank; the first steps of a process are slower than those that are timed."""
+    overflowed: bool = False
+    """A gradient did not fit float16: the scale of the loss was halved, the parameters stayed as they were."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Oracle:
+    """What came of holding a training against the same training in one process."""
+
+    ok: bool | None
+    """None = not all ranks got to the end of it."""
+    max_abs_error: float | None
+    """Of the loss; None = no loss that is a number was seen."""
+    tolerance: float | None
+    """Of the loss at the step of the largest error."""
+    loss_error: float | None
+    """Largest over ranks and steps, relative to the reference; None = not compared, or not a number."""
+    gradient_error: float | None
+    """Norm of the difference over norm of the reference, of what a rank holds; the largest."""
+    parameter_error: float | None
+    relative_tolerance: float | None
+    """Of loss_error, gradient_error and parameter_error in the last step that was compared."""
+    rule: str
+    """How it was derived."""
+    first_step: int | None = None
+    """The first step that differed; None = none did."""
+    ranks: tuple[int, ...] = ()
+    """Ranks that differed in that step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bubble:
+    """The share of a pipeline's steps in which its ranks did not compute."""
+
+    schedule: str
+    ranks: int
+    """Of one pipeline."""
+    micro_batches: int
+    stages_per_rank: int
+    measured: float | None
+    """None = no step was timed. What stages wait for the network, and for the slowest of them, is in it."""
+    formula: float | None
+    """Of equal stages that wait for nothing; None = not known for so few micro-batches."""
+    expression: str
+    """p ranks, m micro-batches, v stages on each rank."""
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpointing:
+    """What was saved of a training, and what it went on from."""
+
+    saved: tuple[int, ...]
+    """Steps after which a checkpoint became whole."""
+    bytes: int | None
+    """Of the last of them; None = none was saved."""
+    save_s: float | None
+    """Mean time that all ranks took for one, the checksums included."""
+    resumed_from: int | None
+    """The step in the checkpoint that it went on from last; None = from none."""
+    ranks_then: int | None
+    """That had saved it."""
+    load_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restart:
+    """All ranks were started anew after one had failed."""
+
+    attempt: int
+    """From 1 on."""
+    code: str
+    """Of the finding that says what happened."""
+    subject: Subject
+    message: str
+    strategy: str | None
+    """In which it happened; None = before any, or between two."""
+    step: int | None
+    """The step that was under way; None = none was that is held against the reference."""
+    resumed_from: int | None
+    """The step in the checkpoint that the training went on from; 0 = it began anew; None = not known."""
+    lost_s: float | None
+    """From the beginning of the step that was under way to its next beginning, or to the next failure; None = the
+    run ended before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Training:
+    """A smoke training in one way."""
+
+    strategy: str
+    status: CheckStatus
+    reason: str
+    """Why it was skipped or is unknown; else empty."""
+    steps: tuple[TrainStep, ...]
+    oracle: Oracle | None
+    """None = no step was compared."""
+    step_time_s: Stats | None
+    """Of the slowest rank in each timed step; None = none was timed."""
+    throughput_samples_per_s: float | None
+    throughput_tokens_per_s: float | None
+    exposed_communication_ratio: float | None
+    """Share of a step that would be saved if communication took no time."""
+    exposed_communication_method: str
+    """How that was found, or why not."""
+    scaling_efficiency: float | None
+    """Time of the same work of rank 0 while the others wait, over the time of a step."""
+    slowest_rank: int | None
+    """The rank whose own work took longest, where one stands out."""
+    peak_memory_bytes: tuple[int | None, ...]
+    """Of each rank while steps were timed: allocated on the device, or resident."""
+    model_flop_utilisation: float | None = None
+    """What the model needs of arithmetic, over what all GPUs could do in the time of a step at their peak."""
+    model_flop_utilisation_source: str = ""
+    """Whose peak, or why it is not known."""
+    bubble: Bubble | None = None
+    """None = there is no pipeline, or no step of it was timed."""
+    checkpoint: Checkpointing | None = None
+    """None = no checkpoints were asked for."""

@@ -1,0 +1,86 @@
+"""Event files of TensorBoard, where its package is installed: the steps of a training, and what they cost."""
+
+import importlib.util
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from nccltool.core import output_folders
+from nccltool.core.errors import BadInput
+from nccltool.probe.result import Run
+from nccltool.train.result import Training
+
+_OPTION = "--tensorboard"
+
+
+def ready(folder: Path) -> None:
+    """Raises BadInput when the package is missing, or the folder cannot be made."""
+    if importlib.util.find_spec("tensorboard") is None:
+        raise BadInput(
+            f"{_OPTION}: the package tensorboard is not installed here",
+            "pip install tensorboard, or leave the option out: --format json has the same numbers",
+        )
+    output_folders.folder(_OPTION, str(folder))
+
+
+def write(folder: Path, run: Run) -> None:
+    """A folder for the run, and in it one for each strategy. Raises BadInput."""
+    for training in run.trainings:
+        if training.steps:
+            try:
+                _write(folder / run.info.id / training.strategy, training, _began(run))
+            except OSError as error:
+                reason = error.strerror or error
+                raise BadInput(f"{_OPTION} {folder} cannot be written: {reason}", "name another folder") from error
+
+
+def _began(run: Run) -> float:
+    return datetime.fromisoformat(run.info.started).timestamp()
+
+
+def _write(folder: Path, training: Training, at: float) -> None:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    folder.mkdir(parents=True, exist_ok=True)
+    writer = EventFileWriter(str(folder))
+    try:
+        for number, time_s, values in _scalars(training):
+            at += time_s
+            known = [
+                Summary.Value(tag=tag, simple_value=value) for tag, value in values.items() if value is not None
+            ]
+            writer.add_event(Event(wall_time=at, step=number, summary=Summary(value=known)))
+    finally:
+        writer.close()
+
+
+def _scalars(training: Training) -> Iterator[tuple[int, float, dict[str, float | None]]]:
+    """(step, seconds, values); what is of all timed steps comes with the last one."""
+    number = 0
+    for step in training.steps:
+        number = step.step
+        yield (
+            number,
+            step.time_s,
+            {
+                "loss": step.loss,
+                "reference_loss": step.reference_loss,
+                "gradient_norm": step.gradient_norm,
+                "reference_gradient_norm": step.reference_gradient_norm,
+                "step_time_s": step.time_s,
+            },
+        )
+    peak = [size for size in training.peak_memory_bytes if size is not None]
+    timed: dict[str, float | None] = {
+        "timed/step_time_s": training.step_time_s.mean if training.step_time_s else None,
+        "timed/samples_per_s": training.throughput_samples_per_s,
+        "timed/tokens_per_s": training.throughput_tokens_per_s,
+        "timed/exposed_communication_ratio": training.exposed_communication_ratio,
+        "timed/scaling_efficiency": training.scaling_efficiency,
+        "timed/model_flop_utilisation": training.model_flop_utilisation,
+        "timed/peak_memory_bytes": float(max(peak)) if peak else None,
+    }
+    if any(value is not None for value in timed.values()):
+        yield number, 0.0, timed

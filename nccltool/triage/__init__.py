@@ -1,0 +1,1 @@
+"""The root cause of a failure, out of logs and flight recorders."""

@@ -1,0 +1,44 @@
+"""JUDGE a story: one root cause a file, found by listing this folder; its docstring is its runbook page."""
+
+import inspect
+import pkgutil
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from nccltool.triage.causes.base import SECTIONS, Cause
+
+__all__ = ["LABELS", "SECTIONS", "find", "page", "section"]
+
+LABELS = tuple(
+    sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if info.name != "base")
+)
+_COLLECT = (
+    "To hand over: `nccltool bundle --add-log LOG` puts facts, findings, logs and the newest run into one archive."
+)
+
+
+@cache
+def find(label: str) -> Cause | None:
+    """The cause of a label; None = there is none."""
+    if label not in LABELS:
+        return None
+    return cast(Cause, import_module(f"{__name__}.{label.replace('-', '_')}"))
+
+
+def page(label: str) -> str | None:
+    """The page of a root cause, in Markdown; None = there is no such cause."""
+    cause = find(label)
+    return None if cause is None else f"# {label}\n\n{inspect.cleandoc(cause.__doc__ or '')}\n\n{_COLLECT}\n"
+
+
+def section(label: str, name: str) -> str:
+    """One section of a page, without its heading."""
+    text = page(label) or ""
+    return text.partition(f"\n## {name}\n")[2].partition("\n## ")[0].strip()
+
+
+def summary(label: str) -> str:
+    """What a cause is, in one sentence."""
+    text = page(label) or ""
+    return text.split("\n\n")[1].replace("\n", " ") if "\n\n" in text else label

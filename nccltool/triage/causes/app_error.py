@@ -1,0 +1,113 @@
+"""The user's program failed on a rank; the rest follows.
+
+## Meaning
+A rank raised an exception of its own, or broke a rule of a framework. The other ranks then wait for it, lose
+it, or are ended by the agent.
+
+## Impact
+The job died. Hosts and fabric are innocent.
+
+## Verify
+    grep -n -A30 'Traceback' LOG | head -60    # expected: the first one, and the rank that printed it
+    python -m torch.distributed.elastic.multiprocessing.errors.record
+    # with @record the agent prints the traceback
+
+## Causes
+A missing file, a wrong argument, a shape that does not fit, an assertion; parameters without a gradient in DDP
+(find_unused_parameters); a NaN check.
+
+## Fix
+Correct the program or its input, and start again from the last checkpoint. Blast radius: this job only.
+
+## Escalate
+To the owner of the program, with rank and traceback.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    TYPICAL,
+    Clue,
+    Offender,
+    of_source,
+    rank_or_host,
+    rank_that_ended_first,
+    signs,
+)
+from nccltool.triage.timeline import Story
+
+DECIDES = "the first traceback, and whether it came before the first time-out"
+EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
+
+_SIGNS = {
+    "torch.unused": (0.9, "parameters got no gradient"),
+    "nccl.bad-argument": (0.8, "NCCL was called with an argument that is not allowed"),
+    "torch.no-nccl": (0.85, "this torch has no NCCL"),
+    "cuda.no-device": (0.6, "the process sees no usable GPU"),
+    "torch.no-gpu": (TYPICAL, "the process sees no GPU"),
+    "cuda.invalid-device": (0.6, "the process asked for a GPU that it does not have"),
+    "torch.models-differ": (0.6, "the models of the ranks differ"),
+    "app.assert": (TYPICAL, "an assertion in a kernel failed"),
+    "app.launch": (0.6, "the program could not be started as it was told"),
+    "app.stopped": (0.6, "the program gave up of its own accord"),
+    "app.segfault": (FITS, "a process crashed"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Exceptions that are nobody's echo."""
+    if not story.failed:
+        return
+    yield from signs(story, _SIGNS)
+    for used in story.of("torch.nccl-error"):
+        if used.get("error") in ("invalid usage", "invalid argument"):
+            yield Clue(strength=FITS, why="NCCL was used in a way that it does not allow", event=used)
+            break
+    yield from of_source(story, "misc/argcheck")
+    if event := story.first("app.exception"):
+        yield Clue(strength=0.75, why=f"a rank raised {event.get('type')}", event=event)
+        waiting = story.first("torch.timeout")
+        if waiting and story.before(event, waiting):
+            yield Clue(strength=FITS, why="it did so before the others timed out", event=event)
+        elif waiting:
+            yield Clue(strength=-FITS, why="others had timed out before", event=waiting)
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The parameters that DDP names, else the rank that failed first."""
+    for event in story.of("torch.unused-names"):
+        return Offender(kind="parameter", name=_module(event.get("names")))
+    own = story.of("app.exception", "app.assert", "nccl.bad-argument", *_SIGNS)
+    ranks = [rank for event in own if (rank := story.rank_of(event)) is not None]
+    if ranks:
+        return Offender(kind="rank", name=str(ranks[0]))
+    if failed := rank_that_ended_first(story):
+        return Offender(kind="rank", name=failed)
+    found = rank_or_host(clues)
+    return found if found and found.kind == "rank" else _of_a_library(story) or found
+
+
+_OWN_FAULTS = ("CUDA error", "invalid usage", "invalid argument")
+
+
+def _of_a_library(story: Story) -> Offender | None:
+    """The rank whose traceback ends with what CUDA or NCCL answered to it: the line that tells why has no rank."""
+    for event in story.of("app.echo"):
+        rank = story.rank_of(event)
+        if rank is not None and any(words in event.text for words in _OWN_FAULTS):
+            return Offender(kind="rank", name=str(rank))
+    return None
+
+
+def _module(names: str) -> str:
+    """What the parameters have in common: layer.proj.weight, layer.proj.bias -> layer.proj."""
+    words = [name.strip().split(".") for name in names.split(",") if name.strip()]
+    common = []
+    for parts in zip(*words, strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    if len(words) == 1 and len(common) > 1 and common[-1] in ("weight", "bias"):
+        common.pop()
+    return ".".join(common) or names.split(",")[0].strip()

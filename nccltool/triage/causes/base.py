@@ -1,0 +1,195 @@
+"""What a root cause is: what speaks for it, what against it, who is the offender, and its page.
+
+A cause is a file of this folder. Its docstring is its page, with the sections of SECTIONS. It has
+
+    DECIDES                     one sentence: what would settle whether it is this cause
+    clues(story)                what speaks for it (strength above 0) and against it (below 0)
+    offender(story, clues)      what to look at first; None when the logs name nothing
+    EXPLAINS                    causes whose evidence this one accounts for (optional; see ECHOES)
+
+The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are four words, not tuned numbers.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from nccltool.triage.incident import Offender
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+SAYS = 0.9
+"""The text names this cause, and hardly any other prints it."""
+TYPICAL = 0.7
+"""Usually this cause; others can look the same."""
+FITS = 0.45
+"""What this cause would look like; so would several others."""
+HINT = 0.2
+"""Not evidence by itself."""
+
+__all__ = [
+    "ECHOES", "FITS", "HINT", "SAYS", "SECTIONS", "TYPICAL", "Cause", "Clue", "Offender", "hca_of",
+    "host_or_rank", "is_of_containers", "is_unreachable", "is_virtual", "odd_one_out", "of_source", "part",
+    "proofs", "rank_first", "rank_or_host", "rank_that_ended_first", "signs",
+]  # fmt: skip
+
+SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
+ECHOES = frozenset({"peer-exited", "straggler-timeout", "other"})
+"""What every cause accounts for: the others wait, time out, or lose their peer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clue:
+    """One reason for or against a cause."""
+
+    strength: float
+    """0 to 1 for it, below 0 against it."""
+    why: str
+    event: Event | None = None
+
+
+class Cause(Protocol):
+    """A file of this folder."""
+
+    __doc__: str | None
+    DECIDES: str
+
+    def clues(self, story: Story) -> Iterator[Clue]:
+        """What speaks for and against it."""
+
+    def offender(self, story: Story, clues: Sequence[Clue]) -> Offender | None:
+        """What to look at first."""
+
+
+Signs = Mapping[str, tuple[float, str]]
+"""Kind of event -> (strength, why)."""
+
+
+def signs(story: Story, table: Signs) -> Iterator[Clue]:
+    """A clue for each kind of event that is there, with its first event."""
+    for kind, (strength, why) in table.items():
+        if event := story.first(kind):
+            yield Clue(strength=strength, why=why, event=event)
+
+
+def proofs(clues: Iterable[Clue]) -> list[Event]:
+    """The events behind the clues for a cause, the strongest first."""
+    strongest = sorted(
+        (clue for clue in clues if clue.event and clue.strength > 0), key=lambda clue: -clue.strength
+    )
+    return [clue.event for clue in strongest if clue.event]
+
+
+def host_or_rank(clues: Iterable[Clue]) -> Offender | None:
+    """The host of the strongest clue; where it has none, its rank."""
+    for event in proofs(clues):
+        if event.host:
+            return Offender(kind="host", name=event.host)
+        if event.rank is not None:
+            return Offender(kind="rank", name=str(event.rank))
+    return None
+
+
+def rank_or_host(clues: Iterable[Clue]) -> Offender | None:
+    """The rank of the strongest clue; where it has none, its host."""
+    for event in proofs(clues):
+        if event.rank is not None:
+            return Offender(kind="rank", name=str(event.rank))
+        if event.host:
+            return Offender(kind="host", name=event.host)
+        if address := event.get("ip"):
+            return Offender(kind="address", name=address)
+    return None
+
+
+def rank_first(story: Story, clues: Iterable[Clue]) -> Offender | None:
+    """The rank of the strongest clue, also where only its process is known; else the host."""
+    clues = list(clues)
+    for event in proofs(clues):
+        rank = story.rank_of(event)
+        if rank is not None:
+            return Offender(kind="rank", name=str(rank))
+    return rank_or_host(clues)
+
+
+_ENDED_BY_OTHERS = frozenset({1, 2, 6, 9, 15})
+"""Signals by which agents and schedulers end the rest: HUP, INT, ABRT of the watchdog, KILL, TERM."""
+
+
+def rank_that_ended_first(story: Story) -> str | None:
+    """The rank that ended by itself before the others were ended, as launchers tell it."""
+    named = [ended for ended in story.exits if ended.rank is not None]
+    first = next((ended for ended in named if ended.first), None)
+    if first is None:
+        first = next((one for one in named if one.code and one.signal not in _ENDED_BY_OTHERS), None)
+    if first is not None:
+        return str(first.rank)
+    one_host = len(story.hosts) <= 1 and (story.nodes or 1) == 1
+    own = [one.local for one in story.exits if one.code and one.signal not in _ENDED_BY_OTHERS]
+    return next((str(local) for local in own if local is not None), None) if one_host else None
+
+
+def of_source(story: Story, *beginnings: str) -> Iterator[Clue]:
+    """A warning that no pattern knows, or an error that was handed up without one, from these source files."""
+    if not story.failed:
+        return
+    files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
+    for event in story.of("nccl.warning"):
+        if files.search(event.get("where")):
+            yield Clue(strength=FITS, why=f"NCCL warned in {event.get('where')}", event=event)
+            return
+    known = any(not event.kind.startswith(("app.", "job.", "torchrun.")) for event in story.failures())
+    trace = story.first("nccl.trace")
+    if trace and not known and not story.has("nccl.warning") and files.search(trace.get("where")):
+        yield Clue(strength=0.4, why=f"an error came out of {trace.get('where')}", event=trace)
+
+
+def hca_of(story: Story, host: str | None) -> str | None:
+    """The HCA of a host whose lines name only one, or the first that its connections use."""
+    picture = story.hosts.get(host or "")
+    return picture.hcas[0] if picture and picture.hcas else None
+
+
+def part(story: Story, kind: str, *kinds: str, name: str) -> Offender | None:
+    """The first value that lines of these kinds have for a part (hca, port, gpu), as an offender of this kind."""
+    for event in story.of(*kinds):
+        if value := event.get(name):
+            return Offender(kind=kind, name=value)
+    return None
+
+
+def odd_one_out(values: Mapping[str, str]) -> str | None:
+    """The key whose value fewer others share than any other value; None when nobody stands out."""
+    groups: dict[str, list[str]] = {}
+    for key, value in values.items():
+        groups.setdefault(value, []).append(key)
+    if len(groups) < 2:
+        return None
+    smallest, *others = sorted(groups.values(), key=len)
+    return smallest[0] if len(smallest) < len(others[0]) else None
+
+
+_NOT_FABRICS = re.compile(
+    r"^(?:lo\d*|docker|virbr|veth|br-|br\d|cni|flannel|cali|cilium|tun|tap|ip6tnl|tunl|sit|kube|cbr|podman|vmnet|lxc|lxd|"
+    r"tailscale|wg|zt|nerdctl|dummy|pod-|vxlan|geneve|ipvs|nodelocaldns|azv|weave|ovs|genev|gre|usb|wl|idrac|bmc)"
+)
+"""Interfaces that no fabric ends in: loopback, bridges and tunnels of containers and VPNs, management."""
+_NOT_ROUTED = re.compile(r"^\[?(?:127\.|::1\b|fe80:|169\.254\.|0\.0\.0\.0)")
+_DOCKER = re.compile(r"^172\.1[7-9]\.|^172\.2\d\.0\.|^192\.168\.122\.|^10\.88\.0\.")
+"""Default networks of Docker, libvirt and Podman."""
+
+
+def is_virtual(interface: str) -> bool:
+    """Whether an interface leads to no other host, by its name."""
+    return bool(_NOT_FABRICS.match(interface))
+
+
+def is_unreachable(address: str) -> bool:
+    """Whether an address means something on its own host only."""
+    return bool(_NOT_ROUTED.match(address))
+
+
+def is_of_containers(address: str) -> bool:
+    """Whether an address is in a network that container engines make by default."""
+    return bool(_DOCKER.match(address))

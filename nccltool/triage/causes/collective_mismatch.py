@@ -1,0 +1,131 @@
+"""Ranks issue different operations, sizes or orders.
+
+## Meaning
+All ranks of a group must call the same collectives in the same order with sizes that fit. One did not: another
+branch, another number of batches, tensors of other shapes.
+
+## Impact
+The job hangs until the watchdog ends it, fails with truncated messages, or silently computes nonsense.
+
+## Verify
+    TORCH_DISTRIBUTED_DEBUG=DETAIL COMMAND  # names both calls at the first difference; slow, for diagnosis only
+    grep -h 'Watchdog caught' LOG | grep -o 'SeqNum=[0-9]*, OpType=[A-Z_]*, NumelIn=[0-9]*' | sort | uniq -c
+    # expected: one line; ranks with another OpType or NumelIn at the same SeqNum are the ones that differ
+
+## Causes
+A collective inside `if rank == 0`; checkpointing or evaluation on one rank only; uneven data so that ranks make
+different numbers of steps; parameters that are unused on some ranks; groups created in different orders.
+
+## Fix
+Correct the program: every rank must reach every collective. Uneven inputs: torch's Join, drop_last=True, or
+padding. Blast radius: the program only.
+
+## Escalate
+To the owner of the training code, with both calls and their stacks (flight recorder).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, Clue, Offender, odd_one_out, part, rank_or_host, signs
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story, Timeout
+
+DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
+EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
+
+_SIGNS = {
+    "torch.fingerprint": (0.95, "torch compared the calls of the ranks, and they differ"),
+    "nccl.mismatched": (0.9, "NCCL saw different calls"),
+    "hvd.mismatch": (0.9, "Horovod saw different calls"),
+    "ras.mismatch": (0.7, "ranks have made different numbers of calls"),
+    "gloo.size-mismatch": (0.85, "Gloo got another number of bytes than it expected"),
+    "mpi.truncated": (0.85, "MPI got a longer message than its receiver expected"),
+    "ib.receive-mismatch": (0.85, "NCCL got another size than it expected"),
+    "torch.models-differ": (FITS, "the models of the ranks differ"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Calls that differ at the same place of the sequence."""
+    yield from signs(story, _SIGNS)
+    if (event := story.first("nccl.truncated")) and story.has("nccl.init-complete", "bench.row", "nccl.rings"):
+        yield Clue(strength=0.75, why="a message had another size than its receiver expected", event=event)
+    elif event:
+        yield Clue(strength=FITS, why="a message had another size than its receiver expected", event=event)
+    if differing := _differing(story):
+        one, other = differing
+        why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
+        yield Clue(strength=0.9, why=why, event=one.event)
+    elif odd := _calls_differ(story):
+        yield Clue(strength=0.8, why="ranks made different calls at the same place", event=odd)
+
+
+def _call(timeout: Timeout) -> str:
+    return f"{timeout.op} of {timeout.size or '?'} elements"
+
+
+def _at_same_place(story: Story) -> list[dict[int, Timeout]]:
+    places: dict[tuple[str, int | None], dict[int, Timeout]] = {}
+    for timeout in story.timeouts:
+        if timeout.rank is not None:
+            places.setdefault((timeout.group, timeout.sequence), {}).setdefault(timeout.rank, timeout)
+    return list(places.values())
+
+
+_ONE_SIDED = ("SEND", "RECV", "COALESCED", "P2P")
+"""Operations that differ between ranks by nature."""
+
+
+def _differing(story: Story) -> tuple[Timeout, Timeout] | None:
+    """Two ranks that time out at the same place in different calls; the odd one first."""
+    for by_rank in _at_same_place(story):
+        calls = {str(rank): f"{t.op} {t.size}" for rank, t in by_rank.items() if not t.op.startswith(_ONE_SIDED)}
+        if len(set(calls.values())) > 1:
+            odd = odd_one_out(calls) or next(iter(calls))
+            other = next(rank for rank, call in calls.items() if call != calls[odd])
+            return by_rank[int(odd)], by_rank[int(other)]
+    return None
+
+
+def _calls_differ(story: Story) -> Event | None:
+    """A rank whose logged call (NCCL_DEBUG_SUBSYS=COLL) is not that of the others at the same opCount."""
+    seen: dict[str, dict[str, tuple[str, Event]]] = {}
+    for event in story.of("nccl.call"):
+        what = f"{event.get('op')} {event.get('count')} {event.get('type')}"
+        seen.setdefault(event.get("sequence"), {}).setdefault(f"{event.host}:{event.pid}", (what, event))
+    if not story.failed or story.has("nccl.no-algorithm"):
+        return None
+    for calls in seen.values():
+        if odd := odd_one_out({who: what for who, (what, _) in calls.items()}):
+            return calls[odd][1]
+    return None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The rank whose call is not that of the others."""
+    prints = _fingerprints(story)
+    if prints and (odd := odd_one_out(prints)):
+        return Offender(kind="rank", name=odd)
+    if differing := _differing(story):
+        return Offender(kind="rank", name=str(differing[0].rank))
+    if found := part(story, "rank", "nccl.mismatched", "ras.rank", name="rank"):
+        return found
+    if prints and len(set(prints.values())) > 1:
+        return Offender(kind="rank", name=_blamed(story) or list(prints)[-1])
+    return rank_or_host(clues)
+
+
+def _fingerprints(story: Story) -> dict[str, str]:
+    """Rank -> its call, from all statements; without the sequence number, which every rank counts for itself."""
+    found: dict[str, str] = {}
+    for event in story.of("torch.fingerprint"):
+        for who, what in (("first", "firstprint"), ("second", "secondprint")):
+            if event.get(who):
+                found[event.get(who)] = event.get(what).split("TensorDtypes")[0]
+    return found
+
+
+def _blamed(story: Story) -> str | None:
+    """The rank that most statements name as the other one."""
+    named = [event.get("second") for event in story.of("torch.fingerprint") if event.get("second")]
+    return max(set(named), key=named.count) if named else None

@@ -1,0 +1,53 @@
+"""SHARP (CollNet), reduction in the network, failed.
+
+## Meaning
+NCCL asked the InfiniBand switches to reduce (NCCL_COLLNET_ENABLE=1). The SHARP job could not be made or broke.
+
+## Impact
+NCCL mostly falls back to its own algorithms; when it does not, or the plugin crashes, the job dies.
+
+## Verify
+    sharp_hello -d mlx5_0:1 -v 3               # on the host; expected: Test Passed
+    systemctl status sharp_am                  # on the subnet manager; expected: active (running)
+    ibnetdiscover | grep -iE 'SHARP|aggregation'     # expected: aggregation nodes
+
+## Causes
+The aggregation manager is down or out of resources (jobs that ended without releasing them); too many SHARP
+jobs; versions of plugin, daemon and switch that do not fit; one host that reaches no aggregation node.
+
+## Fix
+Set NCCL_COLLNET_ENABLE=0 for the job; clean stale SHARP jobs or restart sharp_am. Blast radius: the variable
+concerns this job; restarting sharp_am breaks all jobs that use SHARP.
+
+## Escalate
+To the fabric team, with the log of sharp_am.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import SAYS, Clue, Offender, host_or_rank, of_source, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
+EXPLAINS = frozenset({"app-error", "nccl-bug", "plugin"})
+
+_SIGNS = {
+    "sharp.failed": (SAYS, "SHARP could not be set up"),
+    "sharp.crash": (0.8, "the SHARP plugin crashed"),
+    "sharp.fallback": (0.6, "CollNet could not be used"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Errors of SHARP, where the job did not get over them."""
+    if story.failed:
+        yield from signs(story, _SIGNS)
+        yield from of_source(story, "transport/coll_net", "sharp_plugin")
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host where SHARP failed."""
+    for event in story.of("sharp.failed", "sharp.crash", "sharp.fallback"):
+        if event.host:
+            return Offender(kind="host", name=event.host)
+    return host_or_rank(clues)

@@ -1,0 +1,66 @@
+"""Two ranks use the same GPU.
+
+## Meaning
+Each rank of a communicator needs a GPU of its own. Two took the same, mostly because both believe that they are
+the first of the host.
+
+## Impact
+Communicators cannot be made ("invalid usage"). The job does not start.
+
+## Verify
+    grep -h 'Init START' LOG | grep -o 'rank [0-9]* .*busId [0-9a-f]*' | sort -k6
+    # expected: each busId once a host
+    python -c 'import os,torch; print(os.environ["LOCAL_RANK"], torch.cuda.current_device())'   # expected: equal
+    echo $CUDA_VISIBLE_DEVICES                 # on each rank; expected: all GPUs, or one that differs
+
+## Causes
+torch.cuda.set_device(LOCAL_RANK) is missing or comes after the first collective; more ranks than GPUs; the same
+CUDA_VISIBLE_DEVICES for all ranks; two containers on one GPU whose host names differ; MIG slices of one GPU.
+
+## Fix
+Call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before init_process_group, and start no more ranks
+than there are GPUs. Blast radius: this job only.
+
+## Escalate
+To the scheduler's owner, when it gives one GPU to two tasks.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import TYPICAL, Clue, Offender, host_or_rank, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
+EXPLAINS = frozenset({"app-error", "nccl-bug"})
+
+_SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL saw two ranks on one GPU")}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """NCCL's own check, and two ranks with one PCI address."""
+    yield from signs(story, _SIGNS)
+    if story.failed and _shared(story):
+        event = story.first("nccl.init-start")
+        yield Clue(strength=TYPICAL, why="two ranks of a communicator have the same PCI address", event=event)
+
+
+def _shared(story: Story) -> tuple[int, ...]:
+    for known in story.communicators:
+        for (_, bus), ranks in known.gpus.items():
+            if bus and len(ranks) > 1 and len(known.started) == known.size:
+                return ranks
+    return ()
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The GPU when both ranks name each other or more than two share it, else the rank that names the other."""
+    named = [event for event in story.of("nccl.duplicate-gpu") if event.get("rank")]
+    pairs = {(event.get("rank"), event.get("other")) for event in named}
+    alike = {frozenset(pair) for pair in pairs}
+    if named and (len(alike) > 1 or all((other, rank) in pairs for rank, other in pairs)):
+        return Offender(kind="gpu", name=named[0].get("gpu"))
+    if named:
+        return Offender(kind="rank", name=named[0].get("rank"))
+    if ranks := _shared(story):
+        return Offender(kind="rank", name=str(ranks[-1]))
+    return host_or_rank(clues)

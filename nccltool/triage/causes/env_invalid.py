@@ -1,0 +1,67 @@
+"""An environment variable has a value that cannot work.
+
+## Meaning
+NCCL, torch or Gloo refused a value, or took it and was left without a choice: an algorithm that does not exist,
+one that cannot do the operation, an address that cannot be parsed.
+
+## Impact
+Communicators or the first collective fail on all ranks alike, at once.
+
+## Verify
+    env | grep -E '^(NCCL|TORCH|GLOO)_'        # on a rank; expected: only what you mean to set
+    cat /etc/nccl.conf ~/.nccl.conf            # expected: no surprises
+    nccltool doctor                            # expected: no findings about values
+
+## Causes
+NCCL_ALGO=Tree where an operation has no tree; NCCL_ALGO=CollNet without SHARP; a typing error; quotes or blanks
+that became part of the value; a setting copied from another version.
+
+## Fix
+Unset the variable, or give it a value of the documentation of this version. Blast radius: this job; if it
+stands in /etc/nccl.conf, every job on the host.
+
+## Escalate
+To whoever owns the job template or module file that sets it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "whether the job works with the variable unset"
+EXPLAINS = frozenset({"app-error", "nccl-bug"})
+
+_SIGNS = {
+    "nccl.bad-value": (0.95, "NCCL does not know a word of a list"),
+    "nccl.bad-comm-id": (SAYS, "NCCL_COMM_ID is not an address"),
+    "env.refused": (0.85, "a value was refused"),
+}
+_CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Refused values, and choices that leave nothing."""
+    yield from signs(story, _SIGNS)
+    if event := story.first("nccl.no-algorithm"):
+        is_set = any(map(story.variable, _CHOICES)) or bool(event.get("name"))
+        strength = SAYS if is_set else FITS
+        yield Clue(strength=strength, why="NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event=event)
+    yield from of_source(story, "graph/tuning", "misc/param", "param/")
+    if story.failed and (event := story.first("nccl.ignored-value")):
+        yield Clue(strength=TYPICAL, why="a value was not understood", event=event)
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The variable."""
+    if found := part(story, "variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
+        return found
+    value = next((event.get("value") for event in story.of("nccl.bad-value") if event.get("value")), None)
+    for name, values in story.environment.items():
+        if value and name.startswith("NCCL_") and any(value in known for known in values):
+            return Offender(kind="variable", name=name)
+    names = (*_CHOICES, "NCCL_COMM_ID") if not story.has("nccl.bad-comm-id") else ("NCCL_COMM_ID",)
+    for name in names:
+        if story.variable(name) or (name == "NCCL_COMM_ID" and story.has("nccl.bad-comm-id")):
+            return Offender(kind="variable", name=name)
+    return host_or_rank(clues)

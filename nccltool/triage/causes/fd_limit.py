@@ -1,0 +1,64 @@
+"""The limit of open files is reached.
+
+## Meaning
+A process may open no more files or sockets (RLIMIT_NOFILE). NCCL over sockets needs channels x sockets x peers
+of them; the store needs one for each rank; DataLoader workers share tensors by file descriptors.
+
+## Impact
+The rank that reaches the limit fails to connect or to accept; the others see closed connections.
+
+## Verify
+    ulimit -n                                  # the way the job starts; expected: 65536 or more
+    ls /proc/PID/fd | wc -l                    # expected: far below it
+    env | grep -E 'NSOCKS|NTHREADS'            # expected: not set, unless the cloud asks for it
+
+## Causes
+A limit of 1024 in a batch step or container; NCCL_NSOCKS_PERTHREAD x NCCL_SOCKET_NTHREADS far above the
+default; all to all among many ranks; a leak of descriptors; torch's file_descriptor sharing strategy.
+
+## Fix
+Raise the limit (--ulimit nofile=1048576, LimitNOFILE= in slurmd.service) or lower NCCL_NSOCKS_PERTHREAD. Blast
+radius: the variable concerns this job; the unit concerns new jobs on the host.
+
+## Escalate
+To the platform team for the default of the host.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import HINT, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
+EXPLAINS = frozenset({"app-error", "net-unreachable"})
+
+_SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
+_SOCKETS = ("NCCL_NSOCKS_PERTHREAD", "NCCL_SOCKET_NTHREADS", "NCCL_MIN_NCHANNELS")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """The error, and a small limit."""
+    yield from signs(story, _SIGNS)
+    for event in story.of("shell.files"):
+        if story.failed and event.get("limit").isdecimal() and int(event.get("limit")) <= 1024:
+            yield Clue(strength=HINT, why="the limit of open files is small", event=event)
+            break
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The variable that multiplies sockets, else the rank, else the process."""
+    for name in _SOCKETS[:1]:
+        if story.variable(name):
+            return Offender(kind="variable", name=name)
+    for event in story.of("limits.files"):
+        if event.rank is not None:
+            return Offender(kind="rank", name=str(event.rank))
+        if event.host is None and event.pid is None and (pid := _pid(event.text)):
+            return Offender(kind="process", name=pid)
+    return host_or_rank(clues)
+
+
+def _pid(text: str) -> str | None:
+    match = re.search(r"\b(\d{2,7}):\d{2,7}\b (?:\[\d+\] )?", text)
+    return match[1] if match else None

@@ -1,0 +1,93 @@
+"""GPUDirect RDMA is not available where it was expected.
+
+## Meaning
+The NIC cannot read and write GPU memory: neither nvidia-peermem nor dma-buf (nor GDRCopy where a library needs
+it) is there. Data goes through host memory.
+
+## Impact
+Bandwidth between hosts falls to a half or less, CPU load rises; libraries that insist on it (NVSHMEM, DeepEP)
+fail.
+
+## Verify
+    lsmod | grep -E 'nvidia_peermem|gdrdrv'    # expected: a line each
+    grep -h 'GPU Direct RDMA' LOG | sort -u    # with NCCL_DEBUG_SUBSYS=INIT,NET; expected: Enabled for all HCAs
+    grep -c 'GDRDMA' LOG                       # expected: not 0
+    ls -l /dev/gdrdrv                          # expected: it exists, also in the container
+
+## Causes
+nvidia-peermem not loaded after a driver update; a kernel, driver or NIC without dma-buf; a container without
+the device; NCCL_NET_GDR_LEVEL=LOC or NCCL_NET_GDR_DISABLE; an IOMMU or a hypervisor in between; ROCm without
+its peer memory support.
+
+## Fix
+modprobe nvidia-peermem (and make it load at boot), or use the open kernel modules with dma-buf. Blast radius:
+loading a module does not disturb jobs; a driver change drains the host.
+
+## Escalate
+To the platform team, with kernel, driver and OFED versions.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
+
+_SIGNS = {
+    "gdr.no-peermem": (SAYS, "the module for peer memory is missing"),
+    "gdrcopy.missing": (0.85, "GDRCopy is missing"),
+    "gdr.failed": (0.7, "GPU memory could not be used by the NIC"),
+    "ib.bad-address": (0.75, "GPU memory could not be registered with the HCA"),
+    "ib.register-failed": (FITS, "memory could not be registered with the HCA"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Modules that are missing, HCAs that NCCL rules out, connections that lack GDRDMA."""
+    yield from signs(story, _SIGNS)
+    off = [event for event in story.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
+    if off and not story.has("nccl.gdr-distance"):
+        yield Clue(strength=0.8, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
+    elif off:
+        yield Clue(strength=FITS, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
+    if (one := _one_sided(story)) and not story.has("nccl.gdr-distance"):
+        event = next((e for e in story.of("nccl.channel") if e.host == one), None)
+        yield Clue(
+            strength=0.65, why=f"connections of {one} lack GDRDMA, those of other hosts have it", event=event
+        )
+    staged = _staged(story)
+    if staged and not story.failed:
+        strength = HINT if story.has("nccl.gdr-distance") else FITS
+        event = next((e for e in story.of("nccl.channel") if "NET/IB" in e.get("via")), None)
+        yield Clue(strength=strength, why="connections over the HCAs lack GDRDMA", event=event)
+
+
+def _lacks(names: Iterable[str]) -> bool:
+    """Whether connections go over HCAs, and none of them with GDRDMA."""
+    over = [name for name in names if name.startswith("NET/IB")]
+    return bool(over) and not any(name.endswith("GDRDMA") for name in over)
+
+
+def _one_sided(story: Story) -> str | None:
+    """The host that lacks it, where others have it."""
+    without = [name for name, host in story.hosts.items() if _lacks(host.transports)]
+    having = [name for name, host in story.hosts.items() if any(via.endswith("GDRDMA") for via in host.transports)]
+    return without[0] if len(without) == 1 and having else None
+
+
+def _staged(story: Story) -> bool:
+    return _lacks(name for host in story.hosts.values() for name in host.transports)
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The file that is missing, the one HCA that is ruled out, or the host."""
+    named = (event.get("path") for event in story.of("gdrcopy.missing", "shell.missing"))
+    if paths := [path for path in named if "gdr" in path]:
+        return Offender(kind="file", name=paths[0])
+    off = {event.get("hca") for event in story.of("nccl.gdr-hca") if event.get("state") == "Disabled"} - {""}
+    if len(off) == 1:
+        return Offender(kind="device", name=next(iter(off)))
+    if one := _one_sided(story):
+        return Offender(kind="host", name=one)
+    return host_or_rank(clues)

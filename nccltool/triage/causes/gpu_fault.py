@@ -1,0 +1,72 @@
+"""A GPU failed: Xid, ECC, illegal access, fallen off the bus.
+
+## Meaning
+The driver reported an error of a GPU, or a kernel on it made an access that is not allowed. What the other
+ranks report are consequences.
+
+## Impact
+The rank on this GPU dies or hangs, and its job with it. After an uncorrectable error or a GPU that is gone,
+every job on it fails until it is reset or replaced.
+
+## Verify
+    dmesg -T | grep -iE 'xid|nvrm|fallen off'          # on the host; expected: nothing since the job began
+    nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT  # expected: no pending, no uncorrectable
+    dcgmi diag -r 3                                    # expected: Pass; not while a job runs
+    CUDA_LAUNCH_BLOCKING=1 COMMAND                     # an illegal access always at the same kernel: the program
+
+## Causes
+Memory or link errors of the GPU; overheating or power; a driver defect; for illegal accesses (Xid 13, 31)
+usually a kernel of the program.
+
+## Fix
+Drain the host; reset the GPU (nvidia-smi --gpu-reset) or reboot. Blast radius: all jobs on the host. If the
+same GPU fails again, replace it. If an Xid 13 or 31 follows the program to another GPU, it is the program.
+
+## Escalate
+To the hardware vendor with nvidia-bug-report.sh, when it comes again after a reset.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, part, rank_or_host, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
+EXPLAINS = frozenset({"app-error", "nccl-bug"})
+
+_SIGNS = {
+    "kernel.gpu-lost": (0.95, "a GPU is gone from the bus"),
+    "kernel.amdgpu": (0.85, "the driver of an AMD GPU reported a fault"),
+    "kernel.ecc": (SAYS, "a GPU has uncorrectable memory errors"),
+    "cuda.ecc": (0.95, "CUDA reports an uncorrectable ECC error"),
+    "cuda.illegal": (0.75, "a kernel made an illegal memory access"),
+    "cuda.launch": (TYPICAL, "a kernel failed"),
+    "cuda.xid-hint": (TYPICAL, "CUDA reports an error of the device"),
+    "kernel.aer": (FITS, "the kernel saw PCIe errors that were not corrected"),
+}
+_NVLINK = ("74", "144", "145", "146", "147", "148", "149", "150")
+_OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
+"""Xids that a program can cause: kernel exceptions, page faults, and what follows from them."""
+_OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Errors that the driver or CUDA reported."""
+    yield from signs(story, _SIGNS)
+    for event in story.of("kernel.xid"):
+        if event.get("xid") in _NVLINK:
+            continue
+        strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
+        yield Clue(strength=strength, why=f"the driver reported Xid {event.get('xid')}", event=event)
+        break
+    for event in story.of("cuda.failed"):
+        if event.get("error").startswith(_OF_NO_CAUSE):
+            yield Clue(strength=FITS, why=f"CUDA answered {event.get('error')!r}", event=event)
+            break
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The GPU by its PCI address, else the rank."""
+    return part(
+        story, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
+    ) or rank_or_host(clues)

@@ -1,0 +1,116 @@
+"""InfiniBand or RoCE is configured wrongly: GID index, RoCE version, subnet, rails, partition, choice of HCAs.
+
+## Meaning
+Ranks know each other, but the queue pairs between their HCAs cannot be connected, or the hosts do not use the
+same kind of network.
+
+## Impact
+Jobs of several hosts fail when they connect the HCAs: in init, or at the first collective. Every restart fails
+alike.
+
+## Verify
+    show_gids  # expected: the chosen index is RoCE v2 with an IPv4 address, on every host
+    ibv_devinfo | grep -E 'hca_id|state|link_layer'    # expected: the same list on all hosts, PORT_ACTIVE
+    ib_write_bw -d mlx5_0 -x 3 PEER            # expected: a bandwidth, for every pair of rails
+    cat /sys/class/infiniband/mlx5_0/ports/1/pkeys/0   # expected: the same on all hosts
+
+## Causes
+NCCL_IB_GID_INDEX that is right on one host only, or of RoCE v1; rails in subnets without a route while
+NCCL_CROSS_NIC lets them talk; NCCL_IB_HCA with a prefix that also takes storage NICs or a NIC without an
+address; an HCA that is down on one host, so that it falls back to sockets; devices that a container does not
+see.
+
+## Fix
+Unset NCCL_IB_GID_INDEX (NCCL 2.21 and newer chooses it), or set the index of show_gids; list the compute HCAs
+in NCCL_IB_HCA with = before the list. Blast radius: this job. Addresses, partitions and routes of the fabric
+concern every job on it.
+
+## Escalate
+To the fabric team with both ends (HCA, port, GID) as the message names them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    HINT,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    hca_of,
+    host_or_rank,
+    of_source,
+    part,
+    signs,
+)
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
+
+_SIGNS = {
+    "ib.qp-failed": (SAYS, "two HCAs could not be connected"),
+    "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),
+    "ib.open-failed": (FITS, "an HCA could not be opened"),
+    "ib.rail-hint": (FITS, "NCCL supposes that the rails are not connected"),
+    "ib.gid-hint": (FITS, "NCCL supposes a wrong GID index"),
+}
+_RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Connections between HCAs that could not be made, and hosts that chose different networks."""
+    yield from signs(story, _SIGNS)
+    kinds = {name.split("/")[0].startswith("Socket") for name in story.networks}
+    if story.failed and len(kinds) > 1:
+        event = story.first("nccl.no-ib", "nccl.socket", "nccl.network")
+        strength = SAYS if story.has("nccl.wrong-type") else TYPICAL
+        yield Clue(strength=strength, why="some hosts use RDMA and others sockets", event=event)
+    for event in story.of("ib.completion"):
+        if event.get("status") in _RETRY_EXCEEDED and not started(story):
+            yield Clue(strength=0.65, why="packets got no answer from the beginning on", event=event)
+            break
+        if event.get("status") in _REMOTE:
+            yield Clue(strength=FITS, why="the other HCA refused a request", event=event)
+            break
+    yield from of_source(story, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
+    if event := _uneven(story):
+        yield Clue(strength=FITS, why="hosts have different numbers of HCAs", event=event)
+    if story.failed and (event := story.first("ib.gid-change")):
+        yield Clue(strength=FITS, why="the table of GIDs changed while the job ran", event=event)
+    if story.failed and story.has("shell.port-down") and story.has("nccl.no-ib"):
+        yield Clue(strength=HINT, why="a port is down", event=story.first("shell.port-down"))
+
+
+def _uneven(story: Story) -> Event | None:
+    """The line of a host that uses fewer HCAs than others, or NCCL's own remark."""
+    if not story.failed:
+        return None
+    counts = {name: len(host.hcas) for name, host in story.hosts.items() if host.hcas}
+    few = min(counts, key=lambda name: counts[name], default=None)
+    if few is None or counts[few] == max(counts.values()):
+        return story.first("ib.uneven")
+    return next((event for event in story.of("nccl.ib") if event.host == few), None)
+
+
+def started(story: Story) -> bool:
+    """Whether collectives had worked before: then it was no matter of configuration."""
+    if story.has("bench.row", "ib.port-error"):
+        return True
+    return any((timeout.sequence or 0) > 100 for timeout in story.timeouts)
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The GID index if it was forced, else the HCA that the message names, else the host."""
+    if story.has("ib.qp-failed") and story.variable("NCCL_IB_GID_INDEX"):
+        return Offender(kind="variable", name="NCCL_IB_GID_INDEX")
+    if found := part(story, "device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
+        return found
+    refused = story.first("ib.completion")
+    if refused and (hca := hca_of(story, refused.host)):
+        return Offender(kind="device", name=hca)
+    without = next((host for host in story.hosts.values() if "Socket" in host.networks), None)
+    if without and len(story.networks) > 1:
+        return Offender(kind="host", name=without.name)
+    return host_or_rank(clues)

@@ -1,0 +1,73 @@
+"""A port, cable or switch: a link is down or flaps, or packets got no answer in mid-run.
+
+## Meaning
+The fabric worked and then lost packets: a port went down, or retries were exceeded between HCAs that had
+exchanged data before.
+
+## Impact
+The job dies or hangs where the link was in use. Other jobs on this link fail too, now or later.
+
+## Verify
+    dmesg -T | grep -iE 'mlx5.*link (up|down)'  # on the host that is named; expected: nothing during the job
+    mlxlink -d mlx5_0 -m -c                            # expected: State Active, few effective bit errors
+    ibqueryerrors -s PortXmitWait                      # expected: no SymbolError, LinkDowned
+    ethtool -S IFACE | grep -E 'link_down|discard|crc' # expected: not growing
+
+## Causes
+A bad cable or transceiver; a switch port or a switch that restarted; a NIC whose firmware failed; congestion
+without working PFC/ECN on RoCE.
+
+## Fix
+Take the host (or its HCA, with NCCL_IB_HCA=^mlx5_2) out and start again. Blast radius: one host less for
+everybody until the link is repaired. Longer NCCL_IB_TIMEOUT=22 NCCL_IB_RETRY_CNT=13 rides out short flaps of
+one job.
+
+## Escalate
+To the fabric team with host, HCA, port and the times of port error.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "the link's counters and the kernel log of the named host at that time"
+
+_SIGNS = {
+    "ib.port-error": (0.85, "an HCA reported a port error"),
+    "kernel.link-down": (0.85, "the kernel saw a link go down"),
+    "kernel.nic-fault": (0.8, "the kernel saw a NIC fail"),
+    "ib.async-fatal": (TYPICAL, "an HCA reported a fatal event"),
+    "ucx.link": (0.6, "UCX exceeded its retries"),
+    "ib.failover": (FITS, "NCCL gave an HCA up"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Events of ports, and retries exceeded after things had worked."""
+    if not story.failed:
+        return
+    yield from signs(story, _SIGNS)
+    for event in story.of("ib.completion"):
+        if event.get("status") in ("12", "13"):
+            worked = story.has("bench.row", "ib.port-error") or any(
+                (t.sequence or 0) > 100 for t in story.timeouts
+            )
+            strength = SAYS if worked else FITS
+            yield Clue(strength=strength - 0.1, why="packets got no answer, retries were exceeded", event=event)
+            break
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host whose port failed; else the peer that most completions with errors name."""
+    for event in story.of("ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
+        if event.host:
+            return Offender(kind="host", name=event.host)
+    peers = Counter(event.get("peer") for event in story.of("ib.completion") if event.get("peer"))
+    named = [peer for peer, _ in peers.most_common(1)]
+    if named and (host := story.host_of(named[0])):
+        return Offender(kind="host", name=host)
+    if found := part(story, "device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
+        return found
+    return host_or_rank(clues)

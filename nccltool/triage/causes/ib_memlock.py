@@ -1,0 +1,66 @@
+"""Memory could not be registered with the HCA: the limit of locked memory.
+
+## Meaning
+RDMA pins the memory that it reads and writes. The process may not lock enough (ulimit -l, RLIMIT_MEMLOCK), so
+ibv_reg_mr, ibv_create_cq or ibv_create_qp answer "Cannot allocate memory".
+
+## Impact
+Ranks on this host fail when they set up RDMA. All RDMA jobs that start the same way on it are affected.
+
+## Verify
+    srun -w HOST bash -c 'ulimit -l'           # the way the job starts; expected: unlimited
+    grep -i 'locked' /proc/$(pgrep -n slurmd)/limits   # expected: unlimited
+    docker run ... bash -c 'ulimit -l'         # expected: unlimited
+
+## Causes
+slurmd or sshd started before limits were raised; a container without --ulimit memlock=-1; limits.conf that
+login shells read and batch steps do not. Less often: the HCA is out of resources, or GPU memory cannot be
+registered.
+
+## Fix
+Containers: --ulimit memlock=-1:-1. Slurm: LimitMEMLOCK=infinity in slurmd.service, restart slurmd, and
+PropagateResourceLimitsExcept=MEMLOCK. Blast radius: restarting slurmd keeps jobs; the new limit holds for new
+jobs.
+
+## Escalate
+To the platform team, for the unit file and the container runtime.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "`ulimit -l` as the job itself sees it"
+
+_SIGNS = {
+    "ib.memlock": (SAYS, "the limit of locked memory is named"),
+    "ib.no-memory": (0.8, "the HCA could not be given memory"),
+    "ib.create-failed": (0.6, "the HCA could not make a queue"),
+    "ib.register-failed": (0.5, "memory could not be registered with the HCA"),
+}
+_SMALL_KBYTES = 1 << 20
+"""1 GiB: NCCL's buffers of one rank with 16 channels and several peers come near it."""
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Refused registrations, and a limit that is shown."""
+    yield from signs(story, _SIGNS)
+    if (event := _limit(story)) and story.failed:
+        yield Clue(strength=FITS, why=f"{event.get('name')} is {event.get('limit')} kbytes", event=event)
+
+
+def _limit(story: Story) -> Event | None:
+    for event in story.of("shell.memlock"):
+        if event.get("limit").isdecimal() and int(event.get("limit")) < _SMALL_KBYTES:
+            return event
+    return None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host; where no line names it, the limit that is shown."""
+    refused = [event for event in story.of(*_SIGNS) if event.host]
+    if (event := _limit(story)) and not refused:
+        return Offender(kind="limit", name=event.get("name"))
+    return Offender(kind="host", name=refused[0].host or "") if refused else host_or_rank(clues)

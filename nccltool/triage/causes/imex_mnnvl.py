@@ -1,0 +1,67 @@
+"""Multi-node NVLink does not work: IMEX daemon or channels.
+
+## Meaning
+GPUs of a rack share memory over NVLink when the IMEX daemons of all its hosts are connected and the process may
+use an IMEX channel. One of these is missing.
+
+## Impact
+Communicators over several hosts of the rack cannot be made, or fall back to the network.
+
+## Verify
+    nvidia-imex-ctl -N                         # expected: UP, all nodes READY
+    ls -l /dev/nvidia-caps-imex-channels/      # in the container; expected: channel0, readable
+    nvidia-smi -q | grep -A6 Fabric  # on all hosts; expected: the same ClusterUUID and CliqueId, Completed
+    cat /etc/nvidia-imex/nodes_config.cfg      # expected: the same on all hosts
+
+## Causes
+nvidia-imex not running on one host, or with another list of nodes; a container or pod without a channel
+(Kubernetes: no ComputeDomain); a cgroup that denies the device; hosts of different cliques in one job.
+
+## Fix
+Start nvidia-imex on all hosts of the domain with the same list; give the container a channel. Blast radius:
+restarting IMEX breaks running jobs of the domain. NCCL_MNNVL_ENABLE=0 lets one job run over the network.
+
+## Escalate
+To the platform team, with the output of nvidia-imex-ctl of every host.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
+EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
+
+_SIGNS = {
+    "mnnvl.broken": (0.95, "multi-node NVLink is there and does not work"),
+    "imex.channel": (SAYS, "an IMEX channel is missing"),
+    "imex.daemon": (SAYS, "the IMEX daemon is not working"),
+    "mnnvl.imex": (0.85, "IMEX is named in an error"),
+    "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was asked for, and there is none"),
+    "cuda.not-permitted": (0.6, "CUDA may not share memory between processes"),
+}
+
+_OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
+"""Sources that share memory between hosts."""
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
+    yield from signs(story, _SIGNS)
+    if story.failed and (event := story.first("mnnvl.import")):
+        yield Clue(strength=TYPICAL, why="memory of another host could not be imported over NVLink", event=event)
+    if story.has("nccl.mnnvl") and (event := story.first("cuda.failed", "cuda.not-permitted")):
+        yield Clue(strength=TYPICAL, why="CUDA failed where multi-node NVLink is in use", event=event)
+    over = any("P2P/MNNVL" in host.transports for host in story.hosts.values())
+    for event in story.of("cuda.failed", "nccl.warning") if over else ():
+        strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
+        yield Clue(strength=strength, why="CUDA failed where connections use multi-node NVLink", event=event)
+        break
+    yield from of_source(story, "mnnvl")
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host."""
+    return host_or_rank(clues)

@@ -1,0 +1,143 @@
+"""A known defect of a version of NCCL or of what is around it.
+
+## Meaning
+The signs fit a defect that was reported and, mostly, mended in a later version; or NCCL broke one of its own
+rules.
+
+## Impact
+The job hangs or fails, with settings and hardware that are right.
+
+## Verify
+    grep -h 'NCCL version' LOG | sort -u       # expected: a version newer than the one that has the defect
+    ss -ltnp | grep PID  # for strangers at NCCL's ports: which scanner or collector connects
+    LD_PRELOAD=/path/to/newer/libnccl.so.2 COMMAND     # expected: works
+
+## Causes
+See the reason that triage gives: it names the sign and the versions. Scrapers and port scanners that connect to
+NCCL's listening ports disturb versions that do not discard strangers.
+
+## Fix
+Take a newer NCCL (it is a drop-in within a major version), or the workaround that the defect's report names.
+For strangers at the ports: keep monitoring away from ephemeral ports, or NCCL_SOCKET_IFNAME on a network they
+do not scan. Blast radius: this job.
+
+## Escalate
+To NVIDIA/nccl on GitHub with version, log at NCCL_DEBUG=INFO, and a small reproducer.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nccltool.triage.causes.base import FITS, HINT, Clue, Offender, host_or_rank
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "whether the same job works with a newer NCCL"
+
+
+@dataclass(frozen=True, slots=True)
+class _Defect:
+    """A sign, the versions that have it, and what is known."""
+
+    kinds: tuple[str, ...]
+    text: str
+    since: tuple[int, int, int]
+    before: tuple[int, int, int]
+    why: str
+
+
+_DEFECTS = (
+    _Defect(
+        ("nccl.shared-memory",),
+        "maxSharedMem",
+        (2, 25, 0),
+        (2, 26, 2),
+        "before 2.26.2 kernels want more shared memory than these GPUs have",
+    ),
+    _Defect(
+        ("topology.no-net-id",),
+        "NET with id",
+        (2, 26, 0),
+        (2, 26, 5),
+        "2.26 before 2.26.5 looks for NICs by a wrong id",
+    ),
+    _Defect(
+        ("app.heap",),
+        "invalid next size",
+        (2, 18, 0),
+        (2, 20, 0),
+        "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs",
+    ),
+    _Defect(
+        ("nccl.warning",),
+        "Message truncated : received 1024 bytes instead of 256",
+        (2, 0, 0),
+        (2, 12, 0),
+        "defect of IB exchanges",
+    ),
+)
+_NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Known defects, strangers at the ports, and NCCL's own words that something is impossible."""
+    for defect in _DEFECTS:
+        for event in story.of(*defect.kinds):
+            if defect.text in event.text and _has(story, defect) and story.failed:
+                yield Clue(strength=0.85, why=defect.why, event=event)
+                break
+    for event in story.of("nccl.wrong-magic"):
+        if name := stranger(event.get("magic")):
+            yield Clue(
+                strength=0.85,
+                why=f"a stranger connected to NCCL's port ({name!r}), and it did not recover",
+                event=event,
+            )
+        else:
+            yield Clue(strength=FITS, why="a process that is not of this job connected", event=event)
+        break
+    if story.has("app.nccl-crash"):
+        yield Clue(strength=0.75, why="the process crashed inside NCCL", event=story.first("app.nccl-crash"))
+    if story.has("app.heap") and story.failed:
+        yield Clue(strength=FITS, why="the heap of a process was damaged", event=story.first("app.heap"))
+    if story.has("app.segfault") and story.failed:
+        yield Clue(strength=HINT, why="a process crashed", event=story.first("app.segfault"))
+    for event in story.of("torch.nccl-error", "bench.failed"):
+        if "internal error" in event.text:
+            yield Clue(strength=0.3, why="NCCL calls it an internal error", event=event)
+            break
+
+
+def _has(story: Story, defect: _Defect) -> bool:
+    versions = [version for version in story.versions if _NUMBERS.match(version)]
+    return any(defect.since <= _numbers(version) < defect.before for version in versions)
+
+
+def _numbers(version: str) -> tuple[int, int, int]:
+    match = _NUMBERS.match(version)
+    assert match
+    return int(match[1]), int(match[2]), int(match[3] or 0)
+
+
+def stranger(magic: str) -> str | None:
+    """The text in eight bytes that should be NCCL's magic number: HTTP, SSH, TLS; None when it is no text."""
+    digits = magic.removeprefix("0x")
+    if not re.fullmatch(r"[0-9a-f]{8,16}", digits):
+        return None
+    raw = int(digits, 16).to_bytes(8, "little").rstrip(b"\0")
+    text = raw.decode("latin-1")
+    if raw[:1] == b"\x16" and raw[1:2] == b"\x03":
+        return "TLS"
+    return text if len(raw) >= 4 and all(32 <= byte < 127 or byte in (10, 13) for byte in raw) else None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host where it showed."""
+    found: Event | None = story.first("nccl.wrong-magic", "app.nccl-crash")
+    if found and found.host:
+        return Offender(kind="host", name=found.host)
+    known = host_or_rank(clues)
+    if known is None or known.kind == "rank":
+        return Offender(kind="host", name=story.host_names[0]) if story.host_names else known
+    return known

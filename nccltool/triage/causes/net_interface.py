@@ -1,0 +1,190 @@
+"""A wrong, absent, virtual or loopback interface or address was chosen.
+
+## Meaning
+NCCL or Gloo takes an interface by NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME, else the first that is not lo or
+docker. What it took does not lead to the other hosts, has no address, or does not exist.
+
+## Impact
+A job of several hosts cannot start: ranks fail in init or wait until their time-out. Where it starts, it can be
+slow.
+
+## Verify
+    grep -h 'Bootstrap' LOG | sort -u          # expected: one interface name, one subnet over all hosts
+    ip -br -4 addr                             # on each host; expected: that interface, UP, with an address
+    getent hosts $(hostname)                   # expected: not 127.0.0.1 or 127.0.1.1
+    ip route get PEER_ADDRESS                  # expected: "dev" with that interface
+
+## Causes
+A name that hosts do not share (eth0 here, ens3 there); an exclusion list (^docker0) that replaces the built-in
+one and lets lo in again; bridges, tunnels and veth pairs in containers; a hostname that resolves to loopback.
+
+## Fix
+Name the interface that leads to the other hosts, the same way on all of them: NCCL_SOCKET_IFNAME=eth0 (or a
+prefix that all share) and GLOO_SOCKET_IFNAME=eth0. Blast radius: this job; it has to be started again.
+Correcting /etc/hosts or the interface itself changes the host for all jobs.
+
+## Escalate
+To the network team when the interface that should carry the traffic is missing, down or without an address.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    host_or_rank,
+    is_of_containers,
+    is_unreachable,
+    is_virtual,
+    part,
+    signs,
+)
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "the interface and subnet that each host's Bootstrap line names, next to `ip -br addr` there"
+
+_SIGNS = {
+    "nccl.no-interface": (SAYS, "NCCL found no interface that it may use"),
+    "gloo.no-interface": (SAYS, "Gloo found no address for the interface"),
+    "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
+    "nccl.no-family": (0.8, "a socket of the address's family could not be made"),
+    "nccl.bad-family": (TYPICAL, "a rank offered an address of no family: it had no usable interface"),
+}
+_CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Interfaces that cannot work, and addresses that peers cannot reach."""
+    yield from signs(story, _SIGNS)
+    for found in story.of("nccl.ib"):
+        if found.get("oob").startswith(":"):
+            yield Clue(strength=TYPICAL, why="a rank has no interface beside its HCAs (OOB is empty)", event=found)
+            break
+    if event := _to_itself(story):
+        yield Clue(
+            strength=SAYS, why=f"a peer is looked for at {_peer(event)}, which no other host is", event=event
+        )
+    yield from _chosen(story)
+
+
+def _chosen(story: Story) -> Iterator[Clue]:
+    connects = story.has("nccl.connect-failed", "gloo.connect-failed")
+    trouble = story.failed or story.has("nccl.retry")
+    if (event := _virtual(story)) and trouble:
+        strength = SAYS if connects or story.hung or story.has("nccl.retry") else FITS
+        yield Clue(strength=strength, why=f"{event.get('interface')} leads to no other host", event=event)
+    elif (connects or story.hung) and _subnets_differ(story):
+        event = _odd_bootstrap(story)
+        yield Clue(
+            strength=0.8, why="hosts chose interfaces in different subnets, and cannot connect", event=event
+        )
+
+
+def _peer(event: Event) -> str:
+    return event.get("peer") or event.get("host")
+
+
+_OF_DOCKER = "172.17.0.1"
+"""What docker0 has on every host where nobody changed it."""
+
+
+def _to_itself(story: Story) -> Event | None:
+    """A connection to an address that only its own host has."""
+    several = story.nodes > 1 or (story.world_size or 0) > 1
+    for event in story.of(*_CONNECTS):
+        peer = _peer(event)
+        if event.role == "doubt" and not story.failed:
+            continue
+        if (
+            is_unreachable(peer)
+            and (several or event.kind.startswith("gloo"))
+            and not event.kind.startswith("store")
+        ):
+            return event
+        if peer.startswith("172.17.") and (story.nodes > 1 or peer == _OF_DOCKER):
+            return event  # every host has the default bridge, with the same addresses
+        if is_of_containers(peer) and story.nodes > 1 and _named(story, "docker", "br-", "virbr", "cni", "podman"):
+            return event
+    return None
+
+
+def _named(story: Story, *beginnings: str) -> bool:
+    return any(event.get("interface").startswith(beginnings) for event in story.of("nccl.bootstrap"))
+
+
+def _virtual(story: Story) -> Event | None:
+    if story.nodes < 2:
+        return None
+    for event in story.of("nccl.bootstrap"):
+        if is_virtual(event.get("interface")) or is_unreachable(event.get("address")):
+            return event
+    return None
+
+
+_LISTED = re.compile(r"\[\d+\]([^\s:]+):([\w.:%]+?)<")
+
+
+def _owner(story: Story, address: str) -> str | None:
+    """The interface that has an address, among those that NCCL lists for its sockets."""
+    for event in (*story.of("nccl.socket"), *story.of("nccl.bootstrap")):
+        for interface, own in _LISTED.findall(event.text):
+            if own == address:
+                return str(interface)
+    return None
+
+
+def _network(address: str) -> str:
+    return ".".join(address.split(".")[:2]) if "." in address else address.split("%")[0][:9]
+
+
+def _subnets_differ(story: Story) -> bool:
+    """Different names, and other first halves of the address: one name in two subnets is a matter of routes."""
+    found = story.of("nccl.bootstrap")
+    names, networks = (
+        {event.get("interface") for event in found},
+        {_network(event.get("address")) for event in found},
+    )
+    return len(names) > 1 and len(networks) > 1
+
+
+def _odd_bootstrap(story: Story) -> Event | None:
+    """The interface of the host that cannot connect, where it is not that of the host it connects to."""
+    failed = story.first("nccl.connect-failed")
+    found = story.of("nccl.bootstrap")
+    own = next((event for event in found if failed and event.host == failed.host), None)
+    return own or next(iter(found), None)
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The interface, its variable, or the address."""
+    if story.has("nccl.no-interface"):
+        for name in ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY"):
+            if story.variable(name):
+                return Offender(kind="variable", name=name)
+    if found := part(story, "interface", "gloo.no-interface", name="interface"):
+        return found
+    if event := _virtual(story):
+        return Offender(kind="interface", name=event.get("interface"))
+    if story.has("nccl.bad-family") and (found := _without_address(story)):
+        return found
+    if event := _to_itself(story):
+        if interface := _owner(story, _peer(event)):
+            return Offender(kind="interface", name=interface)
+        return Offender(kind="address", name=_peer(event))
+    if _subnets_differ(story) and (event := _odd_bootstrap(story)):
+        return Offender(kind="interface", name=event.get("interface"))
+    return host_or_rank(clues)
+
+
+def _without_address(story: Story) -> Offender | None:
+    """The interface that a process was told to take, whose line then shows no address."""
+    empty = next((event for event in story.of("nccl.ib") if event.get("oob").startswith(":")), None)
+    for event in story.of("nccl.env"):
+        if event.get("name") == "NCCL_SOCKET_IFNAME" and (empty is None or event.pid == empty.pid):
+            return Offender(kind="interface", name=event.get("value").lstrip("=^"))
+    return None

@@ -1,0 +1,114 @@
+"""The interface is right, but a firewall, security group, port, route or MTU keeps hosts apart.
+
+## Meaning
+Ranks have found each other's addresses and cannot open connections to them, or packets of some size do not
+pass.
+
+## Impact
+Init fails, or hangs until connections give up (about a minute). All jobs between these two hosts are affected.
+
+## Verify
+    nc -vz PEER 29500                          # from the host that complains; expected: succeeded
+    ping -M do -s 8972 -c 3 PEER               # jumbo frames; expected: 0% packet loss, or use -s 1472
+    nft list ruleset; iptables -S              # on both hosts; expected: nothing that drops high ports
+    ip route get PEER                          # expected: the fabric's interface
+
+## Causes
+A host firewall or a cloud security group that admits only some ports (NCCL uses ephemeral ones); a missing rule
+for EFA traffic within the security group; a missing route between subnets; MTU 9000 on hosts and 1500 on a
+switch; a Kubernetes network policy.
+
+## Fix
+Admit all traffic between the hosts of a job. Blast radius: the rule applies to every job on these hosts; for
+one job, NCCL_SOCKET_IFNAME can choose another network.
+
+## Escalate
+To the network team with source, destination, port and the time of the failure.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    host_or_rank,
+    is_of_containers,
+    is_unreachable,
+    of_source,
+    part,
+    signs,
+)
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "`nc -vz PEER PORT` from the host that could not connect, while a listener runs there"
+
+_SIGNS = {
+    "efa.unreachable": (SAYS, "the fabric got no answer from the other host"),
+    "efa.failed": (0.75, "a request to another host failed in the fabric"),
+    "ucx.unreachable": (TYPICAL, "UCX found the other host unreachable"),
+    "net.too-long": (TYPICAL, "a packet was too long for the path"),
+    "nccl.peer-lost": (0.65, "a host stopped answering on a connection that had been made"),
+}
+_NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
+_NO_ANSWER = ("110", "113", "101")
+"""Connection timed out, no route to host, network is unreachable."""
+_MANY_RETRIES = 10
+"""NCCL waits a growing time between tries: ten are more than the start of a slow peer takes."""
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Connections that were refused, dropped or have no route."""
+    yield from signs(story, _SIGNS)
+    if event := _failed(story):
+        error = event.get("error")
+        strength = SAYS if error.startswith(_NO_ROUTE) else TYPICAL
+        strength = FITS if "refused" in error else strength
+        yield Clue(strength=strength, why=f"a connection to {event.get('peer')} failed: {error}", event=event)
+    if event and is_of_containers(event.get("peer")):
+        yield Clue(strength=FITS, why="the address is one of a container network of its host", event=event)
+    if story.hung and story.nodes > 1 and not story.has("nccl.init-complete", "nccl.rings"):
+        yield Clue(strength=0.5, why="ranks of several hosts began, and none could finish", event=story.hung)
+    retries = story.of("nccl.retry")
+    tries = max((int(event.get("try") or 0) for event in retries), default=0)
+    many = max(tries, story.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
+    if many and not story.has("nccl.rings", "nccl.init-complete"):
+        yield Clue(strength=0.6, why="a connection was tried again and again, and never came", event=retries[0])
+    yield from of_source(story, "misc/socket", "os/linux", "transport/net_socket", "bootstrap")
+    for event in story.of("store.retry"):
+        if story.failed and event.get("errno") in _NO_ANSWER:
+            yield Clue(strength=0.75, why=f"the store's host does not answer: {event.get('error')}", event=event)
+            break
+    for event in story.of("gloo.connect-failed"):
+        if event.get("peer") and not is_unreachable(event.get("peer")):
+            yield Clue(strength=0.6, why="Gloo could not connect all ranks", event=event)
+            break
+
+
+def _failed(story: Story) -> Event | None:
+    return next(
+        (event for event in story.of("nccl.connect-failed") if not is_unreachable(event.get("peer"))),
+        story.first("nccl.connect-failed"),
+    )
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The device or address that cannot be reached."""
+    return (
+        part(story, "device", "efa.unreachable", name="device")
+        or part(story, "address", "nccl.connect-failed", name="peer")
+        or part(story, "address", "nccl.retry", name="peer")
+        or part(story, "address", "nccl.peer-lost", name="peer")
+        or part(story, "address", "gloo.connect-failed", name="peer")
+        or _silent_store(story)
+        or host_or_rank(clues)
+    )
+
+
+def _silent_store(story: Story) -> Offender | None:
+    """The host of the store, if it does not answer; one that refuses may only not have started yet."""
+    hosts = (event.get("host") for event in story.of("store.retry") if event.get("errno") in _NO_ANSWER)
+    return next((Offender(kind="host", name=host) for host in hosts if host), None)

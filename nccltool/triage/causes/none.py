@@ -1,0 +1,48 @@
+"""Nothing failed, whatever some lines look like.
+
+## Meaning
+No line says that something failed and was not overcome. Warnings of plugins that are not installed, refused
+connections that were tried again, an allocation that a program handles, and a worker group that was restarted
+and then finished are part of healthy runs.
+
+## Impact
+None.
+
+## Verify
+    sacct -j JOB -o State,ExitCode     # expected: COMPLETED, 0:0
+    grep -c 'Init COMPLETE' LOG        # expected: the number of ranks, or a multiple of it
+
+## Causes
+A run that went well; or a log that ends before the failure, or lacks the host where it happened.
+
+## Fix
+Nothing to do. Blast radius: none. If the job did fail, give triage the logs of all ranks and of the scheduler,
+taken with NCCL_DEBUG=INFO.
+
+## Escalate
+Only when the job failed and the complete logs still say nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import Clue, Offender
+from nccltool.triage.timeline import Story
+
+DECIDES = "the exit code of the job, and the logs of all its ranks"
+EXPLAINS = frozenset[str]()
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """It speaks for this that nothing failed, more so when the end is there."""
+    if story.failed:
+        return
+    ended = story.first("bench.average", "torchrun.succeeded", "job.completed", "job.done", "nccl.destroyed")
+    if ended:
+        yield Clue(strength=0.9, why="the job came to its end in order", event=ended)
+    else:
+        yield Clue(strength=0.6, why="no line says that something failed", event=story.first("nccl.init-complete"))
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """Nobody."""
+    return None

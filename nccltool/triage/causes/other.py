@@ -1,0 +1,55 @@
+"""Something failed, and the logs do not say why.
+
+## Meaning
+There are signs of failure, and no line that tells the cause, or lines that only repeat that something failed.
+
+## Impact
+The job did not do its work. Whether a restart helps is open.
+
+## Verify
+    NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET,GRAPH NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log COMMAND
+    nccltool triage /tmp      # expected: another label than other
+    dmesg -T | grep -E 'Xid|oom|mlx5|AER'      # on every host; expected: nothing since the job began
+
+## Causes
+Logs of one rank only, NCCL_DEBUG not set, output that was cut or buffered, a launcher that swallowed the error.
+
+## Fix
+Collect more: all ranks, the scheduler's record, the kernel logs of all hosts, and the flight recorder
+(TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1). Blast radius: none, it only takes disk space. Then run
+`nccltool probe` over the same hosts: it names a rank that hangs.
+
+## Escalate
+With the collected logs, when they still name nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, part, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
+EXPLAINS = frozenset[str]()
+
+_SIGNS = {
+    "bench.timeout": (0.6, "the test timed out, and nothing was said before"),
+    "mpi.lost": (FITS, "the launcher lost a host"),
+    "job.node-failed": (FITS, "the scheduler lost a host"),
+    "nccl.warning": (0.4, "NCCL warned of something that no rule knows"),
+    "job.stalled": (0.4, "nothing moved any more"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Every failure is this one as long as nothing better is known."""
+    if story.failed:
+        first = next(iter((*story.failures(), *story.echoes())), story.hung)
+        yield max(
+            [*signs(story, _SIGNS), Clue(strength=0.35, why="something failed", event=first)],
+            key=lambda clue: clue.strength,
+        )
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host that the scheduler lost; else whoever failed first."""
+    return part(story, "host", "job.node-failed", name="node") or host_or_rank(clues)

@@ -1,0 +1,92 @@
+"""GPU or host memory is exhausted; also the OOM killer (exit code -9).
+
+## Meaning
+An allocation on the GPU or on the host failed, or the kernel killed a process of a host or cgroup without
+memory. The other ranks then lose their peer or wait for it.
+
+## Impact
+The job dies. It will die again at the same place unless it needs less or gets more.
+
+## Verify
+    dmesg -T | grep -iE 'oom|killed process'   # on the host of the dead rank; expected: nothing
+    sacct -j JOB -o JobID,State,MaxRSS,ReqMem  # expected: MaxRSS well below ReqMem, not OUT_OF_MEMORY
+    nvidia-smi --query-compute-apps=pid,used_memory --format=csv   # expected: only this job's processes
+    kubectl describe pod POD | grep -A3 'Last State'               # expected: not OOMKilled
+
+## Causes
+A batch, sequence or model that is too large; one rank with more data than the others; processes of another job
+on the GPU; data loading workers that copy the data set; a cgroup limit that is too tight.
+
+## Fix
+Smaller micro batches, more sharding, fewer workers; ask for more memory. Blast radius: this job. End foreign
+processes only when their owner is known.
+
+## Escalate
+To the platform team when the host is short of memory without a job.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    SAYS,
+    Clue,
+    Offender,
+    host_or_rank,
+    rank_or_host,
+    rank_that_ended_first,
+    signs,
+)
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "the kernel log (oom-kill) of the dead rank's host, or the allocation that torch reports"
+EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
+
+_SIGNS = {
+    "torch.oom": (SAYS, "an allocation on a GPU failed"),
+    "cuda.oom": (0.85, "CUDA had no memory for NCCL"),
+    "host.oom": (SAYS, "a process was killed, or refused, for lack of memory"),
+    "host.malloc": (0.85, "the host had no memory"),
+    "mpi.killed": (FITS, "a process was killed (9)"),
+}
+_SIGKILL = 9
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Failed allocations, and deaths by SIGKILL that no agent caused."""
+    if not story.failed:
+        return
+    yield from signs(story, _SIGNS)
+    killed = story.first("job.killed")
+    if killed and not story.hung and killed == story.earliest((*story.failures(), *story.echoes())):
+        yield Clue(strength=FITS, why="a process was killed, and nothing was said before", event=killed)
+    if event := _killed(story):
+        yield Clue(strength=0.6, why="a rank was killed by SIGKILL, as the OOM killer does", event=event)
+
+
+def _killed(story: Story) -> Event | None:
+    if story.has("torchrun.unkillable", "job.terminated"):
+        return None
+    killed = next((ended.event for ended in story.exits if ended.signal == _SIGKILL), None)
+    ends = story.first("torch.timeout", "job.cancelled")
+    return killed if killed and (ends is None or story.before(killed, ends)) else None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The rank that had no memory, else the host."""
+    ended = [one for one in story.exits if one.signal == _SIGKILL and one.rank is not None]
+    for event in story.of("torch.oom", "cuda.oom"):
+        if (rank := story.rank_of(event)) is not None:
+            return Offender(kind="rank", name=str(rank))
+    if ended:
+        return Offender(kind="rank", name=str(ended[0].rank))
+    if story.has("torch.oom"):
+        failed = rank_that_ended_first(story)
+        return Offender(kind="rank", name=failed) if failed else rank_or_host(clues)
+    killed = [one for one in story.exits if one.signal == _SIGKILL and one.local is not None]
+    if killed and not story.has("host.oom") and len(story.hosts) < 2:
+        return Offender(kind="rank", name=str(killed[0].local))
+    where = (event.host for event in story.of("host.oom", "host.malloc", "mpi.killed") if event.host)
+    host = next(where, None)
+    return Offender(kind="host", name=host) if host else host_or_rank(clues)

@@ -1,0 +1,133 @@
+"""Peer-to-peer between GPUs or between GPU and NIC is broken by ACS, an IOMMU or virtualisation.
+
+## Meaning
+Devices write to each other over PCIe. With ACS request redirection or an IOMMU that translates, these writes
+are sent up to the root complex, delayed, blocked or lost. CUDA reports that peer access works, and it does not.
+
+## Impact
+Collectives hang, fail with local protection errors (status 4), or deliver wrong data. Every job on this host
+that uses PCIe peer-to-peer is affected.
+
+## Verify
+    lspci -vvv | grep -i acsctl | grep 'ReqRedir+'
+    # on bare metal; expected: nothing on bridges above GPUs and NICs
+    cat /proc/cmdline                                  # expected: no iommu=on, or iommu=pt
+    nvidia-smi topo -p2p rw                            # expected: OK for every pair
+    NCCL_P2P_DISABLE=1 COMMAND                         # works with it and hangs without it: it is this
+
+## Causes
+ACS enabled by firmware or by the kernel for an IOMMU; a VM whose devices are passed through one by one; AMD and
+Intel hosts with the IOMMU in translating mode; consumer GPUs whose driver refuses peer access.
+
+## Fix
+Disable ACS on the bridges (setpci, or in the BIOS) and boot with iommu=pt. Until then NCCL_P2P_DISABLE=1 or
+NCCL_NET_GDR_LEVEL=LOC. Blast radius: the variables make this job slower; setpci and boot options change
+isolation on the whole host and need a drain.
+
+## Escalate
+To the platform team or the cloud, when the host is virtual: ACS cannot be changed from inside.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    HINT,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    host_or_rank,
+    of_source,
+    part,
+    signs,
+)
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "whether the same command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
+EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
+
+_SIGNS = {
+    "kernel.iommu-fault": (SAYS, "the IOMMU stopped an access of a device"),
+    "cuda.no-peer": (0.8, "CUDA refuses peer access between two GPUs"),
+    "cuda.peer-import": (TYPICAL, "a peer's memory could not be opened"),
+}
+_REFUSED = ("cuda.no-peer", "cuda.peer-import", "cuda.peer-refused")
+_GPUS = re.compile(r"\d+\[\w+\] -> \d+\[\w+\]")
+_LOCAL_PROTECTION = "4"
+_WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_LEVEL=LOC")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
+    yield from signs(story, _SIGNS)
+    if not story.failed:
+        return
+    for refused in story.of("ib.completion"):
+        if refused.get("status") == _LOCAL_PROTECTION:
+            yield Clue(strength=0.8, why="an HCA could not reach local memory (status 4)", event=refused)
+            break
+    weak = {
+        "shell.acs-on": (0.6, "ACS redirects requests on a bridge"),
+        "shell.iommu": (FITS, "an IOMMU translates"),
+        "ib.acs-hint": (FITS, "NCCL supposes ACS"),
+        "nccl.p2p-disabled": (HINT, "peer-to-peer is off between GPUs"),
+        "cuda.peer-refused": (FITS, "CUDA refused peer access"),
+        "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
+        "iommu.hint": (HINT, "RCCL wants the IOMMU to pass addresses through"),
+    }
+    yield from signs(story, weak)
+    if story.hung and _single_host(story):
+        over = any(name.startswith("P2P") for host in story.hosts.values() for name in host.transports)
+        if over or story.has("nccl.rings"):
+            yield Clue(
+                strength=0.55, why="the GPUs of one host were connected, and then nothing moved", event=story.hung
+            )
+    yield from of_source(story, "transport/p2p")
+    for refused in story.of("cuda.failed"):
+        if re.search(r"(?:^|/)transport/p2p", refused.get("where")):
+            yield Clue(strength=0.5, why="CUDA refused to share memory between GPUs", event=refused)
+            break
+    if event := _workaround(story):
+        yield Clue(strength=0.65, why=f"it works with {event.get('command')[:60]}", event=event)
+
+
+def _single_host(story: Story) -> bool:
+    return len(story.hosts) == 1 and all((made.nodes or 1) == 1 for made in story.communicators)
+
+
+def _workaround(story: Story) -> Event | None:
+    """A later run without peer-to-peer, that gave results."""
+    failures = tuple(filter(None, (story.hung, *story.failures(), *story.echoes())))
+    for event in story.of("shell.command", "nccl.env"):
+        said = event.get("command") or f"{event.get('name')}={event.get('value')}"
+        if any(word in said for word in _WORKAROUNDS) and failures and story.before(failures[0], event):
+            results = story.of("bench.row", "bench.average", "job.completed")
+            return event if any(story.before(event, row) for row in results) else None
+    return None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The HCA that a completion names, else the pair of GPUs, else the host."""
+    if found := part(story, "device", "ib.completion", name="hca"):
+        return found
+    if story.has("ib.completion"):
+        used = {hca for host in story.hosts.values() for hca in host.hcas}
+        if len(used) == 1:
+            return Offender(kind="device", name=used.pop())
+    if story.has(*_REFUSED) and (pair := _pair(story)):
+        return Offender(kind="gpu", name=pair)
+    return host_or_rank(clues) or _any_host(story)
+
+
+def _pair(story: Story) -> str | None:
+    """The two GPUs, if the log shows connections between two only."""
+    shown = [match[0] for event in story.of("nccl.channel") if (match := _GPUS.search(event.text))]
+    return min(shown) if shown and len({frozenset(pair.split(" -> ")) for pair in shown}) == 1 else None
+
+
+def _any_host(story: Story) -> Offender | None:
+    names = [*story.host_names, *(event.get("node") for event in story.of("bench.device"))]
+    return Offender(kind="host", name=names[0]) if names else None

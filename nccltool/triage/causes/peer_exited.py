@@ -1,0 +1,84 @@
+"""Only the echo of another rank's death is in the log.
+
+## Meaning
+Ranks lost a peer: connections were closed or reset, the store went away. Why the peer ended stands in its own
+log, and that is not here.
+
+## Impact
+The job died with the peer.
+
+## Verify
+    grep -hE 'closed by (remote )?peer|reset by peer' LOG | sort | uniq -c
+    # expected: the address that most name
+    sacct -j JOB -o JobID,NodeList,State,ExitCode      # expected: the first step that is not COMPLETED
+    dmesg -T | tail -50                                # on the peer's host; expected: no Xid, no oom-kill
+
+## Causes
+A crash, an OOM kill, an exception or a plain early exit on the other rank; a host that went down.
+
+## Fix
+Get the log of the rank or host that is named, and its kernel log, and run triage over all of them together.
+Blast radius: none.
+
+## Escalate
+To whoever holds the logs of the other host.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, Clue, Offender, is_unreachable, rank_or_host, signs
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "the log and the kernel log of the peer whose connection was closed"
+EXPLAINS = frozenset({"other"})
+
+_SIGNS = {
+    "gloo.peer-closed": (0.6, "a peer closed its connection"),
+    "nccl.peer-closed": (0.6, "a peer closed its connection"),
+    "job.actor-died": (0.4, "Ray lost a worker"),
+    "store.closed": (0.3, "the store went away"),
+    "torch.no-dump": (0.6, "a rank left no dump of the flight recorder, the others did"),
+    "app.rank-left": (FITS, "a rank said that it leaves"),
+}
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Closed connections; against it speaks every failure that is named."""
+    if not story.failed:
+        return
+    yield from signs(story, _SIGNS)
+    for event in story.of("torch.nccl-error"):
+        if "remote process exited" in event.text:
+            yield Clue(strength=FITS, why="NCCL says that a remote process exited", event=event)
+            break
+    named = (event for event in (*story.failures(), *story.of("nccl.warning")) if not _is_of_the_end(event))
+    for other in named:
+        yield Clue(strength=-0.5, why="something is named that failed", event=other)
+        break
+    if story.timeouts:
+        yield Clue(strength=-0.3, why="ranks timed out: a peer that is gone is noticed sooner", event=None)
+
+
+def _is_of_the_end(event: Event) -> bool:
+    """Whether a line only tells that processes were ended, or that they have waited for others."""
+    return event.kind.startswith(("job.", "mpi.", "torch.", "store.")) or event.kind == "app.rank-left"
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The rank that left, else the peer that most others lost."""
+    for event in story.of("app.rank-left"):
+        if event.rank is not None:
+            return Offender(kind="rank", name=str(event.rank))
+    if silent := story.first("torch.no-dump"):
+        return Offender(kind="rank", name=silent.get("ranks").split(",")[0])
+    lost = story.of("gloo.peer-closed", "nccl.peer-closed", "job.actor-died")
+    peers = Counter(event.get("peer") for event in lost if event.get("peer"))
+    if peers:
+        peer = peers.most_common(1)[0][0]
+        if host := story.host_of(peer):
+            return Offender(kind="host", name=host)
+        if not is_unreachable(peer):
+            return Offender(kind="address", name=peer)
+    return rank_or_host(clues)

@@ -1,0 +1,87 @@
+"""A network, tuner or profiler plugin is missing, fails, or does not fit.
+
+## Meaning
+NCCL loads plugins for the network (aws-ofi-nccl, FasTrak, gIB, HPC-X), for tuning and profiling. One was asked
+for and could not be used.
+
+## Impact
+With NCCL_NET set, the job fails; without it, NCCL falls back to its own transports and is slow, or ranks
+differ.
+
+## Verify
+    grep -hE 'NET/(Plugin|OFI|FasTrak)|Using network' LOG | sort | uniq -c   # expected: the same on all hosts
+    ldd /path/libnccl-net.so | grep 'not found'        # expected: nothing
+    fi_info -p efa                                     # on EFA hosts; expected: one entry a device
+    echo $LD_LIBRARY_PATH $NCCL_NET $NCCL_NET_PLUGIN $NCCL_TUNER_PLUGIN
+
+## Causes
+The library is not in the image or not on the loader's path; it was built for another NCCL, libfabric or CUDA;
+the provider has no device in this container; settings that the plugin refuses.
+
+## Fix
+Install the plugin's version for this NCCL and platform, on all hosts; or unset NCCL_NET, NCCL_NET_PLUGIN,
+NCCL_TUNER_PLUGIN to run without. Blast radius: this job; without the plugin it may be much slower.
+
+## Escalate
+To the platform's vendor, with the plugin's version and its first error line.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import (
+    FITS,
+    HINT,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    host_or_rank,
+    of_source,
+    part,
+    signs,
+)
+from nccltool.triage.timeline import Story
+
+DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
+
+_SIGNS = {
+    "plugin.none": (SAYS, "no network plugin could be used"),
+    "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
+    "plugin.ofi-failed": (0.8, "the libfabric plugin failed"),
+    "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
+    "plugin.config": (0.8, "the plugin's checker refuses the settings"),
+}
+_NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*)")
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Plugins that say they failed."""
+    yield from signs(story, _SIGNS)
+    for event in story.of("plugin.broken"):
+        strength = 0.8 if event.role == "failure" else (0.55 if story.failed else HINT)
+        yield Clue(strength=strength, why="a plugin could not be loaded", event=event)
+        break
+    if story.failed:
+        weak = {
+            "plugin.warned": (0.6, "a plugin warned of an error"),
+            "plugin.failed": (FITS, "a network plugin could not be initialised"),
+            "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
+        }
+        yield from signs(story, weak)
+        yield from of_source(story, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
+        if story.networks and not story.variable("NCCL_NET") and not story.has("plugin.none"):
+            yield Clue(strength=-HINT, why="NCCL took another network, and went on", event=None)
+    elif story.has("plugin.ofi-failed", "plugin.fastrak-failed") and any(
+        "Socket" in name for name in story.networks
+    ):
+        yield Clue(strength=TYPICAL, why="NCCL fell back to sockets", event=story.first("nccl.network"))
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The plugin, by the name that its lines begin with."""
+    for clue in sorted(clues, key=lambda clue: -clue.strength):
+        if clue.event and (match := _NAME.search(clue.event.text)):
+            return Offender(kind="plugin", name=match[1])
+    kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
+    return part(story, "plugin", *kinds, name="name") or host_or_rank(clues)

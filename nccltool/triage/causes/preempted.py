@@ -1,0 +1,86 @@
+"""The scheduler or the user ended the job.
+
+## Meaning
+SIGTERM, scancel, a time limit, preemption, eviction or Ctrl-C came first. What ranks report afterwards are
+consequences.
+
+## Impact
+None on the cluster. Work since the last checkpoint is lost.
+
+## Verify
+    sacct -j JOB -o JobID,State,ExitCode,End,Timelimit     # expected: CANCELLED, TIMEOUT or PREEMPTED
+    kubectl get events --field-selector involvedObject.name=POD    # expected: Killing, Preempted or Evicted
+    grep -hE 'CANCELLED|SIGTERM|signal: 15' LOG | head -3          # expected: before the first error
+
+## Causes
+The time limit; a job of higher priority; a spot instance taken back; maintenance; scancel or Ctrl-C; scaling
+down.
+
+## Fix
+Start again, with more time or a checkpoint at SIGTERM (--signal=B:USR1@300). Blast radius: none.
+
+## Escalate
+Not needed, unless nobody ended it: ask the scheduler's log who sent the signal.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, signs
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "the scheduler's record: who ended the job, and when"
+EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", "out-of-memory", "nccl-bug"})
+
+_SIGNS = {
+    "job.preempted": (0.95, "the job was preempted or evicted"),
+    "job.time-limit": (0.95, "the time limit was reached"),
+    "job.cancelled": (SAYS, "the scheduler cancelled the job"),
+    "job.sigterm": (0.75, "the job was asked to end (SIGTERM)"),
+    "job.sigusr": (0.6, "the job was warned of its end (SIGUSR1)"),
+    "job.interrupted": (FITS, "somebody pressed Ctrl-C"),
+    "job.terminated": (0.5, "a process was terminated"),
+}
+_ALSO = (
+    "torchrun.sigterm",
+    "store.closed",
+    "app.echo",
+    "job.exit",
+    "torchrun.failed",
+    "torchrun.exit",
+    "job.actor-died",
+)
+_AT_ONCE = 3
+"""Lines: of several processes the one that ends first may print before the one that tells why."""
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """The end that somebody gave the job, if nothing failed before it."""
+    if not story.failed:
+        return
+    if story.has("job.node-failed"):
+        return  # the scheduler ends a job whose host it lost
+    found = list(signs(story, _SIGNS))
+    ended = story.first(*_SIGNS)
+    earlier = (story.hung or _earlier(story, ended)) if ended else None
+    for clue in found:
+        decisive = clue.event is not None and clue.event.kind in ("job.preempted", "job.time-limit")
+        if earlier is None or (decisive and earlier.role == "echo"):
+            yield clue
+        else:
+            yield Clue(strength=0.15, why=f"{clue.why}, after a failure", event=clue.event)
+
+
+def _earlier(story: Story, ended: Event) -> Event | None:
+    """A failure before the end."""
+    for event in (*story.failures(), *story.echoes()):
+        own = event.kind in _SIGNS or event.kind in _ALSO
+        near = event.file == ended.file and abs(event.line - ended.line) <= _AT_ONCE and event.role == "echo"
+        if not own and not near and story.before(event, ended):
+            return event
+    return None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """Nobody: the job was ended on purpose."""
+    return None

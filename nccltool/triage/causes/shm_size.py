@@ -1,0 +1,64 @@
+"""/dev/shm is too small (also a bare SIGBUS).
+
+## Meaning
+Ranks of one host exchange data through files in /dev/shm, and so do torch's DataLoader workers. There is no
+room.
+
+## Impact
+Ranks on this host fail in init or when data loading starts; writing to a full /dev/shm without reserving kills
+a process with SIGBUS.
+
+## Verify
+    df -h /dev/shm                             # in the container; expected: several GiB, or half of the memory
+    ls -lS /dev/shm | head                     # expected: no files left by dead jobs
+    dmesg -T | grep -i 'bus error'             # expected: nothing
+
+## Causes
+Docker's default of 64 MiB; a pod without a memory-backed volume at /dev/shm; files that a killed job left.
+
+## Fix
+docker run --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with medium: Memory mounted at /dev/shm. Blast
+radius: the container has to be started again. Where files are left over, delete /dev/shm/nccl-* of dead
+processes only.
+
+## Escalate
+To whoever owns the pod template.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, of_source, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "`df -h /dev/shm` inside the container"
+EXPLAINS = frozenset({"app-error", "nccl-bug"})
+
+_SIGNS = {
+    "shm.full": (SAYS, "shared memory is full"),
+    "shm.dataloader": (SAYS, "a DataLoader worker ran out of shared memory"),
+    "shm.segment": (0.8, "a segment of shared memory could not be made"),
+    "shm.sigbus": (0.7, "a process died of a bus error"),
+}
+_SIGBUS = 7
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Failures to make segments, and deaths by SIGBUS."""
+    yield from signs(story, _SIGNS)
+    yield from of_source(story, "transport/shm", "misc/shmutils", "include/shm")
+    for ended in story.exits:
+        if ended.signal == _SIGBUS:
+            yield Clue(strength=0.75, why="a rank was killed by SIGBUS", event=ended.event)
+            break
+    for event in story.of("shell.shm"):
+        if event.get("size") in ("64M", "65536") and story.failed:
+            yield Clue(strength=FITS, why="/dev/shm has the default size of a container", event=event)
+            break
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """/dev/shm where a message names it, else the host."""
+    failures = story.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
+    if any("/dev/shm" in event.text for event in failures):
+        return Offender(kind="file", name="/dev/shm")
+    return host_or_rank(clues)

@@ -1,0 +1,101 @@
+"""It works, but over the wrong path: sockets instead of RDMA, one NIC, no GPUDirect, PCIe instead of NVLink.
+
+## Meaning
+Nothing failed. NCCL chose a slower way than the hosts offer, or the measured bandwidth is far below what the
+network that it names can do.
+
+## Impact
+Steps take longer, by a few percent or by ten times; the job is paid for and not used.
+
+## Verify
+    grep -h 'Using network' LOG | sort | uniq -c       # expected: IB, or the platform's plugin; not Socket
+    grep -ho 'via [A-Z0-9]*/[A-Za-z_0-9]*' LOG | sort | uniq -c     # expected: P2P within, NET/IB between hosts
+    grep -h 'coll channels' LOG | sort | uniq -c       # expected: the same on all ranks, not 1 or 2 on 8 NICs
+    nccltool probe --nodes 2 --op all_reduce           # expected: near the limit that it prints
+
+## Causes
+No RDMA devices in the container (NET/IB : No device found); NCCL_IB_HCA or NCCL_IB_DISABLE; a NIC too far from
+the GPU (distance 3 > 2); peer-to-peer switched off; a NUMA or PCIe slot that halves the lanes; congestion or a
+wrong MTU.
+
+## Fix
+Give the container the RDMA devices (--device /dev/infiniband, an SR-IOV resource), and let NCCL choose; move
+NICs or set NCCL_NET_GDR_LEVEL=PHB where the topology allows. Blast radius: this job.
+
+## Escalate
+To the fabric team when all settings are right and the bandwidth is still low, with figures of ib_write_bw.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Offender, host_or_rank
+from nccltool.triage.logs.base import Event
+from nccltool.triage.timeline import Story
+
+DECIDES = "bandwidth of the same hosts by ib_write_bw, next to that of all_reduce_perf"
+EXPLAINS = frozenset({"none", "other"})
+
+_SLOW_BYTES_PER_S = 6.25e9
+"""Half of 100 Gbit/s: the slowest RDMA NIC that GPU hosts have today. Sizes under 64 MiB do not show bandwidth."""
+_LARGE = 64 << 20
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Detours that NCCL names, and bandwidth far below the network's."""
+    if story.failed:
+        return
+    yield from _sockets(story)
+    for far in story.of("nccl.gdr-distance"):
+        if far.get("state") == "Disabled":
+            yield Clue(strength=TYPICAL, why="GPUDirect RDMA is off: GPU and NIC are too far apart", event=far)
+            break
+    if event := _slow(story):
+        yield Clue(
+            strength=0.75, why=f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event=event
+        )
+    if story.has("nccl.simple-order"):
+        yield Clue(strength=0.3, why="NCCL found no good graph", event=story.first("nccl.simple-order"))
+    if any("SHM" in host.transports for host in story.hosts.values()):
+        vias = (made for made in story.of("nccl.channel") if re.search("SHM|shared", made.get("via")))
+        event = next(vias, None)
+        strength = FITS if story.has("nccl.p2p-disabled") or story.variable("NCCL_P2P_DISABLE") else HINT
+        yield Clue(strength=strength, why="GPUs of a host exchange data through host memory", event=event)
+
+
+def _sockets(story: Story) -> Iterator[Clue]:
+    over = any(name.startswith("NET/Socket") for host in story.hosts.values() for name in host.transports)
+    several = story.nodes > 1 or over
+    if not several or not any("Socket" in name for name in story.networks):
+        return
+    event = story.first("nccl.no-ib") or story.first("nccl.socket")
+    wanted = (
+        story.variable("NCCL_IB_HCA") or story.variable("NCCL_IB_DISABLE") == "0" or story.has("shell.port-active")
+    )
+    others = any("Socket" not in name for name in story.networks)
+    if wanted or others:
+        yield Clue(strength=0.8, why="RDMA was meant to be used, and NCCL took sockets", event=event)
+    else:
+        yield Clue(strength=0.3, why="hosts talk over sockets", event=event)
+
+
+def _slow(story: Story) -> Event | None:
+    """The best row of large messages, if RDMA is in use between hosts and it is slow all the same."""
+    rdma = any(not name.startswith("Socket") for name in story.networks)
+    if story.nodes < 2 and not any(n.startswith("NET/") for h in story.hosts.values() for n in h.transports):
+        return None
+    rows = [event for event in story.of("bench.row") if int(event.get("bytes")) >= _LARGE]
+    if not rows or not rdma:
+        return None
+    best = max(rows, key=lambda event: float(event.get("busbw")))
+    return best if float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S else None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The interface that was taken instead, or the host where RDMA is off."""
+    strongest = max(clues, key=lambda clue: clue.strength, default=None)
+    if strongest and strongest.event and "sockets" in strongest.why:
+        found = story.first("nccl.bootstrap")
+        if found:
+            return Offender(kind="interface", name=found.get("interface"))
+    return host_or_rank(clues)

@@ -1,0 +1,134 @@
+"""A rank came too late: it was slow or stuck outside of the collective.
+
+## Meaning
+Most ranks wait in a collective that one has not entered, until their watchdog ends them. The one that is
+missing among those that time out is the one to look at.
+
+## Impact
+The job hangs for the length of the time-out, half an hour by default, and dies.
+
+## Verify
+    grep -h 'Watchdog caught' LOG | grep -o 'Rank [0-9]*' | sort -u    # expected: all ranks but the late one
+    py-spy dump --pid PID  # on the late rank, while it hangs; expected: inside the collective
+    grep -h 'last enqueued' LOG | sort -u      # expected: equal numbers; the smallest is the late rank
+    iostat -x 5; nfsstat -c                    # on its host, while it reads data or writes a checkpoint
+
+## Causes
+Work on one rank only (preprocessing, saving, evaluation) that takes longer than the time-out; a data loader
+that waits for storage; a deadlock or the GIL; a slow or throttled GPU; garbage collection; a debugger.
+
+## Fix
+Look at what the late rank did. If the work is right and long, raise the time-out:
+init_process_group(timeout=timedelta(hours=2)), or let all ranks take part. Blast radius: this job; longer
+time-outs also delay real failures.
+
+## Escalate
+To the owner of the training code; to the storage team when the late rank waits for files.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Offender, part, rank_or_host, signs
+from nccltool.triage.timeline import Exit, Story, ranks_of
+
+DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
+EXPLAINS = frozenset({"peer-exited", "other"})
+
+_SIGNS = {
+    "torch.behind": (0.85, "torch names ranks that did not join"),
+    "torch.no-dump": (0.4, "a rank left no dump of the flight recorder, the others did"),
+    "hvd.stalled": (0.8, "Horovod waits for ranks that did not come"),
+    "torch.barrier": (0.85, "a rank did not reach the barrier"),
+    "torch.stuck": (0.6, "a rank's watchdog did not get on"),
+    "torch.timeout": (0.5, "a collective timed out"),
+    "gloo.timeout": (FITS, "Gloo waited in vain for a peer"),
+    "job.stalled": (0.3, "a rank reported no progress"),
+    "store.get-failed": (0.3, "a rank waited in vain at the store"),
+}
+_SIGKILL, _SIGABRT = 9, 6
+_FEW = 4
+"""Ranks that may be missing before it is no single straggler but a log that lacks most ranks."""
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Ranks that wait, and the ones that are not among them."""
+    if not story.failed:
+        return
+    yield from signs(story, _SIGNS)
+    event = story.first("torch.timeout")
+    if event and silent(story):
+        names = ", ".join(map(str, sorted(silent(story))))
+        yield Clue(strength=TYPICAL, why=f"rank {names} is not among those that time out", event=event)
+    if (ended := unmoved(story)) is not None:
+        yield Clue(
+            strength=0.55,
+            why=f"rank {ended.rank} had to be killed, the others ended by themselves",
+            event=ended.event,
+        )
+    if (late := behind(story)) is not None:
+        status = next((e for e in story.of("torch.status") if e.rank == late), None)
+        yield Clue(strength=0.6, why=f"rank {late} has enqueued less than the others", event=status)
+
+
+def silent(story: Story) -> frozenset[int]:
+    """The few ranks of the world that do not time out while the others do."""
+    waiting = ranks_of(story.timeouts) | {
+        e.rank for e in story.of("torch.status", "torch.down") if e.rank is not None
+    }
+    world = story.world_size or _seen(story)
+    if len(waiting) < 1 or world < 2:
+        return frozenset()
+    missing = frozenset(range(world)) - waiting
+    return missing if 0 < len(missing) <= _FEW and len(missing) <= len(waiting) else frozenset()
+
+
+def _seen(story: Story) -> int:
+    """The world, as far as ranks are named anywhere."""
+    ranks = {event.rank for events in story.events.values() for event in events if event.rank is not None}
+    return max(ranks, default=-1) + 1
+
+
+def unmoved(story: Story) -> Exit | None:
+    """The rank that was killed at the end while others aborted: it did not even react to its watchdog."""
+    killed = [ended for ended in story.exits if ended.signal == _SIGKILL and ended.rank is not None]
+    aborted = [ended for ended in story.exits if ended.signal == _SIGABRT]
+    return killed[0] if len(killed) == 1 and aborted and story.timeouts else None
+
+
+def behind(story: Story) -> int | None:
+    """The rank whose last enqueued work is less than that of all others."""
+    last: dict[int, int] = {}
+    for event in story.of("torch.status"):
+        if event.rank is not None:
+            last[event.rank] = int(event.get("enqueued"))
+    if len(last) < 2:
+        return None
+    least = min(last.values())
+    lowest = [rank for rank, number in last.items() if number == least]
+    return lowest[0] if len(lowest) == 1 and least < max(last.values()) else None
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The late rank."""
+    for event in story.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
+        ranks = event.get("ranks")
+        if event.kind == "hvd.row" and event.task is not None:
+            ranks = str(event.task)  # Horovod writes the rank where srun writes its label
+        if ranks:
+            return Offender(kind="rank", name=ranks.split(",")[0].strip())
+    missing = silent(story)
+    if missing:
+        return Offender(kind="rank", name=str(_busiest(story, missing)))
+    if (ended := unmoved(story)) is not None:
+        return Offender(kind="rank", name=str(ended.rank))
+    late = behind(story)
+    if late is not None:
+        return Offender(kind="rank", name=str(late))
+    return part(story, "rank", "store.get-failed", name="peer") or rank_or_host(clues)
+
+
+def _busiest(story: Story, missing: frozenset[int]) -> int:
+    """Of several missing ranks the one that the log shows at work most often."""
+    seen = Counter(event.rank for events in story.events.values() for event in events if event.rank in missing)
+    return max(sorted(missing), key=lambda rank: seen[rank])

@@ -1,0 +1,83 @@
+"""Driver, CUDA, NCCL or plugin versions do not fit, or differ between ranks.
+
+## Meaning
+A library needs a newer driver, a framework was built for another NCCL or GPU, or the hosts of one job do not
+run the same NCCL.
+
+## Impact
+The job does not start, or fails in ways that look like something else: messages of wrong size, unknown address
+families, missing symbols.
+
+## Verify
+    grep -h 'NCCL version' LOG | sort | uniq -c        # expected: one version
+    nvidia-smi --query-gpu=driver_version --format=csv # on all hosts; expected: the same, new enough
+    python -c 'import torch; print(torch.__version__, torch.version.cuda, torch.cuda.nccl.version())'
+    ldconfig -p | grep nccl; echo $LD_LIBRARY_PATH     # expected: no second libnccl before torch's own
+
+## Causes
+Images of different age in one job; LD_LIBRARY_PATH or LD_PRELOAD with another libnccl; a container for a newer
+CUDA than the driver; a driver that was updated and the host not rebooted.
+
+## Fix
+Start all ranks from one image; remove foreign libraries from LD_LIBRARY_PATH; choose an image for the driver's
+CUDA. Blast radius: this job. A driver update needs a drain and a reboot of the host.
+
+## Escalate
+To whoever builds the images, with both versions.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, odd_one_out, part, signs
+from nccltool.triage.timeline import Story
+
+DECIDES = "the versions of NCCL, torch and the driver on every host"
+EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
+
+_SIGNS = {
+    "nccl.version-mismatch": (0.95, "ranks run different versions of NCCL"),
+    "nccl.driver-old": (SAYS, "the driver is older than CUDA needs"),
+    "version.driver": (SAYS, "driver and libraries do not fit"),
+    "version.build": (0.85, "a library was built for something else"),
+    "version.library": (0.6, "a library of CUDA, NCCL or torch is not where the program looks for it"),
+}
+_CONSEQUENCES = (
+    "nccl.bad-family",
+    "nccl.truncated",
+    "nccl.bootstrap-mismatch",
+    "nccl.wrong-magic",
+    "nccl.wrong-type",
+)
+
+
+def clues(story: Story) -> Iterator[Clue]:
+    """Errors that name versions, and hosts that differ."""
+    yield from signs(story, _SIGNS)
+    if len(story.versions) > 1 and story.failed and _by_host(story):
+        event = story.first(*_CONSEQUENCES) or story.first("nccl.version")
+        strength = SAYS if story.has(*_CONSEQUENCES) else FITS
+        yield Clue(strength=strength, why=f"hosts run NCCL {', '.join(sorted(story.versions))}", event=event)
+    if story.failed and story.has("nccl.truncated") and not story.has("nccl.init-complete"):
+        yield Clue(
+            strength=FITS, why="ranks exchange structures of different size", event=story.first("nccl.truncated")
+        )
+
+
+def _by_host(story: Story) -> dict[str, str]:
+    return {host.name: host.versions[0].partition("+")[0] for host in story.hosts.values() if host.versions}
+
+
+def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+    """The host whose version differs, or the driver."""
+    if story.has("nccl.driver-old", "version.driver"):
+        found = part(story, "driver", "shell.driver", name="driver")
+        if found:
+            return found
+    versions = _by_host(story)
+    if len(set(versions.values())) > 1:
+        complaining = {event.host for event in story.of(*_CONSEQUENCES)}
+        silent = [name for name in versions if name not in complaining]
+        odd = odd_one_out(versions) or (silent[0] if len(silent) == 1 else None)
+        if odd:
+            return Offender(kind="host", name=odd)
+    return host_or_rank(clues)

@@ -1,0 +1,106 @@
+"""After a run that failed: what its logs say beyond what is known of it already.
+
+The runner sees processes: who died, who is silent. Logs see causes. What they say is told beside what the runner
+found, never in its place, and never at the price of the run's result.
+"""
+
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from nccltool.core import external_commands
+from nccltool.core.findings import Finding, Subject
+from nccltool.probe.result import Run
+from nccltool.triage.incident import Incident
+
+CONFIDENCE = 0.5
+"""Below it a root cause is a guess, and a run that failed has enough to read."""
+KERNEL_S = 2.0
+"""How long dmesg may take."""
+_ANY = frozenset({"*"})
+_NOT_THERE = ("host-unknown", "host-refused", "host-unreachable", "host-misconfigured", "host-silent")
+"""What ssh said of these hosts is in their findings."""
+_SAME: Mapping[str, frozenset[str]] = {
+    "none": _ANY,
+    "other": _ANY,
+    "app-error": frozenset({"rank-error"}),
+    "data-corruption": frozenset({"wrong-data", "train-wrong"}),
+    "duplicate-gpu": frozenset({"duplicate-gpu"}),
+    "net-interface": frozenset({"interface-unusable"}),
+    "net-unreachable": frozenset({"peer-unreachable", "host-unreachable", "host-lost"}),
+    "out-of-memory": frozenset({"slurm-out-of-memory"}),
+    "peer-exited": _ANY,
+    "preempted": frozenset({"slurm-preempted", "slurm-cancelled", "slurm-time-limit", "slurm-requeued"}),
+    "rdzv-store": frozenset({"rdzv-unreachable", "port-in-use", "node-missing", "rank-missing", *_NOT_THERE}),
+    "straggler-timeout": _ANY,
+    "version-mismatch": frozenset({"version-mismatch"}),
+}
+"""Root cause -> codes of findings that say the same. Of echoes in logs (a peer was lost, a rank is late) the
+runner knows more: it sees the processes themselves."""
+
+
+def findings(run: Run, folder: Path) -> tuple[Finding, ...]:
+    """What to add to the findings of a run. It looks only at a run that failed."""
+    errors = [finding for finding in run.findings if finding.severity == "error"]
+    if not errors or run.verdict.exit_code not in (1, 3):
+        return ()
+    from nccltool.triage import run as triage_run  # takes longer to import than a run that went well should wait
+
+    try:
+        incident = triage_run.of_run(folder, run.info.command, _of_the_kernel(run))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the run has its own result
+        return (_could_not(error, folder),)
+    if incident is None or incident.confidence < CONFIDENCE or _is_known(incident, errors):
+        return ()
+    return (_finding(incident, errors, folder),)
+
+
+def _of_the_kernel(run: Run) -> Mapping[str, bytes]:
+    """What the kernel of this host has said since the run began; nothing where it may not be read."""
+    since = datetime.fromisoformat(run.info.started).astimezone()
+    done = external_commands.run(("dmesg", "--ctime", "--since", f"{since:%Y-%m-%d %H:%M:%S}"), KERNEL_S)
+    said = done.out.encode() if isinstance(done, external_commands.Done) and done.code == 0 else b""
+    return {f"kernel log of {platform.node()}": said}
+
+
+def _is_known(incident: Incident, errors: Sequence[Finding]) -> bool:
+    """Whether the findings say it already; another offender is something new."""
+    same = _SAME.get(incident.root_cause, frozenset())
+    if same is _ANY:
+        return True
+    alike = [finding for finding in errors if finding.code in same]
+    return any(not _differs(incident, finding) for finding in alike)
+
+
+def _differs(incident: Incident, finding: Finding) -> bool:
+    """Whether both name somebody of the same kind, and not the same one."""
+    offender, subject = incident.offender, finding.subject
+    return offender is not None and offender.kind == subject.kind and offender.name != subject.name
+
+
+def _finding(incident: Incident, errors: Sequence[Finding], folder: Path) -> Finding:
+    by_logs = incident.findings[0]
+    offender = f", {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
+    other = next((finding for finding in errors if _differs(incident, finding)), None)
+    both = f"; the run names {other.subject.kind} {other.subject.name} ({other.code})" if other else ""
+    return Finding(
+        code="triage",
+        severity="info",
+        subject=by_logs.subject,
+        message=f"the logs say {incident.root_cause}{offender} (confidence {incident.confidence:.2f}){both}:"
+        f" {by_logs.message}",
+        evidence=(*by_logs.evidence, f"{incident.lines_read} lines were read: {folder / 'log.txt'}, kernel log"),
+        remedy=by_logs.remedy,
+        page=by_logs.page,
+    )
+
+
+def _could_not(error: Exception, folder: Path) -> Finding:
+    return Finding(
+        code="triage",
+        severity="info",
+        subject=Subject(kind="file", name=str(folder / "log.txt")),
+        message=f"the logs of the run could not be judged: {type(error).__name__}: {error}",
+        remedy=f"nccltool triage {folder / 'log.txt'}",
+    )

@@ -1,0 +1,220 @@
+"""A dump of torch's flight recorder: what one rank called, as JSON or, when it is trusted, as a pickle."""
+
+import math
+import pickle
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nccltool.core.errors import BadInput
+
+_HEAD = 1 << 16
+"""Bytes of a file in which the first entry of a dump must stand."""
+_RANK = re.compile(r"(\d{1,7})(?:\.json)?$")
+_NOT_AS_EXPECTED = (KeyError, TypeError, ValueError, AttributeError, IndexError, EOFError)
+_OWN_INPUTS = re.compile(r"all_?to_?all|scatter$|_v(?:_single)?$|coalesced")
+"""Operations whose ranks may give inputs of different sizes: torch's analyser leaves the same ones out."""
+_OWN_OUTPUTS = re.compile(r"all_?to_?all|(?<!all_)(?<!all)gather$|_v(?:_single)?$|coalesced")
+_MESSAGE = re.compile(r"(?P<kind>send|recv) (?P<own>\d{1,7})(?:->|<-)(?P<peer>\d{1,7})$")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """One collective, as one rank made it."""
+
+    op: str
+    sizes: str
+    dtypes: str
+    compared: tuple[str, ...]
+    """What must be the same on all ranks."""
+    finished: bool
+    stack: str
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        return " ".join(part for part in (self.op, self.sizes, self.dtypes) if part)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """One send or recv, as one rank called it; ranks are those of the world."""
+
+    kind: str
+    source: int
+    target: int
+    elements: int
+    sizes: str
+    dtypes: str
+    finished: bool
+    batch: int
+    """Messages of one batch have the same number: their order does not matter."""
+    stack: str
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        peer = f"send to rank {self.target}" if self.kind == "send" else f"recv from rank {self.source}"
+        return " ".join(part for part in (peer, self.sizes, self.dtypes) if part)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dump:
+    """What one rank recorded: process group -> sequence number -> call."""
+
+    file: str
+    rank: int
+    groups: Mapping[str, Mapping[int, Call]]
+    messages: tuple[Message, ...] = ()
+    """In the order in which they were called."""
+    complete: bool = True
+    """Nothing was dropped: the recorder is a ring buffer."""
+    world: frozenset[int] = field(default_factory=frozenset)
+    """All ranks that the process groups name; empty = the dump does not tell."""
+
+
+def is_named_so(file: str) -> bool:
+    """Whether a dump could have this name: the rank is at its end."""
+    return bool(_RANK.search(file))
+
+
+def dump(file: str, trust_pickle: bool = False) -> Dump | None:
+    """A dump of the flight recorder; None when the file is something else, or does not tell its rank.
+
+    Raises BadInput for a pickled one that is not to be trusted.
+    """
+    named = _RANK.search(file)
+    if file == "-" or named is None:
+        return None
+    try:
+        with Path(file).open("rb") as opened:
+            head = opened.read(_HEAD)
+            if not head.lstrip().startswith((b"{", b"\x80")) or b"entries" not in head:
+                return None
+            document = _document(file, head + opened.read(), trust_pickle)
+        return _dump(file, int(named[1]), document) if "pg_config" in document else None
+    except (OSError, RecursionError, msgspec.DecodeError, pickle.UnpicklingError, *_NOT_AS_EXPECTED):
+        return None  # it is read as a log, and who cannot read it says so there
+
+
+def _document(file: str, data: bytes, trust_pickle: bool) -> Any:
+    if not data.startswith(b"\x80"):
+        return msgspec.json.decode(data)
+    if not trust_pickle:
+        raise BadInput(
+            f"{file} is a pickled dump of the flight recorder, and a pickle can hold programs",
+            "use --trust-pickle if nobody else can have written it, or dump JSON",
+        )
+    return _Plain(BytesIO(data)).load()
+
+
+class _Plain(pickle.Unpickler):
+    """Numbers, texts, lists and dictionaries, which is all that a dump consists of: no class, no function."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Nothing is looked up."""
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a dump")
+
+
+def _dump(file: str, rank: int, document: Any) -> Dump:
+    entries = document["entries"]
+    members = dict(_members(document["pg_config"]))
+    groups: dict[str, dict[int, Call]] = {}
+    for entry in entries:
+        if not entry["is_p2p"]:
+            groups.setdefault(str(entry["process_group"][0]), {})[int(entry["collective_seq_id"])] = _call(entry)
+    return Dump(
+        file=file,
+        rank=rank,
+        groups=groups,
+        messages=tuple(_messages(entries, members)),
+        complete=min((int(entry.get("record_id", 0)) for entry in entries), default=0) == 0,
+        world=frozenset(rank for ranks in members.values() for rank in ranks),
+    )
+
+
+def _members(config: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Process group -> its ranks in order. Gloo gives groups no name, and may leave their ranks out."""
+    for name, about in config.items():
+        ranks = about.get("ranks", ()) if isinstance(about, Mapping) else ()
+        numbers = re.findall(r"\d{1,7}", ranks) if isinstance(ranks, str) else ranks
+        yield str(name), tuple(sorted(int(number) for number in numbers))
+
+
+def _finished(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("retired")) or entry.get("state") == "completed"
+
+
+def _call(entry: Mapping[str, Any]) -> Call:
+    op = str(entry["profiling_name"]).rpartition(":")[2]
+    compared = [op]
+    for name, own in (("input", _OWN_INPUTS), ("output", _OWN_OUTPUTS)):
+        if not own.search(op):
+            compared += [_elements(entry.get(f"{name}_sizes")), _dtypes(entry, name)]
+    return Call(
+        op=op,
+        sizes=str(entry["input_sizes"]),
+        dtypes=_dtypes(entry, "input"),
+        compared=tuple(compared),
+        finished=_finished(entry),
+        stack=_stack(entry.get("frames") or ()),
+    )
+
+
+def _elements(sizes: Sequence[Sequence[int]] | None) -> str:
+    """Of each tensor: ranks may see the same elements in another shape."""
+    return ",".join(str(math.prod(size)) for size in sizes or ())
+
+
+def _dtypes(entry: Mapping[str, Any], name: str) -> str:
+    return ",".join(map(str, entry.get(f"{name}_dtypes") or ()))
+
+
+def _messages(entries: Sequence[Mapping[str, Any]], members: Mapping[str, tuple[int, ...]]) -> Iterator[Message]:
+    """The sends and receives. Of a batch, only the entry that ends it knows whether it is done."""
+    batches = {
+        (str(entry["process_group"][0]), entry.get("p2p_seq_id")): _finished(entry)
+        for entry in entries
+        if entry["is_p2p"] and str(entry["profiling_name"]).endswith(":coalesced")
+    }
+    for number, entry in enumerate(entries):
+        matched = _MESSAGE.search(str(entry["profiling_name"])) if entry["is_p2p"] else None
+        group = str(entry["process_group"][0])
+        ends = matched and _ends(matched, members.get(group) or (), entry["process_group"])
+        if matched is None or ends is None:
+            continue
+        place = (group, entry.get("p2p_seq_id"))
+        name = "input" if matched["kind"] == "send" else "output"
+        sizes = entry.get(f"{name}_sizes") or ()
+        yield Message(
+            kind=matched["kind"],
+            source=ends[0],
+            target=ends[1],
+            elements=sum(math.prod(size) for size in sizes),
+            sizes=str(sizes),
+            dtypes=_dtypes(entry, name),
+            finished=batches.get(place, False) or _finished(entry),
+            batch=-1 - int(place[1] or 0) if place in batches else number,
+            stack=_stack(entry.get("frames") or ()),
+        )
+
+
+def _ends(matched: re.Match[str], members: Sequence[int], group: Sequence[Any]) -> tuple[int, int] | None:
+    """(source, target) as ranks of the world; None where a subgroup does not tell its ranks."""
+    own, peer = int(matched["own"]), int(matched["peer"])
+    if max(own, peer) < len(members):
+        own, peer = members[own], members[peer]
+    elif str(group[0]) != "0":
+        return None
+    return (own, peer) if matched["kind"] == "send" else (peer, own)
+
+
+def _stack(frames: Sequence[Mapping[str, Any]]) -> str:
+    """The innermost frame that is not torch's own."""
+    own = (frame for frame in frames if "/torch/" not in str(frame.get("filename")))
+    return next((f"{frame.get('filename')}:{frame.get('line')} in {frame.get('name')}" for frame in own), "")

@@ -1,0 +1,128 @@
+"""Messages from rank to rank: each send needs a recv of the same size and type, in an order that can come about.
+
+Messages of one pair and direction are matched in their order: all of them where both recorders still have all,
+else those that are not done. Which of a rank's messages to different peers waits for which is not in a dump.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from nccltool.triage.flight_recorder.dumps import Call, Dump, Message
+from nccltool.triage.flight_recorder.told import at, event
+from nccltool.triage.logs.base import Event
+
+_Of = Mapping[int, Dump]
+
+
+def unlike(of: _Of) -> Iterator[Event]:
+    """Messages whose two ends differ, and messages that only one end has called: the first of each pair."""
+    pairs = sorted({(one.source, one.target) for dump in of.values() for one in dump.messages})
+    for source, target in pairs:
+        if source in of and target in of and source != target:
+            yield from _pair(of[source], of[target])
+
+
+def _pair(sender: Dump, receiver: Dump) -> Iterator[Event]:
+    sends, receives = _between(sender, sender, receiver), _between(receiver, sender, receiver)
+    if not (sender.complete and receiver.complete):
+        sends, receives = _under_way(sends), _under_way(receives)
+    for sent, received in zip(sends, receives, strict=False):
+        if (sent.elements, sent.dtypes) != (received.elements, received.dtypes):
+            yield _differ(sender, receiver, sent, received)
+            return
+    if alone := _under_way(sends[len(receives) :]):
+        yield _alone(alone[0], sender, receiver, "has not called the recv")
+    elif alone := _under_way(receives[len(sends) :]):
+        yield _alone(alone[0], receiver, sender, "has not called the send")
+
+
+def _under_way(messages: Sequence[Message]) -> list[Message]:
+    return [one for one in messages if not one.finished]
+
+
+def _between(of: Dump, sender: Dump, receiver: Dump) -> list[Message]:
+    kind = "send" if of is sender else "recv"
+    return [
+        one for one in of.messages if one.kind == kind and (one.source, one.target) == (sender.rank, receiver.rank)
+    ]
+
+
+def _differ(sender: Dump, receiver: Dump, sent: Message, received: Message) -> Event:
+    text = (
+        f"Flight recorder: rank {sender.rank} is in {sent.told}, rank {receiver.rank} in {received.told}"
+        f"{at(sent.stack)}{at(received.stack)}"
+    )
+    fields = {"first": str(sender.rank), "second": str(receiver.rank)}
+    return event("torch.fingerprint", sender, text, fields)
+
+
+def _alone(message: Message, waits: Dump, peer: Dump, what: str) -> Event:
+    text = (
+        f"Flight recorder: ranks [{peer.rank}] have not joined: rank {peer.rank} {what} for which rank"
+        f" {waits.rank} waits in {message.told}{at(message.stack)}"
+    )
+    return event("torch.behind", peer, text, {"ranks": str(peer.rank)})
+
+
+def circle(of: _Of) -> Event | None:
+    """Ranks that wait for each other all around."""
+    waits = {rank: _waits_for(of, dump) for rank, dump in of.items()}
+    ring = _ring(waits)
+    if not ring:
+        return None
+    steps = [f"rank {rank} waits for rank {peer} in {waits[rank][peer].told}" for rank, peer in _steps(ring)]
+    first, second = ring[0], ring[1]
+    stacks = "".join(at(waits[rank][peer].stack) for rank, peer in _steps(ring))
+    text = f"Flight recorder: ranks wait for each other: {', '.join(steps)}{stacks}"
+    return event("torch.fingerprint", of[first], text, {"first": str(first), "second": str(second)})
+
+
+def _steps(ring: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return zip(ring, (*ring[1:], ring[0]), strict=True)
+
+
+def _waits_for(of: _Of, dump: Dump) -> dict[int, Message | Call]:
+    """The peers that have to do something before this rank gets on, and in what it waits for them."""
+    found: dict[int, Message | Call] = {}
+    for peer, now in _now(dump).items():
+        if peer in of and not all(_is_met(one, _now(of[peer]).get(dump.rank, ())) for one in now):
+            found[peer] = now[0]
+    for group, calls in dump.groups.items():
+        waiting = next((number for number in sorted(calls) if not calls[number].finished), None)
+        if waiting is not None:
+            late = [rank for rank, one in of.items() if one.groups.get(group) and max(one.groups[group]) < waiting]
+            found |= dict.fromkeys(late, calls[waiting])
+    return found
+
+
+def _now(dump: Dump) -> dict[int, list[Message]]:
+    """Peer -> the message that is under way with it, or those of the batch: they follow one another."""
+    found: dict[int, list[Message]] = {}
+    for one in dump.messages:
+        peer = one.target if one.kind == "send" else one.source
+        if not one.finished and peer != dump.rank and (peer not in found or found[peer][0].batch == one.batch):
+            found.setdefault(peer, []).append(one)
+    return found
+
+
+def _is_met(message: Message, others: Sequence[Message]) -> bool:
+    return any(other.kind != message.kind for other in others)
+
+
+def _ring(waits: Mapping[int, Mapping[int, object]]) -> list[int]:
+    """The first circle in a graph; empty = there is none."""
+    done: set[int] = set()
+    for start in sorted(waits):
+        path: list[int] = []
+        stack = [(start, iter(sorted(waits[start])))] if start not in done else []
+        path += [start] if stack else []
+        while stack:
+            peer = next(stack[-1][1], None)
+            if peer is None:
+                done.add(path.pop())
+                stack.pop()
+            elif peer in path:
+                return path[path.index(peer) :]
+            elif peer not in done:
+                path.append(peer)
+                stack.append((peer, iter(sorted(waits.get(peer, ())))))
+    return []

@@ -1,0 +1,76 @@
+"""What triage found in logs. Frozen."""
+
+from dataclasses import dataclass, field
+
+from nccltool.core.findings import Finding, Verdict
+from nccltool.core.run_info import RunInfo
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offender:
+    """What to look at first, spelled as in the log."""
+
+    kind: str
+    """host, rank, interface, address, port, device, gpu, variable, file, plugin, process, limit, driver or
+    parameter."""
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogLine:
+    """A line of a log that shows something."""
+
+    file: str
+    line: int
+    rank: int | None
+    host: str | None
+    time: str | None
+    """As the log has it: [YYYY-]MM-DD HH:MM:SS[.fraction]."""
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A root cause, and how much speaks for it."""
+
+    root_cause: str
+    confidence: float
+    """0 to 1, before the runner-up is held against it."""
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """Rows of text under headers."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Picture:
+    """What the logs show of hosts and communicators, and what differs between hosts."""
+
+    tables: tuple[Table, ...] = ()
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Incident:
+    """What triage found in logs."""
+
+    info: RunInfo
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    root_cause: str
+    confidence: float
+    offender: Offender | None
+    first_failure: LogLine | None
+    candidates: tuple[Candidate, ...]
+    """The most likely first."""
+    evidence: tuple[LogLine, ...]
+    decides: str
+    """What would settle it between the first two candidates."""
+    lines_read: int
+    picture: Picture = field(default_factory=Picture)

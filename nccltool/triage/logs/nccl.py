@@ -1,0 +1,313 @@
+"""NCCL's and RCCL's own lines: the grammar of the prefix, and what the lines say about how things are.
+
+`host:pid:tid [dev] file:line NCCL LEVEL text`, versions 2.4 to 2.32, also several of them mixed into one line.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from nccltool.triage.logs import nccl_warnings, prefixes
+from nccltool.triage.logs.base import LONGEST_TEXT, Event, Line, Pattern, event, fitting, found, pattern
+from nccltool.triage.logs.prefixes import time_of
+
+_PREFIX = re.compile(
+    r"(?<![\w.-])(?:(?P<host>[A-Za-z0-9][\w.-]{0,79}|<host>):(?P<pid>\d{1,9}):(?P<tid>\d{1,9})[ ]+)?"
+    r"(?:\[(?P<dev>-?\d+)\][ ]+)?"
+    r"(?:(?P<ms>\d{1,12}\.\d{1,9})[ ]+)?(?:(?P<where>[\w./-]{1,255}:\d{1,6})[ ]+)?(?:\([^)]{0,99}\)[ ]+)?"
+    r"(?:(?:NCCL|RCCL|CCOM)[ ]+|(?<=\][ ])|(?<=:\d\d[ ])|(?<=:\d\d\d[ ]))"
+    r"(?P<level>INFO|WARN|TRACE|CALL|ABORT|ATTN)\b[ ]?"
+)
+
+_MARK = re.compile(r"\b(?:NCCL|RCCL|CCOM) |:\d+:\d+ \[-?\d+\] ")
+"""Before 2.4 the name of the library was not printed; then host, pid, tid and device stand before the level."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9][\w.-]{0,79}:\d{1,9}:\d{1,9} \[\d+\] NCCL (?:INFO|WARN) ")
+_LEVELS = re.compile(r"INFO|WARN|TRACE|CALL|ABORT|ATTN")
+"""Where none of them follows a plain prefix, it is the only one: most lines need no further search."""
+
+_INFO = " NCCL INFO "
+_MOST_WRITERS = 20_000
+"""Beginnings of lines that are remembered: where each has a time in it, more would only cost memory."""
+
+PATTERNS = (
+    pattern(
+        "nccl.version", "state", "CCL version", r"\bR?N?CCL version\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"
+    ),
+    pattern("nccl.version", "state", "nccl==", r"nccl==(?P<version>\d+\.\d+\.\d+)"),
+    pattern("nccl.driver", "state", "cudaDriverVersion", r"cudaDriverVersion (?P<version>\d+)"),
+    *(
+        pattern(
+            "nccl.env",
+            "state",
+            f" {word} ",
+            r"\b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+) " + word + r" (?P<value>.*?)\.?$",
+            before="ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
+        )
+        for word in ("set by environment to", "set to")
+    ),
+    pattern(
+        "nccl.bootstrap",
+        "state",
+        "Bootstrap",
+        r"Bootstrap ?: Using (?:\[0\])?(?P<interface>[^\s:]+):(?P<address>[\w.:%]+|\[[^\]]*\])<",
+    ),
+    pattern(
+        "nccl.bootstrap",
+        "state",
+        "Using interface",
+        r"NET : Using interface (?P<interface>[^\s:]+):(?P<address>[\w.:%]+)<",
+    ),
+    pattern("nccl.network", "state", "Using internal Network", r"Using internal Network (?P<name>\w+)"),
+    pattern("nccl.ib", "state", "NET/IB : Using", r"NET/IB : Using (?P<devices>\[.*?)\s*(?:; OOB (?P<oob>.*))?$"),
+    pattern("nccl.no-ib", "state", "NET/IB : No device found"),
+    pattern("nccl.no-verbs", "state", "Failed to open libibverbs"),
+    pattern("nccl.socket", "state", "NET/Socket : Using", r"NET/Socket : Using (?P<interfaces>\[.*)"),
+    pattern("nccl.network", "state", "Using network ", r"Using network (?P<name>.+)$"),
+    pattern(
+        "nccl.plugin-loaded", "state", "Loaded net plugin", r"Loaded net plugin (?P<name>.+?) \(v(?P<api>\d+)\)"
+    ),
+    pattern(
+        "nccl.init-start",
+        "state",
+        "Init START",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*?(?:busId (?P<bus>\w+))?(?: c"
+        r"ommId (?P<id>\w+))?(?: parent .*?)? ?- Init START",
+    ),
+    pattern(
+        "nccl.init-complete",
+        "state",
+        "Init COMPLETE",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*Init COMPLETE",
+    ),
+    pattern(
+        "nccl.comm",
+        "state",
+        "nNodes",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) nRanks (?P<nranks>\d+) nNodes (?P<nodes>\d+) localRanks "
+        r"(?P<local>\d+)",
+    ),
+    pattern(
+        "nccl.channel",
+        "state",
+        " via ",
+        r"(?:Channel|Ring) \S+ : (?P<from>\d+)\[\w+\] -> (?P<to>\d+)\[\w+\](?: \[(?P<way>send|receive)\])?"
+        r" via (?P<via>\S.*)$",
+    ),
+    pattern(
+        "nccl.rings", "state", "Connected all rings", r"Connected all rings(?:, use ring PXN \d GDR (?P<gdr>\d))?"
+    ),
+    pattern("nccl.channels", "state", " coll channels", r"(?P<count>\d+) coll channels"),
+    pattern(
+        "nccl.nvls",
+        "state",
+        "NVLS multicast support is ",
+        r"NVLS multicast support is (?P<state>not available|available)",
+    ),
+    pattern(
+        "nccl.gdr-hca",
+        "state",
+        "GPU Direct RDMA ",
+        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?",
+    ),
+    pattern(
+        "nccl.gdr-distance",
+        "state",
+        "GPU Direct RDMA ",
+        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+) \(distance ("
+        r"?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)",
+    ),
+    pattern("nccl.mnnvl", "state", "MNNVL 1 ", r"MNNVL 1 cliqueId (?P<clique>\w+)"),
+    pattern(
+        "nccl.gid",
+        "state",
+        " GID ",
+        r"NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+) \((?P<value>[^)]*)\)",
+    ),
+    pattern("nccl.dmabuf", "state", "DMA-BUF is available"),
+    pattern(
+        "nccl.p2p-disabled",
+        "state",
+        "P2P is disabled between",
+        r"P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)",
+    ),
+    pattern("nccl.simple-order", "state", "falling back to simple order"),
+    pattern("nccl.p2p-check", "state", "isAllDirectP2p", r"isAllDirectP2p (?P<direct>\d)"),
+    pattern(
+        "nccl.call",
+        "state",
+        " opCount ",
+        r"(?P<op>\w+): opCount (?P<sequence>\w+) .*?count (?P<count>\d+) datatype (?P<type>\d+) op (?P<red"
+        r"uce>\d+) root (?P<root>\d+) comm (?P<comm>\S+)",
+    ),
+    pattern(
+        "nccl.retry",
+        "doubt",
+        "retrying",
+        r"connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), retrying"
+        r"(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
+    ),
+    pattern(
+        "nccl.retry",
+        "doubt",
+        "onnect returned",
+        r"[Cc]onnect returned (?P<error>[\w ]+), retrying(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
+    ),
+    pattern(
+        "nccl.destroyed",
+        "success",
+        "Destroy COMPLETE",
+        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Destroy COMPLETE",
+    ),
+    pattern("nccl.aborted", "state", "Abort COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Abort COMPLETE"),
+    *(
+        pattern("nccl.trace", "echo", f" -> {code}", rf"^(?P<where>\S+):\d+ -> (?P<code>{code})\b")
+        for code in "123456"
+    ),
+)
+"""How things are; what went wrong is in nccl_warnings."""
+_BARE = 2
+"""The first patterns are those of lines that NCCL or others print without the prefix: the version."""
+_WITH_PREFIX = (*nccl_warnings.PATTERNS, *PATTERNS)
+_WITHOUT = (*nccl_warnings.PATTERNS, *PATTERNS[:_BARE])
+"""Without the prefix a text of NCCL is one that torch repeats ("Last error:"), or a bare version line."""
+
+
+def segments(line: Line) -> Iterator[tuple[Line, re.Match[str] | None]]:
+    """The messages in a line: interleaved writers can put several behind one another."""
+    starts = [match for match in _prefixes(line.text) if match["host"] or "CCL" in match[0]]
+    if not starts:
+        yield line, None
+        return
+    if before := line.text[: starts[0].start()].strip():
+        yield _with(line, before, line.host, line.pid), None
+    for match, following in zip(starts, [*starts[1:], None], strict=True):
+        end = following.start() if following else len(line.text)
+        yield _with(line, line.text[match.end() : end].rstrip(), line.host, line.pid), match
+
+
+@lru_cache(maxsize=4)
+def _prefixes(text: str) -> tuple[re.Match[str], ...]:
+    """All prefixes in a line."""
+    plain = _PLAIN.match(text)
+    if plain and not _LEVELS.search(text, plain.end()):
+        only = _PREFIX.match(text)
+        return (only,) if only else ()
+    return tuple(_PREFIX.finditer(text)) if _MARK.search(text) else ()
+
+
+def attributed(line: Line) -> Line:
+    """The line with the host and process of its first prefix, so that other dialects know them too."""
+    match = next(iter(_prefixes(line.text)), None)
+    if match is None or match["host"] is None:
+        return line
+    return _with(line, line.text, match["host"], int(match["pid"]))
+
+
+def _with(line: Line, text: str, host: str | None, pid: int | None) -> Line:
+    """The line with another text or writer; four times as fast as `replace`."""
+    return Line(
+        file=line.file,
+        number=line.number,
+        text=text,
+        label=line.label,
+        host=host,
+        rank=line.rank,
+        task=line.task,
+        pid=pid,
+        address=line.address,
+        time=line.time,
+    )
+
+
+def events(line: Line) -> Iterator[Event]:
+    """What NCCL says in a line."""
+    for part, prefix in segments(line):
+        known: dict[str, int | str | None] = {}
+        where: dict[str, str] = {}
+        if prefix:
+            known = {"host": prefix["host"], "pid": prefix["pid"], "device": prefix["dev"]}
+            where = {"where": prefix["where"]} if prefix["where"] else {}
+        matches = list(found(_WITH_PREFIX if prefix else _WITHOUT, part.text))
+        yield from (event(item, part, fields | where, **known) for item, fields in matches)
+        if prefix and prefix["level"] == "WARN" and not matches:
+            yield event(nccl_warnings.UNKNOWN, part, where, **known)
+
+
+class Writers:
+    """What stands before ` NCCL INFO ` in plain lines: each process writes the same thousands of times."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._known: dict[str, tuple[Line, int | None] | None] = {}
+
+    def plain(self, number: int, text: str) -> "Plain | None":
+        """A line that NCCL wrote without another one in it. None: it is to be taken apart as any other line is."""
+        head, mark, message = text.partition(_INFO)
+        if not mark or _has_level(message):
+            return None
+        if head not in self._known and len(self._known) < _MOST_WRITERS:
+            self._known[head] = self._taken_apart(head)
+        known = self._known.get(head)
+        if known is None:
+            return None
+        whole = text[len(head) - len(known[0].text) :]
+        return Plain(known[0], known[1], number, whole, message.rstrip(), time_of(text))
+
+    def _taken_apart(self, head: str) -> tuple[Line, int | None] | None:
+        """What the labels and the prefix say, if there is one prefix with nothing around it."""
+        line = attributed(prefixes.line(self._file, 0, head + _INFO))
+        own, found = line.text.removesuffix(_INFO), _prefixes(line.text)
+        if len(found) != 1 or found[0].span() != (0, len(line.text)) or not head.endswith(own):
+            return None
+        match = found[0]
+        device = int(match["dev"]) if match["dev"] and match["dev"].isdecimal() else None
+        return (_with(line, own, line.host, line.pid), device) if match["host"] and not match["where"] else None
+
+
+def _has_level(text: str) -> bool:
+    """Whether a second line may be in it; a search for all of these words at once takes three times as long."""
+    return (
+        "INFO" in text or "WARN" in text or "TRACE" in text or "CALL" in text or "ABORT" in text or "ATTN" in text
+    )
+
+
+class Plain(NamedTuple):
+    """A line with one message of level INFO, and whose it is."""
+
+    writer: Line
+    device: int | None
+    number: int
+    text: str
+    message: str
+    time: str | None
+
+    def line(self) -> Line:
+        """The line, for other dialects."""
+        return msgspec.structs.replace(self.writer, number=self.number, text=self.text, time=self.time)
+
+    def events(self, there: tuple[str, ...]) -> list[Event]:
+        """What NCCL says in it; its literals are known."""
+        return [self._event(*found) for found in fitting(_WITH_PREFIX, self.message, there)]
+
+    def _event(self, item: Pattern, fields: dict[str, str]) -> Event:
+        """As `event` makes it; this is most of what is read of a large log."""
+        writer, rank = self.writer, fields.get("rank")
+        return Event(
+            kind=item.kind,
+            role=item.role,
+            text=self.message[:LONGEST_TEXT],
+            file=writer.file,
+            line=self.number,
+            label=writer.label,
+            host=writer.host,
+            rank=int(rank) if rank and rank.isdecimal() and len(rank) < 10 else writer.rank,
+            task=writer.task,
+            pid=writer.pid,
+            device=self.device,
+            time=self.time,
+            fields=fields,
+        )

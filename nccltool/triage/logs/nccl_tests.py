@@ -1,0 +1,68 @@
+"""Output of nccl-tests and rccl-tests: rows, wrong elements, how they ended."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from nccltool.triage.logs.base import Event, Line, event, found, pattern
+
+_HALF = r"\s+[\d.]+\s+[\d.]+\s+(?P<{0}>[\d.]+)\s+(?P<{1}>\d+|N/A|\d(?:\.\d+)?e[+-]\d+)"
+_ROW = (
+    r"^\s*(?P<bytes>\d+)\s+(?P<count>\d+)\s+(?P<type>[a-z][a-z0-9_]+)\s+(?P<op>[a-z]+|N/A)(?:\s+-?\d+)?"
+    + _HALF.format("busbw", "wrong")
+    + f"(?:{_HALF.format('inbusbw', 'inwrong')})?\\s*$"
+)
+_TYPES = (
+    "float",
+    "half",
+    "bfloat16",
+    "double",
+    "int8",
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "fp8_e4m3",
+    "fp8_e5m2",
+)
+
+PATTERNS = (
+    *(pattern("bench.row", "state", f" {name} ", _ROW) for name in _TYPES),
+    pattern("bench.header", "state", "busbw", r"^#?\s*size\s+count\s+.*busbw"),
+    pattern("bench.average", "success", "Avg bus bandwidth", r"Avg bus bandwidth\s*:\s*(?P<busbw>[\d.]+)"),
+    pattern("bench.bounds", "success", "Out of bounds values", r"Out of bounds values : 0 OK"),
+    pattern("data.wrong", "failure", "Out of bounds values", r"Out of bounds values : (?P<count>[1-9]\d*) FAILED"),
+    pattern(
+        "bench.device",
+        "state",
+        " device ",
+        r"#\s+Rank\s+(?P<of>\d+)\s.*?(?:Pid\s+(?P<pid>\d+) )?on\s+(?P<node>\S+) device\s+\d+ \[(?P<bus>[^\]]+)"
+        r"\]\s*(?P<gpu>.*)",
+    ),
+    pattern(
+        "bench.failed",
+        "echo",
+        "Test NCCL failure",
+        r"^(?P<node>[\w.-]+): Test NCCL failure \S+ '(?P<error>[^'/]+)",
+    ),
+    pattern(
+        "bench.failed",
+        "echo",
+        "Test CUDA failure",
+        r"^(?P<node>[\w.-]+): Test CUDA failure \S+ '(?P<error>[^']+)'",
+    ),
+    pattern("bench.failed", "echo", ": Test failure"),
+    pattern("bench.timeout", "failure", "Test timeout", r"^(?P<node>[\w.-]+): Test timeout \((?P<limit>\d+)s\)"),
+    pattern("bench.command", "state", "_perf", r"(?P<program>\w+_perf\w*)"),
+)
+
+
+def events(line: Line) -> Iterator[Event]:
+    """What a test says in a line; wrong elements in a row are a failure."""
+    for item, fields in found(PATTERNS, line.text):
+        made = event(item, line, fields, host=fields.get("node"))
+        yield made
+        wrong = [fields[name] for name in ("wrong", "inwrong") if fields.get(name, "").isdecimal()]
+        if item.kind == "bench.row" and any(int(number) for number in wrong):
+            yield replace(made, kind="data.wrong", role="failure")

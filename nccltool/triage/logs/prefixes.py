@@ -1,0 +1,148 @@
+"""What launchers and collectors put before a line: who wrote it, when, on which host.
+
+srun --label, Open MPI's and PRRTE's tags, torchrun's [default3]:, [rank3]:, kubectl logs --prefix, docker compose,
+Ray and vLLM actors, clush, syslog and dmesg, glog and Python logging. They come in any order and depth.
+"""
+
+import calendar
+import re
+from dataclasses import dataclass
+
+from nccltool.triage.logs.base import Line
+
+_DEEPEST = 6
+_MONTHS = {name: f"{number:02}" for number, name in enumerate(calendar.month_abbr) if name}
+
+_BEFORE = re.compile(
+    r"""(?:
+      \[\d+,(?P<mpi>\d+)\]<std(?:out|err)>:?[ ]?
+    | \[(?:prterun|prte|mpirun)[^\]]*,(?P<prte>\d+)\]<std(?:out|err)>:?[ ]?
+    | [ ]*(?P<task>\d{1,5}):[ ](?![\d ]*-)
+    | \[(?P<label>\d{1,5})\][ ](?=\S)(?!.{0,60}[NR]CCL[ ])
+    | \[default(?P<local>\d+)\]:[ ]?
+    | \[[Rr]ank[ :]{0,2}(?P<rank>\d+)\]:?[ ]?
+    | (?P<plain>[Rr]ank[ ]?\d+)[ ]?[:|][ ]
+    | \[pod/(?P<pod>[^/\]\s]+)/[^\]]*\][ ]?
+    | (?P<compose>[A-Za-z][\w.-]*[-_.]?\d[\w.-]*)[ ]*\|[ ]?
+    | \[(?P<crashed>[A-Za-z][\w.-]*):\d+(?:[ ]?:\d+)*\][ ](?=\S)
+    | \((?P<actor>[\w.:\[\]\-]+(?:[ ][\w.\-]+)?)[ ]pid=(?P<pid>\d+)(?:,[ ]ip=(?P<ip>[\d.a-f:]+))?\)[ ]?
+    | \|[ ](?=\S)
+    | \[(?P<stream>stdout|stderr)\][ ]
+    | \[(?P<bracket>[a-z][a-z\d.]*(?:-[a-z\d.]+)*-[a-z]*\d+
+      |(?:node|worker|host|trainer|dgx|hgx|server|hpc)\d+)\]:?[ ]?(?=\S)
+    | \(raylet(?:,[ ]ip=(?P<rayip>[\d.a-f:]+))?\)[ ]?
+    | (?P<clush>(?!(?:gpu|cuda)\d*:|mlx|step|epoch|iter|slurmstepd)[a-z][\w-]*\d[\w-]*):[ ](?=\S)(?!Test[ ])
+    | [A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ][\d:]{8}[ ](?P<syslog>[\w.-]+)[ ]
+      (?=kernel:|systemd|nv-fabric|nvidia|slurm|kubelet)
+    | \d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)[ ](?:std(?:out|err)[ ][FP][ ])?
+    | (?:CRITICAL|ERROR|WARNING|INFO)[ ]\d\d-\d\d[ ][\d:]{8}(?:\.\d+)?[ ]\[[\w./]+(?::\d+)?\][ ]?
+    | [EWIF]\d{4}[ ][\d:.]+[ ]+\d+[ ][\w./-]+:\d+\][ ]
+    | \d\d:\d\d:\d\d[ ](?=\S)
+    )""",
+    re.VERBOSE,
+)
+_STARTS = frozenset("[(| 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+_TIMES = re.compile(
+    r"""(?P<iso>(?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[ T_](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?))
+    | \b[EWIF](?P<glog>\d{3,4})[ ](?P<gclock>\d\d:\d\d:\d\d\.\d+)
+    | \b(?P<word>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[ ]{1,2}(?P<wday>\d{1,2})[ ]
+      (?P<wclock>\d\d:\d\d:\d\d)(?:[ ](?P<wyear>\d{4}))?
+    | \b(?P<usmonth>\d\d)/(?P<usday>\d\d)/(?P<usyear>\d{4})[ ](?P<usclock>\d\d:\d\d:\d\d)
+    | \b(?:INFO|WARNING|ERROR)[ ](?P<vmonth>\d\d)-(?P<vday>\d\d)[ ](?P<vclock>\d\d:\d\d:\d\d)""",
+    re.VERBOSE,
+)
+_CLOCK = re.compile(r":\d\d:\d\d")
+"""The end of a clock: what begins with a fixed letter is found faster than what begins with a digit."""
+_WHERE_TIMES_STAND = 160
+"""Characters from the beginning of a line in which its time is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A line, cut behind its labels."""
+
+    label: str
+    text: str
+    parts: dict[str, str]
+
+
+def labelled(text: str) -> Labelled:
+    """What stands before the message, and the message."""
+    parts: dict[str, str] = {}
+    start = 0
+    for _ in range(_DEEPEST):
+        if start >= len(text) or text[start] not in _STARTS:
+            break
+        match = _BEFORE.match(text, start)
+        if match is None or match.end() == start:
+            break
+        parts |= {name: value for name, value in match.groupdict().items() if value}
+        start = match.end()
+    return Labelled(text[:start], text[start:], parts)
+
+
+_HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
+
+
+def line(file: str, number: int, text: str) -> Line:
+    """A line with what its labels say."""
+    cut = labelled(text)
+    parts = cut.parts
+    rank = parts.get("rank") or parts.get("mpi") or parts.get("prte")
+    if rank is None and "plain" in parts:
+        rank = parts["plain"].lower().removeprefix("rank").strip()
+    task = parts.get("task") or parts.get("label")
+    return Line(
+        file=file,
+        number=number,
+        text=cut.text,
+        label=_writer(cut),
+        host=next((parts[name] for name in _HOSTS if name in parts), None),
+        rank=int(rank) if rank else None,
+        task=int(task) if task else None,
+        pid=int(parts["pid"]) if "pid" in parts else None,
+        address=parts.get("ip") or parts.get("rayip"),
+        time=time_of(text),
+    )
+
+
+def _writer(cut: Labelled) -> str:
+    """The label without what changes from line to line: times."""
+    names = (
+        "mpi",
+        "prte",
+        "task",
+        "label",
+        "local",
+        "rank",
+        "plain",
+        "pod",
+        "compose",
+        "actor",
+        "pid",
+        "ip",
+        "clush",
+        "bracket",
+    )
+    return " ".join(cut.parts[name] for name in names if name in cut.parts)
+
+
+def time_of(text: str) -> str | None:
+    """The time that a line names near its beginning, as [YYYY-]MM-DD HH:MM:SS[.fraction]; None = none."""
+    if not _CLOCK.search(text, 0, _WHERE_TIMES_STAND):
+        return None
+    match = _TIMES.search(text, 0, _WHERE_TIMES_STAND)
+    if match is None:
+        return None
+    part = match.groupdict()
+    if part["iso"]:
+        return f"{part['year']}-{part['month']}-{part['day']} {part['clock'].replace(',', '.')}"
+    if part["glog"]:
+        return f"{int(part['glog'][:-2]):02}-{part['glog'][-2:]} {part['gclock']}"
+    if part["word"]:
+        year = f"{part['wyear']}-" if part["wyear"] else ""
+        return f"{year}{_MONTHS[part['word']]}-{int(part['wday']):02} {part['wclock']}"
+    if part["usclock"]:
+        return f"{part['usyear']}-{part['usmonth']}-{part['usday']} {part['usclock']}"
+    return f"{part['vmonth']}-{part['vday']} {part['vclock']}"

@@ -1,0 +1,192 @@
+"""Where logs come from: files, folders of files, standard input; plain, gzip, xz or zstd."""
+
+import gzip
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from nccltool.core.errors import BadInput
+
+CHUNK_BYTES = 1 << 18
+NOT_LOGS = {
+    *(".pickle", ".pkl", ".pt", ".pth", ".so", ".png", ".safetensors", ".bin", ".npy", ".npz"),
+    *(".zip", ".whl", ".pyc", ".parquet", ".nsys-rep", ".sqlite", ".distcp"),
+}
+"""Endings of files in a folder that hold no lines."""
+_HEAD_BYTES = 8
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+_FOREIGN = {
+    b"\x7fELF": "a program, a library or a core dump",
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "packed with bzip2",
+}
+"""How files begin that are no logs, whatever they are called. A library holds every message that could come."""
+
+
+def files(paths: Sequence[str]) -> list[str]:
+    """The files that the paths mean, folders in order of names; - is standard input. Raises BadInput."""
+    named: list[str] = []
+    for path in paths:
+        with refusals(path):
+            named += _meant(path)
+    return list(dict.fromkeys(named))
+
+
+@contextmanager
+def refusals(path: str) -> Iterator[None]:
+    """What the operating system refuses while it is looked where a path leads, as BadInput."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else path
+        raise BadInput(
+            f"{where} cannot be read: {error.strerror}", "name a log that this user may read"
+        ) from error
+
+
+def _meant(path: str) -> list[str]:
+    if path == "-":
+        return [path]
+    if not Path(path).exists():
+        raise BadInput(f"{path} does not exist", "name a log, a folder of logs, or - for standard input")
+    if not Path(path).is_dir():
+        return [path]
+    inside = [str(file) for file in within(Path(path)) if not foreign(_head(file))]
+    if not inside:
+        raise BadInput(f"{path} is a folder without logs", "name the folder that holds the logs")
+    return inside
+
+
+def within(folder: Path) -> list[Path]:
+    """The files in a folder, at any depth, that can be logs. Raises OSError where a folder may not be read."""
+    found = (Path(place, name) for place, _, names in os.walk(folder, onerror=_refused) for name in names)
+    return sorted(file for file in found if file.suffix not in NOT_LOGS and file.is_file())
+
+
+def _refused(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # it has just gone
+        raise error
+
+
+def _head(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_HEAD_BYTES)
+    except OSError:
+        return b""  # who reads it says what is wrong
+
+
+def foreign(head: bytes) -> str:
+    """What a file is that begins so, when it is no log and is not unpacked either; else nothing."""
+    return next((what for begin, what in _FOREIGN.items() if head.startswith(begin)), "")
+
+
+def chunks(file: str) -> Iterator[bytes]:
+    """The content of a file, unpacked, in pieces. Raises BadInput when it cannot be read."""
+    try:
+        if file == "-":
+            if sys.stdin is None:
+                raise BadInput("standard input cannot be read: it is closed", "pipe a log into it")
+            yield from _pieces(sys.stdin.buffer, file)
+            return
+        with Path(file).open("rb") as raw:
+            yield from _pieces(raw, file)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        own = getattr(error, "strerror", None)  # of the operating system; else the content is damaged
+        why = own or str(error) or type(error).__name__
+        remedy = "name a log that this user may read" if own else "unpack what is left of it, and read that"
+        raise BadInput(f"{file} cannot be read: {why}", remedy) from error
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether these are the first bytes of a file that chunks() would unpack."""
+    return head.startswith((_GZIP, _XZ, _ZSTD))
+
+
+def unpacked(head: bytes, rest: IO[bytes], file: str) -> Iterator[bytes]:
+    """The content of a packed stream whose first bytes have been read already."""
+    yield from _pieces(cast(IO[bytes], _Joined(head, rest)), file)
+
+
+def _pieces(raw: IO[bytes], file: str) -> Iterator[bytes]:
+    first = raw.read(CHUNK_BYTES)
+    unpacked = _unpacked(_Joined(first, raw), first, file)
+    if unpacked is None:
+        while first:
+            yield first
+            first = raw.read(CHUNK_BYTES)
+        return
+    with closing(unpacked):
+        while piece := _read(unpacked):
+            yield piece
+
+
+def _read(unpacked: Any) -> bytes:
+    try:
+        return cast(bytes, unpacked.read(CHUNK_BYTES))
+    except EOFError:
+        return b""  # a file that is still being written, or was cut: what is there counts
+
+
+def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:
+    if what := foreign(head):
+        raise BadInput(f"{file} is {what}: no log", "unpack what is packed, and name the log")
+    if head.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=cast(Any, source))
+    if head.startswith(_XZ):
+        return lzma.LZMAFile(cast(Any, source))
+    if head.startswith(_ZSTD):
+        try:
+            import zstandard
+        except ImportError as error:
+            raise BadInput(
+                f"{file} is packed with zstd, and Python's zstandard is not installed",
+                f"pip install zstandard, or: zstd -dc {file} | nccltool triage -",
+            ) from error
+        return _Zstd(zstandard.ZstdDecompressor().stream_reader(cast(Any, source), read_across_frames=True))
+    return None
+
+
+class _Zstd:
+    """A stream whose errors are those of other packed files."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.close = stream.close
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`."""
+        import zstandard
+
+        try:
+            return cast(bytes, self._stream.read(size))
+        except zstandard.ZstdError as error:
+            raise OSError(str(error)) from error
+
+
+class _Joined:
+    """A stream whose first bytes were looked at already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most `size`."""
+        if not self._head:
+            return self._rest.read(size)
+        end = len(self._head) if size < 0 else size
+        piece, self._head = self._head[:end], self._head[end:]
+        return piece if size >= 0 else piece + self._rest.read()
+
+    def seekable(self) -> bool:
+        """No: it may be a pipe."""
+        return False
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True

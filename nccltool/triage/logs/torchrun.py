@@ -1,0 +1,105 @@
+"""torchrun, torch.distributed.launch, DeepSpeed's launcher: who ended how, and the table of failures."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from nccltool.triage.logs.base import Event, Line, event, found, pattern
+
+PATTERNS = (
+    pattern("torchrun.sigterm", "echo", "closing signal SIGTERM", r"Sending process (?P<victim>\d+)"),
+    pattern("torchrun.sigterm", "echo", "Killing subprocess"),
+    pattern("torchrun.unkillable", "echo", "forcefully exiting via", r"shutdown process (?P<victim>\d+)"),
+    pattern(
+        "torchrun.failed",
+        "echo",
+        "failed (exitcode:",
+        r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\)",
+    ),
+    pattern(
+        "torchrun.failed",
+        "echo",
+        "exits with return code",
+        r"(?:Process (?P<pid>\d+)|\]) exits with return code = (?P<code>-?[1-9]\d*)",
+    ),
+    pattern(
+        "torchrun.failed",
+        "echo",
+        "died with <Signals.",
+        r"died with <Signals\.(?P<signal>SIG\w+): (?P<number>\d+)>",
+    ),
+    pattern("torchrun.failed", "echo", "returned non-zero exit status", r"exit status (?P<code>\d+)"),
+    pattern(
+        "torchrun.failed",
+        "echo",
+        "terminated with signal",
+        r"process (?P<local>\d+) terminated with signal (?P<signal>SIG\w+)",
+    ),
+    pattern(
+        "torchrun.failed", "echo", "exit code: ", r"(?:[Pp]rocess|[Ww]orker)\b.* exit code: (?P<code>-?[1-9]\d*)"
+    ),
+    pattern(
+        "torchrun.failed",
+        "echo",
+        "137",
+        r"(?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b",
+    ),
+    pattern("torchrun.restart", "state", "will restart worker group", r"(?P<left>\d+)/(?P<of>\d+) attempts left"),
+    pattern("torchrun.joined", "state", "restart_count=", r"restart_count=(?P<count>\d+)"),
+    pattern("torchrun.succeeded", "success", "worker group successfully finished"),
+    pattern("torchrun.succeeded", "success", "WorkerState.SUCCEEDED"),
+    pattern(
+        "torchrun.row",
+        "state",
+        " : ",
+        r"^\s*(?P<key>time|host|rank|exitcode|error_file|traceback) *: (?P<value>.*)$",
+    ),
+    pattern("torchrun.root", "state", "Root Cause (first observed failure)"),
+    pattern("torchrun.banner", "echo", " FAILED", r"^\S+\.py FAILED$"),
+)
+_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
+_EXIT = re.compile(r"(-?\d+) *\(pid: (\d+)\)(?: *\((SIG\w+)\))?")
+_EXIT_ROW = pattern("torchrun.exit", "echo", "exitcode")
+
+
+@dataclass(slots=True)
+class _Row:
+    """The failure that is being read."""
+
+    time: str = ""
+    host: str = ""
+    rank: str = ""
+    first: bool = False
+
+
+def reader() -> Callable[[Line], Iterator[Event]]:
+    """A reader that keeps the open row of each writer's table."""
+    rows: dict[str, _Row] = {}
+
+    def events(line: Line) -> Iterator[Event]:
+        for item, fields in found(PATTERNS, line.text):
+            if item.kind == "torchrun.root":
+                rows[line.label] = _Row(first=True)
+            elif item.kind == "torchrun.row":
+                yield from _row(rows.setdefault(line.label, _Row()), fields, line)
+            else:
+                yield event(item, line, fields)
+
+    return events
+
+
+def _row(row: _Row, fields: dict[str, str], line: Line) -> Iterator[Event]:
+    key, value = fields["key"], fields.get("value", "")
+    if key == "time":
+        row.time, row.host, row.rank = value.replace("_", " "), "", ""
+    elif key == "host":
+        row.host = value
+    elif key == "rank" and (match := _RANK.match(value)):
+        row.rank = match[1]
+    elif key == "exitcode" and (match := _EXIT.match(value)):
+        about = {"rank": row.rank, "code": match[1], "pid": match[2], "signal": match[3] or "", "node": row.host}
+        about |= {"root": "yes"} if row.first else {}
+        made = event(_EXIT_ROW, line, about, host=row.host.split(".")[0] or None)
+        yield replace(made, time=row.time or made.time)

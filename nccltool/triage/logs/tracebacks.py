@@ -1,0 +1,194 @@
+"""Python's exceptions and crashes: the last line of a traceback, and whether it is somebody else's failure.
+
+An exception that a collective or a launcher raises because another rank failed is an echo. Every other one is the
+program's own.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nccltool.triage.logs.base import Event, Line, event, found, pattern
+
+PATTERNS = (
+    pattern("app.traceback", "state", "Traceback (most recent call last)"),
+    pattern("app.chained", "state", "above exception"),
+    pattern("app.ignored", "state", "Exception ignored in"),
+    pattern(
+        "app.frame",
+        "state",
+        '  File "',
+        r'^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?',
+    ),
+    pattern("app.exception", "failure", "Error", r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Error)(?:: (?P<message>.*))?$"),
+    pattern(
+        "app.exception",
+        "failure",
+        "Exception",
+        r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Exception)(?:: (?P<message>.*))?$",
+    ),
+    pattern("app.segfault", "failure", "Segmentation fault"),
+    pattern("app.segfault", "failure", "Caught signal 11"),
+    pattern("app.segfault", "failure", "SIGSEGV", r"(?<!due to )SIGSEGV"),
+    pattern("app.assert", "failure", "device-side assert triggered"),
+    pattern("app.assert", "failure", "Assertion `"),
+    pattern("shm.sigbus", "failure", "Bus error"),
+    pattern("shm.sigbus", "failure", "SIGBUS"),
+    pattern(
+        "app.nccl-crash", "failure", "libnccl.so", r"(?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*libnccl\.so[.\d]*[(+]"
+    ),
+    pattern(
+        "app.nccl-crash",
+        "failure",
+        " nccl",
+        r"^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>nc"
+        r"cl[A-Z]\w+|ras[A-Z]\w+)\b",
+        before="]0123456789abcdefn \t",
+    ),
+    pattern("app.heap", "failure", "free(): "),
+    pattern("app.heap", "failure", "invalid next size"),
+    pattern("app.heap", "failure", "double free or corruption"),
+    pattern("app.heap", "failure", "malloc(): "),
+    pattern("app.heap", "failure", "corrupted size"),
+    pattern("app.heap", "failure", "munmap_chunk(): "),
+    pattern("app.segfault", "failure", "Signal: Segmentation fault"),
+    pattern("app.segfault", "failure", "segmentation fault"),
+    pattern(
+        "app.rank-left",
+        "state",
+        "exit",
+        r"^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\bexit(?:ing)?\b",
+    ),
+    pattern("app.launch", "failure", "can't open file", r"python\S*: can't open file '(?P<path>[^']+)'"),
+    pattern("app.launch", "failure", "error: ", r"^\S+: error: (?:unrecognized|the following) arguments"),
+    pattern(
+        "app.launch",
+        "failure",
+        "command not found",
+        r"(?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not",
+    ),
+    pattern("app.abort", "echo", "terminate called"),
+    pattern("app.abort", "echo", "*** SIGABRT"),
+    pattern("app.abort", "echo", "Aborted (core dumped)", r"^(?!srun).*Aborted \(core dumped\)"),
+)
+_LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
+"""What ends a traceback, whatever its name is."""
+_TRACED = pattern("app.exception", "failure", "")
+
+_ECHO_TYPES = re.compile(
+    r"(?:DistBackendError|DistNetworkError|DistStoreError|DistError|ChildFailedError|CalledProcessError|ActorDiedError|"
+    r"RayActorError|RayTaskError\S*|SignalException|SystemExit|BrokenPipeError|EOFError|ConnectionResetError|"
+    r"ConnectionRefusedError|Rendezvous\w+Error|ProcessExitedException|ProcessRaisedException|KeyboardInterrupt|"
+    r"WorkerCrashedError|nccl\w+Error|NcclError|NCCLError|ConnectionAbortedError|BrokenProcessPool|CancelledError|EngineDeadError)$"
+)
+_ECHO_TEXTS = re.compile(
+    r"NCCL [eE]rror|ncclInternalError|ncclSystemError|ncclUnhandledCudaError|ncclRemoteError|[Ww]atchdog|"
+    r"NCCL communicator was aborted|Connection (?:closed|reset|refused)|Timed out waiting|Broken pipe|"
+    r"Socket Timeout|initialization failed|proc(?:ess)? (?:died|exited)|Engine (?:core|process)|"
+    r"^cancelled$|got signal|gloo/transport|store->get|wait timeout|monitoredBarrier|"
+    r"actor (?:died|unexpectedly)|exited (?:with|unexpectedly)|Process \d+ exited|failed to create UCC|"
+    r"Unable to (?:synchronously )?communicate|CUDA error|[Cc]uda failure|"
+    r"host not found|[Aa]ddress already in use|worker(?:s)? (?:died|exited)|[Tt]imeout at|NCCL timeout|"
+    r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
+    r"remote process exited"
+)
+_NOT_EXCEPTIONS = ("Warning",)
+
+
+@dataclass(slots=True)
+class _Open:
+    """The traceback that a writer is printing."""
+
+    since: int
+    chained: bool = False
+    ignored: bool = False
+    """Python goes on after it: an exception in a destructor."""
+    path: str = ""
+    in_collective: bool = False
+
+
+_LONGEST = 400
+"""Lines after which a traceback whose end was not seen is given up."""
+_LONGEST_OF_ALL = 20_000
+"""The same where its writer has written nothing since: hundreds of ranks can write theirs at the same time."""
+
+
+class Tracebacks:
+    """Keeps the open traceback of each writer."""
+
+    def __init__(self) -> None:
+        self._opened: dict[str, _Open] = {}
+        self._chained: set[str] = set()
+        self._ignored: set[str] = set()
+
+    def waits(self, number: int) -> bool:
+        """Whether the line of this number can be the end of a traceback, whatever it contains."""
+        if self._opened:
+            self._opened = {
+                label: now for label, now in self._opened.items() if number <= now.since + _LONGEST_OF_ALL
+            }
+        return bool(self._opened)
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """What a line says, and the exception that it ends a traceback with."""
+        now = self._opened.get(line.label)
+        for item, fields in found(PATTERNS, line.text):
+            if item.kind == "app.traceback":
+                now = self._open(line)
+            elif item.kind == "app.chained":
+                self._chained.add(line.label)
+            elif item.kind == "app.ignored":
+                self._ignored.add(line.label)
+            elif item.kind == "app.frame":
+                _frame(now, fields)
+            elif item.kind != "app.exception":
+                yield event(item, line, fields)
+        if ended := _end(line, now):
+            self._opened.pop(line.label, None)
+            yield ended
+        elif now and line.number > now.since + _LONGEST:
+            self._opened.pop(line.label, None)
+
+    def _open(self, line: Line) -> _Open:
+        now = _Open(line.number, line.label in self._chained, line.label in self._ignored)
+        self._chained.discard(line.label)
+        self._ignored.discard(line.label)
+        self._opened[line.label] = now
+        return now
+
+
+def _frame(now: _Open | None, fields: dict[str, str]) -> None:
+    if now is None:
+        return
+    if ("site-packages" not in fields["path"] and "/lib/python" not in fields["path"]) or not now.path:
+        now.path = f"{fields['path']}:{fields['number']}"
+    now.in_collective = "distributed_c10d" in fields["path"]
+
+
+def _end(line: Line, now: _Open | None) -> Event | None:
+    """The exception that a line names."""
+    if now is None:
+        named = [fields for item, fields in found(PATTERNS, line.text) if item.kind == "app.exception"]
+        fields = named[0] if named else None
+    else:
+        match = None if line.text[:1] in (" ", "\t", "") else _LAST.match(line.text)
+        fields = {name: value for name, value in match.groupdict().items() if value} if match else None
+    if fields is None or fields["type"].endswith(_NOT_EXCEPTIONS):
+        return None
+    about = fields | ({"frame": now.path} if now and now.path else {})
+    if now and now.ignored:
+        return event(_IGNORED, line, about)
+    is_echo = _is_echo(fields) or (now is not None and now.chained)
+    made = event(_TRACED, line, about)
+    if not is_echo:
+        return made
+    return event(_ECHO, line, about)
+
+
+_ECHO = pattern("app.echo", "echo", "")
+_IGNORED = pattern("app.ignored", "doubt", "")
+
+
+def _is_echo(fields: dict[str, str]) -> bool:
+    name = fields["type"].rpartition(".")[2]
+    return bool(_ECHO_TYPES.search(name) or _ECHO_TEXTS.search(fields.get("message", "")))

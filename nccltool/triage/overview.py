@@ -1,0 +1,108 @@
+"""What a story shows of hosts and communicators, as tables, and what differs between hosts."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from nccltool.core.host_lists import fold
+from nccltool.triage.incident import Picture, Table
+from nccltool.triage.timeline import Communicator, HostPicture, Story
+
+_ASPECTS: Mapping[str, Callable[[HostPicture], str]] = {
+    "NCCL": lambda host: ", ".join(host.versions),
+    "driver": lambda host: ", ".join(host.driver),
+    "network": lambda host: ", ".join(host.networks),
+    "interface": lambda host: ", ".join(host.interfaces),
+    "HCAs": lambda host: fold(host.hcas) if host.hcas else "",
+    "GPUDirect RDMA": lambda host: _gdr(host),
+    "channels": lambda host: ", ".join(host.channels),
+    "transports": lambda host: ", ".join(sorted(host.transports)),
+}
+_MOST_RANKS = 8
+
+
+def picture(story: Story) -> Picture:
+    """The tables of a story."""
+    hosts = list(story.hosts.values())
+    if not hosts and not story.communicators:
+        return Picture()
+    tables = [_hosts(hosts), _settings(hosts), _communicators(story.communicators)]
+    return Picture(tables=tuple(table for table in tables if table.rows), differences=tuple(_differences(hosts)))
+
+
+def _hosts(hosts: list[HostPicture]) -> Table:
+    used = [name for name, of in _ASPECTS.items() if any(map(of, hosts))]
+    rows = tuple((host.name, *(_ASPECTS[name](host) or "?" for name in used)) for host in hosts)
+    return Table(title="hosts", headers=("host", *used), rows=rows)
+
+
+def _gdr(host: HostPicture) -> str:
+    """Of the connections over HCAs, as far as they are logged; else what NCCL says of the HCAs."""
+    over = {
+        name: count for name, count in host.transports.items() if name.startswith("NET/") and "Socket" not in name
+    }
+    direct = sum(count for name, count in over.items() if name.endswith("GDRDMA"))
+    if over:
+        return f"{direct} of {sum(over.values())} connections"
+    if host.gdr_hcas_off:
+        return f"off for {fold(host.gdr_hcas_off)}" if all(host.gdr_hcas_off) else "off"
+    return "on" if host.gdr_hcas else ""
+
+
+def _settings(hosts: list[HostPicture]) -> Table:
+    """Variables that NCCL echoed; one row where all hosts have the same value."""
+    rows = []
+    for name in sorted({name for host in hosts for name in host.environment}):
+        values: dict[str, list[str]] = {}
+        for host in hosts:
+            values.setdefault(host.environment.get(name, "(not echoed)"), []).append(host.name)
+        rows += [(name, value, "all" if len(values) == 1 else fold(where)) for value, where in values.items()]
+    return Table(title="variables", headers=("variable", "value", "hosts"), rows=tuple(rows))
+
+
+def _communicators(known: tuple[Communicator, ...]) -> Table:
+    rows = tuple(
+        (
+            one.id,
+            str(one.size),
+            "?" if one.nodes is None else str(one.nodes),
+            str(len(one.started)),
+            str(len(one.completed)),
+            _ranks(one.started - one.completed),
+        )
+        for one in known
+    )
+    headers = ("communicator", "ranks", "nodes", "began", "complete", "never complete")
+    return Table(title="communicators", headers=headers, rows=rows)
+
+
+def _ranks(ranks: frozenset[int]) -> str:
+    listed = [str(rank) for rank in sorted(ranks)]
+    more = f" and {len(listed) - _MOST_RANKS} more" if len(listed) > _MOST_RANKS else ""
+    return " ".join(listed[:_MOST_RANKS]) + more
+
+
+def _differences(hosts: list[HostPicture]) -> Iterator[str]:
+    """Aspects in which hosts differ that should be alike."""
+    for name, of in _ASPECTS.items():
+        values = {host.name: of(host) for host in hosts if of(host)}
+        if name in ("GPUDirect RDMA", "transports") or len(set(values.values())) < 2:
+            continue
+        common, count = Counter(values.values()).most_common(1)[0]
+        if count * 2 > len(values):
+            odd = [
+                f"{value} on {fold([h for h in values if values[h] == value])}"
+                for value in _others(values, common)
+            ]
+            yield f"{name}: {'; '.join(odd)}; {common} on the other {count}"
+        else:
+            groups = [
+                f"{value} on {fold([h for h in values if values[h] == value])}" for value in _others(values, None)
+            ]
+            yield f"{name}: {'; '.join(groups)}"
+    silent = [host.name for host in hosts if not host.networks]
+    if silent and len(silent) < len(hosts):
+        yield f"network: {fold(silent)} never said which it uses"
+
+
+def _others(values: dict[str, str], common: str | None) -> list[str]:
+    return [value for value in dict.fromkeys(values.values()) if value != common]

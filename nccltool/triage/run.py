@@ -1,0 +1,185 @@
+"""From files to an incident: read the logs, put the story together, judge it."""
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from nccltool import __version__
+from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.run_info import RunInfo
+from nccltool.triage import causes, flight_recorder, parallel_reader
+from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
+from nccltool.triage.judge import Judged, judge
+from nccltool.triage.logs import Reader, sources
+from nccltool.triage.logs.base import Event
+from nccltool.triage.overview import picture
+from nccltool.triage.timeline import Builder, Story
+
+FINDINGS: dict[str, str] = {}  # the codes are root causes, which have pages of their own
+
+LIMIT_S = 5.0
+"""How long the logs of a run may be read before its result is shown."""
+HEAD_BYTES, TAIL_BYTES = 8 << 20, 24 << 20
+"""Of a log of a run: enough for that time where most lines say something."""
+
+_Kind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
+_SUBJECTS: dict[str, _Kind] = {
+    "host": "host",
+    "rank": "rank",
+    "interface": "interface",
+    "device": "device",
+    "gpu": "device",
+    "variable": "variable",
+    "file": "file",
+    "plugin": "file",
+    "library": "file",
+    "driver": "file",
+    "address": "host",
+}
+
+
+def triage(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = False) -> Incident:
+    """What the logs say. Raises BadInput when one cannot be read."""
+    return incident(read(paths, trust_pickle), command)
+
+
+def read(paths: Sequence[str], trust_pickle: bool = False) -> Story:
+    """The story of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
+    reader, builder, dumps, logs = Reader(), Builder(), list[flight_recorder.Dump](), list[str]()
+    for file in sources.files(paths):
+        if recorded := flight_recorder.dump(file, trust_pickle):
+            dumps.append(recorded)
+        else:
+            logs.append(file)
+    for event in parallel_reader.events(logs, reader):
+        builder.add(event)
+    for event in flight_recorder.events(dumps):
+        builder.add(event)
+    return builder.story(reader.lines_read + len(dumps))
+
+
+def of_run(
+    folder: Path, command: tuple[str, ...], more: Mapping[str, bytes], limit_s: float = LIMIT_S
+) -> Incident | None:
+    """What the log in a run directory says, and more logs by their names; None when none has a line to judge.
+
+    Takes no longer than `limit_s` to read: of a log that is too large, the beginning and the end are read.
+    """
+    reader, builder = Reader(), Builder()
+    parts = [*_of_log(folder / "log.txt"), *((name, iter([said])) for name, said in more.items())]
+    begin = time.monotonic()
+    for number, (name, chunks) in enumerate(parts, start=1):  # each gets its share of the time, and what is left
+        for event in reader.read(name, _until(begin + limit_s * number / len(parts), chunks)):
+            builder.add(event)
+    story = builder.story(reader.lines_read)
+    return incident(story, command) if story.events else None
+
+
+def _of_log(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """What to read of a log, with its name, which lines are named after."""
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return
+    if size <= HEAD_BYTES + TAIL_BYTES:
+        yield path.name, _between(path, 0, size)
+    else:
+        yield path.name, _between(path, 0, HEAD_BYTES)
+        yield f"{path.name} (its end)", _between(path, size - TAIL_BYTES, size)
+
+
+def _between(path: Path, start: int, end: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        while start < end and (chunk := file.read(min(sources.CHUNK_BYTES, end - start))):
+            start += len(chunk)
+            yield chunk
+
+
+def _until(end: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    return itertools.takewhile(lambda _: time.monotonic() < end, chunks)
+
+
+def incident(story: Story, command: tuple[str, ...]) -> Incident:
+    """The judgement of a story, with its circumstances."""
+    judged = judge(story)
+    verdict = _verdict(story, judged)
+    return Incident(
+        info=_info(story, command),
+        verdict=verdict,
+        findings=(_finding(judged),) if verdict.status == "fail" else (),
+        root_cause=judged.root_cause,
+        confidence=judged.confidence,
+        offender=judged.offender,
+        first_failure=_line(story, judged.first_failure) if judged.first_failure else None,
+        candidates=tuple(
+            Candidate(root_cause=made.root_cause, confidence=made.confidence, why=made.why)
+            for made in judged.candidates
+        ),
+        evidence=tuple(_line(story, event) for event in judged.evidence),
+        decides=judged.decides,
+        lines_read=judged.lines_read,
+        picture=picture(story),
+    )
+
+
+def _verdict(story: Story, judged: Judged) -> Verdict:
+    """fail: a cause was found. unknown: there was nothing that could be judged."""
+    if judged.root_cause != "none":
+        return Verdict(status="fail", exit_code=1)
+    if not story.events:
+        return Verdict(status="unknown", exit_code=4)
+    return Verdict(status="pass", exit_code=0)
+
+
+def _finding(judged: Judged) -> Finding:
+    label, event = judged.root_cause, judged.first_failure
+    return Finding(
+        code=label,
+        severity="error",
+        subject=_subject(judged.offender, event),
+        message=f"{causes.summary(label)} ({', '.join(judged.candidates[0].why[:3])})",
+        evidence=tuple(f"{one.file}:{one.line}: {one.text}" for one in judged.evidence),
+        remedy=" ".join(causes.section(label, "Fix").split()),
+        page=f"docs/runbooks/causes/{label}.md",
+    )
+
+
+def _subject(offender: Offender | None, event: Event | None) -> Subject:
+    if offender is not None:
+        return Subject(kind=_SUBJECTS.get(offender.kind, "run"), name=offender.name)
+    return Subject(kind="file", name=event.file) if event else Subject(kind="run", name="")
+
+
+def _line(story: Story, event: Event) -> LogLine:
+    return LogLine(
+        file=event.file,
+        line=event.line,
+        rank=story.rank_of(event),
+        host=event.host,
+        time=event.time,
+        text=event.text,
+    )
+
+
+def _info(story: Story, command: tuple[str, ...]) -> RunInfo:
+    now = datetime.now(UTC)
+    versions = sorted(story.versions)
+    return RunInfo(
+        id=f"{now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:4]}",
+        started=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        command=command,
+        nccltool=__version__,
+        torch=None,
+        backend="nccl" if versions or story.hosts else None,
+        backend_version=", ".join(versions) or None,
+        backend_reason=None,
+        nodes=story.nodes or None,
+        emulated=False,
+        world_size=story.world_size,
+        hosts=tuple(story.hosts),
+    )

@@ -1,0 +1,1 @@
+"""What triage found, for people."""

@@ -1,0 +1,94 @@
+"""Small agreements between all ranks, and calls that are noted on the board while they wait."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.distributed as dist
+
+from nccltool.worker.progress_page import Slot
+
+
+class CollectiveFailed(Exception):
+    """A torch.distributed call raised; the cause is its exception. It may only echo another rank's death."""
+
+
+_OF_COMMUNICATION = re.compile(
+    r"gloo|nccl|c10d|TCPStore|ProcessGroup|monitoredBarrier|Connection (?:closed|reset|refused)|[Tt]imed out|"
+    r"Broken pipe|Work ran for|[Ss]ocket",
+    re.IGNORECASE,
+)
+"""What is in the texts of Gloo, NCCL and the store when a call fails because of another rank or of the network."""
+
+
+def of_communication(error: BaseException) -> bool:
+    """Whether communication raised this, and not the program that was about to communicate: in a backward pass
+    both come as the same type."""
+    return any(isinstance(e, dist.DistError) or _OF_COMMUNICATION.search(str(e)) for e in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+class Group:
+    """The ranks of the default process group."""
+
+    def __init__(self, device: torch.device, slot: Slot) -> None:
+        self.device = device
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._slot = slot
+
+    def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
+        """`call`, noted on the board, its exceptions known as those of communication."""
+        watched = self._slot.watched(call)
+
+        def guarded() -> None:
+            try:
+                watched()
+            except Exception as error:
+                raise CollectiveFailed("in a collective") from error
+
+        return guarded
+
+    def maximum(self, numbers: list[int]) -> list[int]:
+        """The largest of each number over all ranks. Nobody has it before all have come: a meeting point."""
+        return self._reduced(numbers, dist.ReduceOp.MAX)
+
+    def total(self, number: int) -> int:
+        """The sum of a number over all ranks."""
+        return self._reduced([number], dist.ReduceOp.SUM)[0]
+
+    def from_rank_0(self, number: int) -> int:
+        """What rank 0 says (not negative), on all ranks. A meeting point too."""
+        return self.maximum([number if self.rank == 0 else 0])[0]
+
+    def everybodys(self, numbers: list[int]) -> list[list[int]]:
+        """Every rank's numbers, by rank."""
+        mine = torch.tensor(numbers, dtype=torch.int64, device=self.device)
+        rows = [torch.empty_like(mine) for _ in range(self.size)]
+        self._complete(lambda: dist.all_gather(rows, mine))
+        return [[int(number) for number in row.tolist()] for row in rows]
+
+    def meet(self) -> None:
+        """Return when all ranks have come, also where calls only queue."""
+        self.maximum([0])
+
+    def settle(self) -> None:
+        """Wait for what is queued."""
+        self._complete(lambda: None)
+
+    def _reduced(self, numbers: list[int], op: dist.ReduceOp.RedOpType) -> list[int]:
+        tensor = torch.tensor(numbers, dtype=torch.int64, device=self.device)
+        self._complete(lambda: dist.all_reduce(tensor, op))
+        return [int(number) for number in tensor.tolist()]
+
+    def _complete(self, call: Callable[[], object]) -> None:
+        def complete() -> None:
+            call()
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
+
+        self.guarded(complete)()

@@ -1,0 +1,1 @@
+"""A node process: agents, supervisors, the rendezvous."""

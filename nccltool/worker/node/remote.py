@@ -1,0 +1,301 @@
+"""The far end of a remote launch: a small process that meets the other nodes while its child imports torch.
+
+It holds the leash. When the runner's end of standard input closes, or the runner is not heard any more (the
+connection is lost, its host is down), everything on this host ends and the scratch folder is removed.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from types import FrameType
+
+from nccltool import __version__
+from nccltool.core import processes
+from nccltool.hosts.sources import gpu, net
+from nccltool.launch import events, instructions
+from nccltool.launch.instructions import Goal
+from nccltool.launch.job import Job
+from nccltool.launch.launchers import inside
+from nccltool.worker.channel import Channel
+from nccltool.worker.node import inventory
+
+LEASH_S = 20.0
+"""How long the runner may be silent; it speaks every five seconds."""
+_TRY_S = 5.0
+_TICK_S = 0.1
+_BACKLOG = 1024
+_LARGE = 20_000
+"""Bytes: more than two jumbo frames."""
+_MTU = (
+    f"{events.TAKEN_BUT} in {_TRY_S:.0f} s: large packets are lost on the way (path MTU below that of the "
+    "interfaces: jumbo frames?), or it hangs"
+)
+_GONE_S = 5.0
+"""How long to wait for killed processes to disappear; one in a driver call may take longer."""
+_GO_S = 600.0
+"""How long the node waits for Go at most; its leash ends it earlier when the runner is gone."""
+_ENDS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+"""What a scheduler or a login may send."""
+
+NodeMain = Callable[[Job, socket.socket | None, int, int], int]
+"""(job, listener of the store if there is one, where instructions come from, where events go) -> exit code."""
+Load = Callable[[], NodeMain]
+"""Imports torch."""
+
+
+def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
+    """Run the part of this host; the exit code."""
+    os.environ.update(job.env)
+    scratch = tempfile.mkdtemp(prefix="nccltool-")
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    job = replace(job, scratch=scratch)
+    number = int(os.environ[job.node_variable]) if job.node_variable else job.node_ranks[0]
+    listener, problem = _listen(inside.parse_endpoint(job.endpoint)[1] if job.endpoint else 0)
+    data, _ = _listen(0)
+    processes.adopt_orphans()
+    read_fd, write_fd = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        processes.die_with_parent(parent)
+        os.close(write_fd)
+        if data is not None:
+            data.close()
+        _be_the_node(job, number, listener, read_fd, out_fd, load)
+    os.close(read_fd)
+    channel = Channel(out_fd, None)
+    try:
+        for end in _ENDS:
+            signal.signal(end, _leave)
+        channel.emit(_node(number, _port(listener), _port(data), problem))
+        return _Leash(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
+    finally:
+        _ignore_signals()
+        _end()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    _ignore_signals()
+    sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    """Schedulers repeat theirs; cleaning up must not be left halfway."""
+    for end in _ENDS:
+        signal.signal(end, signal.SIG_IGN)
+
+
+def _end() -> None:
+    """Kill our children, then theirs, which become ours, and wait for all: the kernel ends what asked it to, and
+    libraries may have started something else."""
+    end = time.monotonic() + _GONE_S
+    with contextlib.suppress(ChildProcessError):  # when nothing is left
+        while time.monotonic() < end:
+            for pid in processes.children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.01)
+
+
+def _node(number: int, port: int, data_port: int, problem: str) -> events.Node:
+    return events.Node(
+        node=number,
+        host=socket.gethostname(),
+        host_id=net.host_id(),
+        nccltool=__version__,
+        gpus=gpu.count(),
+        addresses=net.outward_addresses(),
+        port=port,
+        data_port=data_port,
+        problem=problem,
+    )
+
+
+def _listen(port: int) -> tuple[socket.socket | None, str]:
+    """A listener on a port, 0 = any, of all interfaces; or why there is none."""
+    dual = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual else socket.AF_INET
+    try:
+        return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual), ""
+    except OSError as error:
+        return None, f"cannot listen on port {port}: {os.strerror(error.errno or 0)}"
+
+
+def _port(listener: socket.socket | None) -> int:
+    return int(listener.getsockname()[1]) if listener else 0
+
+
+def _be_the_node(
+    job: Job, number: int, listener: socket.socket | None, in_fd: int, out_fd: int, load: Load
+) -> None:
+    """The child: torch is imported while the nodes meet; then it waits for Go."""
+    code = 1
+    try:
+        inventory.send(number, Channel(out_fd, None))
+        node_main = load()
+        line = Channel(out_fd, in_fd).wait_for_line(_GO_S)
+        go = instructions.decode(line or "")
+        assert isinstance(go, instructions.Go)
+        if number in go.places:
+            rank, endpoint = go.places[number]
+            placed = replace(
+                job, nodes=go.nodes, nproc_per_node=go.nproc_per_node, node_ranks=(rank,), endpoint=endpoint
+            )
+            if rank and listener is not None:
+                listener.close()
+            code = node_main(placed, None if rank else listener, in_fd, out_fd)
+        else:
+            code = 0
+    except EOFError:  # the leash is gone
+        pass
+    except Exception:  # noqa: BLE001 - whatever it is, its end is the evidence: _exit would not print it
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(min(abs(code), 255))
+
+
+class _Leash:
+    """Takes the runner's instructions, answers or passes them on, and watches both ends."""
+
+    def __init__(
+        self,
+        job: Job,
+        number: int,
+        child: int,
+        in_fd: int,
+        child_fd: int,
+        channel: Channel,
+        *listeners: socket.socket | None,
+    ) -> None:
+        self._run_id, self._number, self._child = job.run_id, number, child
+        self._in_fd, self._child_fd, self._channel = in_fd, child_fd, channel
+        self._listeners = [listener for listener in listeners if listener is not None]
+        for listener in self._listeners:
+            listener.settimeout(0.0)
+        self._rank: int | None = None
+        self._rest = b""
+        self._heard_at = time.monotonic()
+
+    def until_end(self) -> int:
+        """Until the child has ended, or the runner is gone; the exit code."""
+        while True:
+            ended = os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended:
+                return self._ended()
+            if not self._turn():
+                return 1
+            if time.monotonic() - self._heard_at > LEASH_S:
+                sys.stderr.write(
+                    f"nothing was heard of the runner for {LEASH_S:.0f} s: everything here is ended\n"
+                )
+                return 1
+
+    def _ended(self) -> int:
+        code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
+        if code < 0 and self._rank is not None:
+            self._channel.emit(events.AgentKilled(node_rank=self._rank, host=socket.gethostname(), code=code))
+        return abs(code)
+
+    def _turn(self) -> bool:
+        """One look at everything; False when the runner is gone."""
+        sources = [self._in_fd, *(listener.fileno() for listener in self._listeners)]
+        ready, _, _ = select.select(sources, [], [], _TICK_S)
+        for listener in self._listeners:
+            if listener.fileno() in ready:
+                self._answer_caller(listener)
+        return self._in_fd not in ready or self._read()
+
+    def _read(self) -> bool:
+        chunk = os.read(self._in_fd, 65536)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._heard_at = time.monotonic()
+            self._obey(line)
+        return bool(chunk)
+
+    def _obey(self, line: bytes) -> None:
+        match instructions.decode(line):
+            case instructions.Try() as attempt:
+                for goal in attempt.goals.get(self._number, ()):
+                    threading.Thread(target=self._try, args=(goal,), daemon=True).start()
+            case instructions.Go() as go:
+                self._rank = go.places.get(self._number, (None,))[0]
+                for listener in self._listeners:
+                    listener.setblocking(True)  # the store's is the child's now, and has its flags in common
+                    listener.close()
+                self._listeners.clear()
+                self._pass_on(instructions.encode(instructions.for_nodes(go, (self._number,))))
+            case instructions.Saved() if self._rank == 0:  # nobody else reads it, and the pipe would become full
+                self._pass_on(line + b"\n")
+            case _:
+                pass
+
+    def _pass_on(self, line: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it has ended; that is seen in the next turn
+            os.write(self._child_fd, line)
+
+    def _answer_caller(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # a caller that is gone again
+            caller, _ = listener.accept()
+            with caller:
+                caller.settimeout(1.0)
+                caller.sendall(_word(self._run_id, self._number))
+
+    def _try(self, goal: Goal) -> None:
+        """Call a node at all of its addresses at once; only the right answer counts: an address such as
+        172.17.0.1 is on many hosts, and a call may reach another one, or this one."""
+        outcomes: dict[str, str] = {}
+        callers = [
+            threading.Thread(target=lambda a=address: outcomes.update({a: self._call(a, goal)}), daemon=True)
+            for address in goal.addresses
+        ]
+        for caller in callers:
+            caller.start()
+        end = time.monotonic() + _TRY_S + 1.0
+        for caller in callers:
+            caller.join(max(end - time.monotonic(), 0.0))
+        said = {address: outcomes.get(address, "its name does not resolve in time") for address in goal.addresses}
+        failures = tuple(f"{address}: {failure}" for address, failure in said.items() if failure)
+        self._channel.emit(
+            events.Reached(
+                node=self._number,
+                goal=goal.node,
+                port=goal.port,
+                addresses=tuple(address for address, failure in said.items() if not failure),
+                failures=failures if said else ("it has no address that leads to other hosts",),
+            )
+        )
+
+    def _call(self, address: str, goal: Goal) -> str:
+        """Why there was no right answer; empty = there was."""
+        wanted, said, connected = _word(self._run_id, goal.node), b"", False
+        try:
+            with socket.create_connection((address, goal.port), timeout=_TRY_S) as connection:
+                connected = True
+                connection.settimeout(_TRY_S)
+                while len(said) < len(wanted) and (chunk := connection.recv(len(wanted))):
+                    said += chunk
+        except TimeoutError:
+            return _MTU if connected else f"no answer in {_TRY_S:.0f} s: a firewall drops it, or there is no route"
+        except OSError as error:
+            return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        return "" if said == wanted else "another host or program answered"
+
+
+def _word(run_id: str, node: int) -> bytes:
+    """What a node says to a caller, so that no other host or program is taken for it; long enough for packets that
+    are as large as the interface allows, which is how a smaller MTU on the way shows itself."""
+    return f"nccltool {run_id} {node:06}\n".encode().ljust(_LARGE)

@@ -1,0 +1,162 @@
+"""How node agents find each other: a torch elastic rendezvous of fixed membership on a c10d TCPStore.
+
+torchrun's own c10d rendezvous compares wall clocks: a node whose clock is some 15 s behind is dropped
+without a word, and the others measure a smaller world. Here the nodes are numbered and counted; no clock is
+read, nobody polls, and who is missing has a name. The store is also the one that ranks use afterwards, so
+one port is enough.
+"""
+
+import json
+import socket
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from torch.distributed import DistError, DistStoreError, PrefixStore, TCPStore
+from torch.distributed.elastic.rendezvous import (
+    RendezvousHandler,
+    RendezvousInfo,
+    RendezvousStoreInfo,
+    RendezvousTimeoutError,
+)
+
+from nccltool.core.findings import Finding, Subject
+
+BACKEND = "nccltool"
+CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
+_RETRY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAddress:
+    """Where the store listens."""
+
+    host: str
+    port: int
+
+
+class NodesMissing(RendezvousTimeoutError):
+    """Not all nodes came; says who did."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def connect(address: StoreAddress, timeout_s: float) -> TCPStore:
+    """A client of the store; retries until the time is up."""
+    _await_listener(address, timeout_s)
+    return TCPStore(
+        address.host,
+        address.port,
+        is_master=False,
+        wait_for_workers=False,
+        timeout=timedelta(seconds=timeout_s),
+    )
+
+
+def _await_listener(address: StoreAddress, timeout_s: float) -> None:
+    """TCPStore's own retries come ever later, so that it could miss much of a run. Raises OSError."""
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            left = max(end - time.monotonic(), _RETRY_S)
+            socket.create_connection((address.host, address.port), timeout=left).close()
+        except OSError:
+            if time.monotonic() > end - _RETRY_S:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
+
+
+class FixedRendezvous(RendezvousHandler):
+    """Meets exactly `nodes` numbered nodes in the store."""
+
+    def __init__(self, address: StoreAddress, node_rank: int, nodes: int, run_id: str, timeout_s: float) -> None:
+        self._address, self._node_rank, self._nodes = address, node_rank, nodes
+        self._run_id, self._timeout_s = run_id, timeout_s
+
+    def get_backend(self) -> str:
+        """Our name in elastic's registry."""
+        return BACKEND
+
+    @property
+    def use_agent_store(self) -> bool:
+        """Ranks may use the store too."""
+        return True
+
+    def next_rendezvous(self) -> RendezvousInfo:
+        """Wait for all nodes. Raises NodesMissing."""
+        store = self._connect()
+        me = json.dumps({"host": socket.gethostname()})
+        if store.add(f"nodes/claimed/{self._node_rank}", 1) > 1:
+            raise NodesMissing(self._twice(store))
+        store.set(f"nodes/{self._node_rank}", me)
+        everyone = [f"nodes/{node}" for node in range(self._nodes)]
+        try:
+            store.wait(everyone, timedelta(seconds=self._timeout_s))
+        except CONNECTION_ERRORS as error:
+            raise NodesMissing(self._missing(store)) from error
+        agents = PrefixStore("agents", store)
+        info = RendezvousStoreInfo(self._address.host, self._address.port)
+        return RendezvousInfo(agents, self._node_rank, self._nodes, info)
+
+    def _connect(self) -> PrefixStore:
+        try:
+            return PrefixStore(f"nccltool/{self._run_id}", connect(self._address, self._timeout_s))
+        except CONNECTION_ERRORS as error:
+            where = f"{self._address.host}:{self._address.port}"
+            raise NodesMissing(
+                Finding(
+                    code="rdzv-unreachable",
+                    severity="error",
+                    subject=Subject(kind="host", name=self._address.host),
+                    message=f"node {self._node_rank} ({socket.gethostname()}) got no answer at {where}",
+                    evidence=(str(error).splitlines()[0][:300],),
+                    remedy="start node 0 there; check the name, the port and the firewall",
+                )
+            ) from error
+
+    def _missing(self, store: PrefixStore) -> Finding:
+        there = {node: store.check([f"nodes/{node}"]) for node in range(self._nodes)}
+        absent = [str(node) for node, came in there.items() if not came]
+        hosts = [json.loads(store.get(f"nodes/{node}"))["host"] for node, came in there.items() if came]
+        return Finding(
+            code="node-missing",
+            severity="error",
+            subject=Subject(kind="host", name=f"node {absent[0] if absent else '?'}"),
+            message=f"node {', '.join(absent)} of {self._nodes} did not come within {self._timeout_s:.0f} s",
+            evidence=(f"came: {', '.join(hosts)}",),
+            remedy="start the same command there with its own --node-rank; --join-timeout waits longer",
+        )
+
+    def _twice(self, store: PrefixStore) -> Finding:
+        key = f"nodes/{self._node_rank}"
+        other = json.loads(store.get(key))["host"] if store.check([key]) else "another host"
+        return Finding(
+            code="node-rank-twice",
+            severity="error",
+            subject=Subject(kind="host", name=socket.gethostname()),
+            message=f"two nodes say that they are node {self._node_rank}: {other} and {socket.gethostname()}",
+            remedy="give every node its own --node-rank, from 0 on",
+        )
+
+    def is_closed(self) -> bool:
+        """Never: there is one rendezvous in a run."""
+        return False
+
+    def set_closed(self) -> None:
+        """Nothing to close."""
+
+    def num_nodes_waiting(self) -> int:
+        """Nobody can join later."""
+        return 0
+
+    def get_run_id(self) -> str:
+        """The run."""
+        return self._run_id
+
+    def shutdown(self) -> bool:
+        """Nothing is held."""
+        return True

@@ -1,0 +1,169 @@
+"""The supervisor of one rank: starts its process, carries its log, and says how far it is and how it ended.
+
+It does nothing else, so it can still speak when the rank is stopped, stuck inside a library, or dead.
+"""
+
+import faulthandler
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+from nccltool.core import processes
+from nccltool.launch import events
+from nccltool.launch.job import Job
+from nccltool.launch.launchers.inside import Place
+from nccltool.worker.channel import Channel
+from nccltool.worker.progress_page import Slot
+
+RankMain = Callable[[Job, Place, Slot, Channel], int]
+
+BEAT_S = 1.0
+KEEP_ALIVE_BEATS = 5
+"""A beat without news is sent only this often, or four times in the time-out where that is short."""
+STACK_AT = 0.5
+"""Share of the time-out after which a rank that stands still is asked where it is."""
+_TEXT = 2000
+_WAKE_S = 0.2
+
+
+def supervise(job: Job, place: Place, channel: Channel, rank_main: RankMain) -> int:
+    """Run `rank_main` in a child process until it ends; its exit code, or minus the signal's number."""
+    slot = Slot()
+    log_read, log_write = os.pipe()
+    stack_read, stack_write = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        processes.die_with_parent(parent)
+        os.close(log_read)
+        os.close(stack_read)
+        _become_rank(log_write, stack_write)
+        _run(rank_main, job, place, slot, channel)
+    os.close(log_write)
+    os.close(stack_write)
+    return _Watch(job, place, slot, channel, pid, log_read, stack_read).until_exit()
+
+
+def _become_rank(log_fd: int, stack_fd: int) -> None:
+    os.dup2(log_fd, 1)
+    os.dup2(log_fd, 2)
+    # elastic's agent installed Python handlers, which a rank inside a library call would never run
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
+
+
+def _run(rank_main: RankMain, job: Job, place: Place, slot: Slot, channel: Channel) -> None:
+    code = 1
+    try:
+        code = rank_main(job, place, slot, channel)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # not sys.exit: freeing a process group can deadlock at exit (threads joined while holding the GIL)
+        os._exit(code)
+
+
+class _Watch:
+    """Looks after one rank until it ends."""
+
+    def __init__(
+        self, job: Job, place: Place, slot: Slot, channel: Channel, pid: int, log_fd: int, stack_fd: int
+    ) -> None:
+        self._job, self._place, self._slot, self._channel = job, place, slot, channel
+        self._pid = pid
+        self._log, self._stack = _Pipe(log_fd), _Pipe(stack_fd)
+        self._beats = 0
+        self._seen: tuple[object, str] | None = None
+        self._still_since = time.monotonic()
+        self._asked = False
+
+    def until_exit(self) -> int:
+        # elastic ends all ranks of a node when one has failed; how each of them ended must still be said
+        signal.signal(signal.SIGTERM, lambda number, frame: os.kill(self._pid, signal.SIGTERM))
+        rank, node_rank, host = self._place.rank, self._place.node_rank, socket.gethostname()
+        self._channel.emit(events.Spawned(rank=rank, node_rank=node_rank, host=host, pid=self._pid))
+        poll = select.poll()
+        poll.register(self._log.fd, select.POLLIN)
+        next_beat = time.monotonic() + BEAT_S
+        while True:
+            if poll.poll(_WAKE_S * 1000) and not self._forward_log():
+                poll.unregister(self._log.fd)  # end of file: the rank is gone, or closed its output
+            gone, status = os.waitpid(self._pid, os.WNOHANG)
+            if gone:
+                return self._ended(os.waitstatus_to_exitcode(status))
+            self._forward_stack()
+            if time.monotonic() >= next_beat:
+                next_beat += BEAT_S
+                self._beat()
+
+    def _forward_log(self) -> bool:
+        lines = self._log.lines()
+        for line in lines or ():
+            self._channel.emit(events.Log(rank=self._place.rank, text=line))
+        return lines is not None
+
+    def _beat(self) -> None:
+        where, state = self._slot.read(), processes.state(self._pid)
+        now = time.monotonic()
+        if self._seen is None or where != self._seen[0]:
+            self._still_since, self._asked = now, False
+        elif not self._asked and now - self._still_since > STACK_AT * self._job.timeout_s:
+            self._asked = True
+            os.kill(self._pid, signal.SIGUSR1)
+        self._beats += 1
+        every = max(1, min(KEEP_ALIVE_BEATS, int(self._job.timeout_s / 4 / BEAT_S)))
+        if (where, state) != self._seen or self._beats % every == 0:
+            self._emit_beat(state)
+        self._seen = (where, state)
+
+    def _emit_beat(self, state: str) -> None:
+        phase, step, calls = self._slot.read()
+        rank = self._place.rank
+        self._channel.emit(events.Beat(rank=rank, phase=phase, step=step, calls=calls, state=state))
+
+    def _forward_stack(self) -> None:
+        text = "\n".join(self._stack.lines() or ())
+        if text:
+            self._channel.emit(events.Stack(rank=self._place.rank, text=text[:_TEXT]))
+
+    def _ended(self, code: int) -> int:
+        while self._forward_log():  # up to the end of the file, or to a grandchild that holds it open
+            if not self._log.readable():
+                break
+        self._emit_beat("X")  # its last position outlives it in the shared page
+        self._channel.emit(events.Exited(rank=self._place.rank, code=code))
+        return code
+
+
+class _Pipe:
+    """Lines out of a pipe, without waiting for them; long ones are cut into pieces that fit an event."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._rest = b""
+        os.set_blocking(fd, False)
+
+    def readable(self) -> bool:
+        """Whether a read would return at once."""
+        return bool(select.select([self.fd], [], [], 0)[0])
+
+    def lines(self) -> list[str] | None:
+        """The complete lines that are there now; None at the end of the file."""
+        try:
+            chunk = os.read(self.fd, 65536)
+        except BlockingIOError:
+            chunk, ended = b"", False
+        else:
+            ended = not chunk
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if ended or len(self._rest) > _TEXT:
+            lines, self._rest = [*lines, *([self._rest] if self._rest else [])], b""
+        if ended and not lines:
+            return None
+        texts = [line.decode(errors="replace") for line in lines]
+        return [text[i : i + _TEXT] for text in texts for i in range(0, max(len(text), 1), _TEXT)]

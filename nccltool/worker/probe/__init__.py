@@ -1,0 +1,1 @@
+"""Timing and checking operations on a rank."""

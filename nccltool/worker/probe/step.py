@@ -1,0 +1,106 @@
+"""One step on one rank: buffers, timing, check, report."""
+
+import torch
+from torch import Tensor
+
+from nccltool.core import processes, statistics
+from nccltool.launch import events
+from nccltool.launch.job import Job
+from nccltool.probe import collectives
+from nccltool.probe.plan import Step
+from nccltool.worker.agreement import Group
+from nccltool.worker.channel import Channel
+from nccltool.worker.probe import clock
+from nccltool.worker.probe.check import Checker
+from nccltool.worker.probe.comm import TorchComm
+from nccltool.worker.probe.graph import captured
+from nccltool.worker.probe.timing import Call, Timer
+from nccltool.worker.progress_page import Slot
+from nccltool.worker.rank.fault import Drill
+
+
+class Prober:
+    """Runs steps, one after the other, in the same order on all ranks."""
+
+    def __init__(self, job: Job, device: torch.device, slot: Slot, channel: Channel, drill: Drill) -> None:
+        self._job, self._slot, self._channel, self._drill = job, slot, channel, drill
+        self._comm = TorchComm(job.reduce_op)
+        self._group = Group(device, slot)
+        self._checker = Checker(job, self._group, slot, channel, drill)
+        self.timer = Timer(job, self._group, clock.for_device(device, slot), slot)
+
+    def run(self, step: Step) -> None:
+        """Time a step, then check it; rank 0 reports it and waits until the result is saved."""
+        op, size = step.op, step.layout.bytes
+        self._slot.phase("between steps", step.index)
+        self._drill.at("enter", op, size)
+        self._channel.emit(events.Enter(rank=self._group.rank, step=step.index, op=op, bytes=size))
+        send, recv = self.buffers(step)
+        call = self.call(step, send, recv)
+        timed = captured(call, self._group) if self._job.cuda_graph else call
+        samples = self.timer.measure(timed, self._drill.disturb(timed, op, size))
+        late = self.timer.latest(self._drill.pause(op, size))
+        self._report_samples(step, samples)
+        self._slot.phase("checking")
+        self._drill.at("check", op, size)
+        wrong = self._checker.wrong(step, send, recv, call)
+        self._report_result(step, samples, late, wrong)
+        del timed, call, send, recv
+        processes.give_back_free_memory()
+
+    def buffers(self, step: Step) -> tuple[Tensor, Tensor]:
+        """Send and receive buffer, written once: an untouched page would be the one zero page, read from cache.
+
+        In place, the smaller buffer is this rank's part of the larger one, as in nccl-tests.
+        """
+        layout, rank = step.layout, self._group.rank
+        dtype: torch.dtype = getattr(torch, self._job.dtype)
+        large = torch.empty(max(layout.send, layout.recv), dtype=dtype, device=self._group.device).fill_(0)
+        if step.placement == "out-of-place":
+            small = torch.empty(min(layout.send, layout.recv), dtype=dtype, device=large.device).fill_(0)
+        else:
+            small = large if layout.send == layout.recv else large[rank * layout.count : (rank + 1) * layout.count]
+        return (large, small) if layout.send > layout.recv else (small, large)
+
+    def call(self, step: Step, send: Tensor, recv: Tensor) -> Call:
+        """The operation, noted on the board while it runs."""
+        return self._group.guarded(collectives.get(step.op).bind(self._comm, send, recv))
+
+    def _report_samples(self, step: Step, samples: list[int]) -> None:
+        if self._group.rank:
+            return
+        for start in range(0, len(samples), events.SAMPLES_PER_EVENT):
+            chunk = tuple(samples[start : start + events.SAMPLES_PER_EVENT])
+            self._channel.emit(events.Samples(step=step.index, ns=chunk))
+
+    def _report_result(
+        self, step: Step, samples: list[int], late: tuple[int, float] | None, wrong: int | None
+    ) -> None:
+        if self._group.rank:
+            return
+        late_rank, late_s = late or (None, None)
+        self._channel.emit(
+            events.Result(
+                step=step.index,
+                op=step.op,
+                count=step.layout.count,
+                bytes=step.layout.bytes,
+                bytes_per_rank=step.layout.bytes_per_rank,
+                dtype=self._job.dtype,
+                reduce_op=self._job.reduce_op if collectives.get(step.op).REDUCES else None,
+                placement=step.placement,
+                cadence=self._job.cadence,
+                noisy=self._is_noisy(samples),
+                wrong=wrong,
+                late_rank=late_rank,
+                late_s=late_s,
+            )
+        )
+        self._slot.phase("waiting for the result to be saved")
+        if self._channel.wait_for_line(self._job.timeout_s) is None:
+            raise TimeoutError("the runner did not save the result in time")
+
+    def _is_noisy(self, samples: list[int]) -> bool:
+        """Whether the budget ended before the interval was as narrow as asked for."""
+        width = statistics.relative_half_width([float(ns) for ns in samples])
+        return self._job.iterations is None and (width is None or width > self._job.precision)

@@ -1,0 +1,58 @@
+"""What a rank sees of itself: the facts of its hello."""
+
+import os
+import platform
+import socket
+
+import torch
+import torch.distributed as dist
+
+from nccltool import __version__
+from nccltool.hosts import transport
+from nccltool.hosts.sources import net, nic
+from nccltool.launch.launchers.inside import Place
+from nccltool.launch.rank_facts import RankFacts
+
+_RESOLVE_S = 0.5
+
+
+def facts(place: Place) -> RankFacts:
+    """The facts of this rank. Touches CUDA only where a device is."""
+    gpu, gpu_name = _gpu(place)
+    host = socket.gethostname()
+    return RankFacts(
+        rank=place.rank,
+        node_rank=place.node_rank,
+        local_rank=place.local_rank,
+        world_size=place.world_size,
+        host=host,
+        host_id=net.host_id(),
+        pid=os.getpid(),
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        nccl=_nccl_version(),
+        nccltool=__version__,
+        gpu=gpu,
+        gpu_name=gpu_name,
+        host_addresses=net.resolve(host, _RESOLVE_S),
+    )
+
+
+def network(backend: str) -> transport.Wire:
+    """The network of this host, as `backend` uses it now that the group is set up."""
+    return transport.network(backend, os.environ, nic.ethernet(), nic.rdma())
+
+
+def _gpu(place: Place) -> tuple[str | None, str | None]:
+    index = place.device(torch.cuda.device_count()) if torch.cuda.is_available() else None
+    if index is None:
+        return None, None
+    properties = torch.cuda.get_device_properties(index)
+    uuid = getattr(properties, "uuid", None)  # torch >= 2.5
+    return str(uuid or f"device {index}"), str(properties.name)
+
+
+def _nccl_version() -> str | None:
+    if not dist.is_nccl_available() or not torch.cuda.is_available():
+        return None
+    return ".".join(str(part) for part in torch.cuda.nccl.version())

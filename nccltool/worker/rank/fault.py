@@ -1,0 +1,81 @@
+"""Carrying out a drill (nccltool.launch.fault_injection) inside a rank."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from torch import Tensor
+
+from nccltool.launch.fault_injection import NUMERICAL, Fault
+
+_NTH_ITERATION = 2
+"""Timed iterations before the fault: even the largest sizes get this far."""
+
+
+class Drilled(Exception):
+    """The exception of a `raise` drill."""
+
+
+class Drill:
+    """Misbehaves where the fault says; does nothing without one."""
+
+    def __init__(self, fault: Fault | None, rank: int, attempt: int = 0) -> None:
+        """`attempt`: how often all ranks have been started anew."""
+        due = fault is not None and fault.attempt in (None, attempt)
+        self._fault, self._rank = fault if due else None, rank
+
+    def at(self, place: str, op: str = "", size: int = 0, step: int = 0) -> None:
+        """Reach a place."""
+        fault = self._fault
+        if fault is not None and fault.action not in NUMERICAL and fault.hits(self._rank, place, op, size, step):
+            self._act(fault)
+
+    def numerical(self, op: str) -> Fault | None:
+        """The drill that makes a training compute something else, when it is due in this one."""
+        fault = self._fault
+        return fault if fault is not None and fault.action in NUMERICAL and fault.op in (None, op) else None
+
+    def disturb(self, call: Callable[[], None], op: str, size: int) -> Callable[[], None]:
+        """`call`, with the fault before one of its iterations (before each, for slow) when it is due here."""
+        fault = self._fault
+        if fault is None or not fault.hits(self._rank, "timing", op, size):
+            return call
+        count = 0
+
+        def disturbed() -> None:
+            nonlocal count
+            if fault.action == "slow" or count == _NTH_ITERATION:
+                self._act(fault)
+            count += 1
+            call()
+
+        return disturbed
+
+    def pause(self, op: str, size: int) -> Callable[[], None] | None:
+        """What a slow rank does before it comes, or None."""
+        fault = self._fault
+        if fault is None or fault.action != "slow" or not fault.hits(self._rank, "timing", op, size):
+            return None
+        return lambda: self._act(fault)
+
+    def corrupt(self, buffer: Tensor, op: str, size: int) -> None:
+        """Change one element in the middle of a buffer that is about to be checked."""
+        fault = self._fault
+        due = fault is not None and fault.action == "corrupt" and fault.hits(self._rank, "check", op, size)
+        if due and len(buffer):
+            # not += 1: 257 is 256 in bfloat16, and an average may be off by two units in the last place
+            buffer[len(buffer) // 2] = 0 if buffer[len(buffer) // 2] else 1
+
+    def _act(self, fault: Fault) -> None:
+        if fault.action in ("kill", "stop"):
+            os.kill(os.getpid(), signal.SIGKILL if fault.action == "kill" else signal.SIGSTOP)
+        elif fault.action == "hang":
+            while True:
+                time.sleep(3600)
+        elif fault.action == "raise":
+            raise Drilled(f"a drill: NCCLTOOL_FAULT asked rank {self._rank} to raise")
+        elif fault.action == "exit":
+            os._exit(3)
+        else:
+            time.sleep(fault.ms / 1000)

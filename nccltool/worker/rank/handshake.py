@@ -1,0 +1,164 @@
+"""Before anything is timed: every rank says hello in the store, rank 0 judges, and all learn the decision.
+
+The store answers while a rank is missing, where a collective would hang.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import msgspec
+from torch.distributed import PrefixStore
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.hosts import transport
+from nccltool.hosts.sources import net
+from nccltool.launch import rank_agreement
+from nccltool.launch.job import Job
+from nccltool.launch.launchers.inside import Place
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.worker.rank import facts as rank_facts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Greeting:
+    """What a rank puts into the store."""
+
+    facts: RankFacts
+    own_address: str | None
+    """Its address on the way to the store's host."""
+    dialled: str | None
+    """The address at which it reaches the store's host."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What rank 0 answers."""
+
+    run_id: str
+    """Of the command of rank 0: the id under which the run is kept."""
+    go: bool
+    backend: str
+    reason: str
+    one_host: bool
+    leader_host_id: str
+    leader_address: str | None
+    """An address of rank 0's host that another host has used; None when there is no other host."""
+
+
+def meet(
+    job: Job, place: Place, store: PrefixStore, facts: RankFacts
+) -> tuple[Decision, tuple[Finding, ...], tuple[RankFacts, ...]]:
+    """Exchange greetings: (decision; and on rank 0 the findings and everybody's facts)."""
+    towards = net.local_address_towards(place.store_host, place.store_port)
+    own, dialled = towards or (None, None)
+    greeting = Greeting(facts=facts, own_address=own, dialled=dialled)
+    store.set(f"greeting/{place.rank}", msgspec.json.encode(greeting))
+    if place.rank:
+        decision = msgspec.json.decode(_get(store, "decision", _patience(job)), type=Decision)
+        return decision, (), ()
+    greetings = [
+        msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=Greeting)
+        for rank in range(place.world_size)
+    ]
+    ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
+    greetings = [replace(greeting, facts=facts) for greeting, facts in zip(greetings, ranks, strict=True)]
+    decision, findings = judge(job, greetings)
+    store.set("decision", msgspec.json.encode(decision))
+    return decision, findings, ranks
+
+
+def judge(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Finding, ...]]:
+    """Whether to go on, and over what."""
+    ranks = [greeting.facts for greeting in greetings]
+    backend, reason = rank_agreement.choose_backend(job, ranks)
+    findings = (*rank_agreement.check(job, ranks), *rank_agreement.backend_problems(job, backend, ranks))
+    leader = ranks[0].host_id
+    others = [g for g in greetings if g.facts.host_id != leader]
+    dialled = [g.dialled for g in others if g.dialled and not net.is_loopback(g.dialled)]
+    decision = Decision(
+        run_id=job.run_id,
+        go=not any(finding.severity == "error" for finding in findings),
+        backend=backend,
+        reason=reason,
+        one_host=not others,
+        leader_host_id=leader,
+        leader_address=dialled[0] if dialled else None,
+    )
+    return decision, findings
+
+
+def interface(decision: Decision, place: Place, facts: RankFacts) -> tuple[str, str] | None:
+    """(interface for Gloo, why), or None when it cannot be told and Gloo must choose.
+
+    Gloo would take the address that the host's own name resolves to, which is often 127.0.1.1.
+    """
+    if decision.one_host:
+        return "lo", "all ranks are on one host"
+    if facts.host_id == decision.leader_host_id:
+        address = decision.leader_address
+        why = "other hosts reach this one there"
+    else:
+        towards = net.local_address_towards(place.store_host, place.store_port)
+        address = towards[0] if towards else None
+        why = f"it leads to {place.store_host}"
+    name = net.interface_with(address) if address else None
+    return (name, why) if name else None
+
+
+def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Finding | None:
+    """Why the interfaces that GLOO_SOCKET_IFNAME names cannot be used here; None when they can."""
+    there = [name for _, name in socket.if_nameindex()]
+    for name in wanted.split(",") if wanted and decision.backend == "gloo" else ():
+        if name not in there:
+            reason = f"it has {', '.join(there)}"
+        elif not decision.one_host and all(net.is_loopback(address) for address in net.addresses_of(name)):
+            reason = "its addresses lead to no other host"
+        else:
+            continue
+        return Finding(
+            code="interface-unusable",
+            severity="error",
+            subject=Subject(kind="variable", name="GLOO_SOCKET_IFNAME"),
+            message=f"rank {facts.rank} on {facts.host} cannot use GLOO_SOCKET_IFNAME={wanted}: {name}: {reason}",
+            remedy="unset GLOO_SOCKET_IFNAME (the interface towards the other hosts is found), or name that one",
+        )
+    return None
+
+
+def clocks(place: Place, store: PrefixStore, timeout_s: float) -> list[float]:
+    """Every rank's wall clock, read right after a collective; on rank 0, elsewhere empty."""
+    store.set(f"clock/{place.rank}", json.dumps(time.time()))
+    if place.rank:
+        return []
+    return [float(json.loads(_get(store, f"clock/{rank}", timeout_s))) for rank in range(place.world_size)]
+
+
+def networks(
+    place: Place, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
+) -> dict[str, transport.Wire]:
+    """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
+    if decision.one_host:
+        return {}
+    if place.local_rank == 0:
+        store.set(f"network/{place.rank}", msgspec.json.encode(rank_facts.network(decision.backend)))
+    if place.rank:
+        return {}
+    first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
+    return {
+        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=transport.Wire)
+        for host, rank in first.items()
+    }
+
+
+def _get(store: PrefixStore, key: str, timeout_s: float) -> bytes:
+    store.wait([key], timedelta(seconds=timeout_s))
+    return bytes(store.get(key))
+
+
+def _patience(job: Job) -> float:
+    """The runner ends the run and names the culprit before this; it is the net below."""
+    return job.join_timeout_s + 2 * job.timeout_s

@@ -1,0 +1,158 @@
+"""The life of one rank: hello, meet, connect, probe, bye."""
+
+import os
+import sys
+import traceback
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.distributed import PrefixStore
+
+from nccltool.core import processes
+from nccltool.core.findings import Finding
+from nccltool.hosts import transport as hosts_transport
+from nccltool.launch import events, fault_injection, rank_agreement
+from nccltool.launch.job import Job
+from nccltool.launch.launchers.inside import Place
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe import busbw_limit, plan
+from nccltool.worker.agreement import CollectiveFailed
+from nccltool.worker.channel import Channel
+from nccltool.worker.node.rendezvous import StoreAddress, connect
+from nccltool.worker.probe.step import Prober
+from nccltool.worker.progress_page import Slot
+from nccltool.worker.rank import facts as rank_facts
+from nccltool.worker.rank import handshake
+from nccltool.worker.rank.fault import Drill
+
+_MESSAGE = 600
+_TRACE = 1800
+
+
+def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
+    """Run one rank to its end; 0 when it did all that was asked."""
+    try:
+        _live(job, place, slot, channel)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the runner must hear of it before we go
+        cause = error.__cause__ if isinstance(error, CollectiveFailed) else error
+        text = f"{type(cause).__name__}: {cause}"
+        trace = traceback.format_exc()
+        sys.stderr.write(trace)
+        in_collective = isinstance(error, CollectiveFailed)
+        channel.emit(
+            events.Failed(
+                rank=place.rank, in_collective=in_collective, text=text[:_MESSAGE], trace=trace[-_TRACE:]
+            )
+        )
+        return 1
+    channel.emit(events.Bye(rank=place.rank, peak_rss_bytes=processes.peak_rss_bytes()))
+    return 0
+
+
+def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
+    drill = Drill(fault_injection.parse(job.fault), place.rank, job.attempt)
+    drill.at("start")
+    slot.phase("joining")
+    facts = rank_facts.facts(place)
+    channel.emit(events.Hello(facts=facts))
+    drill.at("hello")
+    address = StoreAddress(place.store_host, place.store_port)
+    store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
+    decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts))()
+    if decision.run_id != job.run_id:
+        channel.emit(events.Met(rank=place.rank, run_id=decision.run_id))
+    _report(channel, findings)
+    if not decision.go:
+        return
+    slot.phase("connecting")
+    problem = handshake.interface_problem(decision, facts, os.environ.get("GLOO_SOCKET_IFNAME", ""))
+    if problem is not None:
+        _report(channel, (problem,))
+        return
+    interface = handshake.interface(decision, place, facts)
+    device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
+    clocks = slot.watched(lambda: handshake.clocks(place, store, job.timeout_s))()
+    networks = slot.watched(lambda: handshake.networks(place, store, decision, ranks, job.timeout_s))()
+    if place.rank == 0:
+        _report(channel, rank_agreement.clock_findings(ranks, clocks))
+        channel.emit(_world(job, decision, ranks, networks))
+    _work(job, decision.backend, place, device, slot, channel, drill)
+    slot.phase("leaving")
+    dist.destroy_process_group()
+
+
+def _work(
+    job: Job, backend: str, place: Place, device: torch.device, slot: Slot, channel: Channel, drill: Drill
+) -> None:
+    if job.train is not None:
+        from nccltool.worker.train.loop import Trainer  # the first optimizer costs 0.7 s
+
+        Trainer(job, device, slot, channel, drill).run()
+        return
+    prober = Prober(job, device, slot, channel, drill)
+    for step in plan.steps(job, backend, place.world_size):
+        prober.run(step)
+
+
+def _steps(job: Job, backend: str, world_size: int) -> int:
+    if job.train is not None:
+        return len(job.train.strategies) * (job.train.steps + 1)
+    return len(plan.steps(job, backend, world_size))
+
+
+def _world(
+    job: Job, decision: handshake.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, hosts_transport.Wire]
+) -> events.World:
+    limited = busbw_limit.of(job.ops, decision.backend, ranks, networks)
+    transport, nics = hosts_transport.transport(decision.backend, ranks, networks)
+    return events.World(
+        world_size=len(ranks),
+        emulated=rank_agreement.is_emulated(ranks),
+        backend=decision.backend,
+        backend_version=ranks[0].nccl or ranks[0].torch,
+        backend_reason=decision.reason,
+        steps=_steps(job, decision.backend, len(ranks)),
+        limits=limited.rows,
+        limit_source=limited.source,
+        limit_unknown_reason=limited.unknown_reason,
+        transport=transport,
+        nics=nics,
+    )
+
+
+def _report(channel: Channel, findings: tuple[Finding, ...]) -> None:
+    for finding in findings:
+        channel.emit(events.Reported(finding=finding))
+
+
+def _connect(
+    job: Job,
+    place: Place,
+    store: PrefixStore,
+    decision: handshake.Decision,
+    interface: tuple[str, str] | None,
+) -> torch.device:
+    """Set up the process group, and make the first contact."""
+    if interface is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface[0]
+    device = torch.device("cpu")
+    if decision.backend == "nccl":
+        device = torch.device("cuda", place.device(torch.cuda.device_count()))
+        torch.cuda.set_device(device)
+    try:
+        dist.init_process_group(
+            decision.backend,
+            store=PrefixStore("group", store),
+            rank=place.rank,
+            world_size=place.world_size,
+            # the runner acts after timeout_s and names the culprit; this only frees ranks that lost it
+            timeout=timedelta(seconds=2 * job.timeout_s + 10),
+        )
+        # not barrier(): on Gloo it can raise an earlier collective's error on one rank only
+        dist.all_reduce(torch.zeros(1, device=device))
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    except Exception as error:
+        raise CollectiveFailed("while the group was being set up") from error
+    return device

@@ -1,0 +1,1 @@
+"""Smoke trainings on a rank."""

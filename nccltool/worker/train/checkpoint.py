@@ -1,0 +1,394 @@
+"""Saving a training with torch.distributed.checkpoint, and going on from what was saved.
+
+Only tensors are in it, under the names that they have in the model of one process: whatever cuts the model
+otherwise (another number of ranks, of stages, of shards) takes its own part of them.
+"""
+
+import contextlib
+import os
+import pickle
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch import Tensor
+from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.launch import events
+from nccltool.train import checkpoints
+from nccltool.train.checkpoints import File, Mark
+from nccltool.train.spec import TrainSpec
+from nccltool.worker.agreement import CollectiveFailed, Group, of_communication
+from nccltool.worker.channel import Channel
+from nccltool.worker.progress_page import CALLS, Slot
+from nccltool.worker.rank.fault import Drill
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+
+SEEN_WITHIN_S = 5.0
+"""How long a file of another host may take to be seen here: NFS keeps folders for three seconds and more."""
+_LOOK_AGAIN_S = 0.1
+_UNKNOWN = 999
+"""In place of an errno, of what is no OSError."""
+
+
+class CheckpointsFailed(Exception):
+    """They cannot be written or read; what is wrong has been reported, and all ranks know."""
+
+
+class Checkpoints:
+    """The checkpoints of a run; every method is called by all ranks together."""
+
+    def __init__(self, spec: TrainSpec, group: Group, slot: Slot, channel: Channel, drill: Drill) -> None:
+        self._group, self._slot, self._channel, self._drill = group, slot, channel, drill
+        self._base = Path(spec.checkpoint)
+
+    # ---- the folder
+
+    def meet(self) -> None:
+        """See that all ranks can write into the folder, and that it is the same one. Raises CheckpointsFailed."""
+        self._slot.phase("looking for checkpoints")
+        token = f"{self._group.from_rank_0(secrets.randbits(62)):016x}"
+        mine = self._base / f".meeting-{token}-{self._group.rank}"
+        first = self._base / f".meeting-{token}-0"
+        try:
+            self._all(
+                lambda: self._base.mkdir(parents=True, exist_ok=True) if not self._group.rank else None, "made"
+            )
+            self._all(lambda: mine.write_bytes(b""), "written")
+            seen = list[int]()
+            self._all(lambda: seen.append(self._seen(first)), "read")
+            blind = [rank for rank, (saw,) in enumerate(self._group.everybodys(seen)) if not saw]
+        finally:
+            with contextlib.suppress(OSError):  # where it could not be written either, which has been said
+                mine.unlink()
+        if blind:
+            self._fail(blind[0], self._not_shared, ())
+
+    def _seen(self, path: Path) -> bool:
+        end = time.monotonic() + SEEN_WITHIN_S
+        while time.monotonic() < end:
+            if path in self._base.iterdir():  # asking for the one name could find it remembered as missing
+                return True
+            self._slot.tick()
+            time.sleep(_LOOK_AGAIN_S)
+        return False
+
+    def _all(self, act: Callable[[], object], done: str) -> None:
+        """Do something on all ranks, or on some; when it fails on any, say so and raise on all."""
+        error: OSError | None = None
+        try:
+            act()
+        except OSError as caught:
+            error = caught
+        number = 0 if error is None else error.errno or _UNKNOWN
+        failed = [rank for rank, (code,) in enumerate(self._group.everybodys([number])) if code]
+        if failed:
+            self._fail(failed[0], self._cannot, (done, os.strerror(number) if number != _UNKNOWN else str(error)))
+
+    def _fail(self, rank: int, finding: Callable[..., Finding], words: tuple[str, ...]) -> NoReturn:
+        if self._group.rank == rank:
+            self._channel.emit(events.Reported(finding=finding(*words)))
+        self._group.meet()  # nobody leaves before it has been said
+        raise CheckpointsFailed
+
+    def _cannot(self, done: str, reason: str) -> Finding:
+        return Finding(
+            code="checkpoint-unusable",
+            severity="error",
+            subject=Subject(kind="file", name=str(self._base)),
+            message=f"{self._me()}: --checkpoint {self._base} cannot be {done}: {reason}",
+            evidence=(self._room(),),
+            remedy="name a folder that all hosts share, with room, that this user may write",
+        )
+
+    def _me(self) -> str:
+        return f"rank {self._group.rank} on {socket.gethostname()}"
+
+    def _room(self) -> str:
+        try:
+            there = shutil.disk_usage(self._base)
+        except OSError as error:
+            return f"its free space cannot be read: {error.strerror}"
+        return f"{there.free / 2**20:.1f} MiB are free there, of {there.total / 2**20:.0f} MiB"
+
+    def _not_shared(self) -> Finding:
+        return Finding(
+            code="checkpoint-not-shared",
+            severity="error",
+            subject=Subject(kind="file", name=str(self._base)),
+            message=f"--checkpoint {self._base} is not one folder: "
+            f"{self._me()} does not see what rank 0 wrote there",
+            evidence=(f"looked for {SEEN_WITHIN_S:.0f} s",),
+            remedy="name a folder on a file system that all hosts share",
+        )
+
+    # ---- which one
+
+    def choose(self, name: str) -> Mark | None:
+        """The newest whole checkpoint of a strategy, looked at by rank 0; None = there is none."""
+        self._slot.phase("looking for checkpoints")
+        folder = checkpoints.folder_of(self._base, name)
+        found: Mark | None = None
+
+        def look() -> None:
+            nonlocal found
+            if not self._group.rank:
+                found = self._looked(folder, name)
+
+        self._all(look, "read")
+        step = self._group.from_rank_0(found.step + 1 if found else 0) - 1
+        if step < 0 or found is not None:
+            return found
+        return self._as_rank_0_saw_it(checkpoints.named(folder, step))
+
+    def _as_rank_0_saw_it(self, path: Path) -> Mark:
+        """Another host may still have the folder as it was before a restart."""
+        end = time.monotonic() + SEEN_WITHIN_S
+        while True:
+            try:
+                return checkpoints.read(path)
+            except checkpoints.Damaged:
+                if time.monotonic() > end:
+                    raise
+                list(path.parent.iterdir())
+                self._slot.tick()
+                time.sleep(_LOOK_AGAIN_S)
+
+    def _looked(self, folder: Path, name: str) -> Mark | None:
+        for path in checkpoints.unfinished(folder):
+            shutil.rmtree(path, ignore_errors=True)
+            self._report(_unfinished(path, name))
+        found, skipped = checkpoints.newest(folder, self._slot.tick)
+        for path, reason in skipped:
+            self._report(_skipped(path, name, reason))
+        if skipped and found is None:
+            self._report(_none_whole(folder, name, len(skipped)))
+        return found
+
+    def _report(self, finding: Finding) -> None:
+        self._channel.emit(events.Reported(finding=finding))
+
+    # ---- out and in
+
+    def save(self, strategy: Strategy, setup: Setup, name: str, number: int) -> None:
+        """Save what the ranks have after a step. Raises CheckpointsFailed."""
+        begin = time.perf_counter_ns()
+        self._slot.phase("saving a checkpoint")
+        folder = checkpoints.folder_of(self._base, name)
+        token = f"{self._group.from_rank_0(secrets.randbits(62)):016x}"
+        path = checkpoints.saving(folder, number, token)
+        self._all(lambda: None if self._group.rank else path.mkdir(parents=True), "written")
+        try:
+            self._written(lambda: _save(tensors(strategy), path))
+            self._drill.at("save", name, step=number)
+            files = self._files(path)
+            scaler = strategy.scaler
+            mark = Mark(
+                strategy=name,
+                step=number,
+                ranks=self._group.size,
+                sequences=setup.sequences,
+                trained=checkpoints.trained(setup.spec),
+                files=files,
+                scale=1.0 if scaler is None else scaler.scale,
+                good_steps=0 if scaler is None else scaler.good_steps,
+            )
+            self._all(lambda: None if self._group.rank else checkpoints.publish(path, mark), "written")
+        except CheckpointsFailed:
+            if not self._group.rank:
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+        if not self._group.rank:
+            size, took = sum(file.bytes for file in files.values()), time.perf_counter_ns() - begin
+            self._channel.emit(events.CheckpointSaved(strategy=name, number=number, bytes=size, ns=took))
+
+    def load(self, strategy: Strategy, setup: Setup, mark: Mark) -> None:
+        """Give the ranks what was saved. Raises CheckpointsFailed."""
+        begin = time.perf_counter_ns()
+        self._slot.phase("loading a checkpoint")
+        path = checkpoints.named(checkpoints.folder_of(self._base, mark.strategy), mark.step)
+        state = tensors(strategy, into=True)
+        self._written(lambda: dcp.load(state, storage_reader=_Reader(path, mark)), "loaded")
+        if strategy.scaler is not None:
+            strategy.scaler.scale, strategy.scaler.good_steps = mark.scale, mark.good_steps
+        if not self._group.rank:
+            self._channel.emit(
+                events.Resumed(
+                    strategy=mark.strategy,
+                    number=mark.step,
+                    folder=str(path),
+                    ranks_then=mark.ranks,
+                    sequences=setup.sequences,
+                    ns=time.perf_counter_ns() - begin,
+                )
+            )
+
+    def _written(self, call: Callable[[], object], done: str = "written") -> None:
+        """torch tells all ranks when it fails on one."""
+        self._slot.words[CALLS] = 1
+        try:
+            call()
+        except CheckpointException as error:
+            rank, (cause, _) = min(error.failures.items())
+            self._slot.words[CALLS] = 2
+            self._fail(rank, self._cannot, (done, _reason(cause)))
+        except RuntimeError as error:
+            if of_communication(error):
+                raise CollectiveFailed("in a checkpoint") from error
+            raise
+        self._slot.words[CALLS] = 2
+
+    def _files(self, path: Path) -> dict[str, File]:
+        """Size and checksum of what every rank wrote, each its own file; on rank 0 of torch's description too."""
+        name, row, files = _file_of(self._group.rank), [0] * 5, dict[str, File]()
+
+        def look() -> None:
+            if (path / name).exists():
+                file = checkpoints.look_at(path / name, self._slot.tick)
+                parts = [file.sha256[at : at + 16] for at in range(0, 64, 16)]
+                row[:] = [file.bytes, *(int.from_bytes(bytes.fromhex(part), "big", signed=True) for part in parts)]
+            if not self._group.rank:
+                files[".metadata"] = checkpoints.look_at(path / ".metadata", self._slot.tick)
+
+        self._all(look, "read")
+        rows = self._group.everybodys(row)
+        return files | {_file_of(rank): _file(row) for rank, row in enumerate(rows) if row[0]}
+
+
+def _reason(cause: BaseException) -> str:
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    if "inline_container" in str(cause):  # all that torch's writer says of a write that fails
+        return "the file system did not take all that was written: it is full, or a quota or limit was reached"
+    return f"{type(cause).__name__}: {cause}".splitlines()[0][:300]
+
+
+def _file_of(rank: int) -> str:
+    return f"__{rank}_0.distcp"
+
+
+def _file(row: list[int]) -> File:
+    digest = b"".join(part.to_bytes(8, "big", signed=True) for part in row[1:])
+    return File(bytes=row[0], sha256=digest.hex())
+
+
+def _save(state: dict[str, Any], path: Path) -> None:
+    writer = FileSystemWriter(path, single_file_per_rank=True, sync_files=True, thread_count=1)
+    dcp.save(state, storage_writer=writer)
+
+
+_CLASSES = {
+    ("pathlib", "PosixPath"),
+    ("torch", "Size"),
+    ("torch.serialization", "_get_layout"),
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
+    *(
+        ("torch.distributed.checkpoint.metadata", name)
+        for name in (
+            *("ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties"),
+            *("TensorStorageMetadata", "_MEM_FORMAT_ENCODING"),
+        )
+    ),
+}
+"""What torch's own description of a checkpoint of tensors consists of."""
+
+
+class _Unpickler(pickle.Unpickler):
+    """torch keeps the description as a pickle, and a pickle can be any program."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """A class of the description, or a type of numbers."""
+        is_type = module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)
+        if is_type or (module, name) in _CLASSES:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} does not belong into a checkpoint")
+
+
+class _Reader(FileSystemReader):
+    """Reads the files that the mark names, and nothing else."""
+
+    def __init__(self, path: Path, mark: Mark) -> None:
+        super().__init__(path)
+        self._folder, self._mark = path, mark
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        """As torch does, with a pickle that can only be a description."""
+        with (self._folder / ".metadata").open("rb") as file:
+            metadata = _Unpickler(file).load()
+        foreign = {info.relative_path for info in metadata.storage_data.values()} - self._mark.files.keys()
+        if foreign:
+            raise ValueError(f"the checkpoint speaks of files that are not its own: {sorted(foreign)[:3]}")
+        metadata.storage_meta = metadata.storage_meta or StorageMeta()
+        metadata.storage_meta.load_id = self.load_id
+        return metadata
+
+
+def tensors(strategy: Strategy, into: bool = False) -> dict[str, Any]:
+    """What this rank holds of parameters and of the optimizer's state, under the names of the whole model.
+
+    `into`: what is to be filled; an optimizer has no state before its first step.
+    """
+    optimizer, momentum = strategy.own_optimizer(), strategy.setup.spec.momentum
+    owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    found: dict[str, Tensor] = {}
+    for name, parameter in strategy.named_parameters():
+        found[f"model.{name}"] = parameter.detach()
+        if not momentum or id(parameter) not in owned:
+            continue
+        state = optimizer.state[parameter]
+        if into:
+            state["momentum_buffer"] = torch.zeros_like(parameter, requires_grad=False)
+        if state.get("momentum_buffer") is not None:  # there is none while every step so far has overflowed
+            found[f"momentum.{name}"] = state["momentum_buffer"].detach()
+    return found
+
+
+def same_batch(spec: TrainSpec, mark: Mark, world: int) -> int:
+    """Sequences of each rank, of a global batch that stays as it was. Raises CannotTrain."""
+    other = checkpoints.other_training(mark, spec)
+    if other:
+        raise CannotTrain(f"its checkpoint of step {mark.step} is one of another training: {other}")
+    if mark.sequences % world:
+        raise CannotTrain(
+            f"the global batch of {mark.sequences} sequences, on which its checkpoint of step {mark.step} was "
+            f"trained, cannot be shared by {world} ranks"
+        )
+    return mark.sequences // world
+
+
+def _unfinished(path: Path, name: str) -> Finding:
+    return Finding(
+        code="checkpoint-unfinished",
+        severity="info",
+        subject=Subject(kind="file", name=str(path)),
+        message=f"{name}: a checkpoint that was half written when its writers ended was removed: {path.name}",
+    )
+
+
+def _skipped(path: Path, name: str, reason: str) -> Finding:
+    return Finding(
+        code="checkpoint-damaged",
+        severity="warning",
+        subject=Subject(kind="file", name=str(path)),
+        message=f"{name}: the checkpoint {path} was not taken: {reason}",
+        remedy="look at the file system and at who else writes there; the next older whole one is taken",
+    )
+
+
+def _none_whole(folder: Path, name: str, count: int) -> Finding:
+    return Finding(
+        code="checkpoint-none",
+        severity="warning",
+        subject=Subject(kind="file", name=str(folder)),
+        message=f"{name}: no checkpoint in {folder} is whole ({count} looked at): it began at step 1",
+        remedy="remove them, or name another --checkpoint",
+    )

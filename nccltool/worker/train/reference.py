@@ -1,0 +1,206 @@
+"""The oracle of the smoke trainings: the same model on the same global batch in one process.
+
+Every rank computes it by itself, so that no link and no collective can make it agree with what is wrong. What is
+approximate by design (PowerSGD) is done here as well, in a group of one rank.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from nccltool.train.tolerance import Tolerance
+from nccltool.worker.train import powersgd, transformer
+from nccltool.worker.train.loss_scale import Scaler
+from nccltool.worker.train.strategies.base import Setup, Strategy, local
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """How far a quantity of this rank is from the reference, relative to the reference."""
+
+    what: str
+    """parameters (before the step's update), loss, gradient, or update (the parameters after it)."""
+    got: float
+    expected: float
+    """Of gradients and parameters: their norms."""
+    error: float
+    tolerance: float
+
+    @property
+    def is_wrong(self) -> bool:
+        """Also when it is no number."""
+        return not self.error <= self.tolerance
+
+
+class Reference:
+    """One process that trains alone."""
+
+    def __init__(self, setup: Setup, micro_batches: int, tolerance: Tolerance) -> None:
+        self._setup, self._micro_batches, self._tolerance = setup, micro_batches, tolerance
+        self.model = transformer.make(replace(setup.spec, recompute=False)).to(setup.device)
+        self._optimizer = torch.optim.SGD(
+            self.model.parameters(), lr=setup.spec.learning_rate, momentum=setup.spec.momentum
+        )
+        self._compressed = _compressed(self.model, setup) if setup.spec.comm_hook == "powersgd" else None
+
+    def forward_backward(self, tokens: Tensor, scale: float = 1.0) -> list[float]:
+        """The losses of the micro-batches; the gradients are added up in their order.
+
+        `scale` is that of the loss in the backward pass, a power of two: what it loses, it must lose here too.
+        """
+        self._optimizer.zero_grad()
+        parts = tokens.chunk(self._micro_batches)
+        losses = [self._one(part, scale, index == len(parts) - 1) for index, part in enumerate(parts)]
+        for gradient in self._gradients():
+            gradient.mul_(1 / scale)
+        return losses
+
+    def _one(self, part: Tensor, scale: float, is_last: bool = False) -> float:
+        model, ddp = self.model, self._compressed
+        with contextlib.nullcontext() if ddp is None or is_last else ddp.no_sync():
+            with self._setup.lower():
+                scores = transformer.scores_in(self._setup.spec, ddp or model, part[:, :-1])
+                loss = transformer.loss_of(scores, part[:, 1:])
+            (loss / self._micro_batches * scale).backward()
+        return float(loss.detach())
+
+    def update(self) -> None:
+        """Change the parameters, unless a gradient overflowed."""
+        if self._setup.is_half and not self._is_finite():
+            return
+        if self._setup.spec.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self._setup.spec.clip_norm)
+        self._optimizer.step()
+
+    def catch_up(self, tokens: Tensor, scaler: Scaler | None) -> None:
+        """A step that nobody compares: the ranks did it before they were started."""
+        self.forward_backward(tokens, 1.0 if scaler is None else scaler.scale)
+        if scaler is not None:
+            scaler.overflowed = not all(bool(gradient.isfinite().all()) for gradient in self._gradients())
+            scaler.adapt()
+        self.update()
+
+    def _is_finite(self) -> bool:
+        return all(bool(gradient.isfinite().all()) for gradient in self._gradients())
+
+    def _gradients(self) -> list[Tensor]:
+        return [p.grad for p in self.model.parameters() if p.grad is not None]
+
+    def gradient_norm(self) -> float:
+        """Of the whole model."""
+        return _norm(self._gradients())
+
+    def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> Difference:
+        """The loss that is furthest away, of the micro-batches that this rank saw."""
+        tolerance = self._tolerance.at(number)
+        found = [_difference("loss", got, mine[index], tolerance) for index, got in strategy.items()]
+        return max(found, key=_badness, default=_difference("loss", 0.0, 0.0, tolerance))
+
+    def gradients(self, strategy: Strategy, number: int) -> Difference:
+        """Of what this rank holds of the gradients; what overflowed must have done so here too."""
+        if strategy.scaler is not None and strategy.scaler.overflowed:
+            error = math.inf if self._is_finite() else 0.0
+            tolerance = self._tolerance.at(number)
+            return Difference(
+                what="gradient", got=math.inf, expected=self.gradient_norm(), error=error, tolerance=tolerance
+            )
+        part = _on_its_device(strategy)
+        pairs = [(_gradient(mine), part(_gradient(own), mine)) for mine, own in self._pairs(strategy)]
+        return _compared("gradient", pairs, self._tolerance.at(number))
+
+    def parameters(self, strategy: Strategy, number: int, what: str) -> Difference:
+        """Of what this rank holds of the parameters: before the update, or after it."""
+        part = _on_its_device(strategy)
+        pairs = [(local(mine.detach()), part(own.detach(), mine)) for mine, own in self._pairs(strategy)]
+        return _compared(what, pairs, self._tolerance.at(number))
+
+    def _pairs(self, strategy: Strategy) -> Iterator[tuple[Tensor, Tensor]]:
+        own = dict(self.model.named_parameters())
+        for name, mine in strategy.named_parameters():
+            yield mine, own[name]
+
+    def shares(self, strategy: Strategy, tokens: Tensor) -> list[float] | None:
+        """With which weight each micro-batch is in the gradient that this rank holds; all are 1 when all is well.
+
+        None when no weights explain it: then it was damaged, not put together wrongly; and where it was
+        compressed. To be asked before `update`; what the reference holds of gradients is lost.
+        """
+        if self._compressed is not None:
+            return None
+        there, home = _on_its_device(strategy), torch.empty(0, dtype=torch.float64, device=self._setup.device)
+        mine = torch.cat([_gradient(p).flatten().to(home) for p, _ in self._pairs(strategy)])
+        columns = []
+        for part in tokens.chunk(self._micro_batches):
+            self._optimizer.zero_grad()
+            self._one(part, 1.0)
+            columns.append(
+                torch.cat([there(_gradient(own), p).flatten().to(home) for p, own in self._pairs(strategy)])
+            )
+        basis = torch.stack(columns, 1)
+        if not (basis.isfinite().all() and mine.isfinite().all()):
+            return None  # lstsq raises then
+        weights = torch.linalg.lstsq(basis.T @ basis, basis.T @ mine).solution
+        left = float((basis @ weights - mine).norm() / mine.norm())
+        return [float(weight) for weight in weights] if left <= _EXPLAINED else None
+
+
+def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel:
+    """The model, its gradients compressed as those of the ranks are, without any of them."""
+    group = dist.new_group([setup.rank], use_local_synchronization=True)
+    ddp = DistributedDataParallel(
+        model,
+        device_ids=[setup.device] if setup.device.type == "cuda" else None,
+        process_group=group,
+        bucket_cap_mb=setup.spec.bucket_mib,
+        gradient_as_bucket_view=setup.spec.gradient_as_bucket_view,
+    )
+    powersgd.register(ddp, group)
+    return ddp
+
+
+_EXPLAINED = 1e-3
+"""Share of a gradient that may be left over when weights explain it: a thousand times what rounding leaves."""
+
+
+def _on_its_device(strategy: Strategy) -> Callable[[Tensor, Tensor], Tensor]:
+    """The part of a tensor of the reference, where the strategy has its own: offloaded, or on another device."""
+
+    def part(full: Tensor, mine: Tensor) -> Tensor:
+        return strategy.same_part(full, mine).to(local(mine).device)
+
+    return part
+
+
+def _gradient(parameter: Tensor) -> Tensor:
+    gradient = parameter.grad
+    return torch.zeros_like(local(parameter)) if gradient is None else local(gradient)
+
+
+def _difference(what: str, got: float, expected: float, tolerance: float) -> Difference:
+    error = abs(got - expected) / (abs(expected) or 1.0)
+    return Difference(what=what, got=got, expected=expected, error=error, tolerance=tolerance)
+
+
+def _compared(what: str, pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> Difference:
+    pairs = list(pairs)
+    expected = _norm(own for _, own in pairs)
+    apart = _norm(mine - own for mine, own in pairs)
+    got = _norm(mine for mine, _ in pairs)
+    error = apart / (expected or 1.0)
+    return Difference(what=what, got=got, expected=expected, error=error, tolerance=tolerance)
+
+
+def _norm(tensors: Iterable[Tensor]) -> float:
+    squares = [torch.linalg.vector_norm(tensor.double()) ** 2 for tensor in tensors]
+    home = squares[0].device if squares else None
+    return float(torch.stack([square.to(home) for square in squares]).sum().sqrt()) if squares else 0.0
+
+
+def _badness(difference: Difference) -> float:
+    return difference.error if difference.error == difference.error else float("inf")

@@ -1,0 +1,21 @@
+"""Smoke trainings: one way to train in parallel a file, found by its name when a rank needs it."""
+
+from collections.abc import Sequence
+from importlib import import_module
+
+import torch
+
+from nccltool.worker.train.strategies.base import Setup, Strategy
+
+
+def build(name: str, setup: Setup) -> Strategy:
+    """The strategy of this name, its model made and spread over the ranks. Raises CannotTrain."""
+    strategy: Strategy = import_module(f"nccltool.worker.train.strategies.{name}").Training(setup)
+    return strategy
+
+
+def load(names: Sequence[str]) -> None:
+    """Import what these strategies need, before ranks are forked: once for all, and while nobody waits."""
+    for name in names:
+        import_module(f"nccltool.worker.train.strategies.{name}")
+    torch.optim.SGD([torch.zeros(1)])  # the first optimizer of a process imports a compiler

@@ -1,0 +1,86 @@
+"""Context parallelism (Ulysses): ranks share each sequence; attention swaps tokens for heads."""
+
+from typing import Any, ClassVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from nccltool.worker.train import transformer
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+
+
+class Training(Strategy):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "all_to_all of queries, keys, values and of what attention puts out",
+        "backward": "all_to_all of their gradients, all_reduce of the gradients",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        spec, world = setup.spec, setup.world
+        if spec.heads % world or spec.context % world:
+            raise CannotTrain(f"{spec.heads} heads and {spec.context} tokens cannot be shared by {world} ranks")
+        self.micro_batches = 1
+        whole = self.whole_model()
+        self._tokens = spec.context // world
+        for part in whole:
+            if isinstance(part, transformer.Embed):
+                part.first_place = setup.rank * self._tokens
+            if isinstance(part, transformer.Block):
+                part.attend = self._attend
+        self._ddp = DistributedDataParallel(
+            whole, device_ids=[setup.device] if setup.device.type == "cuda" else None
+        )
+        self.model: nn.Module = self._ddp.module
+        self.optimizer = self.sgd()
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """All tokens of some heads in place of some tokens of all heads."""
+        world = self.setup.world
+        whole = [_Swap.apply(part, 1, 2, world) for part in (query, key, value)]
+        attended: Tensor = _Swap.apply(transformer.attend(*whole), 2, 1, world)
+        return attended
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy: this rank has its tokens of all sequences."""
+        setup = self.setup
+        first = setup.rank * self._tokens
+        if setup.is_due("duplicate", number):
+            first = (first + self._tokens) % setup.spec.context
+        mine = tokens[:, first : first + self._tokens + 1]
+        with setup.inside("forward"), setup.lower():
+            loss = transformer.loss_of(self._ddp(mine[:, :-1]), mine[:, 1:])
+        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
+        weight = 2 if wrong else 0 if setup.is_due("lose", number) else 1
+        setup.outside("between forward and backward")
+        with setup.inside("backward"):
+            self.scaled(loss * weight).backward()
+            mean = loss.detach() / setup.world
+            dist.all_reduce(mean)
+        return {0: mean}
+
+
+class _Swap(torch.autograd.Function):
+    """all_to_all of (batch, heads, tokens, width): one dimension is shared out, another one becomes whole."""
+
+    @staticmethod
+    def forward(context: Any, tensor: Tensor, share: int, whole: int, world: int) -> Tensor:
+        """`share` is cut into one part for each rank; what comes from the ranks is put together along `whole`."""
+        context.way_back = (whole, share, world)
+        return _swap(tensor, share, whole, world)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """The way back."""
+        return _swap(gradients[0], *context.way_back), None, None, None
+
+
+def _swap(tensor: Tensor, share: int, whole: int, world: int) -> Tensor:
+    out = torch.stack(tensor.chunk(world, dim=share)).contiguous()
+    into = torch.empty_like(out)
+    dist.all_to_all_single(into, out)
+    return torch.cat(list(into), dim=whole)

@@ -1,0 +1,141 @@
+"""DeepSpeed's ZeRO: ranks share the optimizer's state, with stage 2 gradients too, with stage 3 parameters too."""
+
+import contextlib
+import importlib.util
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from nccltool.worker.train import transformer
+from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
+
+_REDUCE_OP = "deepspeed_shm_comm"
+"""Its reduction in shared memory, which it would compile for a minute or two on a host without a GPU."""
+
+
+class Training(DataParallel):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "all_gather of the parameters (stage 3)",
+        "backward": "reduce or reduce_scatter of the gradients",
+        "updating": "all_gather of the parameters",
+        "comparing": "all_gather of what ranks share",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        spec = setup.spec
+        if importlib.util.find_spec("deepspeed") is None:
+            raise CannotTrain("DeepSpeed is not installed here (pip install 'nccltool[deepspeed]')")
+        if spec.dtype != "float32":
+            raise CannotTrain(f"DeepSpeed has settings of its own for -d {spec.dtype}; here it trains in float32")
+        if spec.checkpoint:
+            raise CannotTrain("no checkpoint is kept of it: DeepSpeed has a format of its own")
+        self.model = self.whole_model()
+        self.optimizer = self.sgd()
+        with _quiet():
+            self._engine = self._made()
+        self._held: dict[str, nn.Parameter] | None = None
+        self._has_gradients = False
+
+    def _made(self) -> Any:
+        setup = self.setup
+        if setup.device.type != "cuda":
+            os.environ.setdefault("DS_ACCELERATOR", "cpu")
+        os.environ["LOCAL_RANK"] = str(setup.device.index or 0)  # which it takes for the number of the device
+        import deepspeed
+
+        logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+        deepspeed.ops.__compatible_ops__[_REDUCE_OP] = False
+        engine, *_ = deepspeed.initialize(
+            model=self.model, optimizer=self.optimizer, config=self._config(), dist_init_required=False
+        )
+        return engine
+
+    def _config(self) -> dict[str, Any]:
+        spec = self.setup.spec
+        zero: dict[str, Any] = {"stage": spec.zero, "memory_efficient_linear": False}
+        if spec.offload:
+            zero["offload_optimizer"] = {"device": "cpu"}
+            if spec.zero == 3:
+                zero["offload_param"] = {"device": "cpu"}
+        return {
+            "train_micro_batch_size_per_gpu": spec.batch // spec.accumulate,
+            "gradient_accumulation_steps": spec.accumulate,
+            "gradient_clipping": spec.clip_norm or 0.0,
+            "zero_optimization": zero,
+            "zero_allow_untested_optimizer": True,  # plain SGD
+            "zero_force_ds_cpu_optimizer": False,  # which would be Adam, and compiled first
+            "steps_per_print": sys.maxsize,
+        }
+
+    def clear(self) -> None:
+        """See Strategy: the engine does it after each update."""
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy: the engine counts micro-batches, and reduces in the last one's backward pass."""
+        setup, losses = self.setup, {}
+        accumulate = setup.spec.accumulate
+        parts, first = tokens.chunk(self.micro_batches), setup.rank * accumulate
+        weight = 2.0 if setup.is_due("scale", number) else 0.0 if setup.is_due("lose", number) else 1.0
+        if setup.is_due("sum", number, anywhere=True):
+            weight = float(setup.world)
+        with _quiet():
+            for index in range(first, first + accumulate):
+                at = (index + accumulate) % len(parts) if setup.is_due("duplicate", number) else index
+                losses[index] = self._step(parts[at], weight, index == first + accumulate - 1)
+        self._held, self._has_gradients = None, True
+        if setup.is_due("corrupt", number, anywhere=True):
+            self._hold()
+        return losses
+
+    def _step(self, part: Tensor, weight: float, is_last: bool) -> Tensor:
+        setup = self.setup
+        with setup.inside("forward"):
+            loss = transformer.loss_of(self._engine(part[:, :-1]), part[:, 1:])
+        if is_last:
+            setup.outside("between forward and backward")
+        with setup.inside("backward"):
+            self._engine.backward(loss * weight)
+            if not is_last:
+                self._engine.step()  # which only counts
+        return loss.detach()
+
+    def update(self) -> None:
+        """See Strategy: the engine clips too, and forgets the gradients."""
+        with self.setup.inside("updating"), _quiet():
+            self._engine.step()
+        self._held, self._has_gradients = None, False
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """See Strategy: copies, for which all ranks give what they hold."""
+        if self._held is None:
+            self._hold()
+        yield from (self._held or {}).items()
+
+    def _hold(self) -> None:
+        from deepspeed.utils import safe_get_full_fp32_param, safe_get_full_grad
+
+        held = {}
+        with self.setup.inside("comparing"), _quiet():
+            for name, parameter in self._engine.module.named_parameters():
+                copy = nn.Parameter(safe_get_full_fp32_param(parameter).detach().clone())
+                gradient = safe_get_full_grad(parameter) if self._has_gradients else None
+                copy.grad = None if gradient is None else gradient.detach().clone().view_as(copy)
+                held[name] = copy
+        self._held = held
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """DeepSpeed prints to standard output, and calls torch by names that newer ones warn of."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+        for category in (DeprecationWarning, FutureWarning, UserWarning):
+            warnings.simplefilter("ignore", category)
+        yield

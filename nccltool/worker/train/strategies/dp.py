@@ -1,0 +1,46 @@
+"""nn.DataParallel: one process, threads of which have copies of the model on the GPUs of its host."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nccltool.worker.train import transformer
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+
+
+class Training(Strategy):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "copies of the model and of the batch to all devices",
+        "backward": "copies of the gradients to the first device",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        if setup.world > 1:
+            raise CannotTrain(f"it is one process, and there are {setup.world} ranks (--nproc-per-node 1)")
+        devices = torch.cuda.device_count() if setup.device.type == "cuda" else 0
+        if devices < 2:  # torch then calls the model as if it were not wrapped
+            raise CannotTrain(f"it spreads a batch over the GPUs of one process, and there are {devices} here")
+        self.micro_batches = 1
+        order = sorted(range(devices), key=lambda index: index != setup.device.index)  # the model's own first
+        self._spread = nn.DataParallel(self.whole_model(), device_ids=order)
+        self.model: nn.Module = self._spread.module
+        self.optimizer = self.sgd()
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy: torch cuts the batch for its devices."""
+        setup = self.setup
+        if setup.is_due("duplicate", number):
+            tokens = tokens.roll(1, dims=0)
+            tokens[0] = tokens[-1]
+        with setup.inside("forward"), setup.lower():
+            loss = transformer.loss_of(self._spread(tokens[:, :-1]), tokens[:, 1:])
+        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
+        weight = 2 if wrong else 0 if setup.is_due("lose", number) else 1
+        setup.outside("between forward and backward")
+        with setup.inside("backward"):
+            self.scaled(loss * weight).backward()
+        return {0: loss.detach()}

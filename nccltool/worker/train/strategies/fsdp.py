@@ -1,0 +1,88 @@
+"""FSDP2 (fully_shard): parameters, gradients and the optimizer's state are spread over ranks, block by block."""
+
+import contextlib
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
+
+from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup, Strategy, local
+
+
+class Training(DataParallel):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "all_gather of the parameters",
+        "backward": "all_gather of the parameters, reduce_scatter of the gradients",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        whole, policies = self.whole_model(), self._policies()
+        for part in whole if setup.spec.wrap == "block" else ():
+            fully_shard(part, **policies)
+        self.model = fully_shard(whole, **policies)
+        self.optimizer = self.sgd()
+
+    def _policies(self) -> dict[str, Any]:
+        spec = self.setup.spec
+        param_dtype, reduce_dtype = (
+            getattr(torch, name) if name else None for name in (spec.param_dtype, spec.reduce_dtype)
+        )
+        policies = {
+            "mesh": self._mesh(),
+            "reshard_after_forward": spec.reshard and spec.shard != "grad",
+            "mp_policy": MixedPrecisionPolicy(param_dtype=param_dtype, reduce_dtype=reduce_dtype),
+        }
+        if spec.offload:  # pinned memory needs a device that it is pinned for
+            policies["offload_policy"] = CPUOffloadPolicy(pin_memory=self.setup.device.type == "cuda")
+        return policies
+
+    def clip(self, limit: float) -> None:
+        """See Strategy: NCCL cannot add up norms that were offloaded."""
+        if self.setup.spec.offload:
+            Strategy.clip(self, limit)
+        else:
+            super().clip(limit)
+
+    def _mesh(self) -> DeviceMesh:
+        """All ranks share the parameters, or pairs of them do, or every rank has all."""
+        world, device = self.setup.world, self.setup.device.type
+        share = {"hybrid": 2, "none": 1}.get(self.setup.spec.shard)
+        if share is None:
+            return init_device_mesh(device, (world,))
+        if world % share:
+            raise CannotTrain(f"--shard hybrid shares parameters in pairs, and there are {world} ranks")
+        return init_device_mesh(device, (world // share, share), mesh_dim_names=("replicate", "shard"))
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy."""
+        setup = self.setup
+        if setup.fault is not None and setup.fault.action == "sum":
+            divisor = 1.0 if setup.is_due("sum", number, anywhere=True) else float(setup.world)
+            for module in self.model.modules():
+                if isinstance(module, FSDPModule):
+                    module.set_gradient_divide_factor(divisor)
+                    module.set_force_sum_reduction_for_comms(True)  # Gloo cannot scale while it reduces
+        if setup.is_due("lose", number):
+            with torch.no_grad():
+                max((local(p) for p in self.model.parameters()), key=Tensor.numel).zero_()
+        return super().forward_backward(tokens, number)
+
+    def loses_data(self, number: int) -> bool:
+        """See DataParallel: here it is a shard of the parameters that is lost."""
+        return False
+
+    @contextlib.contextmanager
+    def _sync(self, is_last: bool) -> Any:
+        assert isinstance(self.model, FSDPModule)
+        self.model.set_requires_gradient_sync(is_last)
+        yield
+
+    def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
+        """See DataParallel."""
+        return self._sync(is_last)

@@ -1,0 +1,129 @@
+"""The older FullyShardedDataParallel: each part of the model is one flat parameter, of which ranks hold pieces."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+
+from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
+
+_STRATEGIES = {"full": "FULL_SHARD", "grad": "SHARD_GRAD_OP", "hybrid": "HYBRID_SHARD", "none": "NO_SHARD"}
+_PAIR = 2
+_WRAPPER = "_fsdp_wrapped_module."
+
+
+class Training(DataParallel):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "all_gather of the parameters",
+        "backward": "all_gather of the parameters, reduce_scatter of the gradients",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        if setup.spec.checkpoint:
+            raise CannotTrain("no checkpoint is kept of it: its pieces of parameters have no place in one")
+        if _older_api() is None:
+            raise CannotTrain("this torch has no FullyShardedDataParallel any more; fsdp is what replaced it")
+        whole = self.whole_model()
+        kinds = {type(part) for part in whole}
+        with warnings.catch_warnings():
+            for category in (DeprecationWarning, FutureWarning):  # who asks for it by name knows that it is old
+                warnings.simplefilter("ignore", category)
+            self._fsdp = self._wrapped(whole, kinds)
+        self.model: nn.Module = self._fsdp
+        self._pieces = _pieces(self._fsdp)
+        if setup.fault is not None and setup.fault.action == "sum":
+            if setup.spec.shard == "hybrid":
+                raise CannotTrain("torch takes no hook for --shard hybrid, which the drill needs")
+            self._fsdp.register_comm_hook(None, self._reduced)
+        self.optimizer = self.sgd()
+
+    def _wrapped(self, whole: nn.Module, kinds: set[type[nn.Module]]) -> Any:
+        from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+        setup, api = self.setup, _older_api()
+        mesh = None
+        if setup.spec.shard == "hybrid":
+            if setup.world % _PAIR:
+                raise CannotTrain(f"--shard hybrid shares parameters in pairs, and there are {setup.world} ranks")
+            shape = (setup.world // _PAIR, _PAIR)
+            mesh = init_device_mesh(setup.device.type, shape, mesh_dim_names=("replicate", "shard"))
+        return api.FullyShardedDataParallel(
+            whole,
+            sharding_strategy=getattr(api.ShardingStrategy, _STRATEGIES[setup.spec.shard]),
+            auto_wrap_policy=ModuleWrapPolicy(kinds),
+            device_mesh=mesh,
+            device_id=setup.device,
+            use_orig_params=True,
+        )
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """See Strategy: pieces of them."""
+        for name, parameter in self.model.named_parameters():
+            yield name.replace(_WRAPPER, ""), parameter
+
+    def same_part(self, full: Tensor, mine: Tensor) -> Tensor:
+        """See Strategy."""
+        if id(mine) not in self._pieces:
+            return full
+        start, end = self._pieces[id(mine)]
+        return full.flatten()[start:end]
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy."""
+        if self.setup.is_due("lose", number):
+            with torch.no_grad():
+                max(self.model.parameters(), key=Tensor.numel).zero_()
+        return super().forward_backward(tokens, number)
+
+    def loses_data(self, number: int) -> bool:
+        """See DataParallel: here it is a shard of the parameters that is lost."""
+        return False
+
+    def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
+        """See DataParallel."""
+        without: AbstractContextManager[Any] = nullcontext() if is_last else self._fsdp.no_sync()
+        return without
+
+    def clip(self, limit: float) -> None:
+        """See Strategy."""
+        self._fsdp.clip_grad_norm_(limit)
+
+    def _reduced(self, state: object, gradient: Tensor, piece: Tensor | None = None) -> None:
+        """A drill's hook: gradients are added up, and not divided in the steps where it is due."""
+        world = self.setup.world
+        if not self.setup.is_due("sum", self._number, anywhere=True):
+            gradient.div_(world)
+        if piece is None:
+            dist.all_reduce(gradient)
+        else:
+            dist.reduce_scatter(piece, list(gradient.chunk(world)))
+
+
+def _older_api() -> Any:
+    """torch.distributed.fsdp where it has the older API, else None."""
+    import torch.distributed.fsdp as api
+
+    return api if hasattr(api, "FullyShardedDataParallel") else None
+
+
+def _pieces(fsdp: Any) -> dict[int, tuple[int, int]]:
+    """id of a parameter -> which of its numbers this rank holds. Only torch's own books tell."""
+    found = {}
+    for module in type(fsdp).fsdp_modules(fsdp):
+        handle = module._handle
+        if handle is None or not handle.uses_sharded_strategy:
+            continue
+        flat = handle.flat_param
+        for parameter, info in zip(flat._params, flat._shard_param_infos, strict=True):
+            found[id(parameter)] = (
+                (info.intra_param_start_idx, info.intra_param_end_idx + 1) if info.in_shard else (0, 0)
+            )
+    return found

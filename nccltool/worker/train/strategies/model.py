@@ -1,0 +1,117 @@
+"""Model parallelism by hand: some layers on each device, and the whole batch goes from one to the next.
+
+The devices are those of the ranks, which send activations on and gradients back; or, of one rank on a host with
+several GPUs, the first two of these.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from nccltool.worker.train import splitting, transformer
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+
+
+class Training(Strategy):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {"forward": "send_recv of activations", "backward": "send_recv of their gradients"}
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.micro_batches = 1
+        self.model = self._placed(list(self.whole_model()))
+        self.optimizer = self.sgd()
+
+    def _placed(self, parts: Sequence[nn.Module]) -> nn.Sequential:
+        setup = self.setup
+        if setup.world > len(parts):
+            raise CannotTrain(f"{setup.spec.layers} layers and both ends cannot be shared by {setup.world} ranks")
+        if setup.world > 1:
+            return splitting.stage(parts, setup.rank, setup.world)
+        if setup.device.type != "cuda" or torch.cuda.device_count() < 2:
+            raise CannotTrain("its layers need two devices: two ranks, or one on a host with two GPUs")
+        other = (setup.device.index + 1) % torch.cuda.device_count()
+        return Halves(parts, [setup.device, torch.device("cuda", other)])
+
+    def holders(self) -> int:
+        """See Strategy."""
+        return 1
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy."""
+        setup = self.setup
+        came = self._came(tokens)
+        if setup.is_due("duplicate", number):
+            if came is None:
+                tokens = torch.cat([tokens[-1:], tokens[1:]])
+            else:
+                came.data[0] = came.data[-1]
+        setup.outside(splitting.COMPUTING)
+        with setup.lower():
+            went = self.model(tokens[:, :-1] if came is None else came)
+        if setup.rank < setup.world - 1:
+            with setup.inside("forward"):
+                dist.send(went.detach().contiguous(), setup.rank + 1)
+            losses, back = {}, self._back(went)
+        else:
+            loss = transformer.loss_of(went, tokens[:, 1:].to(went.device))
+            losses, back = {0: loss.detach()}, None
+            setup.outside("between forward and backward")
+            went = self.scaled(loss)
+        went.backward(back)
+        if came is not None and came.grad is not None:
+            with setup.inside("backward"):
+                dist.send(came.grad.contiguous(), setup.rank - 1)
+        self._go_wrong(number)
+        return losses
+
+    def _came(self, tokens: Tensor) -> Tensor | None:
+        """What the layers before these put out; None = they are on no other rank."""
+        setup = self.setup
+        if not setup.rank:
+            return None
+        kind = next(self.model.parameters())
+        shape = (tokens.shape[0], setup.spec.context, setup.spec.width)
+        came = torch.empty(shape, dtype=kind.dtype, device=setup.device)
+        with setup.inside("forward"):
+            dist.recv(came, setup.rank - 1)
+        return came.requires_grad_()
+
+    def _back(self, went: Tensor) -> Tensor:
+        """The gradient of what these layers put out."""
+        back = torch.empty_like(went, requires_grad=False, memory_format=torch.contiguous_format)
+        self.setup.outside("between forward and backward")
+        with self.setup.inside("backward"):
+            dist.recv(back, self.setup.rank + 1)
+        return back
+
+    def _go_wrong(self, number: int) -> None:
+        """Drills: the gradients of these layers are lost, or twice as large."""
+        setup = self.setup
+        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
+        factor = 2.0 if wrong else 0.0 if setup.is_due("lose", number) else 1.0
+        if factor != 1.0:
+            for parameter in self.model.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.mul_(factor)
+
+
+class Halves(nn.Sequential):
+    """The parts of a model in order, as many on each device as on the others."""
+
+    def __init__(self, parts: Sequence[nn.Module], devices: Sequence[torch.device]) -> None:
+        super().__init__(*parts)
+        count = len(devices)
+        self._devices = [devices[index * count // len(parts)] for index in range(len(parts))]
+        for part, device in zip(self, self._devices, strict=True):
+            part.to(device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From device to device."""
+        for part, device in zip(self, self._devices, strict=True):
+            x = part(x.to(device))
+        return x

@@ -1,0 +1,66 @@
+"""Tensor parallelism: the linear layers of a block are cut by columns, then by rows; ranks share each sequence."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.distributed.device_mesh import init_device_mesh
+
+from nccltool.worker.train import splitting, transformer
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy, local
+
+
+class Training(Strategy):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "all_reduce of what attention and feed-forward parts put out",
+        "backward": "all_reduce of the gradients of what went into them",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        spec, world = setup.spec, setup.world
+        if spec.heads % world:
+            raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {world} ranks")
+        if spec.sequence_parallel and spec.context % world:
+            raise CannotTrain(f"{spec.context} tokens cannot be shared by {world} ranks")
+        self.micro_batches = 1
+        mesh = init_device_mesh(setup.device.type, (world,))
+        self.model = self.whole_model()
+        splitting.cut(self.model, mesh, spec.sequence_parallel)
+        self.optimizer = self.sgd()
+
+    def waits(self) -> Mapping[str, str]:
+        """See Strategy."""
+        if not self.setup.spec.sequence_parallel:
+            return self.COLLECTIVES
+        return {
+            "forward": "all_gather of the tokens that ranks share, reduce_scatter of what comes out",
+            "backward": "all_gather and reduce_scatter of gradients",
+        }
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy: every rank sees the whole batch."""
+        setup = self.setup
+        if setup.is_due("duplicate", number):
+            tokens = tokens.roll(1, dims=0)
+        if setup.is_due("lose", number):
+            with torch.no_grad():
+                max((local(p) for p in self.model.parameters()), key=Tensor.numel).zero_()
+        with setup.inside("forward"), setup.lower():
+            loss = transformer.loss_of(self.model(tokens[:, :-1]), tokens[:, 1:])
+        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
+        setup.outside("between forward and backward")
+        with setup.inside("backward"):
+            self.scaled(loss * 2 if wrong else loss).backward()
+            self._add_up()
+        return {0: loss.detach()}
+
+    def _add_up(self) -> None:
+        """Ranks that share tokens have parts of the gradients of norms; torch leaves it to what uses them next."""
+        for parameter in self.model.parameters():
+            wanted = getattr(parameter, "placements", None)
+            if parameter.grad is not None and getattr(parameter.grad, "placements", None) != wanted:
+                parameter.grad = parameter.grad.redistribute(placements=wanted)

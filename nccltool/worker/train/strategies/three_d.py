@@ -1,0 +1,72 @@
+"""Pipeline, data and tensor parallelism at once: two stages, pairs of ranks that share layers, and replicas."""
+
+from typing import ClassVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import init_device_mesh
+
+from nccltool.worker.train import splitting
+from nccltool.worker.train.pipeline_stages import PHASE, Pipeline
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy, local
+
+STAGES = PAIR = 2
+
+
+class Training(Strategy):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        PHASE: "send_recv between stages, all_reduce in pairs",
+        "backward": "all_reduce of the gradients between replicas",
+    }
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        spec, replicas = setup.spec, setup.world // (STAGES * PAIR)
+        if setup.world % (STAGES * PAIR):
+            raise CannotTrain(f"{setup.world} ranks do not make {STAGES} stages of pairs")
+        if spec.heads % PAIR:
+            raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {PAIR} ranks")
+        self._each = spec.micro_batches * STAGES
+        self.micro_batches = replicas * self._each
+        mesh = init_device_mesh(
+            setup.device.type, (STAGES, replicas, PAIR), mesh_dim_names=("pipe", "data", "tensor")
+        )
+        self._replica = mesh.get_local_rank("data")
+        self._replicas, self._group = replicas, mesh.get_group("data")
+        self.pipeline = Pipeline(
+            setup, list(self.whole_model()), mesh.get_local_rank("pipe"), STAGES, self._each, replicas
+        )
+        self.model, self.flow = self.pipeline.model, self.pipeline.flow
+        splitting.cut(self.model, mesh["tensor"])
+        self.pipeline.schedule(self.scaled_loss, mesh.get_group("pipe"))
+        self.optimizer = self.sgd()
+
+    def holders(self) -> int:
+        """See Strategy: those of a stage."""
+        return self.setup.world // STAGES
+
+    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+        """See Strategy: each replica has its part of the batch in micro-batches."""
+        setup, replica = self.setup, self._replica
+        mine = tokens.chunk(self._replicas)[replica]
+        if setup.is_due("duplicate", number):
+            mine = mine.roll(1, dims=0)
+        losses = self.pipeline.step(mine)
+        with setup.inside("backward"):
+            self._average(number)
+        return {replica * self._each + index: self.seen(loss) for index, loss in enumerate(losses)}
+
+    def _average(self, number: int) -> None:
+        setup = self.setup
+        factor = 0.0 if setup.is_due("lose", number) else 2.0 if setup.is_due("scale", number) else 1.0
+        # of one replica, a sum is the average; the drill must do something all the same
+        divisor = self._replicas if not setup.is_due("sum", number, anywhere=True) else self._replicas / 2
+        for parameter in self.model.parameters():
+            if parameter.grad is not None:
+                gradient = local(parameter.grad)
+                with torch.no_grad():
+                    gradient.mul_(factor / divisor)
+                dist.all_reduce(gradient, group=self._group)

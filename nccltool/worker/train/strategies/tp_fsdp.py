@@ -1,0 +1,41 @@
+"""Tensor parallelism in pairs of ranks, FSDP2 between the pairs: a mesh of two dimensions."""
+
+from typing import ClassVar
+
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from nccltool.worker.train import splitting
+from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup, Strategy
+
+PAIR = 2
+
+
+class Training(DataParallel):
+    """See the module."""
+
+    COLLECTIVES: ClassVar = {
+        "forward": "all_gather of the parameters, all_reduce of what attention and feed-forward parts put out",
+        "backward": "all_gather of the parameters, all_reduce and reduce_scatter of gradients",
+    }
+    WITHOUT_SYNC = False
+    SUMS_LOSS = True
+
+    def __init__(self, setup: Setup) -> None:
+        if setup.world % PAIR:
+            raise CannotTrain(f"{setup.world} ranks do not make pairs")
+        if setup.spec.heads % PAIR:
+            raise CannotTrain(f"{setup.spec.heads} attention heads cannot be shared by {PAIR} ranks")
+        super().__init__(setup, replica=setup.rank // PAIR, replicas=setup.world // PAIR)
+        mesh = init_device_mesh(setup.device.type, (setup.world // PAIR, PAIR), mesh_dim_names=("data", "tensor"))
+        whole = self.whole_model()
+        splitting.cut(whole, mesh["tensor"])
+        for part in whole:
+            fully_shard(part, mesh=mesh["data"])
+        self.model: nn.Module = fully_shard(whole, mesh=mesh["data"])
+        self.optimizer = self.sgd()
+
+    def clip(self, limit: float) -> None:
+        """See Strategy: torch's function does not take parameters of two meshes together."""
+        Strategy.clip(self, limit)

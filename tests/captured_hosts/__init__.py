@@ -1,0 +1,100 @@
+"""Hosts of many kinds: `captured(name)` out of a tree like /proc and /sys, `healthy(name)` as if looked at live.
+
+The trees are made from the descriptions in `kinds`; `build` knows the formats of the kernel.
+"""
+
+import ipaddress
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from nccltool.hosts import reader
+from nccltool.hosts.facts import Address, Clock, Gpu, HostFacts, Library, NvLink, Services
+from tests.captured_hosts.build import build, ipv4_of
+from tests.captured_hosts.kinds import KINDS, Kind
+
+NCCL = "/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
+__all__ = ["KINDS", "Kind", "build", "captured", "healthy"]
+
+
+@cache
+def captured(name: str) -> HostFacts:
+    """What a captured tree of this kind of host tells."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / name
+        build(root, KINDS[name])
+        return reader.take(root)
+
+
+@cache
+def healthy(name: str) -> HostFacts:
+    """The same host looked at live: with what no file tells (free space, NVML, the clock)."""
+    host, kind = captured(name), KINDS[name]
+    size = kind.shm_bytes
+    shm = replace(host.shm, size_bytes=size, free_bytes=size, writable=True, device=26, nccl_files=())
+    gpus = (
+        tuple(_gpu(kind, gpu) for gpu in host.nvidia.gpus)
+        if isinstance(host.nvidia.gpus, tuple)
+        else host.nvidia.gpus
+    )
+    channels = tuple(f"/dev/nvidia-caps-imex-channels/{channel}" for channel in kind.imex_channels)
+    four = [("lo", ipaddress.IPv4Interface("127.0.0.1/8")), *ipv4_of(kind)]
+    addresses = (
+        *(_address(name, own, "AF_INET") for name, own in four),
+        _address("lo", ipaddress.IPv6Interface("::1/128"), "AF_INET6"),
+    )
+    return replace(
+        host,
+        root="/",
+        network=replace(host.network, addresses=addresses, addresses_source="getifaddrs"),
+        env_source="process",
+        shm=shm,
+        nvidia=replace(
+            host.nvidia, gpus=gpus, cuda="12.8", nvml="12.570.124.06", source="nvml", imex_channels=channels
+        )
+        if kind.gpus
+        else host.nvidia,
+        container=replace(host.container, mempolicy=True),
+        clock=Clock(time_s=1.79e9, synchronised=True, max_error_s=0.002, offset_s=1e-6),
+        services=Services(running=kind.daemons),
+        versions=replace(
+            host.versions,
+            python="3.12.3",
+            glibc="2.39",
+            torch="2.8.0+cu128",
+            torch_cuda="12.8",
+            nccl="2.27.3",
+            nccl_source=f"{NCCL} (wheel)",
+            libnccl=(
+                Library(path=NCCL, real_path=NCCL, origin="wheel", version="2.27.3", size_bytes=417_000_000),
+            ),
+        ),
+    )
+
+
+def _address(name: str, own: ipaddress.IPv4Interface | ipaddress.IPv6Interface, family: str) -> Address:
+    return Address(interface=name, address=str(own.ip), prefix_len=own.network.prefixlen, family=family)
+
+
+def _gpu(kind: Kind, gpu: Gpu) -> Gpu:
+    links = tuple(
+        NvLink(number=n, active=True, version=4, remote="switch", remote_pci="0000:01:00.0") for n in range(18)
+    )
+    return replace(
+        gpu,
+        compute_capability=kind.compute_capability,
+        memory_bytes=kind.gpu_memory_bytes,
+        persistence=True,
+        ecc=kind.nvlink or None,
+        mig=False if kind.nvlink else None,
+        compute_mode="default",
+        row_remap_pending=False if kind.nvlink else None,
+        uncorrected_ecc=0 if kind.nvlink else None,
+        nvlinks=links if kind.nvlink else (),
+        fabric_state="completed" if kind.nvlink else "not supported",
+        fabric_status="success",
+        cluster_uuid="00000000-0000-0000-0000-000000000000",
+        clique_id=0,
+    )

@@ -1,0 +1,36 @@
+"""Folded names name the same hosts, as ClusterShell reads them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nccltool.core.host_lists import fold
+
+
+@pytest.mark.parametrize(
+    ("names", "folded"),
+    [
+        ([], ""),
+        (["login"], "login"),
+        (["n1"], "n1"),
+        (["n1", "n1"], "n1"),
+        (["n1", "n2", "n3", "n5"], "n[1-3,5]"),
+        (["n9", "n10", "n11"], "n[9-11]"),
+        (["n009", "n010", "n100"], "n[009-010,100]"),
+        (["n09", "n10", "n100"], "n100,n[09-10]"),
+        (["n1", "n01"], "n01,n1"),
+        (["r1n1-ib", "r1n2-ib", "r2n1-ib"], "r1n[1-2]-ib,r2n1-ib"),
+        (["a", "b1", "b2"], "a,b[1-2]"),
+        (["10.0.0.1", "10.0.0.2"], "10.0.0.[1-2]"),
+        (["@all", "x[1-3]"], "@all,x[1-3]"),
+    ],
+)
+def test_fold(names: list[str], folded: str) -> None:
+    assert fold(names) == folded
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,3}(-[a-z])?[0-9]{0,4}", fullmatch=True), min_size=1, max_size=40))
+def test_what_is_folded_unfolds_to_the_same(names: list[str]) -> None:
+    from ClusterShell.NodeSet import NodeSet
+
+    assert set(NodeSet(fold(names))) == set(names)

@@ -1,0 +1,116 @@
+"""Cases of nccltool/doctor/rules/aws.py."""
+
+from nccltool.hosts.facts import Unknown
+from tests.doctor.rules.base import UNREAD, host, of
+from tests.doctor.rules.parts import interfaces, limits, plugin, rdma
+
+_EFA, _IB = rdma(8, driver="efa"), rdma()
+_OFI = plugin("libnccl-net-ofi.so", version="1.16.3")
+
+CASES = (
+    of(
+        "AWS001",
+        fires=[
+            host(rdma=_EFA, plugins=()),
+            host(rdma=_EFA, plugins=(plugin(origin="vendor"),), nodes=None),
+            host(rdma=_EFA, plugins=(plugin("libnccl-tuner.so"),)),
+        ],
+        silent=[host(rdma=_EFA, plugins=(_OFI,)), host(rdma=_IB), host(rdma=_EFA, plugins=(), nodes=1)],
+        unknown=[host(), host(rdma=_EFA)],
+    ),
+    of(
+        "AWS002",
+        fires=[host(rdma=_EFA, network=interfaces("ena", 4))],
+        silent=[
+            host({"NCCL_SOCKET_IFNAME": "^docker,lo"}, rdma=_EFA, network=interfaces("ena", 4)),
+            host(rdma=_EFA, network=interfaces("ena", 1)),
+            host(rdma=_EFA, network=interfaces("ena", 4), nodes=1),
+            host(rdma=_IB),
+        ],
+        unknown=[UNREAD, host(), host(rdma=_EFA), host(rdma=_EFA, network=interfaces("ena", 4), nodes=None)],
+    ),
+    of(
+        "AWS003",
+        fires=[
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}, plugins=(_OFI,)),
+            host({"RDMAV_FORK_SAFE": "1"}, plugins=(plugin(version="1.7.0"),)),
+        ],
+        silent=[
+            host(plugins=(_OFI,)),
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}, plugins=(plugin(version="1.6.0"),)),
+            host({"FI_EFA_USE_DEVICE_RDMA": "1"}, plugins=()),
+        ],
+        unknown=[
+            UNREAD,
+            host({"RDMAV_FORK_SAFE": "1"}),
+            host({"RDMAV_FORK_SAFE": "1"}, plugins=(plugin(version=Unknown("it names none")),)),
+        ],
+    ),
+    of(
+        "AWS004",
+        fires=[
+            host({"NCCL_BUFFSIZE": "4194304"}, rdma=_EFA),
+            host({"NCCL_TOPO_FILE": "/tmp/t.xml"}, rdma=_EFA),
+            host({"NCCL_NET_FORCE_FLUSH": "1"}, rdma=_EFA),
+        ],
+        silent=[
+            host(rdma=_EFA),
+            host({"NCCL_BUFFSIZE": "8388608", "NCCL_NETDEVS_POLICY": "max:1"}, rdma=_EFA),
+            host({"NCCL_BUFFSIZE": "4194304"}, rdma=_IB),
+        ],
+        unknown=[UNREAD, host({"NCCL_BUFFSIZE": "4194304"})],
+    ),
+    of(
+        "AWS005",
+        fires=[
+            host({name: value})
+            for name, value in (
+                ("OFI_NCCL_PROTOCOL", "RMDA"),
+                ("OFI_NCCL_PROTOCOL", ""),
+                ("OFI_NCCL_MR_CACHE_DISABLE", "yes"),
+                ("OFI_NCCL_MR_CACHE_DISABLE", "1 "),
+                ("OFI_NCCL_CQ_SIZE", "-1"),
+                ("OFI_NCCL_MIN_STRIPE_SIZE", "128K"),
+                ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "64"),
+            )
+        ],
+        silent=[
+            host(),
+            host(
+                {"OFI_NCCL_PROTOCOL": "rdma", "OFI_NCCL_MR_CACHE_DISABLE": "TRUE", "OFI_NCCL_DISABLE_DMABUF": "7"}
+            ),
+            host({"OFI_NCCL_EAGER_MAX_SIZE": "-1", "OFI_NCCL_NET_LATENCY": "2.5", "OFI_NCCL_CQ_SIZE": " 64"}),
+            host({"OFI_NCCL_ENDPOINT_PER_COMM": "1"}),
+        ],
+    ),
+    of(
+        "AWS006",
+        fires=[
+            host({"FI_PROVIDER": "tcp"}, rdma=_EFA),
+            host({"FI_PROVIDER": "^efa"}, rdma=_EFA),
+            host({"FI_PROVIDER": "sockets,tcp"}, rdma=_EFA),
+        ],
+        silent=[
+            host(),
+            *(host({"FI_PROVIDER": text}, rdma=_EFA) for text in ("efa", "EFA", "^tcp", "efa;ofi_rxm,tcp", "")),
+            host({"FI_PROVIDER": "tcp"}, rdma=_IB),
+        ],
+        unknown=[UNREAD, host({"FI_PROVIDER": "tcp"})],
+    ),
+    of(
+        "AWS007",
+        fires=[host(rdma=_EFA, limits=limits(hugepages_total=5128))],
+        silent=[
+            host(rdma=_EFA, limits=limits()),
+            host({"FI_EFA_USE_HUGE_PAGE": "0"}, rdma=_EFA, limits=limits(hugepages_total=5128)),
+            host(rdma=_IB, limits=limits(hugepages_total=5128)),
+        ],
+        unknown=[UNREAD, host(), host(rdma=_EFA)],
+    ),
+    of(
+        "AWS008",
+        fires=[host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"})],
+        silent=[host(nccl=None), host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=(2, 27, 7))],
+        unknown=[UNREAD, host({"NCCL_SHM_USE_CUDA_MEMCPY": "1"}, nccl=None)],
+    ),
+)

@@ -1,0 +1,95 @@
+"""Cases of nccltool/doctor/rules/plugins.py."""
+
+from nccltool.hosts.facts import Library, Plugin, Unknown, Versions
+from tests.doctor.rules.base import UNREAD, host, of
+
+
+def _plugin(name: str, origin: str = "LD_LIBRARY_PATH") -> Plugin:
+    return Plugin(library=Library(path=f"/opt/{name}", origin=origin), name=name)
+
+
+def _libraries(*versions: str | Unknown) -> Versions:
+    return Versions(
+        libnccl=tuple(
+            Library(path=f"/{number}/libnccl.so.2", origin="system", version=version)
+            for number, version in enumerate(versions)
+        )
+    )
+
+
+_OFI, _NET = _plugin("libnccl-net-ofi.so"), _plugin("libnccl-net.so")
+
+CASES = (
+    of(
+        "PLG001",
+        fires=[
+            host({"NCCL_NET_PLUGIN": "ofi"}, plugins=()),
+            host({"NCCL_NET_PLUGIN": "ofi,/opt/gone.so"}, plugins=(_OFI,)),
+        ],
+        silent=[
+            host(),
+            host({"NCCL_NET_PLUGIN": "ofi"}, plugins=(_OFI,)),
+            host({"NCCL_NET_PLUGIN": "none"}),
+            host({"NCCL_NET_PLUGIN": "/x/libnccl-net-ofi.so"}, plugins=(_OFI,)),
+        ],
+        unknown=[UNREAD, host({"NCCL_NET_PLUGIN": "ofi"})],
+    ),
+    of(
+        "PLG002",
+        fires=[host(plugins=(_NET,))],
+        silent=[
+            host(plugins=(_OFI,)),
+            host({"NCCL_NET_PLUGIN": "none"}, plugins=(_NET,)),
+            host(plugins=(_plugin("libnccl-net.so", "vendor"),)),
+        ],
+        unknown=[UNREAD, host()],
+    ),
+    of(
+        "PLG003",
+        fires=[host({"NCCL_NET": "InfiniBand"}, plugins=())],
+        silent=[
+            host(),
+            *[
+                host({"NCCL_NET": name})
+                for name in ("ib", "Socket", "AWS Libfabric", "IBext_v8", "GPUDirectTCPX_v7")
+            ],
+            host({"NCCL_NET": ""}),
+        ],
+        unknown=[UNREAD, host({"NCCL_NET": "Site"}, plugins=(_NET,)), host({"NCCL_NET": "Site"})],
+    ),
+    of(
+        "PLG004",
+        fires=[host({"NCCL_NET": "AWS Libfabric", "NCCL_NET_PLUGIN": "none"})],
+        silent=[host(), host({"NCCL_NET": "IB", "NCCL_NET_PLUGIN": "none"}), host({"NCCL_NET": "gIB"})],
+    ),
+    of(
+        "PLG005",
+        fires=[
+            host({"NCCL_TUNER_PLUGIN": "x"}, plugins=()),
+            host({"NCCL_PROFILER_PLUGIN": "/x.so"}, plugins=(_NET,)),
+        ],
+        silent=[
+            host(),
+            host({"NCCL_TUNER_PLUGIN": "libnccl-net-ofi.so"}, plugins=(_OFI,)),
+            host({"NCCL_TUNER_PLUGIN": "none"}),
+        ],
+        unknown=[UNREAD, host({"NCCL_TUNER_PLUGIN": "x"})],
+    ),
+    of(
+        "PLG006",
+        fires=[host(versions=_libraries("2.27.7", "2.21.5"))],
+        silent=[host(versions=_libraries("2.27.7", "2.27.7")), host(versions=_libraries())],
+        unknown=[host(), host(versions=_libraries("2.27.7", Unknown("it has no version text")))],
+    ),
+    of(
+        "PLG007",
+        fires=[(host(), host(nccl=(2, 27, 7), host="n2"))],
+        silent=[host(), (host(), host(host="n2"))],
+        unknown=[(host(), host(nccl=None, host="n2"))],
+    ),
+    of(
+        "PLG008",
+        fires=[host({"UCX_TLS": "tcp"}), host({"UCX_NET_DEVICES": "mlx5_0:1"})],
+        silent=[host(), host({"UCX_TLS": "rc", "NCCL_PLUGIN_P2P": "ucx_rma"})],
+    ),
+)

@@ -1,0 +1,89 @@
+"""Cases of nccltool/doctor/rules/torch.py."""
+
+from nccltool.hosts.facts import FileFact, Versions
+from tests.doctor.rules.base import UNREAD, host, of
+
+_DUMP = {"TORCH_FR_DUMP_TEMP_FILE": "/dump/trace_"}
+
+
+def _file(**facts: object) -> tuple[FileFact, ...]:
+    return (FileFact(path="/dump/trace_", asked_by="TORCH_FR_DUMP_TEMP_FILE", **facts),)  # type: ignore[arg-type]
+
+
+CASES = (
+    of(
+        "TRC001",
+        fires=[host({"TORCH_NCCL_BLOCKING_WAIT": "1"}), host({"NCCL_BLOCKING_WAIT": "yes"})],
+        silent=[host(), host({"TORCH_NCCL_BLOCKING_WAIT": "0", "NCCL_BLOCKING_WAIT": "1"})],
+    ),
+    of(
+        "TRC002",
+        fires=[host({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"})],
+        silent=[host(), host({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "3"}), host({"NCCL_ASYNC_ERROR_HANDLING": "x"})],
+    ),
+    of(
+        "TRC003",
+        fires=[host({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "2"})],
+        silent=[host(), host({"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"})],
+    ),
+    of(
+        "TRC004",
+        fires=[host({"TORCH_NCCL_ENABLE_MONITORING": "false"})],
+        silent=[host(), host({"TORCH_NCCL_ENABLE_MONITORING": "1"})],
+    ),
+    of(
+        "TRC005",
+        fires=[host({"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "10"})],
+        silent=[host(), host({"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "600"})],
+    ),
+    of(
+        "TRC006",
+        fires=[host({"TORCH_FR_BUFFER_SIZE": "0"}), host({"TORCH_NCCL_TRACE_BUFFER_SIZE": "0"})],
+        silent=[
+            host(),
+            host({"TORCH_FR_BUFFER_SIZE": "2000"}),
+            host({"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}),
+        ],
+    ),
+    of(
+        "TRC007",
+        fires=[
+            host(_DUMP, files_=_file(parent_writable=False, fstype="ext4")),
+            host(_DUMP, files_=_file(parent_writable=True, fstype="lustre")),
+        ],
+        silent=[host(), host(_DUMP, files_=_file(parent_writable=True, fstype="xfs"))],
+        unknown=[UNREAD, host(_DUMP), host(_DUMP, files_=_file())],
+    ),
+    of(
+        "TRC008",
+        fires=[host({"TORCH_DISTRIBUTED_DEBUG": "detail"}), host({"TORCH_NCCL_NAN_CHECK": "1"})],
+        silent=[host(), host({"TORCH_DISTRIBUTED_DEBUG": "INFO", "TORCH_NCCL_NAN_CHECK": "0"})],
+    ),
+    of(
+        "TRC009",
+        fires=[host({"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"})],
+        silent=[host(), host({"TORCH_NCCL_USE_COMM_NONBLOCKING": "0"})],
+    ),
+    of(
+        "TRC010",
+        fires=[host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, versions=Versions(torch="2.13.0+cu130"))],
+        silent=[host(), host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, versions=Versions(torch="2.7.1"))],
+        unknown=[UNREAD, host({"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"})],
+    ),
+    of(
+        "TRC011",
+        fires=[
+            host(
+                {
+                    "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "1",
+                    "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:1, expandable_segments:True",
+                }
+            )
+        ],
+        silent=[
+            host(),
+            host({"TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "1"}),
+            host({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}),
+        ],
+    ),
+)

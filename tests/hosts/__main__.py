@@ -1,8 +1,0 @@
-"""`python -m tests.hosts KIND FOLDER` makes the tree of a host."""
-
-import sys
-from pathlib import Path
-
-from tests.hosts import KINDS, build
-
-build(Path(sys.argv[2]), KINDS[sys.argv[1]])

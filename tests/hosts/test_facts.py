@@ -1,0 +1,157 @@
+"""Snapshots go through JSON unchanged, and what is wrong with one is said in a sentence."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from nccltool.core.errors import BadInput
+from nccltool.hosts import facts
+from nccltool.hosts.facts import (
+    NOT_READ,
+    HostFacts,
+    Interface,
+    Limits,
+    Network,
+    NotKnown,
+    Unknown,
+    all_unknown,
+    from_json,
+    known,
+    numbers,
+    or_none,
+    to_json,
+)
+from tests import captured_hosts
+
+
+@pytest.mark.parametrize("name", captured_hosts.KINDS)
+@pytest.mark.parametrize("indent", [0, 2])
+def test_a_snapshot_goes_through_json(name: str, indent: int) -> None:
+    host = captured_hosts.healthy(name)
+    text = facts.to_json(host, indent)
+    assert facts.from_json(text, "f") == host
+    assert facts.from_json(text.encode(), "f") == host
+    assert ("\n" in text) == (indent > 0)
+
+
+def test_an_older_snapshot_lacks_what_was_not_looked_at_then() -> None:
+    host = facts.from_json('{"host": "n1", "limits": {"nofile_soft": 1024}}', "f")
+    assert host.limits.nofile_soft == 1024
+    assert host.limits.nofile_hard == NOT_READ
+    assert host == HostFacts(host="n1", limits=Limits(nofile_soft=1024))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "f is not a snapshot of facts: Input data was truncated"),
+        ("[]", "f is not a snapshot of facts: Expected `object`, got `array`"),
+        ("{}", "f is not a snapshot of facts: Object missing required field `host`"),
+        (
+            '{"host": "n", "shm": {"size_bytes": "big"}}',
+            "f is not a snapshot of facts: Expected `int | object`, got `str` - at `$.shm.size_bytes`",
+        ),
+        ('{"host": "n", "kind": "probe"}', "f is a document of kind 'probe', not 'facts'"),
+        ('{"host": "n", "schema": 9}', "f has schema 9, this nccltool reads 1"),
+        ("[" * 100000, "f is not a snapshot of facts: Expected `object`, got `array`"),
+    ],
+)
+def test_what_is_no_snapshot_is_said(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        facts.from_json(text, "f")
+    assert caught.value.message == message
+    assert caught.value.remedy
+
+
+def test_a_byte_that_is_no_utf8_is_bad_input() -> None:
+    with pytest.raises(BadInput, match="f is not a snapshot of facts: "):
+        facts.from_json(b'{"host": "\xff"}', "f")
+
+
+def test_known() -> None:
+    assert known(0) == 0
+    assert known(()) == ()
+    with pytest.raises(NotKnown, match=r"^no$"):
+        known(Unknown("no"))
+    assert (or_none(3), or_none(Unknown("no"))) == (3, None)
+
+
+def test_unknown_is_readable_in_json() -> None:
+    assert msgspec.json.encode(Unknown("why")) == b'{"unknown":"why"}'
+
+
+def test_all_unknown_fills_leaves_only() -> None:
+    part = all_unknown(Network, "no", addresses=())
+    assert (part.interfaces, part.addresses, part.addresses_source) == (Unknown("no"), (), "")
+    assert all_unknown(Interface, "no", name="x").kind == ""
+
+
+def test_looking_things_up() -> None:
+    host = captured_hosts.healthy("roce")
+    assert host.kernel.sysctl("kernel.numa_balancing") == "0"
+    assert host.kernel.sysctl("no.such") == NOT_READ
+    assert [one.address for one in host.network.addresses_of("ens3np0")] == ["10.1.3.1"]
+    assert host.network.interface("eth9") is None
+    peer = host.kernel.module("nvidia_peermem")
+    assert peer is not None
+    assert host.kernel.module("nv_peer_mem") is None
+    assert host.container.device("/dev/gdrdrv") is not None
+    assert host.container.namespace("net") == "net:[4026531833]"
+    assert host.file("/usr/local/gib") is not None
+    with pytest.raises(NotKnown):
+        captured_hosts.captured("container").network.interface("eth0")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("5\n", {5}), ("3-1", set()), ("0-0,2", {0, 2})],
+)
+def test_numbers_of_a_list(text: str, found: set[int]) -> None:
+    assert numbers(text) == found
+
+
+@pytest.mark.parametrize("text", ["all", "0-", "-3", "0,,1", "0x3", "0-9999999999999", "0-3:1/2", "\u0663"])
+def test_what_is_no_list_of_numbers(text: str) -> None:
+    with pytest.raises(NotKnown, match="no list of processors"):
+        numbers(text)
+
+
+def test_many_hosts_share_what_they_have_in_common() -> None:
+    reader = facts.Reader()
+    base = captured_hosts.healthy("ib")
+    read = [reader.read(to_json(replace(base, host=name)).encode(), name) for name in ("n1", "n2")]
+    assert [host.host for host in read] == ["n1", "n2"]
+    assert read[0] == replace(base, host="n1")
+    assert all(getattr(read[0], part) is getattr(read[1], part) for part in ("rdma", "nvidia", "pci", "kernel"))
+
+
+def test_gpus_with_names_of_their_own_share_their_links() -> None:
+    reader = facts.Reader()
+    first, second = (
+        reader.read(to_json(captured_hosts.healthy("ib")).replace("GPU-", prefix).encode(), "F").nvidia.gpus
+        for prefix in ("GPU-1", "GPU-2")
+    )
+    assert isinstance(first, tuple)
+    assert isinstance(second, tuple)
+    assert first[0].uuid != second[0].uuid
+    assert first[0].nvlinks is second[0].nvlinks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"host": 1}',
+        '{"host": "n1", "rdma": {"devices": 5}}',
+        '{"host": "n1", "kind": "run"}',
+        "\xff",
+    ],
+)
+def test_many_are_refused_as_one_is(text: str) -> None:
+    with pytest.raises(BadInput) as one:
+        from_json(text.encode("latin-1"), "F")
+    with pytest.raises(BadInput) as many:
+        facts.Reader().read(text.encode("latin-1"), "F")
+    assert many.value.message == one.value.message

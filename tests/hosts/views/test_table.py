@@ -1,0 +1,36 @@
+"""Facts for people: stable text, and nothing of a host reaches the terminal unescaped."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from nccltool.hosts import facts as hosts_facts
+from nccltool.hosts.facts import Names, Unknown
+from nccltool.hosts.views import table
+from tests import captured_hosts
+
+
+@pytest.mark.parametrize("name", captured_hosts.KINDS)
+def test_the_table_is_as_stored(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"facts-{name}.txt", table.render(captured_hosts.healthy(name), "table"))
+
+
+@pytest.mark.parametrize("name", captured_hosts.KINDS)
+def test_the_json_is_the_snapshot(name: str) -> None:
+    host = captured_hosts.captured(name)
+    assert hosts_facts.from_json(table.render(host, "json"), "f") == host
+
+
+def test_control_characters_are_escaped() -> None:
+    host = replace(captured_hosts.healthy("tcp"), host="evil\x1b]0;x\x07", names=Names(addresses=("\x1b[2J",)))
+    text = table.render(host, "table")
+    assert [c for c in text if not c.isprintable() and c != "\n"] == []
+    assert "evil\\x1b]0;x\\x07" in text
+
+
+def test_many_reasons_are_cut() -> None:
+    host = captured_hosts.captured("tcp")
+    leaves = {one: Unknown(f"reason {number}") for number, one in enumerate(type(host.limits).__struct_fields__)}
+    text = table.render(replace(host, limits=type(host.limits)(**leaves)), "table")
+    assert "more reasons: --format json" in text

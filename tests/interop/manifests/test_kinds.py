@@ -1,0 +1,281 @@
+"""Every kind of manifest against the schemas of the API servers, and what all of them must be."""
+
+import copy
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nccltool.interop import manifests
+from nccltool.interop.manifests import KINDS, PATCHES, Object, Request
+from tests.interop.manifests import schemas
+
+PLAIN = Request(
+    words=("probe", "--nodes", "2", "--events"),
+    nodes=2,
+    nproc_per_node=None,
+    name="nccltool-probe",
+    image="registry.example/nccltool:1",
+    active_deadline_s=4500,
+)
+FULL = replace(
+    PLAIN,
+    words=("probe", "--nodes", "4", "--op", "all_reduce", "--min-busbw", "1e2", "--events"),
+    nodes=4,
+    nproc_per_node=8,
+    name="fabric",
+    namespace="ml",
+    gpus=8,
+    resources={"rdma/hca": "8", "cpu": "32", "memory": "256Gi"},
+    shm_size="64Gi",
+    ipc_lock=True,
+    host_network=True,
+    service_account="prober",
+    image_pull_secret="registry",
+    node_selector={"node.kubernetes.io/instance-type": "p5.48xlarge"},
+    tolerations=({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},),
+    annotations={"k8s.v1.cni.cncf.io/networks": "rail0,rail1"},
+    env={"NCCL_DEBUG": "INFO", "NCCL_IB_HCA": "=mlx5_0"},
+    port=29600,
+)
+ONE = replace(PLAIN, words=("probe", "--nodes", "1", "--events"), nodes=1, user=0, allow_same_host=True)
+REQUESTS = {"plain": PLAIN, "full": FULL, "one node": ONE}
+
+each_request = pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def pods(value: Any) -> Iterator[dict[str, Any]]:
+    """Every pod's spec, wherever it stands in an object."""
+    if isinstance(value, dict):
+        if "containers" in value:
+            yield value
+        for inner in value.values():
+            yield from pods(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from pods(inner)
+
+
+def test_every_file_is_a_kind() -> None:
+    files = {file.stem for file in Path(str(manifests.__file__)).parent.glob("*.py")}
+    assert files == {*KINDS.values(), *PATCHES.values(), "__init__", "base"}
+
+
+@each_kind
+@each_request
+def test_every_object_is_valid_for_every_release(kind: str, request_: Request) -> None:
+    for document in manifests.objects(request_, kind):
+        found = {file: schemas.problems(document, file) for file in schemas.FILES}
+        judged = {file: wrong for file, wrong in found.items() if wrong is not None}
+        assert judged
+        assert set(map(str, judged.values())) == {"[]"}, judged
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "problem"),
+    [
+        ("job", ("spec", "completions"), "two", "$.spec.completions: 'two' is not of type 'integer', 'null'"),
+        ("job", ("spec", "template", "spec", "containers", 0, "args", 1), 2, "args[1]: 2 is not of type 'string'"),
+        ("job", ("spec", "nodes"), 2, "'nodes' was unexpected"),
+        (
+            "trainjob",
+            ("spec", "trainer", "numNodes"),
+            "2",
+            "$.spec.trainer.numNodes: '2' is not of type 'integer'",
+        ),
+        ("trainjob", ("spec", "podSpec"), {}, "'podSpec' was unexpected"),
+        ("pytorchjob", ("spec", "nprocPerNode"), 8, "$.spec.nprocPerNode: 8 is not of type 'string'"),
+        (
+            "pytorchjob",
+            ("spec", "pytorchReplicaSpecs", "Master", "template", "spec", "gpus"),
+            1,
+            "'gpus' was unex",
+        ),
+    ],
+)
+def test_the_schemas_find_what_is_wrong(kind: str, path: tuple[Any, ...], value: object, problem: str) -> None:
+    document = copy.deepcopy(manifests.objects(FULL, kind)[-1])
+    place: Any = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    for file in schemas.FILES:
+        found = schemas.problems(document, file)
+        assert found is None or problem in " ".join(found), (file, found)
+
+
+@each_kind
+@each_request
+def test_what_every_pod_is(kind: str, request_: Request) -> None:
+    specs = list(pods(manifests.objects(request_, kind)))
+    assert specs
+    for spec in specs:
+        (container,) = spec["containers"]
+        assert (spec["restartPolicy"], spec["automountServiceAccountToken"], spec["enableServiceLinks"]) == (
+            "Never",
+            False,
+            False,
+        )
+        security = container["securityContext"]
+        assert (security["allowPrivilegeEscalation"], security["readOnlyRootFilesystem"]) == (False, True)
+        assert security["capabilities"]["drop"] == ["ALL"]
+        assert security["capabilities"].get("add", []) == (["IPC_LOCK"] if request_.ipc_lock else [])
+        memory = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": request_.shm_size}}
+        assert memory in spec["volumes"]
+        assert {"name": "shm", "mountPath": "/dev/shm"} in container["volumeMounts"]
+        assert (container["command"], container["args"]) == (["nccltool"], list(request_.words))
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("changes", "who"),
+    [
+        ({}, {"runAsNonRoot": True, "runAsUser": 1000, "runAsGroup": 1000}),
+        ({"user": 65534}, {"runAsNonRoot": True, "runAsUser": 65534, "runAsGroup": 65534}),
+        ({"user": 0}, {"runAsUser": 0}),
+        ({"ipc_lock": True}, {"runAsUser": 0}),
+    ],
+)
+def test_root_only_where_it_must_be(kind: str, changes: dict[str, Any], who: Object) -> None:
+    for spec in pods(manifests.objects(replace(PLAIN, **changes), kind)):
+        assert spec["securityContext"] == {**who, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+@each_kind
+def test_no_secret_is_in_a_manifest(kind: str) -> None:
+    text = json.dumps(manifests.objects(PLAIN, kind)).lower()
+    assert "secret" not in text
+    full = json.dumps(manifests.objects(FULL, kind))
+    assert full.count("ecret") == full.count('"imagePullSecrets": [{"name": "registry"}]')
+
+
+@each_kind
+@pytest.mark.parametrize("allowed", [True, False])
+def test_pods_are_on_different_hosts(kind: str, allowed: bool) -> None:
+    for spec in pods(manifests.objects(replace(PLAIN, allow_same_host=allowed), kind)):
+        assert ("affinity" in spec) is not allowed
+        if not allowed:
+            (rule,) = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            assert rule["labelSelector"]["matchLabels"] == PLAIN.selector
+            assert rule["topologyKey"] == "kubernetes.io/hostname"
+
+
+@each_kind
+@each_request
+def test_the_text_is_the_objects(kind: str, request_: Request) -> None:
+    text = manifests.render(request_, kind)
+    assert tuple(yaml.safe_load_all(text)) == manifests.objects(request_, kind)
+    assert [line for line in text.splitlines() if line.startswith("#")] == text.splitlines()[:2]
+    assert "*" not in text.partition("---")[2]
+
+
+WORDS = (
+    "1e3",
+    "1E3",
+    "0x10",
+    "0o17",
+    "010",
+    "1_000",
+    "yes",
+    "On",
+    "n",
+    "~",
+    "null",
+    "1:30",
+    ".5",
+    "-",
+    "",
+    "=",
+    "#a",
+)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_text_that_readers_of_yaml_take_for_something_else_is_quoted(word: str) -> None:
+    text = manifests.render(replace(PLAIN, words=("probe", "--op", word)), "job")
+    assert f'- "{word}"\n' in text
+
+
+@given(st.lists(st.text(max_size=20), max_size=3))
+def test_any_word_comes_through(words: list[str]) -> None:
+    (document,) = yaml.safe_load_all(manifests.render(replace(PLAIN, words=tuple(words)), "pytorchjob"))
+    for spec in pods(document):
+        assert [word.replace("$$(", "$(") for word in spec["containers"][0]["args"]] == [
+            word.replace("$$(", "$(") for word in words
+        ]
+
+
+def test_kubernetes_does_not_expand_words() -> None:
+    (spec,) = pods(manifests.objects(replace(PLAIN, words=("probe", "$(HOME)")), "job"))
+    assert spec["containers"][0]["args"] == ["probe", "$$(HOME)"]
+
+
+def merged(job: Object, patch: Object) -> Object:
+    """As kubectl does it: mappings are merged; of lists of what has names, all names stay."""
+    made = dict(job)
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            made[key] = merged(made.get(key, {}), value)
+        else:
+            names = {one["name"] for one in value}
+            made[key] = [*value, *(one for one in made.get(key, []) if one["name"] not in names)]
+    return made
+
+
+def a_job() -> Object:
+    (_, job) = manifests.objects(replace(PLAIN, name="training"), "job")
+    return copy.deepcopy(job)
+
+
+CHECK = replace(PLAIN, words=("preflight", "--launcher", "local", "--nodes", "1"), name="nccltool-preflight")
+each_check = pytest.mark.parametrize(
+    "check",
+    [CHECK, replace(CHECK, gpus=8, resources={"rdma/hca": "8"}, ipc_lock=True, env={"NCCL_DEBUG": "INFO"})],
+)
+
+
+@each_check
+def test_a_job_with_an_init_container_is_valid(check: Request) -> None:
+    patched = merged(a_job(), manifests.patch(check, "init-container"))
+    assert [schemas.problems(patched, file) for file in schemas.FILES if "kubernetes" in file] == [[]]
+    before, after = (job["spec"]["template"]["spec"] for job in (a_job(), patched))
+    assert after["containers"] == before["containers"]
+    assert {one["name"] for one in after["volumes"]} == {"shm", "scratch", "nccltool-shm", "nccltool-scratch"}
+    (container,) = after["initContainers"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {"nccltool-shm", "nccltool-scratch"}
+    assert (container["command"], container["args"]) == (["nccltool"], list(check.words))
+    rights = container["securityContext"]
+    assert (rights["runAsUser"], rights["capabilities"]["drop"]) == (0 if check.ipc_lock else 1000, ["ALL"])
+    assert (rights["readOnlyRootFilesystem"], rights["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+
+
+def test_the_text_of_a_patch_is_the_patch() -> None:
+    text = manifests.render(CHECK, "init-container")
+    assert yaml.safe_load(text) == manifests.patch(CHECK, "init-container")
+    assert text.startswith("# kubectl patch --local -f JOB.yaml ")
+
+
+@each_check
+def test_kubectl_merges_as_we_do(check: Request, tmp_path: Path) -> None:
+    """Of a patch as users apply it; no cluster is asked."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("needs kubectl")
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(a_job()))
+    (tmp_path / "patch.yaml").write_text(manifests.render(check, "init-container"))
+    argv = (kubectl, "patch", "--local", "-f", "job.yaml", "--type", "strategic", "--patch-file", "patch.yaml")
+    done = subprocess.run([*argv, "-o", "json"], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    patched = json.loads(done.stdout)["spec"]["template"]["spec"]
+    ours = merged(a_job(), manifests.patch(check, "init-container"))["spec"]["template"]["spec"]
+    assert sorted(one["name"] for one in patched["volumes"]) == sorted(one["name"] for one in ours["volumes"])
+    assert {**patched, "volumes": []} == {**ours, "volumes": []}

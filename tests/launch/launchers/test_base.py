@@ -1,0 +1,24 @@
+"""What all launchers stand on."""
+
+import pytest
+
+from nccltool.launch.launchers.base import expand_counts
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("2", (2,)),
+        ("2(x3),1", (2, 2, 2, 1)),
+        ("1,2(x2),1", (1, 2, 2, 1)),
+        ("0", (0,)),
+        ("", None),
+        ("2(x)", None),
+        ("2,,1", None),
+        ("-1", None),
+        ("8(x999999999)", None),
+        ("1(x100001)", None),
+    ],
+)
+def test_counts_of_slurm(text: str, counts: tuple[int, ...] | None) -> None:
+    assert expand_counts(text) == counts

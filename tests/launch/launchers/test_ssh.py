@@ -1,0 +1,195 @@
+"""Hosts as users name them, the ssh commands for them, and what the ends of these mean."""
+
+import shlex
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.launch.launchers import ssh
+from nccltool.launch.launchers.ssh import Host
+
+PYTHON = "/opt/venv/bin/python"
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("n1", [Host("n1")]),
+        ("n[01-03],x3", [Host("n01"), Host("n02"), Host("n03"), Host("x3")]),
+        ("x3, n1", [Host("x3"), Host("n1")]),
+        ("r[1-2]n[01-02]", [Host("r1n01"), Host("r1n02"), Host("r2n01"), Host("r2n02")]),
+        ("n[1-5/2]", [Host("n1"), Host("n3"), Host("n5")]),
+        ("n[1-3,7]-ib0", [Host("n1-ib0"), Host("n2-ib0"), Host("n3-ib0"), Host("n7-ib0")]),
+        ("me@n1:2222", [Host("n1", "me", 2222)]),
+        ("dom.me@n[1-2].lan:22", [Host("n1.lan", "dom.me", 22), Host("n2.lan", "dom.me", 22)]),
+        ("n1:2222,n1:2223", [Host("n1", port=2222), Host("n1", port=2223)]),
+        ("10.0.0.1", [Host("10.0.0.1")]),
+        ("fd00::1", [Host("fd00::1")]),
+        ("me@[fd00::1%eth0]:22,[::1]", [Host("fd00::1%eth0", "me", 22), Host("::1")]),
+    ],
+)
+def test_hosts(text: str, hosts: list[Host]) -> None:
+    assert ssh.parse_hosts(text) == tuple(hosts)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "--hosts names no host"),
+        (" , ", "--hosts names no host"),
+        ("n[1-2", "--hosts 'n[1-2': the brackets do not match"),
+        ("n1]", "--hosts 'n1]': the brackets do not match"),
+        ("n[[1]]", "--hosts 'n[[1]]': the brackets do not match"),
+        ("-oProxyCommand", "--hosts: '-oProxyCommand' is not a host"),
+        ("-lroot@n1", "--hosts: '-lroot@n1' is not a host"),
+        ("n1;reboot", "--hosts: 'n1;reboot' is not a host"),
+        ("n1 n2", "--hosts: 'n1 n2' is not a host"),
+        ("@all", "--hosts: '@all' is not a host"),
+        ("n1:65536", "--hosts: 'n1:65536' is not a host"),
+        ("n[a-b]", "--hosts: 'n[a-b]' is not a set of hosts"),
+        ("n[2-1]", "--hosts: 'n[2-1]' is not a set of hosts"),
+        ("n1:0", "--hosts: 'n1:0' is not a host"),
+        ("n1/2", "--hosts: 'n1/2' is not a host"),
+        ("n[1-3/0]", "--hosts: 'n[1-3/0]' is not a set of hosts"),
+        ("n" * 254, f"--hosts: '{'n' * 60}' is not a host"),
+        ("n[1-3],n2", "--hosts: n2 is named twice"),
+        ("a@n1,b@n1", "--hosts: n1 is named twice"),
+        ("n[0-99999999999999999999]", "--hosts: 'n[0-99999999999999999999]' is more than 10000 hosts"),
+        ("r[1-999]n[1-999]", "--hosts: 'r[1-999]n[1-999]' is more than 10000 hosts"),
+        ("a[1-9999],b[1-9999]", "--hosts names more than 10000 hosts"),
+    ],
+)
+def test_words_that_are_no_hosts(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        ssh.parse_hosts(text)
+    assert refused.value.message.startswith(message)
+    assert refused.value.remedy
+
+
+def test_hosts_of_a_file() -> None:
+    text = "# rack 1\nn[1-2]\n\n  me@x3:2222   # behind\r\nn4,n5\n"
+    hosts = ssh.parse_hostfile(text, "--hostfile F")
+    assert hosts == (Host("n1"), Host("n2"), Host("x3", "me", 2222), Host("n4"), Host("n5"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "--hostfile F names no host"),
+        ("# none\n", "--hostfile F names no host"),
+        ("n1\nn2 slots=8\n", "--hostfile F line 2: 'slots=8' is not understood"),
+        ("n1\n\nn[1-2\n", "--hostfile F line 3 'n[1-2': the brackets do not match"),
+        ("n[1-3]\nx\nn2\n", "--hostfile F line 3: n2 is named twice"),
+        ("\x1b[2J\n", "--hostfile F line 1 '\\x1b[2J': the brackets do not match"),
+    ],
+)
+def test_lines_that_are_no_hosts(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        ssh.parse_hostfile(text, "--hostfile F")
+    assert refused.value.message == message
+
+
+def test_an_ssh_for_each_host() -> None:
+    hosts = (Host("n1"), Host("x", "me", 2222), Host("fd00::1"))
+    launch = ssh.launch(hosts, ("ssh", "-F", "my config"), PYTHON, "why")
+    assert (launch.launcher, launch.why, launch.remote) == ("ssh", "why", True)
+    assert [(command.nodes, command.host) for command in launch.commands] == [
+        ((0,), "n1"),
+        ((1,), "x"),
+        ((2,), "fd00::1"),
+    ]
+    one, two, three = (command.argv for command in launch.commands)
+    assert one[:3] == ("ssh", "-F", "my config")
+    assert one[-3:] == ("--", "n1", f"{PYTHON} -P -m nccltool.worker")
+    assert two[-6:-1] == ("-p2222", "-l", "me", "--", "x")
+    assert three[-3:-1] == ("--", "fd00::1")
+    assert {"-oBatchMode=yes", "-oConnectTimeout=7", "-T"} <= set(one)
+    assert not [word for word in one if "StrictHostKeyChecking" in word]
+
+
+def test_one_name_with_two_ports_is_two_hosts() -> None:
+    launch = ssh.launch((Host("n1", port=2222), Host("n1"), Host("n2", port=9)), ("ssh",), PYTHON, "why")
+    assert [command.host for command in launch.commands] == ["n1:2222", "n1:22", "n2"]
+
+
+@pytest.mark.parametrize("python", ["/opt/my venv/bin/python", "/opt/$(reboot)/python", "python3;reboot"])
+def test_the_remote_shell_sees_one_word(python: str) -> None:
+    (command,) = ssh.launch((Host("n1"),), ("ssh",), python, "why").commands
+    assert shlex.split(command.argv[-1]) == [python, "-P", "-m", "nccltool.worker"]
+
+
+JUMP = [
+    "channel 0: open failed: connect failed: Connection refused",
+    "stdio forwarding failed",
+    "Connection closed by UNKNOWN port 65535",
+]
+STORE = "[W socket.cpp:768] [c10d] The client socket has failed to connect to n1: Connection refused"
+"""What ranks print on the same stream."""
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "finding", "what"),
+    [
+        (
+            255,
+            ["ssh: Could not resolve hostname n1: Name or service not known"],
+            "host-unknown",
+            "its name is not",
+        ),
+        (255, ["ssh: connect to host n1 port 22: Connection refused"], "host-refused", "no sshd answers"),
+        (255, JUMP, "host-refused", "no sshd answers"),
+        (255, ["ssh: connect to host n1 port 22: No route to host"], "host-unreachable", "it does not answer"),
+        (255, ["ssh: connect to host n1 port 22: Connection timed out"], "host-unreachable", "it does not answer"),
+        (255, ["Connection timed out during banner exchange"], "host-unreachable", "it does not answer"),
+        (255, ["Host key verification failed."], "host-refused", "its host key is not one"),
+        (255, ["me@n1: Permission denied (publickey)."], "host-refused", "it does not let this user in"),
+        (255, ["kex_exchange_identification: Connection closed by remote host"], "host-refused", "its sshd ends"),
+        (255, [STORE, "Timeout, server n1 not responding."], "host-lost", "the connection to it was lost"),
+        (255, ["client_loop: send disconnect: Broken pipe"], "host-lost", "the connection to it was lost"),
+        (255, ["Connection to n1 closed by remote host."], "host-lost", "the connection to it was lost"),
+        (255, [], "host-lost", "ssh to it ended without a reason"),
+        (
+            1,
+            ["nothing was heard of the runner for 20 s: everything here is ended"],
+            "host-lost",
+            "it did not hear",
+        ),
+        (-9, [], "host-lost", "the ssh to it was killed on this host"),
+        (255, [STORE, "bash: no: No such file or directory"], "host-lost", "ssh to it ended without a reason"),
+        (
+            127,
+            ["bash: line 1: /no/python: No such file or directory"],
+            "host-misconfigured",
+            "it has no such Python",
+        ),
+        (127, ["sh: 1: /no/python: nicht gefunden"], "host-misconfigured", "it has no such Python"),
+        (126, ["/etc/motd: Permission denied"], "host-misconfigured", "it has no such Python"),
+        (1, ["/usr/bin/python3: No module named nccltool"], "host-misconfigured", "its Python lacks a package"),
+        (1, ["ModuleNotFoundError: No module named 'torch'"], "host-misconfigured", "its Python lacks a package"),
+    ],
+)
+def test_why_an_ssh_ended(code: int, lines: list[str], finding: str, what: str) -> None:
+    found = ssh.explain("n1", code, lines)
+    assert found is not None
+    assert (found.code, found.severity, found.subject.name) == (finding, "error", "n1")
+    begin = "n1 was lost: " if finding == "host-lost" else "n1 cannot be used: "
+    assert found.message.startswith(begin + what)
+    assert found.evidence == tuple(lines)
+    assert found.remedy
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"), [(1, [STORE]), (1, ["ssh: connect to host n9 port 22: Connection refused"])]
+)
+def test_an_end_that_is_not_that_of_ssh_is_for_others_to_explain(code: int, lines: list[str]) -> None:
+    assert ssh.explain("n1", code, lines) is None
+
+
+def test_every_code_that_is_made_is_listed() -> None:
+    assert set(ssh.FINDINGS) == {cause.code for cause in ssh._CAUSES}
+
+
+def test_evidence_is_the_end_and_short() -> None:
+    found = ssh.explain("n1", 255, ["one", "", "two", "three", "x" * 999, "last"])
+    assert found is not None
+    assert found.evidence == ("two", "three", "x" * 300, "last")

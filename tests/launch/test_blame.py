@@ -1,0 +1,524 @@
+"""The culprit, from streams of events as real faults leave them.
+
+Four ranks, two a node; ranks 0 and 1 on alpha, 2 and 3 on beta. All are inside the step all_reduce at 1 MiB
+unless the stream says otherwise.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.launch import blame, events
+from nccltool.launch.events import AnyEvent
+from nccltool.launch.run_state import RunState
+from tests.samples import facts, job
+
+RANKS = range(4)
+HOSTS = ("alpha", "alpha", "beta", "beta")
+
+
+def spawned(ranks: Iterable[int] = RANKS) -> list[AnyEvent]:
+    return [events.Spawned(rank=rank, node_rank=rank // 2, host=HOSTS[rank], pid=1000 + rank) for rank in ranks]
+
+
+def hello(ranks: Iterable[int] = RANKS) -> list[AnyEvent]:
+    return [events.Hello(facts=facts(rank)) for rank in ranks]
+
+
+def enter(
+    ranks: Iterable[int] = RANKS, step: int = 0, op: str = "all_reduce", size: int = 2**20
+) -> list[AnyEvent]:
+    return [events.Enter(rank=rank, step=step, op=op, bytes=size) for rank in ranks]
+
+
+def beats(
+    ranks: Iterable[int] = RANKS, phase: str = "timing", step: int = 0, calls: int = 7, state: str = "S"
+) -> list[AnyEvent]:
+    return [events.Beat(rank=rank, phase=phase, step=step, calls=calls, state=state) for rank in ranks]
+
+
+def result(step: int = 0) -> list[AnyEvent]:
+    return [
+        events.Result(
+            step=step,
+            op="all_reduce",
+            count=2**18,
+            bytes=2**20,
+            bytes_per_rank=2**20,
+            dtype="float32",
+            reduce_op="sum",
+            placement="in-place",
+            cadence="stream",
+            noisy=False,
+            wrong=0,
+        )
+    ]
+
+
+def log(rank: int, *lines: str) -> list[AnyEvent]:
+    return [events.Log(rank=rank, text=line) for line in lines]
+
+
+def died(rank: int, code: int) -> list[AnyEvent]:
+    return [events.Exited(rank=rank, code=code)]
+
+
+def agent_killed(node_rank: int) -> list[AnyEvent]:
+    return [events.AgentKilled(node_rank=node_rank, host=HOSTS[2 * node_rank], code=-9)]
+
+
+def raised(rank: int, text: str, in_collective: bool = False) -> list[AnyEvent]:
+    return [events.Failed(rank=rank, in_collective=in_collective, text=text), events.Exited(rank=rank, code=1)]
+
+
+def echo(rank: int) -> list[AnyEvent]:
+    return raised(rank, f"RuntimeError: [{rank}] Connection closed by peer\nmore about it", in_collective=True)
+
+
+def after(*happened: Sequence[AnyEvent], ranks: int = 4) -> RunState:
+    run = RunState(job(), ranks, now=0.5)
+    for number, event in enumerate((event for part in happened for event in part), start=1):
+        run.apply(event, float(number))
+    return run
+
+
+STARTED = [*spawned(), *hello()]
+TIMING = [*STARTED, *enter(), *beats()]
+WHO = (
+    "rank 0 on alpha (node 0, pid 1000)",
+    "rank 1 on alpha (node 0, pid 1001)",
+    "rank 2 on beta (node 1, pid 1002)",
+    "rank 3 on beta (node 1, pid 1003)",
+)
+OOM_REMEDY = "on {}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+DUMP_REMEDY = "on {}: py-spy dump --pid {}, dmesg, nvidia-smi"
+NO_DEATH_REMEDY = (
+    "no rank died: look at the network between the hosts, the interface that was chosen and firewalls"
+)
+NETWORK_REMEDY = "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more"
+
+
+def found(code: str, subject: int | Subject, message: str, evidence: Sequence[str], remedy: str) -> Finding:
+    if isinstance(subject, int):
+        subject = Subject(kind="rank", name=str(subject))
+    return Finding(
+        code=code, severity="error", subject=subject, message=message, evidence=tuple(evidence), remedy=remedy
+    )
+
+
+def waiting(*ranks: int, where: str = "in all_reduce at 1 MiB (timing)") -> list[str]:
+    return [f"rank {rank} waited {where}" for rank in ranks]
+
+
+AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
+    ("nothing happened", after(TIMING), None),
+    (
+        "killed before hello",
+        after(spawned(), hello((0, 2, 3)), died(1, -9)),
+        found(
+            "rank-died",
+            1,
+            f"{WHO[1]} was killed by SIGKILL before it said hello",
+            waiting(0, 2, 3, where="after hello, before the first operation (joining)"),
+            OOM_REMEDY.format("alpha"),
+        ),
+    ),
+    (
+        "a host that lacks something says so from inside a call",
+        after(STARTED, raised(2, "RuntimeError: socket: Too many open files", in_collective=True)),
+        found(
+            "rank-error",
+            2,
+            f"{WHO[2]} raised RuntimeError: socket: Too many open files after hello, before the first operation"
+            " (joining)",
+            waiting(0, 1, 3, where="after hello, before the first operation (joining)"),
+            "read the traceback in the rank's log",
+        ),
+    ),
+    (
+        "killed before the group was made",
+        after(STARTED, beats(phase="connecting", step=-1, calls=1), died(3, -9)),
+        found(
+            "rank-died",
+            3,
+            f"{WHO[3]} was killed by SIGKILL after hello, before the first operation (connecting)",
+            waiting(0, 1, 2, where="after hello, before the first operation (connecting)"),
+            OOM_REMEDY.format("beta"),
+        ),
+    ),
+    (
+        "killed in a collective, the others echo",
+        after(TIMING, died(1, -9), echo(0), echo(2), echo(3)),
+        found(
+            "rank-died",
+            1,
+            f"{WHO[1]} was killed by SIGKILL in all_reduce at 1 MiB (timing)",
+            waiting(0, 2, 3),
+            OOM_REMEDY.format("alpha"),
+        ),
+    ),
+    (
+        "killed in a collective, an echo is heard before the death",
+        after(TIMING, echo(0), echo(3), died(1, -9)),
+        found(
+            "rank-died",
+            1,
+            f"{WHO[1]} was killed by SIGKILL in all_reduce at 1 MiB (timing)",
+            waiting(0, 2, 3),
+            OOM_REMEDY.format("alpha"),
+        ),
+    ),
+    (
+        "killed between two operations",
+        after(TIMING, result(), enter((0, 2, 3), 1, "gather", 8), died(1, -9)),
+        found(
+            "rank-died",
+            1,
+            f"{WHO[1]} was killed by SIGKILL after all_reduce at 1 MiB, before its next step",
+            waiting(0, 2, 3, where="in gather at 8 B"),
+            OOM_REMEDY.format("alpha"),
+        ),
+    ),
+    (
+        "a fault of the memory",
+        after(TIMING, log(2, "Fatal Python error: Segmentation fault", ""), died(2, -11)),
+        found(
+            "rank-died",
+            2,
+            f"{WHO[2]} was killed by SIGSEGV in all_reduce at 1 MiB (timing)",
+            [*waiting(0, 1, 3), "log of rank 2: Fatal Python error: Segmentation fault"],
+            "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "a signal without a name",
+        after(TIMING, died(2, -250)),
+        found(
+            "rank-died",
+            2,
+            f"{WHO[2]} was killed by signal 250 in all_reduce at 1 MiB (timing)",
+            waiting(0, 1, 3),
+            "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "exited without a word",
+        after(TIMING, died(3, 3), echo(2)),
+        found(
+            "rank-died",
+            3,
+            f"{WHO[3]} exited with code 3 without a word in all_reduce at 1 MiB (timing)",
+            waiting(0, 1, 2),
+            "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "terminated with all others: somebody from outside",
+        after(TIMING, died(2, -15), died(0, -15)),
+        found(
+            "rank-died",
+            2,
+            f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
+            waiting(1, 3),
+            "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "the agent terminates the others after a death",
+        after(TIMING, died(0, -15), died(1, -15), died(3, -9), died(2, -15)),
+        found(
+            "rank-died",
+            3,
+            f"{WHO[3]} was killed by SIGKILL in all_reduce at 1 MiB (timing)",
+            [],
+            OOM_REMEDY.format("beta"),
+        ),
+    ),
+    (
+        "raised in its own code, after echoes",
+        after(
+            TIMING,
+            echo(0),
+            log(1, "Traceback (most recent call last):", "ValueError: bad shape"),
+            raised(1, "ValueError: bad shape\nwith a second line"),
+        ),
+        found(
+            "rank-error",
+            1,
+            f"{WHO[1]} raised ValueError: bad shape in all_reduce at 1 MiB (timing)",
+            [
+                *waiting(0, 2, 3),
+                "log of rank 1: Traceback (most recent call last):",
+                "log of rank 1: ValueError: bad shape",
+            ],
+            "read the traceback in the rank's log",
+        ),
+    ),
+    (
+        "raised without a text",
+        after(spawned(), raised(0, "")),
+        found(
+            "rank-error",
+            0,
+            f"{WHO[0]} raised an error before it said hello",
+            [],
+            "read the traceback in the rank's log",
+        ),
+    ),
+    (
+        "two raised: the first one counts",
+        after(TIMING, raised(2, "OSError: full"), raised(1, "KeyError: 'x'")),
+        found(
+            "rank-error",
+            2,
+            f"{WHO[2]} raised OSError: full in all_reduce at 1 MiB (timing)",
+            waiting(0, 1, 3),
+            "read the traceback in the rank's log",
+        ),
+    ),
+    (
+        "all echo: nobody died",
+        after(TIMING, echo(2), echo(0), echo(1), echo(3)),
+        found(
+            "collective-failed",
+            2,
+            f"communication failed in all_reduce at 1 MiB (timing); {WHO[2]} said so first: "
+            "RuntimeError: [2] Connection closed by peer",
+            [],
+            NO_DEATH_REMEDY,
+        ),
+    ),
+    (
+        "all echo but one, which is stopped",
+        after(TIMING, beats((1,), state="T"), echo(2), echo(0), echo(3)),
+        found(
+            "rank-hung",
+            1,
+            f"{WHO[1]} did not come in all_reduce at 1 MiB (timing)",
+            ["the others failed while talking to it, and it said nothing", *waiting(0, 2, 3)],
+            DUMP_REMEDY.format("alpha", 1001),
+        ),
+    ),
+    (
+        "one echoes, and one of the silent ones is stopped",
+        after(TIMING, beats((1,), state="T"), echo(2)),
+        found(
+            "rank-hung",
+            1,
+            f"{WHO[1]} did not come in all_reduce at 1 MiB (timing)",
+            ["the others failed while talking to it, and it said nothing", *waiting(0, 2, 3)],
+            DUMP_REMEDY.format("alpha", 1001),
+        ),
+    ),
+    (
+        "one echo and three silent ranks",
+        after(TIMING, echo(2)),
+        found(
+            "collective-failed",
+            2,
+            f"communication failed in all_reduce at 1 MiB (timing); {WHO[2]} said so first: "
+            "RuntimeError: [2] Connection closed by peer",
+            [],
+            NO_DEATH_REMEDY,
+        ),
+    ),
+    (
+        "an agent killed, and the echoes of its own and of other ranks before the news",
+        after(TIMING, echo(2), echo(0), agent_killed(1)),
+        found(
+            "agent-killed",
+            Subject(kind="host", name="beta"),
+            "the agent of node 1 on beta was killed by SIGKILL in all_reduce at 1 MiB (timing), "
+            "and with it ranks 2, 3 on beta",
+            waiting(0, 1),
+            OOM_REMEDY.format("beta"),
+        ),
+    ),
+    (
+        "an agent killed before its ranks were there",
+        after(agent_killed(0)),
+        found(
+            "agent-killed",
+            Subject(kind="host", name="alpha"),
+            "the agent of node 0 on alpha was killed by SIGKILL",
+            [],
+            OOM_REMEDY.format("alpha"),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "culprit"), [case[1:] for case in AFTER_FAULTS], ids=[case[0] for case in AFTER_FAULTS]
+)
+def test_after_a_fault(run: RunState, culprit: Finding | None) -> None:
+    assert blame.after_fault(run) == culprit
+
+
+OUTSIDE = "it is outside of communication while the others wait inside"
+STOPPED = "its process is stopped (state T): something sent it SIGSTOP"
+STACK = "\n".join(f"frame {number}" for number in range(30))
+
+AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
+    (
+        "a rank never came",
+        after(spawned((0, 2, 3))),
+        found(
+            "rank-missing",
+            1,
+            "rank 1 of 4 never came in 30 s",
+            ["came: alpha, beta"],
+            "look at the host that should have started it; --join-timeout waits longer",
+        ),
+    ),
+    (
+        "a node never came",
+        after(spawned((0, 1)), hello((0, 1))),
+        found(
+            "rank-missing",
+            2,
+            "rank 2, 3 of 4 never came in 30 s",
+            ["came: alpha"],
+            "look at the host that should have started it; --join-timeout waits longer",
+        ),
+    ),
+    (
+        "many never came",
+        after(spawned((0,)), ranks=64),
+        found(
+            "rank-missing",
+            1,
+            "rank 1, 2, 3, 4, 5, 6, 7, 8, ... of 64 never came in 30 s",
+            ["came: alpha"],
+            "look at the host that should have started it; --join-timeout waits longer",
+        ),
+    ),
+    (
+        "stopped",
+        after(TIMING, beats((2,), state="T")),
+        found(
+            "rank-hung",
+            2,
+            f"{WHO[2]} did not come for 30 s in all_reduce at 1 MiB (timing)",
+            [STOPPED, *waiting(0, 1, 3)],
+            DUMP_REMEDY.format("beta", 1002),
+        ),
+    ),
+    (
+        "stopped under a tracer, before hello",
+        after(spawned(), hello((0, 1, 2)), beats((3,), phase="starting", step=-1, calls=0, state="t")),
+        found(
+            "rank-hung",
+            3,
+            f"{WHO[3]} did not come for 30 s before it said hello",
+            [STOPPED, *waiting(0, 1, 2, where="after hello, before the first operation (joining)")],
+            DUMP_REMEDY.format("beta", 1003),
+        ),
+    ),
+    (
+        "hung outside of a call",
+        after(TIMING, beats((1,), calls=6, state="S"), [events.Stack(rank=1, text=STACK)], log(1, "a last line")),
+        found(
+            "rank-hung",
+            1,
+            f"{WHO[1]} did not come for 30 s in all_reduce at 1 MiB (timing)",
+            [
+                OUTSIDE,
+                *waiting(0, 2, 3),
+                "stack: " + "\n".join(f"frame {number}" for number in range(9)),
+                "log of rank 1: a last line",
+            ],
+            DUMP_REMEDY.format("alpha", 1001),
+        ),
+    ),
+    (
+        "hung between two operations",
+        after(
+            TIMING,
+            result(),
+            enter((0, 1, 3), 1, "gather", 8),
+            beats((0, 1, 3), "warm-up", step=1, calls=1),
+            beats((2,), "between steps", step=1, calls=0),
+        ),
+        found(
+            "rank-hung",
+            2,
+            f"{WHO[2]} did not come for 30 s after all_reduce at 1 MiB, before its next step",
+            [OUTSIDE, *waiting(0, 1, 3, where="in gather at 8 B (warm-up)")],
+            DUMP_REMEDY.format("beta", 1002),
+        ),
+    ),
+    (
+        "two ranks hung",
+        after(TIMING, beats((1, 3), calls=8)),
+        found(
+            "rank-hung",
+            1,
+            "ranks 1, 3 on alpha, beta did not come for 30 s in all_reduce at 1 MiB (timing)",
+            [OUTSIDE, *waiting(0, 2)],
+            DUMP_REMEDY.format("alpha", 1001),
+        ),
+    ),
+    (
+        "all inside: the network",
+        after(TIMING),
+        found(
+            "hang",
+            Subject(kind="run", name="all ranks"),
+            "nothing moved for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
+            [f"{WHO[rank]} waits in all_reduce at 1 MiB (timing)" for rank in RANKS],
+            NETWORK_REMEDY,
+        ),
+    ),
+    (
+        "all outside",
+        after(TIMING, beats(calls=8)),
+        found(
+            "hang",
+            Subject(kind="run", name="all ranks"),
+            "nothing moved for 30 s in all_reduce at 1 MiB (timing); no rank stands out",
+            [f"{WHO[rank]} waits in all_reduce at 1 MiB (timing)" for rank in RANKS],
+            NETWORK_REMEDY,
+        ),
+    ),
+    (
+        "all said bye and ended, but the node process stays",
+        after(TIMING, [events.Bye(rank=rank) for rank in RANKS], *(died(rank, 0) for rank in RANKS)),
+        found(
+            "hang",
+            Subject(kind="run", name="all ranks"),
+            "nothing moved for 30 s after the ranks had ended; no rank stands out",
+            [],
+            NETWORK_REMEDY,
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "culprit"), [case[1:] for case in AFTER_TIMEOUTS], ids=[case[0] for case in AFTER_TIMEOUTS]
+)
+def test_after_silence(run: RunState, culprit: Finding) -> None:
+    assert blame.after_timeout(run, 30.0) == culprit
+
+
+def test_of_many_that_wait_a_few_are_shown() -> None:
+    every = range(64)
+    streams: list[Sequence[AnyEvent]] = [
+        [events.Spawned(rank=rank, node_rank=rank // 8, host=f"n{rank // 8}", pid=rank) for rank in every],
+        enter(every),
+        beats(every),
+        died(5, -9),
+    ]
+    culprit = blame.after_fault(after(*streams, ranks=64))
+    assert culprit is not None
+    assert culprit.evidence == (*waiting(0, 1, 2, 3), "and 59 more")
+
+
+def test_a_long_error_is_cut() -> None:
+    text: Any = "RuntimeError: " + "x" * 1000
+    culprit = blame.after_fault(after(spawned(), raised(1, text)))
+    assert culprit is not None
+    assert culprit.message == f"{WHO[1]} raised {text[:300]} before it said hello"

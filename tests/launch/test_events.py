@@ -1,0 +1,265 @@
+"""The event stream: what goes in comes out, whatever else is in the stream."""
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nccltool.launch import events
+from nccltool.launch.events import MAX_LINE, RECORD_SEPARATOR, SAMPLES_PER_EVENT, Event
+from tests.samples import facts, finding
+
+EVENTS: list[events.AnyEvent] = [
+    events.Node(
+        node=3,
+        host="beta",
+        host_id="b 4026531840",
+        nccltool="0.1.0",
+        gpus=8,
+        addresses=("10.0.0.2", "fd00::2"),
+        port=29500,
+        data_port=40001,
+    ),
+    events.Reached(
+        node=3, goal=0, port=29500, addresses=("10.0.0.1",), failures=("172.17.0.1: Connection refused",)
+    ),
+    events.FactsPiece(node=3, number=0, of=2, text="eJw="),
+    events.Spawned(rank=1, node_rank=0, host="alpha", pid=4711),
+    events.Hello(facts=facts(1)),
+    events.Hello(facts=facts(3, gpu=None, gpu_name=None, nccl=None, host_addresses=None)),
+    events.Met(rank=3, run_id="20250102T030405Z-beef"),
+    events.World(
+        world_size=4,
+        emulated=True,
+        backend="gloo",
+        backend_version="2.13.0",
+        backend_reason="no rank has a CUDA device",
+        steps=80,
+    ),
+    events.Enter(rank=1, step=0, op="all_reduce", bytes=1024),
+    events.Samples(step=0, ns=(1, 2, 3)),
+    events.Result(
+        step=0,
+        op="all_reduce",
+        count=256,
+        bytes=1024,
+        bytes_per_rank=1024,
+        dtype="float32",
+        reduce_op="sum",
+        placement="in-place",
+        cadence="isolated",
+        noisy=True,
+        wrong=None,
+        late_rank=1,
+        late_s=0.002,
+    ),
+    events.WrongData(
+        rank=1,
+        step=0,
+        op="all_reduce",
+        bytes=1024,
+        elements=2,
+        first_index=128,
+        got="7.0",
+        expected="6.0",
+        source="the reduction",
+    ),
+    events.TrainedStep(
+        step=1,
+        strategy="ddp",
+        number=2,
+        loss="5.5",
+        reference_loss="nan",
+        gradient_norm="0.5",
+        reference_gradient_norm="0.5",
+        ns=10**7,
+    ),
+    events.Diverged(
+        rank=1,
+        step=1,
+        strategy="ddp",
+        number=2,
+        what="gradient",
+        got="inf",
+        expected="0.5",
+        error="inf",
+        tolerance=1e-5,
+        shares=(1.0, 0.0),
+    ),
+    events.Compared(rank=1, strategy="ddp", micro_batches=2, errors=(("loss", "nan", 1e-5),), rule="step x 1"),
+    events.TimedSteps(
+        step=6,
+        strategy="ddp",
+        sequences=8,
+        tokens=256,
+        without_sync_ns=10**7,
+        alone_ns=None,
+        rank_ns=(1, 2),
+        peak_bytes=(2**28, None),
+    ),
+    events.Flowed(
+        strategy="pipeline",
+        ranks=2,
+        micro_batches=4,
+        stages=1,
+        computing_ns=(10**7, 10**6),
+        running_ns=(10**8, 10**8),
+    ),
+    events.CheckpointSaved(strategy="ddp", number=4, bytes=2127983, ns=226192667),
+    events.Resumed(strategy="ddp", number=4, folder="/c/ddp/step-000004", ranks_then=2, sequences=8, ns=251605735),
+    events.Anew(attempt=1),
+    events.NotTrained(strategy="tensor", reason="4 attention heads cannot be shared by 3 ranks"),
+    events.Reported(finding=finding()),
+    events.Failed(rank=1, in_collective=True, text="RuntimeError: closed\nby peer", trace="Traceback ..."),
+    events.Beat(rank=1, phase="timing", step=0, calls=7, state="S"),
+    events.Exited(rank=1, code=-9),
+    events.AgentKilled(node_rank=1, host="beta", code=-9),
+    events.Log(rank=1, text='a line with "quotes", \\ and \x1e'),
+    events.Stack(rank=1, text="  File a\n  File b"),
+    events.Bye(rank=1),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_an_event_survives_the_stream(event: events.AnyEvent) -> None:
+    line = events.encode(event)
+    assert line.startswith(RECORD_SEPARATOR)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == line.count(RECORD_SEPARATOR) == 1
+    assert events.decode(line) == event
+    assert events.decode(line[:-1]) == event
+
+
+def test_every_kind_of_event_is_tried() -> None:
+    assert {type(event) for event in EVENTS} == set(get_args(events.AnyEvent))
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_other_programs_can_read_it(event: events.AnyEvent) -> None:
+    plain = json.loads(events.encode(event)[1:])
+    assert plain["event"] == type(event).__struct_config__.tag
+    assert plain.keys() - {"event"} <= set(event.__struct_fields__)
+
+
+TEXTS = (
+    st.text(max_size=3000)
+    | st.text(st.characters(max_codepoint=0x1F), max_size=2000)
+    | st.sampled_from(
+        [
+            "x" * 10**5,
+            "\0" * 9000,
+            '"' * 9000,
+            "\\" * 5000,
+            "\U0001f600" * 4000,
+            "\udcff" * 3000,
+            "é" * 2048,
+            "\ud83d",
+        ]
+    )
+)
+
+
+@given(text=TEXTS, trace=TEXTS)
+def test_no_line_is_longer_than_a_write_that_cannot_be_split(text: str, trace: str) -> None:
+    for event in (
+        events.Failed(rank=3, in_collective=True, text=text, trace=trace),
+        events.Log(rank=3, text=text),
+        events.Reported(finding=finding(message=text, evidence=(trace, text), remedy=trace)),
+        events.Hello(facts=facts(0, gpu_name=text)),
+    ):
+        line = events.encode(event)
+        assert len(line) <= MAX_LINE
+        assert type(events.decode(line)) is type(event)
+
+
+@pytest.mark.parametrize(
+    ("event", "kept"),
+    [
+        (events.Log(rank=1, text="x" * 4000), "x" * 4000),
+        (events.Log(rank=1, text="begin" + "x" * 9000 + "end"), "..." + "x" * 2042 + "end"),
+        (events.Log(rank=1, text="caf\udce9"), "caf?"),
+    ],
+)
+def test_what_is_kept_of_a_text(event: events.Log, kept: str) -> None:
+    assert events.decode(events.encode(event)) == events.Log(rank=1, text=kept)
+
+
+def test_a_line_that_just_fits_stays_whole() -> None:
+    room = MAX_LINE - len(events.encode(events.Log(rank=1, text="")))
+    fits, too_long = (events.Log(rank=1, text="x" * length) for length in (room, room + 1))
+    assert events.decode(events.encode(fits)) == fits
+    assert events.decode(events.encode(too_long)) != too_long
+
+
+def test_short_texts_stay_whole_beside_a_long_one() -> None:
+    event = events.Failed(rank=1, in_collective=False, text="ValueError: no", trace="x" * 10**5)
+    shown = events.decode(events.encode(event))
+    assert isinstance(shown, events.Failed)
+    assert (shown.text, shown.rank) == (event.text, 1)
+
+
+def test_as_many_samples_fit_as_are_sent_at_once() -> None:
+    samples = events.Samples(step=10**6, ns=(2**63 - 1,) * SAMPLES_PER_EVENT)
+    assert events.decode(events.encode(samples)) == samples
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"a line of a log",
+        b'{"event":"bye","rank":1}',  # no separator
+        b"\x1e",
+        b"\x1e\n",
+        b'\x1e{"event":"bye","rank":1',  # cut
+        b'\x1e{"event":"bye","rank":"1"}',
+        b'\x1e{"event":"bye"}',
+        b'\x1e{"event":"unheard-of","rank":1}',
+        b'\x1e{"rank":1}',
+        b'\x1e{"event":"log","rank":1,"text":"\xff"}',
+        b'\x1e{"event":"log","rank":1,"text":"\\udcff"}',
+        b'\x1e{"event":"bye","rank":1}{"event":"bye","rank":2}',
+        b'\x1e{"event":"bye","rank":1e400}',
+        b'\x1e{"event":"bye","rank":1,"more":' + b"[" * 10**5 + b"]" * 10**5 + b"}",
+        b"\x1e[]",
+        b"\x1enull",
+    ],
+)
+def test_what_is_no_event_is_log_text(line: bytes) -> None:
+    assert events.decode(line) is None
+
+
+def test_an_event_of_a_later_release_is_read_as_far_as_it_is_known() -> None:
+    assert events.decode(b'\x1e{"event":"bye","rank":1,"new":{"key":[1]}}') == events.Bye(rank=1)
+
+
+@given(st.binary(max_size=200))
+def test_decoding_anything_never_raises(line: bytes) -> None:
+    assert events.decode(line) is None or line.startswith(RECORD_SEPARATOR)
+    event = events.decode(RECORD_SEPARATOR + line)
+    assert event is None or isinstance(event, Event)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(event=st.sampled_from(EVENTS), key=st.integers(0, 30), value=JSON)
+def test_a_damaged_value_never_raises(event: events.AnyEvent, key: int, value: Any) -> None:
+    plain = json.loads(events.encode(event)[1:])
+    plain[list(plain)[key % len(plain)]] = value
+    shown = events.decode(RECORD_SEPARATOR + json.dumps(plain).encode())
+    assert shown is None or isinstance(shown, Event)
+
+
+@given(event=st.sampled_from(EVENTS), place=st.integers(0, MAX_LINE), byte=st.integers(0, 255))
+def test_a_damaged_byte_never_raises(event: events.AnyEvent, place: int, byte: int) -> None:
+    line = bytearray(events.encode(event))
+    line[place % len(line)] = byte
+    assert events.decode(bytes(line)) is None or line.startswith(RECORD_SEPARATOR)

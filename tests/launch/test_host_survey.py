@@ -1,0 +1,113 @@
+"""Looking at several hosts at once, from real far ends that behave and misbehave on this one."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from nccltool.launch import host_survey
+from nccltool.launch.events import Node
+from nccltool.launch.host_survey import ALL_TO_ALL, Survey, calls
+from nccltool.launch.job import Job
+from nccltool.launch.launchers import ssh
+from nccltool.launch.launchers.base import WORKER, Command, Launch
+
+JOB = Job(run_id="x", ops=(), kind="reach")
+GOOD = (sys.executable, *WORKER)
+
+
+def program(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", text)
+
+
+def taken(*argvs: Sequence[str], limit_s: float = 30.0, stop: Callable[[], bool] = lambda: False) -> Survey:
+    commands = tuple(Command(argv=tuple(argv), nodes=(i,), host=f"n{i + 1}") for i, argv in enumerate(argvs))
+    launch = Launch(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh.explain)
+    return host_survey.take(launch, JOB, launch.names(), limit_s, stop)
+
+
+def test_hosts_that_come_call_each_other() -> None:
+    seen = taken(GOOD, GOOD)
+    assert (seen.lost, sorted(seen.snapshots), sorted(seen.nodes)) == ({}, [0, 1], [0, 1])
+    wanted = {(caller, goal.node, goal.port) for caller, goal in seen.calls}
+    assert wanted == {(one.node, one.goal, one.port) for one in seen.reached}
+    assert {(caller, goal) for caller, goal, _ in wanted} == {(0, 1), (1, 0)}
+    assert len(wanted) == 3  # each calls the other where ranks talk, and node 1 calls where they meet
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("raise SystemExit('no module')", "host-misconfigured"),
+        ("import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connection refused'); sys.exit(255)",
+         "host-refused"),
+    ],
+    ids=["fails", "refuses"],
+)  # fmt: skip
+def test_who_does_not_come_is_named(text: str, code: str) -> None:
+    seen = taken(GOOD, program(text), limit_s=4.0)
+    assert {node: finding.code for node, finding in seen.lost.items()} == {1: code}
+    assert sorted(seen.snapshots) == [0]
+    assert seen.calls == ()
+
+
+HANGS = program("import time; time.sleep(600)")
+
+
+def test_who_hangs_is_named_after_the_time_that_a_host_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_survey, "COME_S", 3.0)
+    seen = taken(GOOD, HANGS)
+    assert {node: finding.code for node, finding in seen.lost.items()} == {1: "host-silent"}
+    assert (sorted(seen.snapshots), seen.unseen) == ([0], {})
+
+
+@pytest.mark.parametrize("stopped", [True, False], ids=["interrupted", "budget"])
+def test_who_was_not_waited_for_is_not_missing(stopped: bool) -> None:
+    end = time.monotonic() + 2.0
+    stop = (lambda: time.monotonic() > end) if stopped else (lambda: False)
+    seen = taken(GOOD, HANGS, limit_s=30.0 if stopped else 2.0, stop=stop)
+    why = "interrupted before it had answered" if stopped else "the budget ended before it had answered"
+    assert (seen.lost, seen.unseen.get(1)) == ({}, why)
+
+
+def test_it_ends_when_it_is_told_to() -> None:
+    hang = Command(argv=program("import time; time.sleep(600)"), nodes=(0,), host="n1")
+    launch = Launch(launcher="ssh", why="a test", commands=(hang,), remote=True)
+    begin = time.monotonic()
+    host_survey.take(launch, JOB, {0: "n1"}, stop=lambda: time.monotonic() > begin + 0.5)
+    assert time.monotonic() < begin + host_survey.COME_S
+
+
+def test_one_host_stands_for_all_nodes_that_are_its_processes() -> None:
+    seen = host_survey.here({0: "here", 1: "here"})
+    assert seen.snapshots[0] is seen.snapshots[1]
+    assert (seen.calls, seen.lost) == ((), {})
+
+
+def node(number: int) -> Node:
+    return Node(
+        node=number,
+        host=f"h{number}",
+        host_id="",
+        nccltool="",
+        gpus=0,
+        addresses=(f"10.0.0.{number}",),
+        port=7,
+        data_port=8,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hosts", "each"), [(1, 0), (2, 1), (5, 4), (ALL_TO_ALL, ALL_TO_ALL - 1), (ALL_TO_ALL + 1, 5), (256, 8)]
+)
+def test_who_calls_whom(hosts: int, each: int) -> None:
+    made = list(calls([node(number) for number in range(hosts)]))
+    data = [(caller, goal.node) for caller, goal in made if goal.port == 8]
+    store = [caller for caller, goal in made if goal.port == 7]
+    assert len(data) == len(set(data)) == hosts * each
+    assert all(caller != goal for caller, goal in data)
+    assert sorted(store) == list(range(1, hosts))
+    assert all(goal.addresses[0] == f"h{goal.node}" for _, goal in made)  # its name comes first
+    for number in range(hosts):  # each is called as often
+        assert sum(goal == number for _, goal in data) == each

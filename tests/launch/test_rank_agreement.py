@@ -1,0 +1,377 @@
+"""Who came: each finding fires where it must and is silent beside it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.launch import rank_agreement as judged
+from nccltool.launch.job import Job
+from nccltool.launch.rank_facts import RankFacts
+from tests.samples import facts, job, world
+
+REAL = job(emulated=False)
+ONE_NODE = job(nodes=1, nproc_per_node=4)
+TOLD_NOTHING = job(nodes=None, nproc_per_node=None)
+
+
+def one_node(ranks: int) -> list[RankFacts]:
+    return [facts(rank, node_rank=0, host="alpha", host_id="a") for rank in range(ranks)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ranks"),
+    [
+        pytest.param(REAL, world(), id="two hosts"),
+        pytest.param(TOLD_NOTHING, world(), id="a job of a launcher"),
+        pytest.param(ONE_NODE, one_node(4), id="one host"),
+        pytest.param(job(), world(gpu=None, nccl=None), id="no GPUs"),
+        pytest.param(
+            job(), world(host="alpha", host_id="a", host_addresses=("127.0.1.1",)), id="its own name on loopback"
+        ),
+        pytest.param(REAL, world(host_addresses=None), id="names that do not resolve"),
+        pytest.param(REAL, world(host_addresses=("127.0.1.1", "192.0.2.1")), id="names with one good address"),
+        pytest.param(
+            REAL, [facts(rank, gpu="device 0") for rank in (0, 2)] + world()[1:2] + world()[3:], id="same name"
+        ),
+    ],
+)
+def test_nothing_is_found_in_a_healthy_world(wanted: Job, ranks: Sequence[RankFacts]) -> None:
+    assert judged.check(wanted, sorted(ranks, key=lambda one: one.rank)) == ()
+
+
+def found(severity: Any, code: str, kind: Any, name: str, message: str, remedy: str, *evidence: str) -> Finding:
+    subject = Subject(kind=kind, name=name)
+    return Finding(
+        code=code, severity=severity, subject=subject, message=message, remedy=remedy, evidence=evidence
+    )
+
+
+def error(code: str, kind: Any, name: str, message: str, remedy: str, *evidence: str) -> Finding:
+    return found("error", code, kind, name, message, remedy, *evidence)
+
+
+def warning(code: str, kind: Any, name: str, message: str, remedy: str, *evidence: str) -> Finding:
+    return found("warning", code, kind, name, message, remedy, *evidence)
+
+
+NODES_REMEDY = "look at the nodes that are missing: not started, wrong endpoint, or a clock that is behind"
+RANKS_REMEDY = "start the same command with the same options on every node"
+NPROC_REMEDY = (
+    "start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
+    "mpirun --map-by ppr:N:node; mpiexec -ppn N"
+)
+ALONE = "the world is one rank: nothing crosses a link, bus bandwidth is 0"
+ALONE_REMEDY = "ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone"
+GPU_REMEDY = "start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES"
+LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ranks", "findings"),
+    [
+        pytest.param(
+            job(nodes=3),
+            world(),
+            [
+                error(
+                    "world-size",
+                    "run",
+                    "world",
+                    "3 nodes were asked for, 2 came: alpha, beta",
+                    NODES_REMEDY,
+                    "world size 4",
+                )
+            ],
+            id="a node is missing",
+        ),
+        pytest.param(
+            REAL,
+            one_node(2),
+            [
+                error(
+                    "world-size",
+                    "run",
+                    "world",
+                    "2 nodes were asked for, 1 came: alpha",
+                    NODES_REMEDY,
+                    "world size 2",
+                )
+            ],
+            id="the other half runs alone elsewhere",
+        ),
+        pytest.param(
+            job(nproc_per_node=4),
+            world(),
+            [
+                error(
+                    "world-size", "run", "world", "2 x 4 ranks were asked for, 4 came: alpha, beta", RANKS_REMEDY
+                ),
+                error(
+                    "ranks-per-node",
+                    "host",
+                    "alpha",
+                    "node 0 (alpha) has 2 ranks, the others have 4",
+                    NPROC_REMEDY,
+                ),
+                error(
+                    "ranks-per-node", "host", "beta", "node 1 (beta) has 2 ranks, the others have 4", NPROC_REMEDY
+                ),
+            ],
+            id="fewer ranks than asked for",
+        ),
+        pytest.param(
+            TOLD_NOTHING,
+            [facts(0), facts(1), facts(2), facts(3), facts(4)],
+            [
+                error(
+                    "ranks-per-node",
+                    "host",
+                    "gamma",
+                    "node 2 (gamma) has 1 ranks, the others have 2",
+                    NPROC_REMEDY,
+                )
+            ],
+            id="unequal nodes",
+        ),
+        pytest.param(
+            TOLD_NOTHING,
+            [facts(0)],
+            [error("world-of-one", "rank", "0", ALONE, ALONE_REMEDY)],
+            id="alone in a job",
+        ),
+        pytest.param(
+            job(nodes=1, nproc_per_node=1),
+            [facts(0)],
+            [warning("world-of-one", "rank", "0", ALONE, ALONE_REMEDY)],
+            id="alone as asked for",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0), facts(1), facts(2), facts(3, gpu="GPU-2")],
+            [error("duplicate-gpu", "device", "GPU-2", "ranks 2, 3 on beta share one GPU (GPU-2)", GPU_REMEDY)],
+            id="two ranks on one GPU",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0), facts(1), facts(2, nccl="2.27.3"), facts(3, nccl="2.27.3")],
+            [
+                error(
+                    "version-mismatch",
+                    "host",
+                    "alpha",
+                    "nccl differs between ranks: 2.27.3 on beta; 2.29.7 on alpha",
+                    "install the same nccl on every host",
+                )
+            ],
+            id="two NCCLs",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0), facts(1), facts(2), facts(3, torch="2.9.1")],
+            [
+                error(
+                    "version-mismatch",
+                    "host",
+                    "beta",
+                    "torch differs between ranks: 2.13.0 on alpha, beta; 2.9.1 on beta",
+                    "install the same torch on every host",
+                )
+            ],
+            id="two torches",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0, nccltool="0.0.9"), *world()[1:]],
+            [
+                error(
+                    "version-mismatch",
+                    "host",
+                    "alpha",
+                    "nccltool differs between ranks: 0.0.9 on alpha; 0.1.0 on alpha, beta",
+                    "install the same nccltool on every host",
+                )
+            ],
+            id="two of ours",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0), facts(1), facts(2), facts(3, nccl=None)],
+            [
+                error(
+                    "version-mismatch",
+                    "host",
+                    "beta",
+                    "nccl differs between ranks: 2.29.7 on alpha, beta; None on beta",
+                    "install the same nccl on every host",
+                )
+            ],
+            id="one torch without NCCL",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0), facts(1), facts(2), facts(3, python="3.12.1")],
+            [
+                warning(
+                    "version-mismatch",
+                    "host",
+                    "beta",
+                    "python differs between ranks: 3.11.4 on alpha, beta; 3.12.1 on beta",
+                    "install the same python on every host",
+                )
+            ],
+            id="two Pythons",
+        ),
+        pytest.param(
+            REAL,
+            [facts(0), facts(1), facts(2, host_addresses=("127.0.1.1",)), facts(3, host_addresses=("127.0.1.1",))],
+            [
+                warning(
+                    "loopback-hostname",
+                    "host",
+                    "beta",
+                    "the name beta resolves to 127.0.1.1 on its own host",
+                    "map beta to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
+                    LOOPBACK,
+                )
+            ],
+            id="a name on 127.0.1.1",
+        ),
+        pytest.param(
+            REAL,
+            world(host_addresses=("::1",)),
+            [
+                warning(
+                    "loopback-hostname",
+                    "host",
+                    host,
+                    f"the name {host} resolves to ::1 on its own host",
+                    f"map {host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
+                    LOOPBACK,
+                )
+                for host in ("alpha", "beta")
+            ],
+            id="both names on ::1",
+        ),
+    ],
+)
+def test_findings(wanted: Job, ranks: Sequence[RankFacts], findings: list[Finding]) -> None:
+    assert list(judged.check(wanted, ranks)) == findings
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ranks", "choice"),
+    [
+        (job(), world(), ("nccl", "every rank has a GPU and NCCL")),
+        (job(), world(gpu=None, nccl=None), ("gloo", "no rank has a CUDA device")),
+        (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
+        (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch without NCCL")),
+        (job(), world(nccl=None), ("gloo", "rank 0 on alpha has a torch without NCCL")),
+        (job(backend="gloo"), world(), ("gloo", "asked for with --backend gloo")),
+        (job(backend="nccl"), world(gpu=None), ("nccl", "asked for with --backend nccl")),
+    ],
+)
+def test_the_backend_is_chosen_with_its_reason(
+    wanted: Job, ranks: Sequence[RankFacts], choice: tuple[str, str]
+) -> None:
+    assert judged.choose_backend(wanted, ranks) == choice
+
+
+NCCL_REMEDY = "use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "backend", "ranks", "findings"),
+    [
+        (job(), "nccl", world(), []),
+        (job(), "gloo", world(gpu=None, nccl=None), []),
+        (job(dtype="float16", reduce_op="avg"), "gloo", world(), []),
+        (job(dtype="int32", reduce_op="avg"), "nccl", world(), []),
+        (
+            job(),
+            "nccl",
+            [*world()[:2], facts(2, gpu=None), facts(3, gpu=None)],
+            [
+                error(
+                    "backend-unavailable",
+                    "rank",
+                    "2",
+                    "rank 2 on beta cannot use NCCL: it has no CUDA device",
+                    NCCL_REMEDY,
+                )
+            ],
+        ),
+        (
+            job(),
+            "nccl",
+            world(nccl=None),
+            [
+                error(
+                    "backend-unavailable",
+                    "rank",
+                    "0",
+                    "rank 0 on alpha cannot use NCCL: its torch has no NCCL",
+                    NCCL_REMEDY,
+                )
+            ],
+        ),
+        (
+            job(dtype="int32", reduce_op="avg"),
+            "gloo",
+            world(),
+            [
+                error(
+                    "unsupported",
+                    "run",
+                    "int32 avg",
+                    "gloo cannot average int32: use -o sum, or a floating type",
+                    "choose another -d or -o",
+                )
+            ],
+        ),
+    ],
+)
+def test_what_the_backend_cannot_do(
+    wanted: Job, backend: str, ranks: Sequence[RankFacts], findings: list[Finding]
+) -> None:
+    assert list(judged.backend_problems(wanted, backend, ranks)) == findings
+
+
+@pytest.mark.parametrize(
+    ("ranks", "emulated"),
+    [
+        (world(), False),
+        (world(host="alpha", host_id="a"), True),
+        (one_node(4), False),
+        ([*world(), facts(4, node_rank=2, host="beta", host_id="boot-b net:[1]")], True),
+    ],
+)
+def test_nodes_that_share_a_host_are_emulated(ranks: Sequence[RankFacts], emulated: bool) -> None:
+    assert judged.is_emulated(ranks) is emulated
+
+
+@pytest.mark.parametrize(
+    ("clocks", "messages"),
+    [
+        ((0.0, 0.1, 0.0, 0.2), []),
+        ((0.0, 0.0, 4.9, 4.9), []),
+        ((1000.0, 1000.0, 980.0, 980.0), ["the clock of beta is 20 s behind the other host"]),
+        ((1000.0, 1000.0, 1060.0, 1060.0), ["the clock of alpha is 60 s behind the other host"]),
+    ],
+)
+def test_clocks_of_two_hosts(clocks: tuple[float, ...], messages: list[str]) -> None:
+    assert [finding.message for finding in judged.clock_findings(world(), clocks)] == messages
+
+
+def test_the_clock_that_is_away_from_the_others() -> None:
+    ranks = [facts(rank, node_rank=rank, host=name, host_id=name) for rank, name in enumerate(("a", "b", "c"))]
+    (finding,) = judged.clock_findings(ranks, (500.0, 560.4, 500.1))
+    assert finding == warning(
+        "clock-skew",
+        "host",
+        "b",
+        "the clock of b is 60 s ahead of the other hosts",
+        "start chrony or ntpd: torchrun's c10d rendezvous silently drops a node that is 15 s behind",
+        "limit 5 s: the keep-alive interval of torch elastic",
+    )

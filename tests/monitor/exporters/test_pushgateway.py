@@ -1,0 +1,137 @@
+"""Pushing, to a small gateway that answers as it is told."""
+
+import base64
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from nccltool.core.errors import BadInput
+from nccltool.monitor.exporters import pushgateway
+from nccltool.monitor.exporters.pushgateway import Gateway, PushFailed
+from nccltool.monitor.metrics import Sample
+
+SAMPLES = [Sample("suspect", ("alpha",), 1)]
+
+
+class FakeGateway(ThreadingHTTPServer):
+    """Answers with the statuses that it is given, the last one for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.statuses = [200]
+        self.requests: list[tuple[str, str, str | None, str]] = []
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FakeGateway
+
+    def do_PUT(self) -> None:
+        text = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.server.requests.append((self.command, self.path, self.headers["authorization"], text))
+        statuses = self.server.statuses
+        self.send_response(statuses.pop(0) if len(statuses) > 1 else statuses[0])
+        self.send_header("content-length", "8")
+        self.end_headers()
+        self.wfile.write(b"because\n")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def gateway() -> Iterator[FakeGateway]:
+    with FakeGateway() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_it_replaces_what_the_group_has(gateway: FakeGateway) -> None:
+    pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, grouping={"instance": "node 1/2"}))
+    [(method, path, authorization, text)] = gateway.requests
+    assert method == "PUT"
+    assert path.startswith("/metrics/job/nccltool/")
+    assert "/command/probe" in path
+    assert "/instance@base64/" in path  # a slash would end the value
+    assert authorization is None
+    assert 'nccltool_suspect{host="alpha"} 1.0' in text
+
+
+def test_it_says_who_it_is(gateway: FakeGateway) -> None:
+    pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, user="sre", password="geheim:1"))
+    assert gateway.requests[0][2] == f"Basic {base64.b64encode(b'sre:geheim:1').decode()}"
+
+
+def test_it_tries_again_while_the_gateway_is_ill(gateway: FakeGateway) -> None:
+    gateway.statuses = [503, 200]
+    pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url))
+    assert len(gateway.requests) == 2
+
+
+@pytest.mark.parametrize(("status", "hint"), [(400, "log"), (401, "--push-user"), (404, "log")])
+def test_it_does_not_repeat_what_is_refused(gateway: FakeGateway, status: int, hint: str) -> None:
+    gateway.statuses = [status]
+    with pytest.raises(PushFailed, match=f"refused the metrics: HTTP {status} because") as caught:
+        pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url))
+    assert len(gateway.requests) == 1
+    assert hint in caught.value.remedy
+
+
+def test_it_gives_up_in_time(gateway: FakeGateway) -> None:
+    gateway.statuses = [500]
+    with pytest.raises(PushFailed, match=r"did not take the metrics within 0.2 s: HTTP 500"):
+        pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, timeout_s=0.2))
+
+
+def test_one_that_answers_byte_by_byte() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                for byte in b"HTTP/1.1 200 OK\r\nX: " + b"a" * 400:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(PushFailed, match="no whole answer in time"):
+            pushgateway.push(SAMPLES, "probe", Gateway(url=url, timeout_s=0.5))
+
+
+def test_nobody_is_there() -> None:
+    with pytest.raises(PushFailed, match="Connection refused"):
+        pushgateway.push(SAMPLES, "probe", Gateway(url="http://127.0.0.1:9", timeout_s=0.2))
+
+
+@pytest.mark.parametrize(
+    ("gateway", "message"),
+    [
+        (Gateway(url="localhost:9091"), "is not an address"),
+        (Gateway(url="http://"), "is not an address"),
+        (Gateway(url="file:///etc/passwd"), "is not an address"),
+        (Gateway(url="http://host:99999"), "is not an address"),
+        (Gateway(url="http://ho st:9091"), "is not an address"),
+        (Gateway(url="https://host", key_file="key.pem"), "the key of no certificate"),
+        (Gateway(url="http://sre:geheim@host:9091"), "ends in logs"),
+        (Gateway(url="http://host", grouping={"host": "a"}), "a label of the metrics"),
+        (Gateway(url="http://host", grouping={"job": "a"}), "a label of the metrics"),
+        (Gateway(url="http://host", grouping={"a-b": "a"}), "no name of a label"),
+    ],
+)
+def test_what_a_gateway_cannot_be(gateway: Gateway, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        pushgateway.check(gateway)
+
+
+def test_files_that_are_no_certificates() -> None:
+    with pytest.raises(BadInput, match="--push-ca"):
+        pushgateway.push(SAMPLES, "probe", Gateway(url="https://host", ca_file=__file__))

@@ -1,0 +1,216 @@
+"""Metrics: what the table may hold, and runs as samples."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from nccltool.compare.result import Against, RowKey
+from nccltool.core.findings import Verdict
+from nccltool.monitor import metrics
+from nccltool.monitor.metrics import METRICS, Sample
+from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.train.result import Oracle, Training
+from tests import samples
+
+BY_NAME = {metric.name: metric for metric in METRICS}
+LABELS = {
+    *("version", "torch", "nccl", "command", "status", "op", "bytes", "dtype", "nodes", "world_size", "placement"),
+    *("quantile", "check", "host", "strategy"),
+}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=[metric.name for metric in METRICS])
+def test_a_metric_keeps_to_the_rules_of_prometheus(metric: metrics.Metric) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name)
+    assert (metric.kind == "counter") == metric.name.endswith("_total")
+    assert metric.name.endswith(metric.unit)
+    assert metric.help.endswith(".")
+    assert set(metric.labels) <= LABELS  # short lists of values: no run, job, rank or pid
+
+
+def test_no_name_is_used_twice() -> None:
+    assert len(BY_NAME) == len(METRICS)
+
+
+def training(**changes: object) -> Training:
+    values = {
+        "strategy": "ddp",
+        "status": "pass",
+        "reason": "",
+        "steps": (),
+        "oracle": Oracle(
+            ok=True,
+            max_abs_error=1e-6,
+            tolerance=1e-5,
+            loss_error=2e-7,
+            gradient_error=None,
+            parameter_error=None,
+            relative_tolerance=1e-5,
+            rule="",
+        ),
+        "step_time_s": samples.stats(0.02),
+        "throughput_samples_per_s": 400.0,
+        "throughput_tokens_per_s": None,
+        "exposed_communication_ratio": 0.25,
+        "exposed_communication_method": "",
+        "scaling_efficiency": None,
+        "slowest_rank": None,
+        "peak_memory_bytes": (),
+    }
+    return Training(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def preflight(*hosts: HostVerdict, outcomes: tuple[Judged, ...] = ()) -> Preflight:
+    return Preflight(
+        info=samples.info(),
+        verdict=Verdict(status="fail", exit_code=1),
+        suite="smoke",
+        outcomes=outcomes,
+        hosts=hosts,
+        findings=(),
+        runs=(),
+        duration_s=12.5,
+    )
+
+
+ALPHA = HostVerdict(host="alpha", status="pass", reason="", exclude=False)
+BETA = HostVerdict(host="beta", status="fail", reason="memlock is 64 KiB", exclude=True)
+GAMMA = HostVerdict(host="gamma", status="missing", reason="no answer", exclude=False)
+CHECK = Judged(code="doctor/LIM-001", rung="doctor", host="beta", status="fail")
+
+
+def of(found: object, name: str) -> dict[tuple[str, ...], float]:
+    return {sample.labels: sample.value for sample in found if sample.metric == name}  # type: ignore[attr-defined]
+
+
+def test_every_sample_has_the_labels_of_its_metric() -> None:
+    row = samples.measurement(late_s=0.001, late_rank=1, limit_busbw_bytes_per_s=1e9, wrong=3)
+    run = replace(samples.good_run(), measurements=(row,), trainings=(training(),), kind="train")
+    every = [*metrics.of_run(run), *metrics.of_preflight(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,)))]
+    assert all(len(sample.labels) == len(BY_NAME[sample.metric].labels) for sample in every)
+    not_of_runs = {"baseline_ratio", "damaged_runs", "run_directory_readable"}
+    assert {sample.metric for sample in every} == set(BY_NAME) - not_of_runs
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "value"),
+    [
+        ("bus_bandwidth_bytes_per_second", (), None),
+        ("latency_seconds", ("0.5",), 0.002),
+        ("latency_seconds", ("0.9",), 0.003),
+    ],
+)
+def test_a_row_is_its_numbers(name: str, labels: tuple[str, ...], value: float | None) -> None:
+    row = samples.measurement()
+    found = of(list(metrics.of_run(replace(samples.good_run(), measurements=(row,)))), name)
+    key = ("all_reduce", "1048576", "float32", "2", "4", row.placement, *labels)
+    assert found[key] == pytest.approx(value if value is not None else row.busbw_bytes_per_s)
+
+
+def test_what_is_not_known_has_no_sample() -> None:
+    row = samples.measurement(wrong=None, late_s=None, limit_busbw_bytes_per_s=None)
+    found = list(metrics.of_run(replace(samples.good_run(), measurements=(row,))))
+    names = {sample.metric for sample in found}
+    assert not names & {"wrong_elements_total", "late_seconds", "bus_bandwidth_limit_bytes_per_second"}
+    assert not [labels for labels in of(found, "latency_seconds") if labels[-1] == "0.99"]
+
+
+@pytest.mark.parametrize(
+    ("status", "success"), [("pass", 1), ("warn", 1), ("fail", 0), ("incomplete", 0), ("unknown", 0)]
+)
+def test_success_is_a_judged_and_healthy_run(status: str, success: int) -> None:
+    run = replace(samples.good_run(), verdict=Verdict(status=status, exit_code=0))  # type: ignore[arg-type]
+    found = list(metrics.of_run(run))
+    assert of(found, "last_run_success") == {("probe",): success}
+    assert {labels[1] for labels, value in of(found, "last_run_status").items() if value} == {status}
+
+
+def test_hosts_and_checks_are_sets_of_states() -> None:
+    found = list(metrics.of_preflight(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,))))
+    assert of(found, "suspect") == {("alpha",): 0, ("beta",): 1, ("gamma",): 0}
+    assert {labels for labels, value in of(found, "host_status").items() if value} == {
+        ("alpha", "pass"),
+        ("beta", "fail"),
+        ("gamma", "missing"),
+    }
+    assert of(found, "expected_hosts") == {(): 3}
+    assert of(found, "missing_hosts") == {(): 1}
+    assert of(found, "last_run_duration_seconds") == {("preflight",): 12.5}
+    states = of(found, "check_status")
+    assert sum(states.values()) == 1
+    assert states[("doctor/LIM-001", "beta", "fail")] == 1
+
+
+def test_a_training_that_was_not_compared_is_neither_right_nor_wrong() -> None:
+    found = list(metrics.of_training(training(oracle=None, step_time_s=None)))
+    assert {sample.metric for sample in found} == {"train_samples_per_second", "train_exposed_communication_ratio"}
+
+
+def test_of_several_runs_the_newest_number_counts_and_counters_add_up() -> None:
+    newest = [Sample("build_info", ("2", "", ""), 1), Sample("suspect", ("a",), 1.0)]
+    older = [
+        *(Sample("build_info", ("1", "", ""), 1), Sample("suspect", ("a",), 9.0)),
+        *(Sample("suspect", ("b",), 3.0), Sample("wrong_elements_total", ("op",), 2)),
+    ]
+    oldest = [Sample("wrong_elements_total", ("op",), 5), Sample("suspect", ("b",), 7.0)]
+    assert set(metrics.merged([newest, older, oldest])) == {
+        Sample("build_info", ("2", "", ""), 1),
+        Sample("suspect", ("a",), 1.0),
+        Sample("suspect", ("b",), 3.0),
+        Sample("wrong_elements_total", ("op",), 7),
+    }
+
+
+def test_an_older_run_does_not_fill_what_a_newer_one_leaves_open() -> None:
+    row = ("all_reduce", "8", "float32", "2", "4", "in-place")
+    newest = [
+        *(Sample("bus_bandwidth_bytes_per_second", row, 5.0), Sample("train_samples_per_second", ("ddp",), 7.0)),
+        *metrics.of_end("probe", 100.0, "incomplete"),
+    ]
+    older = [
+        *(Sample("late_seconds", row, 9.0), Sample("latency_seconds", (*row, "0.99"), 9.0)),
+        *(Sample("train_correct", ("ddp",), 1.0), Sample("train_correct", ("fsdp",), 1.0)),
+        *(*metrics.of_end("probe", 50.0, "pass"), Sample("last_run_duration_seconds", ("probe",), 3.0)),
+    ]
+    assert set(metrics.merged([newest, older])) == {*newest, Sample("train_correct", ("fsdp",), 1.0)}
+
+
+def test_rows_of_several_runs_are_as_old_as_the_oldest_that_is_shown() -> None:
+    def run(started: float, *sizes: str) -> list[Sample]:
+        rows = [("all_reduce", size, "float32", "2", "4", "in-place") for size in sizes]
+        speeds = [Sample("bus_bandwidth_bytes_per_second", row, started) for row in rows]
+        return [*speeds, Sample("measurement_timestamp_seconds", ("all_reduce", "2", "4"), started)]
+
+    found = list(metrics.merged([run(300, "8"), run(200, "8", "16"), run(100, "8", "16")]))
+    assert of(found, "measurement_timestamp_seconds") == {("all_reduce", "2", "4"): 200}
+    assert sorted(of(found, "bus_bandwidth_bytes_per_second").values()) == [200, 300]
+
+
+def against(status: str, measured: float, expected: float | None, dtype: str = "float32") -> Against:
+    key = RowKey(op="all_reduce", bytes=8, dtype=dtype, reduce_op="sum", placement="in-place", cadence="stream")
+    return Against(
+        key=key,
+        status=status,  # type: ignore[arg-type]
+        measured_busbw_bytes_per_s=measured,
+        expected_busbw_bytes_per_s=expected,
+        change=None,
+        low=None,
+        high=None,
+        reason="",
+        source="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "ratio"),
+    [
+        ([against("pass", 9e8, 1e9)], 0.9),
+        ([against("fail", 5e8, 1e9), against("pass", 1e9, 1e9, "bfloat16")], 0.5),  # the worst form
+        ([against("unknown", 5e8, 1e9)], None),  # too noisy to tell
+        ([against("skip", 5e8, None)], None),
+    ],
+)
+def test_a_ratio_to_the_baseline_where_it_can_be_told(rows: list[Against], ratio: float | None) -> None:
+    found = of(list(metrics.of_baseline(samples.info(nodes=2, world_size=4), rows)), "baseline_ratio")
+    assert found == ({} if ratio is None else {("all_reduce", "8", "2", "4"): ratio})

@@ -1,0 +1,231 @@
+"""The server, started as a user starts it."""
+
+import asyncio
+import base64
+import errno
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as prometheus
+
+from nccltool.core.findings import Verdict
+from nccltool.core.run_directory import RunDir
+from nccltool.monitor import serve as monitor_serve
+from nccltool.monitor.exporters import http as http_server
+from nccltool.monitor.exporters.webconfig import WebConfig
+from nccltool.probe.result import Run
+from tests import samples
+from tests.support.commands import until
+
+LIMIT_S = 30.0
+Server = Callable[..., "Address"]
+
+
+class Address:
+    """Where it listens."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int, tls: ssl.SSLContext | None = None) -> None:
+        self.process, self.port, self.tls = process, port, tls
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        if self.tls:
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                "localhost", self.port, timeout=LIMIT_S, context=self.tls
+            )
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        try:
+            connection.request(
+                method, path, headers={name.replace("_", "-"): text for name, text in headers.items()}
+            )
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Server]:
+    with ExitStack() as stack:
+
+        def start(*options: str, tls: ssl.SSLContext | None = None) -> Address:
+            runs = tmp_path / "runs"
+            folder = RunDir(runs, samples.job())
+            folder.finish(
+                Run(info=samples.info(), verdict=samples.good_run().verdict, measurements=(), findings=())
+            )
+            folder.close()
+            argv = [sys.executable, "-m", "nccltool", "serve", "--listen", "127.0.0.1:0", "--run-dir", str(runs)]
+            process = subprocess.Popen([*argv, *options], stderr=subprocess.PIPE, text=True)
+            stack.callback(process.wait, LIMIT_S)
+            stack.callback(process.send_signal, signal.SIGTERM)
+            assert process.stderr is not None
+            stack.callback(process.stderr.close)
+            said = process.stderr.readline()
+            assert "serving" in said, said + process.stderr.read()
+            return Address(process, int(said.rsplit(":", 1)[1].split("/")[0]), tls)
+
+        yield start
+
+
+def test_what_it_answers(serve: Server) -> None:
+    server = serve()
+    status, headers, body = server.get("/metrics")
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert "nccltool_last_run_success" in {sample.name for f in prometheus(body.decode()) for sample in f.samples}
+    status, headers, body = server.get("/metrics", accept="application/openmetrics-text; version=1.0.0")
+    assert headers["content-type"].startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+    status, _, body = server.get("/runs")
+    assert (status, json.loads(body)["runs"][0]["id"]) == (200, "20250102T030405Z-beef")
+    assert "path" not in json.loads(body)["runs"][0]
+    assert server.get("/healthz")[::2] == (200, b"ok\n")
+    assert server.get("/metrics", "HEAD")[::2] == (200, b"")
+    assert server.get("/metrics", "POST")[0] == 405
+    assert server.get("/../etc/passwd")[0] == 404
+    assert server.get("/metrics", "GET", accept_encoding="gzip")[2].startswith(b"\x1f\x8b")
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(LIMIT_S) == 0
+
+
+def test_rude_peers_do_not_hurt_it(serve: Server) -> None:
+    server = serve()
+    for text in (
+        *(b"\0\xff\r\n\r\n", b"GET /metrics\r\n\r\n", b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"),
+        b"GET /metrics HTTP/1.1\r\nx: " + b"a" * 2**20,
+        b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as peer:
+            try:
+                peer.sendall(text)
+                answer = peer.recv(100)
+            except ConnectionError:
+                answer = b""
+            assert not answer.startswith(b"HTTP/1.1 2")
+    assert server.get("/healthz")[0] == 200
+
+
+def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -> None:
+    hashed = bcrypt.hashpw(b"geheim", bcrypt.gensalt(4, b"2a")).decode()
+    config = tmp_path / "web.yml"
+    config.write_text(f"basic_auth_users:\n  sre: {hashed}\n")
+    server = serve("--web-config", str(config))
+
+    def status(path: str, *user: str) -> int:
+        token = base64.b64encode(":".join(user).encode()).decode()
+        return server.get(path, **({"authorization": f"Basic {token}"} if user else {}))[0]
+
+    assert status("/healthz") == 200
+    for path in ("/metrics", "/runs", "/nothing"):
+        assert [status(path), status(path, "sre", "falsch"), status(path, "nobody", "geheim")] == [401] * 3
+        assert status(path, "sre") == 401
+        assert server.get(path, authorization="Bearer x")[0] == 401
+        assert server.get(path, authorization="Basic ???")[0] == 401
+    assert status("/metrics", "sre", "geheim") == 200
+    assert status("/nothing", "sre", "geheim") == 404
+
+
+def test_over_tls(serve: Server, tmp_path: Path) -> None:
+    argv = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    subprocess.run([*argv, *names, *files], check=True, capture_output=True, timeout=LIMIT_S)
+    config = tmp_path / "web.yml"
+    config.write_text("tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    server = serve("--web-config", str(config), tls=trusting)
+    assert server.get("/metrics")[0] == 200
+
+
+def test_a_run_directory_that_breaks_is_visible(serve: Server, tmp_path: Path) -> None:
+    server = serve("--every", "0.1")
+    os.rename(tmp_path / "runs", tmp_path / "gone")
+    assert until(lambda: b"nccltool_run_directory_readable 0.0" in server.get("/metrics")[2], LIMIT_S)
+    assert b"nccltool_last_run_timestamp_seconds{" not in server.get("/metrics")[2]
+
+
+def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server, tmp_path: Path) -> None:
+    server = serve("--every", "0.1")
+    before = server.get("/metrics")[2]
+    time.sleep(0.5)
+    assert server.get("/metrics")[2] == before
+    folder = RunDir(tmp_path / "runs", samples.job(run_id="20250102T040405Z-beef"))
+    failed = Verdict(status="fail", exit_code=1)
+    folder.finish(Run(info=samples.info(), verdict=failed, measurements=(), findings=()))
+    folder.close()
+    assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/runs", "/healthz"])
+@pytest.mark.parametrize(("age_s", "status"), [(0.0, 200), (61.0, 503)])
+def test_what_was_not_looked_at_for_too_long_is_not_shown(path: str, age_s: float, status: int) -> None:
+    body = http_server.Body.of(http_server.TEXT, b"nccltool_last_run_success 1\n")
+    page = http_server.Page(text=body, openmetrics=body, runs=body, made=time.monotonic() - age_s)
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    app = http_server.App(lambda: page, 60.0, WebConfig())
+    asyncio.run(app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send))
+    assert sent[0]["status"] == status
+    text = b"".join(message.get("body", b"") for message in sent)
+    assert (b"not looked at for too long" in text) == (status == 503)
+    assert b"nccltool_" not in text or status == 200
+
+
+@pytest.mark.parametrize("has_ipv6", [True, False])
+def test_all_addresses_also_where_the_kernel_has_no_ipv6(monkeypatch: pytest.MonkeyPatch, has_ipv6: bool) -> None:
+    class Socket(socket.socket):
+        def __init__(self, family: int, kind: int) -> None:
+            if family == socket.AF_INET6 and not has_ipv6:
+                raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+            super().__init__(family, kind)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "socket", Socket)
+        listening = monitor_serve.listen(":0")
+    with listening:
+        assert listening.family == (socket.AF_INET6 if has_ipv6 else socket.AF_INET)
+        socket.create_connection(("127.0.0.1", listening.getsockname()[1]), LIMIT_S).close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--listen", "localhost"], "is not HOST:PORT"),
+        (["--listen", "127.0.0.1:70000"], "is not HOST:PORT"),
+        (["--listen", "192.0.2.1:9779"], "Cannot assign requested address"),
+        (["--web-config", "missing.yml"], "cannot be read"),
+    ],
+)
+def test_bad_words(nccltool: Callable[..., object], options: list[str], message: str) -> None:
+    said = nccltool("serve", *options)
+    assert (said.code, message in said.err) == (2, True)  # type: ignore[attr-defined]

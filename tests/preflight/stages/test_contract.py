@@ -1,0 +1,160 @@
+"""What every rung must be: a file of the folder, in its place, its needs below it, honest where it is blind."""
+
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import nccltool.preflight.stages
+from nccltool.cli import cli
+from nccltool.launch.launchers import local
+from nccltool.launch.launchers.base import Launch
+from nccltool.launch.selection import Where
+from nccltool.preflight import suites
+from nccltool.preflight.result import Judged
+from nccltool.preflight.stages import Rung
+from nccltool.preflight.stages.base import Ladder
+from nccltool.preflight.suites import RUNGS
+from nccltool.probe import options as probe_options
+from nccltool.train import options as train_options
+
+EVERY = nccltool.preflight.stages.every()
+every = pytest.mark.parametrize("rung", EVERY, ids=[rung.name for rung in EVERY])
+
+
+def ladder(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **changes: Any) -> Ladder:
+    launch = local.launch(tuple(range(nodes)), "here")
+    if remote:
+        launch = Launch(launcher="ssh", why="named", commands=(), remote=True)
+    where = Where(
+        nodes=nodes, nproc=nproc, node_ranks=tuple(range(nodes)), emulated=not remote, leads=True, ranks_seen=0,
+        launch=launch,
+    )  # fmt: skip
+    hosts = {node: f"n{node + 1}" if remote else "here" for node in range(nodes)}
+    made = Ladder(
+        suite=suites.read(suites.find("acceptance")),
+        where=where,
+        hosts=hosts,
+        targets={node: host for node, host in hosts.items() if remote},
+        words=("--timeout", "9"),
+        folder=Path("nowhere"),
+    )
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_rungs_are_the_files_of_the_folder() -> None:
+    files = {file.stem for file in Path(nccltool.preflight.stages.__file__).parent.glob("*.py")} - {
+        "__init__",
+        "base",
+    }
+    assert tuple(rung.name for rung in EVERY) == RUNGS
+    assert files == set(RUNGS)
+
+
+@every
+def test_needs_are_rungs_below(rung: Rung) -> None:
+    assert set(rung.needs) <= set(RUNGS[: RUNGS.index(rung.name)])
+
+
+@every
+@pytest.mark.parametrize("remote", [False, True])
+def test_it_says_what_it_would_do_without_doing_it(rung: Rung, remote: bool) -> None:
+    there = ladder(remote=remote)
+    lines = rung.would(there)
+    assert lines
+    assert all(lines)
+    assert rung.about_s(there) >= 0
+    assert not there.surveyed
+
+
+@every
+def test_what_it_says_has_its_name(rung: Rung) -> None:
+    if rung.name in ("inventory", "doctor", "reach", "pairs"):  # the others start ranks
+        outcomes = rung.climb(ladder()).outcomes
+        assert outcomes
+        assert {(one.rung, one.code.partition("/")[0]) for one in outcomes} == {(rung.name, rung.name)}
+
+
+@pytest.mark.parametrize(
+    ("rung", "nodes", "nproc", "reason"),
+    [
+        ("reach", 2, 2, "the nodes are processes of this host: nothing is between them"),
+        ("within", 2, 1, "one rank on each node: nobody to talk to inside of it"),
+        ("across", 1, 2, "one node: nothing is between nodes"),
+        ("pairs", 2, 2, "pairs of nodes cannot be measured yet"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_skipped(rung: str, nodes: int, nproc: int, reason: str) -> None:
+    (climb,) = [one.climb for one in EVERY if one.name == rung]
+    assert climb(ladder(nodes, nproc)).outcomes == (
+        Judged(code=rung, rung=rung, host=None, status="skip", reason=reason),
+    )
+
+
+def lines(name: str, **changes: Any) -> tuple[str, ...]:
+    (rung,) = [one for one in EVERY if one.name == name]
+    return rung.would(ladder(remote=True, nodes=3, **changes))
+
+
+def test_the_lines_are_commands() -> None:
+    (across,) = lines("across")
+    assert across.startswith("nccltool probe --op all_reduce,all_gather,")
+    assert across.endswith("--launcher ssh --hosts n1,n2,n3 --nodes 3 --nproc-per-node 2 --timeout 9")
+    within, more = lines("within")
+    assert within.endswith("--hosts n1 --nodes 1 --nproc-per-node 2 --timeout 9")
+    assert more == "and so on 2 more, 3 at once"
+
+
+@pytest.mark.parametrize("name", [file.stem for file in suites.files() if file.parent.name != "platforms"])
+def test_the_commands_of_every_suite_are_understood(name: str) -> None:
+    there = ladder(suite=suites.read(suites.find(name)))
+    ours = [line for rung in EVERY if rung.name in there.suite.rungs for line in rung.would(there)]
+    commands = [shlex.split(line)[1:] for line in ours if line.startswith("nccltool ")]
+    assert len(commands) == len({"within", "across", "train"} & set(there.suite.rungs))
+    for command, *words in commands:
+        above = click.Context(cli, **cli.context_settings)
+        options = cli.commands[command].make_context(command, list(words), parent=above).params
+        order = (probe_options if command == "probe" else train_options).from_options(options, {})
+        nodes = int(words[words.index("--nodes") + 1])
+        assert (order.job.nodes, order.job.nproc_per_node) == (nodes, 2)
+
+
+def failed(host: str) -> Judged:
+    return Judged(code="doctor/X", rung="doctor", host=host, status="fail", shown="alone")
+
+
+@pytest.mark.parametrize(("keep_going", "left"), [(False, "n1,n2,n3"), (True, "n1,n3")])
+def test_hosts_that_failed_are_left_out_when_the_others_are_to_go_on(keep_going: bool, left: str) -> None:
+    (across,) = lines("across", keep_going=keep_going, outcomes=[failed("n2")])
+    assert f"--hosts {left} " in across
+
+
+@pytest.mark.parametrize(
+    ("drill", "command", "nodes", "nproc", "expected"),
+    [
+        ("", "probe", (0, 1), 2, ""),
+        ("corrupt:rank=3,op=all_reduce", "probe", (0, 1), 2, "corrupt:rank=3,op=all_reduce"),
+        ("corrupt:rank=3", "probe", (1,), 2, "corrupt:rank=1"),
+        ("corrupt:rank=3", "probe", (0,), 2, ""),
+        ("corrupt", "probe", (1, 2), 1, "corrupt:rank=0"),
+        ("corrupt:rank=2", "probe", (0, 2), 1, "corrupt:rank=1"),
+        ("sum:rank=0", "probe", (0, 1), 1, ""),
+        ("sum:rank=0", "train", (0, 1), 1, "sum:rank=0"),
+    ],
+)
+def test_a_drill_goes_with_its_host(
+    drill: str, command: str, nodes: tuple[int, ...], nproc: int, expected: str
+) -> None:
+    call = ladder(3, nproc, remote=True, fault=drill).call("x", (command,), nodes, nproc)
+    assert call.fault == expected
+
+
+def test_the_time_that_is_left_is_the_limit_of_a_run() -> None:
+    end = time.monotonic() + 50
+    assert ladder(end=end).call("x", ("probe",), (0,), 1).end == end
+    assert ladder().call("x", ("probe",), (0,), 1).end > end

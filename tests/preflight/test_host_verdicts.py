@@ -1,0 +1,104 @@
+"""Outcomes of checks to hosts and the one word: what may be taken out, and what may not."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nccltool.preflight import host_verdicts
+from nccltool.preflight.result import HostVerdict, Judged
+
+HOSTS = ("n1", "n2", "n3")
+
+
+def judged(code: str, status: Any, host: str | None = None, **changes: Any) -> Judged:
+    return replace(Judged(code=code, rung=code.partition("/")[0], host=host, status=status), **changes)
+
+
+PRESENT = tuple(judged("inventory/present", "pass", host) for host in HOSTS)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (judged("across/data", "pass", hosts=HOSTS), {}),
+        (judged("within/data", "fail", "n2", shown="alone"), {"n2": ("fail", True)}),
+        (judged("across/data", "fail", "n2", shown="confirmed", hosts=HOSTS), {"n2": ("fail", True)}),
+        (
+            judged("across/data", "fail", "n2", shown="suspected", hosts=HOSTS),  # who sent it?
+            dict.fromkeys(HOSTS, ("undetermined", False)),
+        ),
+        (judged("across/data", "fail", "n2", shown="suspected"), {"n2": ("undetermined", False)}),
+        (judged("across/late", "fail", "n2", shown="suspected", hosts=HOSTS), {"n2": ("undetermined", False)}),
+        (
+            judged("across/completed", "fail", shown="suspected", hosts=HOSTS),
+            dict.fromkeys(HOSTS, ("undetermined", False)),
+        ),
+        (judged("doctor/LIM001", "fail", "n2", shown="everywhere"), {"n2": ("fail", False)}),
+        (judged("inventory/present", "fail", "n3", shown="alone"), {"n3": ("missing", True)}),
+        (judged("inventory/present", "fail", "n3", shown="suspected"), {"n3": ("missing", False)}),
+        (judged("doctor/LIM001", "warn", "n1", shown="alone"), {"n1": ("warn", False)}),
+        (judged("inventory/gpus", "unknown", "n1"), {"n1": ("unknown", False)}),
+        (judged("doctor/AWS001", "unknown", "n1", required=False), {}),
+    ],
+)
+def test_hosts(outcome: Judged, expected: dict[str, tuple[str, bool]]) -> None:
+    found = host_verdicts.of_hosts((*PRESENT, outcome), HOSTS)
+    assert {one.host: (one.status, one.exclude) for one in found if one.status != "pass"} == expected
+    assert [one.host for one in found] == list(HOSTS)
+
+
+def test_a_host_of_which_nothing_is_known_does_not_pass() -> None:
+    assert host_verdicts.of_hosts((), ("n1",)) == (
+        HostVerdict(host="n1", status="unknown", reason="nothing was judged", exclude=False),
+    )
+
+
+def test_the_reasons_say_what_was_not_tested() -> None:
+    outcomes = (*PRESENT, judged("across", "skip", reason="doctor failed"), judged("train", "skip"))
+    assert {one.reason for one in host_verdicts.of_hosts(outcomes, HOSTS)} == {"not tested: across, train"}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "interrupted", "expected"),
+    [
+        ((judged("across/data", "pass"),), False, ("pass", 0)),
+        ((judged("across/data", "pass"), judged("doctor/X", "warn")), False, ("warn", 0)),
+        ((judged("across/data", "pass"), judged("doctor/X", "unknown", required=False)), False, ("pass", 0)),
+        ((judged("across/data", "pass"), judged("across/late", "unknown")), False, ("unknown", 4)),
+        ((judged("across/data", "skip"),), False, ("unknown", 4)),
+        ((), False, ("unknown", 4)),
+        ((judged("doctor/X", "fail"), judged("across/late", "unknown")), False, ("fail", 1)),
+        ((judged("across/completed", "fail"), judged("doctor/X", "fail")), False, ("incomplete", 3)),
+        ((judged("inventory/present", "fail"),), False, ("incomplete", 3)),
+        ((judged("across/completed", "fail"),), True, ("incomplete", 130)),
+    ],
+)
+def test_the_one_word(outcomes: tuple[Judged, ...], interrupted: bool, expected: tuple[str, int]) -> None:
+    found = host_verdicts.verdict(outcomes, interrupted)
+    assert (found.status, found.exit_code) == expected
+
+
+def test_the_lists() -> None:
+    def host(name: str, status: Any, exclude: bool = False) -> HostVerdict:
+        return HostVerdict(host=name, status=status, reason="", exclude=exclude)
+
+    found = host_verdicts.lists(
+        (
+            host("n1", "pass"),
+            host("n2", "warn"),
+            host("n3", "fail", True),
+            host("n4", "fail"),
+            host("n5", "missing", True),
+            host("n6", "undetermined"),
+            host("n7", "unknown"),
+        )
+    )
+    assert found == {
+        "hosts.pass": "n1\nn2\n",
+        "hosts.fail": "n3\nn4\n",
+        "hosts.missing": "n5\n",
+        "hosts.undetermined": "n6\n",
+        "hosts.unknown": "n7\n",
+        "nodes.exclude": "n3\nn5\n",
+    }

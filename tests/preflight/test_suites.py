@@ -1,0 +1,218 @@
+"""Suites and platforms: what is read, and how a mistake is said."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nccltool.core.errors import BadInput
+from nccltool.preflight import suites
+from nccltool.preflight.suites import Expectation, ProbePart, Suite, TrainPart
+
+SUITE = """schema = 1
+title = "A suite"
+about = "2 min"
+
+[doctor]
+ignore = ["LIM"]
+
+[across]
+ops = ["all_reduce"]
+sizes = ["64 KiB", "1 GiB"]
+row_time = "500 ms"
+
+[[across.expect]]
+metric = "busbw"
+op = "all_reduce"
+size = "1 GiB"
+at_least = "300 GB/s"
+source = "a page"
+date = "2026-05"
+seen_by_us = false
+
+[[across.expect]]
+metric = "late"
+within = ["1 us", "20 ms"]
+severity = "warn"
+source = "a rule"
+
+[train]
+strategies = "all"
+"""
+PLATFORM = """schema = 1
+title = "A machine"
+
+[match]
+gpu = "H100"
+
+[[within.expect]]
+metric = "busbw"
+op = "all_reduce"
+at_least = "300 GB/s"
+source = "a page"
+date = "2026-05-01"
+measured_on = "one host"
+seen_by_us = false
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    return file
+
+
+def expectation(**changes: Any) -> Expectation:
+    """One of nothing in particular, changed."""
+    plain = Expectation(
+        metric="",
+        of="",
+        size=None,
+        low=None,
+        high=None,
+        text="",
+        severity="fail",
+        backend="",
+        nodes=None,
+        source="",
+        date="",
+        measured_on="",
+        seen_by_us=None,
+        where="",
+    )
+    return replace(plain, **changes)
+
+
+def test_a_suite(tmp_path: Path) -> None:
+    file = written(tmp_path, SUITE)
+    suite = suites.read(file)
+    busbw = expectation(
+        metric="busbw",
+        of="all_reduce",
+        size=2**30,
+        low=300e9,
+        text="at least 300 GB/s",
+        source="a page",
+        date="2026-05",
+        seen_by_us=False,
+        where=f"{file}:13",
+    )
+    late = expectation(
+        metric="late",
+        low=1e-6,
+        high=0.02,
+        text="from 1 us to 20 ms",
+        severity="warn",
+        source="a rule",
+        where=f"{file}:22",
+    )
+    assert suite == Suite(
+        name="mine",
+        title="A suite",
+        path=str(file),
+        about_s=120.0,
+        doctor=suites.DoctorPart(ignore=("LIM",)),
+        across=ProbePart(ops=("all_reduce",), sizes=(65536, 2**30), row_s=0.5, expect=(busbw, late)),
+        train=TrainPart(strategies=("all",)),
+    )
+    assert suite.rungs == ("doctor", "across", "train")
+    assert (busbw.name, busbw.unit, late.name) == ("all_reduce-busbw-1GiB", "B/s", "late")
+    assert busbw.provenance == "a page; 2026-05; not seen by us"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('title = "A suite"', 'titel = "A suite"', "mine.toml:2: titel is not known; is title meant?"),
+        ("[across]", "[acros]", "mine.toml:8: acros is not known; is across meant?"),
+        ("ops =", "opps =", "mine.toml:9: across.opps is not known; is ops meant?"),
+        ('["all_reduce"]', '["all_redcue"]', "mine.toml:9: across.ops must be one of"),
+        ('"1 GiB"]', "1024]", "mine.toml:10: across.sizes must be a size with its unit in quotes"),
+        ('"500 ms"', '"500"', "mine.toml:11: across.row_time must be a number with its unit in quotes"),
+        ("at_least =", "at_lest =", "mine.toml:17: across.expect.at_lest is not known; is at_least meant?"),
+        ('"300 GB/s"', '"300 GiB"', "mine.toml:17: across.expect.at_least must be a number with its unit"),
+        ('source = "a page"\n', "", "mine.toml:13: across.expect needs source"),
+        ('"2026-05"', '"last May"', "mine.toml:19: across.expect.date must be 2026-05"),
+        ('["1 us", "20 ms"]', '["20 ms", "1 us"]', "mine.toml:24: across.expect.within must go from the smaller"),
+        ('"late"', '"exposed"', "mine.toml:23: across.expect.metric must be one of busbw"),
+        ('"late"', "7", "mine.toml:23: across.expect.metric must be one of busbw"),
+        ('"late"', '["late"]', "mine.toml:23: across.expect.metric must be one of busbw"),
+        ('severity = "warn"', 'at_most = "1 s"', "mine.toml:22: across.expect needs one of at_least"),
+        ("schema = 1", "schema = 2", "mine.toml:1: schema must be a whole number from 1 to 1"),
+        ('about = "2 min"\n', "", "mine.toml: the file needs about"),
+        ('strategies = "all"', "", "mine.toml:28: train needs strategies"),
+        ("[doctor]", "[[doctor]]", "doctor must be a table"),
+        ("[train]", "[train", "is not TOML"),
+        ('["LIM"]', "[]", "mine.toml:6: doctor.ignore must be a list in brackets with something in it"),
+    ],
+)
+def test_a_mistake_is_said_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in SUITE
+    file = written(tmp_path, SUITE.replace(old, new, 1))
+    with pytest.raises(BadInput) as error:
+        suites.read(file)
+    assert said in error.value.message
+    assert any(said in str(problem) for problem in suites.problems(file)), suites.problems(file)
+
+
+@pytest.mark.parametrize("name", ["source", "date", "measured_on", "seen_by_us"])
+def test_a_number_of_a_platform_has_all_of_its_provenance(tmp_path: Path, name: str) -> None:
+    lines = [line for line in PLATFORM.splitlines() if not line.startswith(f"{name} =")]
+    file = written(tmp_path, "\n".join(lines))
+    assert [str(problem) for problem in suites.problems(file)] == [f"{file}:7: within.expect needs {name}"]
+
+
+def test_a_platform_says_which_hosts_it_is_about(tmp_path: Path) -> None:
+    file = written(tmp_path, PLATFORM.replace('gpu = "H100"', ""))
+    assert [problem.message for problem in suites.problems(file)] == [
+        "match must say what the hosts are: gpu, gpus, provider or product"
+    ]
+
+
+def test_numbers_of_a_platform_go_to_the_rungs_of_a_suite(tmp_path: Path) -> None:
+    platform = suites.read_platform(written(tmp_path, PLATFORM))
+    (tmp_path / "suite.toml").write_text(SUITE)
+    suite = suites.with_platform(suites.read(tmp_path / "suite.toml"), platform)
+    assert suite.platform == "mine"
+    assert suite.within is None  # the suite has no such rung
+    assert suite.across is not None
+    assert len(suite.across.expect) == 2
+
+
+@pytest.mark.parametrize("file", list(suites.files()), ids=lambda file: file.stem)
+def test_the_files_that_come_with_nccltool(file: Path) -> None:
+    assert suites.problems(file) == ()
+    if file.parent.name == "platforms":
+        platform = suites.read_platform(file)
+        assert platform.within or platform.across
+    else:
+        assert suites.read(file).name == file.stem
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(BadInput) as error:
+        suites.find("preflite")
+    assert (error.value.message, error.value.remedy) == ("there is no suite 'preflite'", "is preflight meant?")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60.0), ("2 min", 120.0), ("500ms", 0.5), ("1.5 s", 1.5), ("2h", 7200.0)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert suites.parse_duration(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["60", "s", "-1s", "1d", "1e3s", ""])
+def test_words_that_are_no_duration(text: str) -> None:
+    with pytest.raises(BadInput, match="--budget"):
+        suites.parse_duration(text, "--budget")
+
+
+@given(st.text(alphabet=st.sampled_from('[]=".\n abcexpt_#1'), max_size=200))
+def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = tmp_path_factory.mktemp("suite") / "x.toml"
+    file.write_text(text)
+    assert suites.problems(file)  # none of these is a whole suite

@@ -1,0 +1,91 @@
+"""A preflight for people: failures first, what is alike told once, nothing of a host acts on the terminal."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from nccltool.core import documents
+from nccltool.core.findings import Verdict
+from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.preflight.views import renderer
+from tests import samples
+
+WRONG = samples.finding(
+    code="wrong-data", message="rank 1 received 4 wrong elements", remedy="do not train on this"
+)
+HOSTS = ("n1", "n2", "n3")
+
+
+def judged(code: str, status: str, host: str | None = None, **changes: object) -> Judged:
+    plain = Judged(code=code, rung=code.partition("/")[0], host=host, status="pass")
+    return replace(plain, status=status, **changes)  # type: ignore[arg-type]
+
+
+FAILING = Preflight(
+    info=samples.info(nodes=3, world_size=3, hosts=HOSTS, emulated=False),
+    verdict=Verdict(status="fail", exit_code=1),
+    suite="preflight",
+    outcomes=(
+        *(judged("inventory/present", "pass", host) for host in HOSTS),
+        *(
+            judged(
+                "doctor/LIM001", "warn", host, reason="a process may open 20000 files", page="docs/rules/LIM.md"
+            )
+            for host in HOSTS
+        ),
+        judged("doctor/AWS001", "unknown", reason="no firmware tells", required=False),
+        judged("within", "skip", reason="one rank on each node"),
+        judged(
+            "across/data",
+            "fail",
+            "n2",
+            reason="rank 1 received 4 wrong elements\x1b[31m",
+            measured=4.0,
+            unit="elements",
+            findings=(WRONG,),
+            page="docs/findings.md#wrong-data",
+            shown="confirmed",
+            repeat="nccltool probe --hosts n1,n2,n3",
+            evidence="runs/x/evidence/across-data",
+        ),
+        judged(
+            "across/all_reduce-busbw-1GiB",
+            "fail",
+            reason="all_reduce at 1 GiB",
+            measured=250e9,
+            unit="B/s",
+            expected="at least 300 GB/s",
+            source="a page",
+            hosts=HOSTS,
+        ),
+        judged("across/late", "unknown", reason="too noisy", measured=0.02, unit="s", expected="at most 20 ms"),
+        judged("train", "skip", reason="across failed"),
+    ),
+    hosts=(
+        HostVerdict(host="n1", status="undetermined", reason="across/all_reduce-busbw-1GiB", exclude=False),
+        HostVerdict(host="n2", status="fail", reason="across/data", exclude=True),
+        HostVerdict(host="n3", status="undetermined", reason="across/all_reduce-busbw-1GiB", exclude=False),
+    ),
+    findings=(WRONG,),
+    runs=("runs/x/runs/across/y",),
+    duration_s=12.34,
+    folder="runs/x",
+)
+
+
+def test_the_table(golden: Callable[[str, str], None]) -> None:
+    text = renderer("table")(FAILING)
+    assert "\x1b" not in text
+    assert text.count("a process may open 20000 files") == 1
+    golden("preflight.table", text)
+
+
+def test_observed_it_says_what_it_would_have_been() -> None:
+    observed = replace(FAILING, verdict=Verdict(status="fail", exit_code=0), would_exit=1)
+    text = renderer("table")(observed)
+    assert "\n\nobserved only: the exit code would have been 1\nfail: " in text
+    assert text.endswith(" in 12.3 s, exit code 0\n")
+
+
+def test_the_document_can_be_read_again() -> None:
+    text = renderer("json")(FAILING)
+    assert documents.preflight_from_json(text.encode(), "x") == FAILING

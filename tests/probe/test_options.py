@@ -1,0 +1,305 @@
+"""From the words of the command line to a job, and to the sentence about each word that cannot be used."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+import pytest
+
+from nccltool.cli import cli
+from nccltool.core.errors import BadInput
+from nccltool.hosts.sources import gpu
+from nccltool.launch.job import Job, Sizes
+from nccltool.launch.launchers import local
+from nccltool.probe import collectives
+from nccltool.probe import options as probe_options
+from nccltool.probe.dtypes import ELEMENT_SIZE
+from nccltool.probe.options import Order
+
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+MIB = 2**20
+
+ANYHOW = local.launch((0,), "how it is started is tested in test_launching")
+PLAIN = Order(
+    job=Job(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)),
+    leads=True,
+    ranks_seen=2,
+    launch=ANYHOW,
+)
+TWO_NODES = replace(
+    PLAIN, job=replace(PLAIN.job, nodes=2, nproc_per_node=1, node_ranks=(0, 1), emulated=True), ranks_seen=2
+)
+
+
+def options(*words: str) -> dict[str, Any]:
+    """What `nccltool probe WORDS` hands on."""
+    parent = click.Context(cli, info_name="nccltool", **cli.context_settings)
+    return cli.commands["probe"].make_context("probe", list(words), parent).params
+
+
+def ordered(words: str, env: Mapping[str, str] = NO_GPU) -> Order:
+    """What the words mean, without the id of the run, which is new each time."""
+    order = probe_options.from_options(options(*words.split()), env)
+    assert order.job.run_id
+    return replace(order, job=replace(order.job, run_id=""), launch=ANYHOW)
+
+
+def job(**changes: Any) -> Order:
+    """The plain order with another job."""
+    return replace(PLAIN, job=replace(PLAIN.job, **changes))
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        ("", PLAIN),
+        ("--op all", PLAIN),
+        ("--op all_reduce", job(ops=("all_reduce",))),
+        ("--op gather,all_reduce,gather", job(ops=("gather", "all_reduce"))),
+        ("--op all-reduce", job(ops=("all_reduce",))),
+        ("-b 8", job(sizes=Sizes(first=8))),
+        ("-b 8 -e 64M -f 2", job(sizes=Sizes(first=8, last=64 * MIB, factor=2))),
+        ("-b 1M -e 4M -i 1M", job(sizes=Sizes(first=MIB, last=4 * MIB, step=MIB))),
+        ("-b 8 -e 8", job(sizes=Sizes(first=8, last=8))),
+        ("--sizes 8,1KiB,1.5MiB", job(sizes=Sizes(listed=(8, 1024, 3 * MIB // 2)))),
+        ("-d half -o max", job(dtype="float16", reduce_op="max")),
+        ("-d float", PLAIN),
+        ("-d bfloat16 -o avg", job(dtype="bfloat16", reduce_op="avg")),
+        ("-d float8_e5m2 --op send_recv", job(dtype="float8_e5m2", ops=("send_recv",))),
+        ("-d int32 -o avg --backend nccl", job(dtype="int32", reduce_op="avg", backend="nccl")),
+        ("-n 7 -w 0 -c 3", job(iterations=7, warmup=0, checks=3)),
+        ("--precision 5 --budget 2", job(precision=0.05, budget_s=2.0)),
+        ("--cadence isolated --placement both", job(cadence="isolated", placement="both")),
+        ("--backend gloo", job(backend="gloo")),
+        ("--timeout 5 --join-timeout 6 --deadline 7", job(timeout_s=5.0, join_timeout_s=6.0, deadline_s=7.0)),
+        ("--nproc-per-node auto", PLAIN),
+        ("--nproc-per-node 3", replace(job(nproc_per_node=3), ranks_seen=3)),
+        ("--nodes 1 --nproc-per-node 1", replace(job(nproc_per_node=1), ranks_seen=1)),
+        ("--nodes 2", TWO_NODES),
+        (
+            "--nodes 3 --nproc-per-node 4",
+            replace(job(nodes=3, nproc_per_node=4, node_ranks=(0, 1, 2), emulated=True), ranks_seen=12),
+        ),
+        (
+            "--nodes 2 --nproc-per-node 4 --node-rank 0 --rdzv-endpoint node1:29500",
+            replace(job(nodes=2, nproc_per_node=4, node_ranks=(0,), endpoint="node1:29500"), ranks_seen=8),
+        ),
+        (
+            "--nodes 2 --nproc-per-node 4 --node-rank 1 --rdzv-endpoint node1:29500",
+            Order(
+                launch=ANYHOW,
+                job=replace(PLAIN.job, nodes=2, nproc_per_node=4, node_ranks=(1,), endpoint="node1:29500"),
+                leads=False,
+                ranks_seen=4,
+            ),
+        ),
+    ],
+)
+def test_words(words: str, order: Order) -> None:
+    assert ordered(words) == order
+
+
+def test_what_auto_means_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "count", lambda env: 8)
+    with pytest.raises(BadInput) as error:
+        ordered("-d float8_e5m2 --op reduce")
+    assert error.value.message.startswith("-d float8_e5m2 -o sum: nccl cannot run reduce on float8_e5m2: ")
+
+
+def test_every_run_has_its_own_id() -> None:
+    ids = {probe_options.from_options(options(), NO_GPU).job.run_id for _ in range(8)}
+    assert len(ids) > 1
+
+
+def test_a_drill_comes_from_the_environment() -> None:
+    assert ordered("", {**NO_GPU, "NCCLTOOL_FAULT": "kill:rank=0"}) == job(fault="kill:rank=0")
+
+
+@pytest.mark.parametrize(
+    ("words", "nproc", "dtype"),
+    [
+        ("", 8, "float32"),
+        ("--nodes 2", 8, "float32"),
+        ("--nproc-per-node 2", 2, "float32"),
+        ("-d int8 -o avg", 8, "int8"),
+    ],
+)
+def test_with_gpus_there_is_a_rank_for_each(
+    words: str, nproc: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "count", lambda env: 8)
+    order = ordered(words)
+    assert (order.job.nproc_per_node, order.job.dtype) == (nproc, dtype)
+
+
+NAMES = ", ".join(collectives.NAMES)
+TYPES = ", ".join(ELEMENT_SIZE)
+TOGETHER = "on every host: --node-rank R --rdzv-endpoint HOST:PORT"
+SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        ("--op allreduce", "--op: 'allreduce' is not known", f"did you mean all_reduce? choose from {NAMES}"),
+        ("--op all_reduce,xyz", "--op: 'xyz' is not known", f"choose from {NAMES}"),
+        ("--op all,gather", "--op: 'all' is not known", None),
+        ("--op ,", "--op: '' is not known", f"choose from {NAMES}"),
+        ("-d bogus", "--dtype: 'bogus' is not known", f"choose from {TYPES}"),
+        ("-d floot32", "--dtype: 'floot32' is not known", f"did you mean float32? choose from {TYPES}"),
+        ("-o mean", "--reduce-op: 'mean' is not known", None),
+        ("-d int32 -o avg", "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating type", None),
+        (
+            "-d int32 -o avg --backend gloo",
+            "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating type",
+            None,
+        ),
+        (
+            "-d float8_e5m2",
+            "-d float8_e5m2 -o sum: gloo cannot run all_reduce on float8_e5m2: use --op send_recv,ping_pong",
+            "choose another -d, -o or --op",
+        ),
+        ("-b banana", "--min-bytes: 'banana' is not a size", SIZE),
+        ("-b 0", "--min-bytes: a size of 0 bytes measures nothing", "start at 8 bytes: -b 8"),
+        ("-e 1.5", "--max-bytes: '1.5' is not a whole number of bytes", "use a smaller unit"),
+        ("-b 2M -e 1M", "-b 2M is above -e 1M", "swap them"),
+        ("-i x", "--step-bytes: 'x' is not a size", SIZE),
+        ("-i 0", "--step-bytes: a size of 0 bytes measures nothing", None),
+        ("-i 1M -f 2", "-i and -f cannot be combined", "use -f 2 to multiply, or -i 1MiB to add"),
+        ("-b 8 -e 1G -i 8", "-i 8 makes more than 10000 sizes", "use a larger -i, or -f 2"),
+        ("-i 8", "-i 8 makes more than 10000 sizes", "use a larger -i, or -f 2"),
+        ("--sizes 8,big", "--sizes: 'big' is not a size", SIZE),
+        ("--sizes 8,", "--sizes: '' is not a size", SIZE),
+        ("--sizes 0", "--sizes: a size of 0 bytes measures nothing", None),
+        (
+            "--sizes 8,10",
+            "--sizes: 10 B are no whole number of float32, which takes 4 B",
+            "use a multiple of 4, or another -d",
+        ),
+        (
+            "-b 4 -d double",
+            "-b: 4 B are no whole number of float64, which takes 8 B",
+            "use a multiple of 8, or another -d",
+        ),
+        (
+            "-b 8 -e 64 -i 2",
+            "-i: 2 B are no whole number of float32, which takes 4 B",
+            "use a multiple of 4, or another -d",
+        ),
+        ("--sizes 8 -b 8", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
+        ("--sizes 8 -f 2", "--sizes cannot be combined with -b, -e, -f or -i", "use one or the other"),
+        (
+            "--nproc-per-node 0",
+            "--nproc-per-node '0' is not a number of ranks",
+            "--nproc-per-node 8, or --nproc-per-node auto",
+        ),
+        ("--nproc-per-node two", "--nproc-per-node 'two' is not a number of ranks", None),
+        ("--nproc-per-node -1", "--nproc-per-node '-1' is not a number of ranks", None),
+        ("--node-rank 0", "--node-rank needs --rdzv-endpoint too", TOGETHER),
+        ("--rdzv-endpoint node1:29500", "--rdzv-endpoint needs --node-rank too", TOGETHER),
+        (
+            "--nodes 2 --node-rank 0 --rdzv-endpoint node1",
+            "--rdzv-endpoint 'node1' is not HOST:PORT",
+            "for example --rdzv-endpoint node1:29500",
+        ),
+        (
+            "--nodes 2 --node-rank 2 --rdzv-endpoint node1:29500",
+            "--node-rank 2 is not under --nodes 2",
+            "node ranks go from 0 to N-1",
+        ),
+        ("--node-rank 1 --rdzv-endpoint node1:29500", "--node-rank 1 is not under --nodes 1", None),
+        ("--cuda-graph", "--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs"),
+        ("--cuda-graph --backend gloo", "--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs"),
+    ],
+)
+def test_a_word_that_cannot_be_used(words: str, message: str, remedy: str | None) -> None:
+    with pytest.raises(BadInput) as error:
+        ordered(words)
+    assert error.value.message == message
+    assert error.value.remedy
+    assert remedy in (None, error.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sizes", ""], "--sizes: '' is not a size"),
+        (["--op", ""], "--op: '' is not known"),
+        (["-d", ""], "--dtype: '' is not known"),
+        (["--node-rank", "0", "--rdzv-endpoint", ""], "--node-rank needs --rdzv-endpoint too"),
+    ],
+)
+def test_an_empty_word(words: list[str], message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        probe_options.from_options(options(*words), NO_GPU)
+    assert error.value.message == message
+
+
+def test_a_bad_drill() -> None:
+    with pytest.raises(BadInput) as error:
+        ordered("", {**NO_GPU, "NCCLTOOL_FAULT": "explode"})
+    assert error.value.message == "NCCLTOOL_FAULT: 'explode' is not an action"
+
+
+def test_cuda_graphs_and_isolated_calls_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "count", lambda env: 8)
+    assert ordered("--cuda-graph").job.cuda_graph
+    with pytest.raises(BadInput) as error:
+        ordered("--cuda-graph --cadence isolated")
+    assert error.value.message == "--cuda-graph cannot be combined with --cadence isolated"
+
+
+def rank(number: int) -> dict[str, str]:
+    """The environment of one of four ranks of torchrun on two nodes."""
+    return {
+        **NO_GPU,
+        "RANK": str(number),
+        "WORLD_SIZE": "4",
+        "LOCAL_RANK": str(number % 2),
+        "LOCAL_WORLD_SIZE": "2",
+        "GROUP_RANK": str(number // 2),
+        "MASTER_ADDR": "node-a",
+        "MASTER_PORT": "29500",
+    }
+
+
+LAUNCHED = Job(run_id="", ops=collectives.NAMES, node_ranks=())
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "order"),
+    [
+        ("", 0, Order(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
+        ("", 3, Order(launch=ANYHOW, job=LAUNCHED, leads=False, ranks_seen=1, part=3)),
+        (
+            "--nodes 2 --nproc-per-node 2",
+            1,
+            Order(
+                launch=ANYHOW, job=replace(LAUNCHED, nodes=2, nproc_per_node=2), leads=False, ranks_seen=1, part=1
+            ),
+        ),
+        ("--nproc-per-node auto", 0, Order(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
+        (
+            "--rdzv-endpoint node-b:1",
+            0,
+            Order(launch=ANYHOW, job=replace(LAUNCHED, endpoint="node-b:1"), leads=True, ranks_seen=4),
+        ),
+    ],
+)
+def test_inside_a_job_the_command_is_one_rank(words: str, number: int, order: Order) -> None:
+    assert ordered(words, rank(number)) == order
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--node-rank 0", "--node-rank has no meaning inside a job that torchrun started"),
+        ("--nproc-per-node x", "--nproc-per-node 'x' is not a number of ranks"),
+        ("--rdzv-endpoint node-b", "--rdzv-endpoint 'node-b' is not HOST:PORT"),
+    ],
+)
+def test_a_word_that_cannot_be_used_inside_a_job(words: str, message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        ordered(words, rank(0))
+    assert error.value.message == message

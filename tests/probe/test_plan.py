@@ -1,0 +1,102 @@
+"""From a job to its steps."""
+
+import pytest
+
+from nccltool.launch.job import Sizes
+from nccltool.probe import collectives, plan
+from nccltool.probe.collectives.base import Layout
+from nccltool.probe.plan import LeftOut, Step
+from tests.samples import job
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+@pytest.mark.parametrize(
+    ("sizes", "backend", "wanted"),
+    [
+        (Sizes(), "gloo", (KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)),
+        (Sizes(first=64 * MIB), "nccl", (64 * MIB, 256 * MIB, GIB)),
+        (Sizes(first=32 * MIB), "gloo", (32 * MIB,)),
+        (Sizes(last=512), "gloo", (512,)),
+        (Sizes(last=5 * KIB), "gloo", (KIB, 4 * KIB)),
+        (Sizes(first=8, last=64, factor=2), "gloo", (8, 16, 32, 64)),
+        (Sizes(first=8, last=8), "gloo", (8,)),
+        (Sizes(first=MIB, last=4 * MIB, step=MIB), "gloo", (MIB, 2 * MIB, 3 * MIB, 4 * MIB)),
+        (Sizes(first=10, last=25, step=10), "gloo", (10, 20)),
+        (Sizes(listed=(64, 8, 64)), "gloo", (64, 8, 64)),
+    ],
+)
+def test_sizes(sizes: Sizes, backend: str, wanted: tuple[int, ...]) -> None:
+    assert plan.sizes_in_bytes(sizes, backend) == wanted
+
+
+def test_every_operation_at_every_size_in_order() -> None:
+    ordered = job(ops=("broadcast", "all_gather"), sizes=Sizes(listed=(64, 1024)))
+    assert plan.steps(ordered, "gloo", 4) == (
+        Step(0, "broadcast", "in-place", Layout(16, 16, 16, 64, 64)),
+        Step(1, "broadcast", "in-place", Layout(256, 256, 256, 1024, 1024)),
+        Step(2, "all_gather", "out-of-place", Layout(4, 16, 4, 64, 16)),
+        Step(3, "all_gather", "out-of-place", Layout(64, 256, 64, 1024, 256)),
+    )
+    assert plan.left_out(ordered, "gloo", 4) == ()
+
+
+@pytest.mark.parametrize(
+    ("placement", "forms"),
+    [
+        ("natural", [("all_reduce", "in-place"), ("all_gather", "out-of-place"), ("gather", "out-of-place")]),
+        ("in-place", [("all_reduce", "in-place"), ("all_gather", "in-place")]),
+        ("out-of-place", [("all_gather", "out-of-place"), ("gather", "out-of-place")]),
+        (
+            "both",
+            [
+                ("all_reduce", "in-place"),
+                ("all_gather", "out-of-place"),
+                ("all_gather", "in-place"),
+                ("gather", "out-of-place"),
+            ],
+        ),
+    ],
+)
+def test_placements(placement: str, forms: list[tuple[str, str]]) -> None:
+    ordered = job(ops=("all_reduce", "all_gather", "gather"), sizes=Sizes(listed=(1024,)), placement=placement)
+    assert [(step.op, step.placement) for step in plan.steps(ordered, "gloo", 2)] == forms
+    without = [op for op in ordered.ops if op not in dict(forms)]
+    reason = f"torch.distributed has no {placement} form of it"
+    assert plan.left_out(ordered, "gloo", 2) == tuple(LeftOut(op, None, reason) for op in without)
+
+
+def test_the_size_of_an_element_counts() -> None:
+    (step,) = plan.steps(job(dtype="float64", sizes=Sizes(listed=(1024,))), "gloo", 4)
+    assert (step.layout.count, step.layout.bytes) == (128, 1024)
+
+
+@pytest.mark.parametrize(
+    ("ops", "sizes", "world_size", "left_out"),
+    [
+        (("all_gather",), (32, 64), 4, [LeftOut("all_gather", 32, "32 B is less than 16 B for each of 4 ranks")]),
+        (
+            ("send_recv", "all_reduce", "ping_pong"),
+            (8,),
+            1,
+            [LeftOut("send_recv", None, "it needs 2 ranks"), LeftOut("ping_pong", None, "it needs 2 ranks")],
+        ),
+        (("send_recv", "ping_pong"), (8,), 2, []),
+        (("all_reduce",), (2, 4), 4, [LeftOut("all_reduce", 2, "2 B is less than one element")]),
+    ],
+)
+def test_what_cannot_be_run_is_left_out_and_named(
+    ops: tuple[str, ...], sizes: tuple[int, ...], world_size: int, left_out: list[LeftOut]
+) -> None:
+    ordered = job(ops=ops, sizes=Sizes(listed=sizes))
+    assert list(plan.left_out(ordered, "gloo", world_size)) == left_out
+    steps = plan.steps(ordered, "gloo", world_size)
+    assert len(steps) == len(ops) * len(sizes) - len(left_out)
+    assert [step.index for step in steps] == list(range(len(steps)))
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize("backend", ["gloo", "nccl"])
+def test_the_default_sweep_leaves_nothing_out_but_pairs_of_one(backend: str, world_size: int) -> None:
+    missing = plan.left_out(job(ops=collectives.NAMES), backend, world_size)
+    assert {out.op for out in missing} == ({"send_recv", "ping_pong"} if world_size == 1 else set())

@@ -1,0 +1,51 @@
+"""Every format shows every run, as it is stored in tests/golden."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from nccltool.cli.options import shown
+from nccltool.probe import views
+from nccltool.probe.result import Run
+from tests.samples import RUNS
+
+formats = pytest.mark.parametrize("form", views.FORMATS)
+runs = pytest.mark.parametrize("name", RUNS)
+
+
+def test_formats_are_the_files_of_the_folder() -> None:
+    files = {file.stem for file in Path(views.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {form.replace("-", "_") for form in views.FORMATS}
+
+
+def test_the_command_line_offers_every_format() -> None:
+    @click.command
+    @shown
+    def command() -> None: ...
+
+    (option,) = [option for option in command.params if option.name == "form"]
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == views.FORMATS
+
+
+@formats
+def test_the_signature(form: str) -> None:
+    parameters = inspect.signature(views.renderer(form)).parameters
+    assert {name: parameter.annotation for name, parameter in parameters.items()} == {"run": Run}
+
+
+@formats
+@runs
+def test_golden(form: str, name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"run-{name}.{form}", views.renderer(form)(RUNS[name]()))
+
+
+@formats
+@runs
+def test_text_ends_with_one_newline(form: str, name: str) -> None:
+    text = views.renderer(form)(RUNS[name]())
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")

@@ -1,0 +1,108 @@
+"""Checkpoints, restarts and the rank to kill, as they are asked for."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from nccltool.cli.train import command
+from nccltool.core.errors import BadInput
+from nccltool.probe.options import Order
+from nccltool.train import checkpoints
+from nccltool.train import options as train_options
+from nccltool.train.spec import TrainSpec
+from tests.train.test_checkpoints import saved
+
+TASK = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}
+
+
+def order(*words: str, **env: str) -> Order:
+    options: dict[str, Any] = command.make_context("train", list(words), parent=click.Context(command)).params
+    return train_options.from_options(options, env)
+
+
+def spec(*words: str) -> TrainSpec:
+    train = order(*words).job.train
+    assert train is not None
+    return train
+
+
+def test_a_rank_to_kill_is_a_drill_of_the_first_attempt() -> None:
+    asked = order("ddp", "--kill-rank", "0", "--at-step", "3", "--max-restarts", "2")
+    assert (asked.job.fault, asked.job.attempt, asked.max_restarts) == ("kill:rank=0,step=3,attempt=0", 0, 2)
+    assert (order("ddp").job.fault, order("ddp").max_restarts) == ("", 0)
+
+
+def test_the_folder_is_made_and_has_its_whole_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = spec("ddp", "--checkpoint", "a/b", "--checkpoint-every", "3", "--momentum", "0.9")
+    assert (asked.checkpoint, asked.checkpoint_every, asked.momentum) == (str(tmp_path / "a/b"), 3, 0.9)
+    assert (tmp_path / "a/b").is_dir()
+
+
+def test_the_folder_of_other_hosts_is_not_made_here(tmp_path: Path) -> None:
+    words = ("--hosts", "n1", "--ssh", "true", "--checkpoint", str(tmp_path / "there"))
+    assert spec("ddp", *words).checkpoint == str(tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "message"),
+    [
+        (("--kill-rank", "1"), {}, "--kill-rank needs --at-step too"),
+        (("--at-step", "1"), {}, "--at-step needs --kill-rank too"),
+        (("--kill-rank", "1", "--at-step", "7"), {}, "--at-step 7: there are --steps 6"),
+        (("--kill-rank", "2", "--at-step", "1"), {}, "--kill-rank 2: there is no such rank in this run"),
+        (
+            ("--kill-rank", "1", "--at-step", "1"),
+            {"NCCLTOOL_FAULT": "stop"},
+            "--kill-rank cannot be combined with NCCLTOOL_FAULT",
+        ),
+        (("--checkpoint", ""), {}, "--checkpoint is empty"),
+        (("--checkpoint", "/dev/null/x"), {}, "--checkpoint /dev/null/x cannot be made: Not a directory"),
+        (
+            ("--max-restarts", "1"),
+            TASK,
+            "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
+        ),
+        (
+            ("--max-restarts", "1", "--nodes", "2", "--node-rank", "0", "--rdzv-endpoint", "n1:1"),
+            {},
+            "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
+        ),
+        (
+            ("--max-restarts", "1", "--events"),
+            {},
+            "--max-restarts cannot be combined with --events: a stream is one attempt",
+        ),
+        (
+            ("--comm-hook", "powersgd", "--checkpoint", "/tmp"),
+            {},
+            "--comm-hook powersgd cannot be combined with --checkpoint: what it keeps of gradients is not saved",
+        ),
+    ],
+)
+def test_words_that_cannot_be_used(words: tuple[str, ...], env: dict[str, str], message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        order("ddp", *words, **env)
+    assert error.value.message == message
+    assert error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--layers", "2"), "is one of another training: --layers is 4 there and 2 here"),
+        (
+            ("--kill-rank", "1", "--at-step", "4"),
+            "has 4 steps already, and the training goes on from there",
+        ),
+    ],
+)
+def test_what_is_in_the_folder_must_fit(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    saved(checkpoints.folder_of(tmp_path, "ddp"), 4)
+    with pytest.raises(BadInput) as error:
+        order("fsdp,ddp" if "--layers" in words else "ddp", "--checkpoint", str(tmp_path), *words)
+    assert error.value.message.endswith(f"{tmp_path}/ddp/step-000004 {message}")
+    assert order("fsdp", "--checkpoint", str(tmp_path), *words).job.train

@@ -1,0 +1,130 @@
+"""Folders of checkpoints: which one is taken, and why others are not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nccltool.train import checkpoints
+from nccltool.train.checkpoints import Damaged, Mark
+from nccltool.train.spec import TrainSpec
+
+SPEC = TrainSpec(strategies=("ddp",))
+PART = "__0_0.distcp"
+
+
+def tick() -> None:
+    """Nobody watches."""
+
+
+def saved(folder: Path, step: int, content: bytes = b"numbers") -> Path:
+    """As the ranks do it: written under another name, then published."""
+    path = checkpoints.saving(folder, step, "t")
+    path.mkdir(parents=True)
+    (path / PART).write_bytes(content)
+    files = {PART: checkpoints.look_at(path / PART, tick)}
+    trained = checkpoints.trained(SPEC)
+    mark = Mark(strategy=folder.name, step=step, ranks=2, sequences=8, trained=trained, files=files)
+    return checkpoints.publish(path, mark)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = checkpoints.folder_of(tmp_path, "ddp")
+    for step in (2, 4):
+        saved(place, step)
+    return place
+
+
+def test_the_newest_whole_one_is_taken(folder: Path) -> None:
+    mark, skipped = checkpoints.newest(folder, tick)
+    assert (mark and mark.step, skipped) == (4, [])
+    assert checkpoints.newest(folder.parent / "fsdp", tick) == (None, [])
+
+
+def shorten(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def change(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+
+def forge(path: Path) -> None:
+    mark = json.loads(path.read_text())
+    path.write_text(json.dumps({**mark, "step": 4, "sequences": 16}))
+
+
+def of_the_future(path: Path) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
+
+
+def from_elsewhere(path: Path) -> None:
+    """A whole one under another name."""
+    path.write_bytes((path.parent.parent / "step-000002" / path.name).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "reason"),
+    [
+        (PART, shorten, "__0_0.distcp has 4 of 7 bytes"),
+        (PART, change, "__0_0.distcp has been changed (its SHA-256 is another one)"),
+        (PART, Path.unlink, "__0_0.distcp is missing"),
+        ("complete.json", Path.unlink, "it has no complete.json: it was not written to its end"),
+        ("complete.json", shorten, "complete.json is cut short or has been changed"),
+        ("complete.json", forge, "complete.json has been changed (its SHA-256 is another one)"),
+        ("complete.json", of_the_future, "it has format 2, and this nccltool reads 1"),
+        ("complete.json", from_elsewhere, "complete.json is that of step 2 of ddp"),
+    ],
+)
+def test_a_damaged_one_is_skipped_with_the_reason(
+    folder: Path, name: str, damage: Callable[[Path], None], reason: str
+) -> None:
+    newest = checkpoints.named(folder, 4)
+    damage(newest / name)
+    mark, skipped = checkpoints.newest(folder, tick)
+    assert (mark and mark.step, skipped) == (2, [(newest, reason)])
+
+
+def test_every_byte_of_the_mark_counts(folder: Path) -> None:
+    file = checkpoints.named(folder, 4) / checkpoints.MARK
+    whole = file.read_bytes()
+    for at in range(len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(Damaged):
+            checkpoints.verified(file.parent, tick)
+
+
+def test_one_that_was_cut_short_has_no_name(folder: Path) -> None:
+    path = checkpoints.saving(folder, 6, "t")
+    path.mkdir()
+    (path / PART).write_bytes(b"numb")
+    mark, skipped = checkpoints.newest(folder, tick)
+    assert (mark and mark.step, skipped, checkpoints.unfinished(folder)) == (4, [], [path])
+
+
+def test_a_few_stay_and_a_damaged_one_is_replaced(folder: Path) -> None:
+    shorten(checkpoints.named(folder, 4) / PART)
+    for step in (3, 4, 5, 6):
+        saved(folder, step)
+    assert checkpoints.steps(folder) == [6, 5, 4]
+    assert checkpoints.newest(folder, tick)[1] == []
+    assert sorted(path.name for path in folder.iterdir()) == ["step-000004", "step-000005", "step-000006"]
+
+
+def test_newer_ones_that_are_damaged_do_not_count_among_those_that_stay(folder: Path) -> None:
+    for step in (6, 8, 9):
+        shutil.copytree(checkpoints.named(folder, 4), checkpoints.named(folder, step))
+    saved(folder, 5)
+    assert checkpoints.steps(folder) == [9, 8, 6, 5, 4, 2]
+
+
+def test_another_training_is_told_by_its_options(folder: Path) -> None:
+    mark = checkpoints.read(checkpoints.named(folder, 4))
+    assert checkpoints.other_training(mark, replace(SPEC, batch=8, steps=9, accumulate=2)) == ""
+    other = replace(SPEC, width=128, learning_rate=0.2)
+    said = checkpoints.other_training(mark, other)
+    assert said == "--width is 64 there and 128 here, --learning-rate is 0.1 there and 0.2 here"

@@ -1,0 +1,375 @@
+"""What is made of what ranks say of smoke trainings."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from nccltool.core import documents
+from nccltool.core.findings import Finding
+from nccltool.launch import events
+from nccltool.launch.printed_events import Begun
+from nccltool.launch.run_state import RunState
+from nccltool.launch.runner import Outcome
+from nccltool.probe.result import Run
+from nccltool.probe.views import table
+from nccltool.train import judge, peak_flops
+from nccltool.train.spec import TrainSpec
+from tests.samples import facts, finding, job
+
+RANKS = 2
+TOLERANCE = 1e-5
+WORLD = events.World(
+    world_size=RANKS, emulated=True, backend="gloo", backend_version="2.13.0", backend_reason="no GPU", steps=9
+)
+
+
+def judged(*said: events.AnyEvent, findings: tuple[Finding, ...] = (), **spec: Any) -> Run:
+    asked = job(
+        kind="train",
+        ops=(),
+        nproc_per_node=1,
+        train=TrainSpec(**{"strategies": ("ddp",), "steps": 2, "timed_steps": 2, **spec}),
+    )
+    state = RunState(asked, RANKS, now=0.0)
+    for event in (WORLD, *said):
+        state.apply(event, 1.0)
+    begun = Begun(
+        job=asked,
+        leads=True,
+        part=0,
+        parts=1,
+        ranks_seen=RANKS,
+        command=("nccltool", "train", "ddp"),
+        started="2025-01-02T03:04:05Z",
+        nccltool="0.1.0",
+        torch="2.13.0",
+        min_busbw_gb_per_s=None,
+    )
+    return judge.judged(Outcome(state, findings, interrupted=False), begun)
+
+
+def step(number: int, loss: str = "5.5", reference: str = "5.5") -> events.TrainedStep:
+    return events.TrainedStep(
+        step=number - 1,
+        strategy="ddp",
+        number=number,
+        loss=loss,
+        reference_loss=reference,
+        gradient_norm="0.5",
+        reference_gradient_norm="0.5",
+        ns=20_000_000,
+    )
+
+
+def compared(
+    rank: int, error: str = "1e-07", strategy: str = "ddp", micro_batches: int = RANKS
+) -> events.Compared:
+    errors = tuple((what, error, 2 * TOLERANCE) for what in ("parameters", "loss", "gradient", "update"))
+    return events.Compared(
+        rank=rank, strategy=strategy, micro_batches=micro_batches, errors=errors, rule="step x 1e-05"
+    )
+
+
+def diverged(rank: int, what: str, number: int = 2, **changes: Any) -> events.Diverged:
+    fields: dict[str, Any] = {
+        "got": "1.5",
+        "expected": "0.5",
+        "error": "2.0",
+        "tolerance": TOLERANCE,
+        "shares": (),
+    }
+    return events.Diverged(
+        rank=rank, step=number - 1, strategy="ddp", number=number, what=what, **{**fields, **changes}
+    )
+
+
+TIMED = events.TimedSteps(
+    step=2,
+    strategy="ddp",
+    sequences=8,
+    tokens=256,
+    without_sync_ns=15_000_000,
+    alone_ns=10_000_000,
+    rank_ns=(20_000_000, 30_000_000),
+    peak_bytes=(2**28, None),
+)
+SAMPLES = events.Samples(step=2, ns=(20_000_000, 20_000_000))
+BOTH = (compared(0), compared(1))
+RIGHT = (step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, TIMED)
+
+
+def test_a_right_training() -> None:
+    run = judged(*RIGHT)
+    assert (run.verdict.status, run.verdict.exit_code, run.findings) == ("pass", 0, ())
+    (done,) = run.trainings
+    assert (done.status, done.throughput_samples_per_s, done.throughput_tokens_per_s) == ("pass", 400, 12800)
+    assert done.exposed_communication_ratio == pytest.approx(0.25)
+    assert done.scaling_efficiency == pytest.approx(0.5)
+    assert (done.slowest_rank, done.peak_memory_bytes) == (1, (2**28, None))
+    assert done.oracle is not None
+    assert (done.oracle.ok, done.oracle.first_step, done.oracle.ranks) == (True, None, ())
+    assert done.oracle.max_abs_error == pytest.approx(1e-5)
+    assert done.oracle.tolerance == pytest.approx(2 * TOLERANCE * 5.5)
+    assert (done.oracle.loss_error, done.oracle.relative_tolerance) == (1e-7, 2 * TOLERANCE)
+
+
+def test_the_document_can_be_read_again_and_has_the_only_training_at_the_top() -> None:
+    run = judged(*RIGHT)
+    document = documents.to_document(run)
+    assert documents.from_json(documents.to_json(run).encode(), "it") == run
+    assert (document["kind"], document["strategy"], document["measurements"]) == ("train", "ddp", ())
+    for name in ("steps", "oracle", "throughput_samples_per_s", "scaling_efficiency", "peak_memory_bytes"):
+        assert document[name] == document["trainings"][0][name]
+    several = documents.to_document(replace(run, trainings=run.trainings * 2))
+    assert (several["strategy"], several["steps"], several["oracle"]) == ("all", [], None)
+
+
+def test_what_was_not_timed_is_not_known() -> None:
+    (done,) = judged(step(1), step(2), *BOTH).trainings
+    assert (done.status, done.step_time_s, done.throughput_samples_per_s) == ("pass", None, None)
+    assert (done.exposed_communication_ratio, done.scaling_efficiency, done.slowest_rank) == (None, None, None)
+    assert done.exposed_communication_method == "not known: no step was timed"
+
+
+FLOWED = events.Flowed(
+    strategy="pipeline",
+    ranks=2,
+    micro_batches=4,
+    stages=2,
+    computing_ns=(60, 90),
+    running_ns=(100, 100),
+)
+
+
+def test_the_bubble_of_a_pipeline() -> None:
+    run = judged(FLOWED, strategies=("pipeline",), schedule="interleaved")
+    (done,) = run.trainings
+    assert done.bubble is not None
+    assert done.bubble.measured == pytest.approx(0.25)
+    assert done.bubble.formula == pytest.approx(1 / 9)
+    assert (done.bubble.expression, done.bubble.stages_per_rank) == ("(p - 1) / (v m + p - 1)", 2)
+    assert documents.from_json(documents.to_json(run).encode(), "it") == run
+    assert [t.bubble for t in judged(*RIGHT).trainings] == [None]
+
+
+def test_the_bubble_of_too_few_micro_batches_is_not_known() -> None:
+    few = msgspec.structs.replace(FLOWED, micro_batches=2, running_ns=(0, 0))
+    (done,) = judged(few, strategies=("pipeline",), schedule="zbv").trainings
+    assert done.bubble is not None
+    assert (done.bubble.measured, done.bubble.formula) == (None, None)
+
+
+def test_no_rank_stands_out() -> None:
+    even = events.TimedSteps(
+        **{name: getattr(TIMED, name) for name in TIMED.__struct_fields__} | {"rank_ns": (20, 24)}
+    )
+    (done,) = judged(step(1), *BOTH, SAMPLES, even).trainings
+    assert done.slowest_rank is None
+
+
+LOST: dict[str, Any] = {"shares": (1.0, 0.0)}
+EVERYWHERE = (diverged(0, "gradient"), diverged(1, "gradient"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rank", "message", "evidence"),
+    [
+        (
+            (diverged(0, "gradient", shares=(2.0, 2.0)), diverged(1, "gradient", shares=(2.0, 2.0))),
+            None,
+            "ddp: the gradient of all ranks differs from the reference in step 2",
+            "the whole gradient is 2 times as large: summed where it should be averaged?",
+        ),
+        (
+            (diverged(0, "gradient", **LOST), diverged(1, "gradient", **LOST)),
+            "1",
+            "ddp: the gradient of all ranks (the part of rank 1 is wrong in it) differs from the reference "
+            "in step 2",
+            "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
+        ),
+        (
+            (diverged(0, "gradient"), diverged(1, "loss", shares=(2.0, 0.0))),
+            "1",
+            "ddp: the loss of rank 1 differs from the reference in step 2",
+            "the gradient is explained by: micro-batch 0 counts 2 times, micro-batch 1 counts 0 times, "
+            "the others once",
+        ),
+        (
+            (diverged(0, "loss"), diverged(1, "parameters", got="nan", error="nan")),
+            "1",
+            "ddp: the parameters of rank 1 differ from the reference in step 2",
+            None,
+        ),
+        (
+            (diverged(1, "gradient"), diverged(0, "gradient", number=3)),
+            "1",
+            "ddp: the gradient of rank 1 differs from the reference in step 2",
+            "no weights of the micro-batches explain the gradient: numbers in it were damaged",
+        ),
+        (
+            (diverged(0, "gradient", got="0.0", error="1.0"),),
+            "0",
+            "ddp: the gradient of rank 0 differs from the reference in step 2",
+            "all of it is zero: it was lost, or never came",
+        ),
+        (
+            (diverged(0, "update"), diverged(1, "update")),
+            None,
+            "ddp: the updated parameters of all ranks differ from the reference in step 2",
+            None,
+        ),
+    ],
+)
+def test_a_wrong_training(
+    wrong: tuple[events.Diverged, ...], rank: str | None, message: str, evidence: str | None
+) -> None:
+    run = judged(step(1), step(2), *wrong, *BOTH)
+    assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
+    (found,) = run.findings
+    assert (found.code, found.message) == ("train-wrong", message)
+    assert (found.subject.kind, found.subject.name) == (("rank", rank) if rank else ("run", "ddp"))
+    assert found.evidence[1:] == ((evidence,) if evidence else ())
+    (done,) = run.trainings
+    assert done.oracle is not None
+    assert (done.status, done.oracle.ok, done.oracle.first_step) == ("fail", False, 2)
+
+
+def test_numbers_that_are_none_are_not_known_and_wrong() -> None:
+    run = judged(step(1, loss="nan"), diverged(0, "loss", number=1, got="nan", error="nan"), compared(0, "nan"))
+    (done,) = run.trainings
+    assert done.oracle is not None
+    assert (done.status, done.steps[0].loss, done.oracle.loss_error) == ("fail", None, None)
+    assert documents.to_document(run)["steps"][0]["loss"] is None
+    assert run.findings[0].evidence[0] == "rank 0: value nan, expected 0.5; off by nan, tolerance 1e-05 (relative)"
+
+
+@pytest.mark.parametrize("expected", ["nan", "inf"])
+def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expected: str) -> None:
+    both = [diverged(rank, "loss", got="nan", expected=expected, error="nan") for rank in (0, 1)]
+    (found,) = judged(step(1), step(2), *both, *BOTH).findings
+    assert found.evidence[1:] == (
+        "the training in one process has no finite number there either: it does not converge",
+    )
+    assert found.remedy.startswith("choose a smaller --learning-rate")
+
+
+@pytest.mark.parametrize(
+    ("said", "findings", "code", "statuses"),
+    [
+        ((events.NotTrained(strategy="ddp", reason="so"),), (), 4, ["skip", "unknown"]),
+        (
+            (events.NotTrained(strategy="ddp", reason="so"), *(compared(r, strategy="fsdp") for r in (0, 1))),
+            (),
+            0,
+            ["skip", "pass"],
+        ),
+        ((compared(0), *(compared(r, strategy="fsdp") for r in (0, 1))), (), 4, ["unknown", "pass"]),
+        ((*BOTH,), (finding(code="rank-died", severity="error"),), 3, ["pass", "unknown"]),
+        ((*BOTH, diverged(1, "loss")), (finding(code="rank-died", severity="error"),), 3, ["fail", "unknown"]),
+    ],
+)
+def test_the_verdict(
+    said: tuple[events.AnyEvent, ...], findings: tuple[Finding, ...], code: int, statuses: list[str]
+) -> None:
+    run = judged(*said, findings=findings, strategies=("ddp", "fsdp"))
+    assert run.verdict.exit_code == code
+    assert [done.status for done in run.trainings] == statuses
+
+
+def test_a_world_of_one_that_was_asked_for_is_no_warning() -> None:
+    run = judged(*RIGHT, findings=(finding(code="world-of-one", severity="warning"),))
+    assert (run.verdict.status, run.findings) == ("pass", ())
+
+
+def rows(run: Run) -> list[list[str]]:
+    lines = table.render(run).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("strategy"))
+    return [line.split() for line in lines[start + 2 : start + 2 + len(run.trainings)]]
+
+
+def test_the_table() -> None:
+    assert rows(judged(*RIGHT)) == [
+        ["ddp", "yes", "1e-05", "0.00011", "20", "ms", "400", "12800", "25%", "50%", "256", "MiB"]
+    ]
+    nothing = judged(events.NotTrained(strategy="ddp", reason="so"))
+    assert rows(nothing) == [["ddp", "left", "out", "?", "?", "?", "?", "?", "?", "?", "?"]]
+    text = table.render(nothing)
+    assert "INFO left-out: ddp was left out: so\n" in text
+    assert text.endswith("unknown: 0 of 1 right, exit code 4\n")
+
+
+def hello(rank: int, gpu_name: str | None) -> events.Hello:
+    return events.Hello(facts=facts(rank=rank, gpu=f"GPU-{rank}" if gpu_name else None, gpu_name=gpu_name))
+
+
+H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
+
+
+@pytest.mark.parametrize(
+    ("names", "spec", "peak", "source"),
+    [
+        (
+            (H100, H100),
+            {"dtype": "bfloat16"},
+            989.5e12,
+            "NVIDIA's data sheet of H100 SXM, bfloat16, dense: 989.5 TFLOP/s",
+        ),
+        ((H100, A100), {"dtype": "bfloat16"}, 312e12, "NVIDIA's data sheet of A100, bfloat16, dense: 312 TFLOP/s"),
+        ((H100, H100), {}, 67e12, "NVIDIA's data sheet of H100 SXM, float32, dense: 67 TFLOP/s"),
+        ((H100, "Some GPU"), {}, None, "not known: no data sheet is at hand for Some GPU in float32"),
+        (
+            (H100, None),
+            {},
+            None,
+            "not known: a rank has no GPU, and what its cores could do at most is not known",
+        ),
+    ],
+)
+def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: float | None, source: str) -> None:
+    said = [hello(rank, name) for rank, name in enumerate(names)]
+    run = judged(*said, *RIGHT, **spec)
+    (done,) = run.trainings
+    assert done.model_flop_utilisation_source == source
+    text = table.render(run)
+    assert f"MFU, model FLOP utilisation: {source}\n" in text
+    if peak is None:
+        assert done.model_flop_utilisation is None
+        assert " MFU " not in text
+    else:
+        need = 12800 * peak_flops.flop_per_token(TrainSpec(strategies=("ddp",)))
+        assert done.model_flop_utilisation == pytest.approx(need / peak / 2)
+        assert "  MFU  " in text
+        assert f"  {done.model_flop_utilisation:.1%}  " in text
+
+
+def test_the_slowest_rank_is_shown() -> None:
+    assert "slowest without communication, by a quarter and more: rank 1 in ddp\n" in table.render(judged(*RIGHT))
+
+
+def overflowed(number: int) -> events.TrainedStep:
+    said = {name: getattr(step(number), name) for name in events.TrainedStep.__struct_fields__}
+    return events.TrainedStep(**said | {"gradient_norm": "inf", "overflowed": True})
+
+
+def test_a_step_that_overflowed_is_told() -> None:
+    run = judged(step(1), overflowed(2), *BOTH)
+    (done,) = run.trainings
+    assert (done.status, [s.overflowed for s in done.steps], done.steps[1].gradient_norm) == (
+        *("pass", [False, True]),
+        None,
+    )
+    assert "ddp: a gradient overflowed in step 2; it changed nothing\n" in table.render(run)
+
+
+def test_a_training_that_was_never_updated_is_not_right() -> None:
+    run = judged(overflowed(1), overflowed(2), *BOTH)
+    assert (run.verdict.status, run.trainings[0].status) == ("unknown", "unknown")
+    assert run.trainings[0].reason == "gradients overflowed in every step, so that no update was compared"
+
+
+def test_a_compressed_gradient_says_nothing_of_micro_batches() -> None:
+    run = judged(step(1), step(2), diverged(0, "gradient"), diverged(1, "gradient"), *BOTH, comm_hook="powersgd")
+    (found,) = run.findings
+    assert len(found.evidence) == 1

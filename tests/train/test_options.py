@@ -1,0 +1,157 @@
+"""From the words of `nccltool train` to a job."""
+
+from dataclasses import fields, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from nccltool.cli.train import command
+from nccltool.core.errors import BadInput
+from nccltool.train import options as train_options
+from nccltool.train import strategies, strategy_options
+from nccltool.train.spec import TrainSpec
+
+
+def spec(*words: str, fault: str = "") -> TrainSpec:
+    options: dict[str, Any] = command.make_context("train", list(words), parent=click.Context(command)).params
+    order = train_options.from_options(options, {"NCCLTOOL_FAULT": fault} if fault else {})
+    assert order.job.kind == "train"
+    assert order.job.train is not None
+    return order.job.train
+
+
+def test_all_is_every_file_of_the_folder() -> None:
+    assert spec("all").strategies == strategies.NAMES
+    assert {"ddp", "fsdp", "pipeline", "tensor", "zero1"} <= set(strategies.NAMES)
+
+
+def test_strategies_are_taken_once_in_their_order() -> None:
+    assert spec("tp+fsdp,ddp, tp-fsdp,3d").strategies == ("tp_fsdp", "ddp", "three_d")
+
+
+def test_a_size_gives_what_is_not_said() -> None:
+    large = spec("ddp", "--size", "125m", "--layers", "2", "-d", "double")
+    assert (large.layers, large.width, large.heads, large.vocabulary) == (2, 768, 12, 50304)
+    assert large.dtype == "float64"
+    assert spec("ddp") == TrainSpec(strategies=("ddp",))
+
+
+def test_types_and_limits() -> None:
+    asked = spec("fsdp", "--param-dtype", "bf16", "--reduce-dtype", "fp32", "--clip-norm", "0.5", "--no-reshard")
+    assert (asked.param_dtype, asked.reduce_dtype, asked.clip_norm, asked.reshard) == (
+        *("bfloat16", "float32"),
+        *(0.5, False),
+    )
+    assert spec("ddp", "-d", "fp16").dtype == "float16"
+
+
+def test_the_folder_of_traces_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "traces"
+    assert spec("ddp", "--profile", str(folder)).profile == str(folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_takes_no_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput) as error:
+        spec("ddp", "--profile", str(tmp_path / "file" / "traces"))
+    assert error.value.message.endswith("file/traces: no file can be made there: Not a directory")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words", "own"),
+    [
+        ("ddp", ("--comm-hook", "fp16", "--shard", "grad"), {"comm_hook": "fp16"}),
+        ("fsdp", ("--comm-hook", "fp16", "--shard", "grad"), {"shard": "grad"}),
+        ("pipeline", ("--comm-hook", "fp16", "--clip-norm", "1"), {"clip_norm": 1.0}),
+    ],
+)
+def test_a_strategy_takes_what_is_for_it(strategy: str, words: tuple[str, ...], own: dict[str, Any]) -> None:
+    asked = spec("ddp,fsdp,pipeline", *words)
+    assert strategy_options.of(strategy, asked) == replace(TrainSpec(strategies=asked.strategies), **own)
+
+
+def test_options_are_for_strategies_that_there_are() -> None:
+    assert set(strategy_options.OF) <= {field.name for field in fields(TrainSpec)}
+    assert {name for takers in strategy_options.OF.values() for name in takers} <= set(strategies.NAMES)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault", "message", "remedy"),
+    [
+        *(
+            ((*words.split(),), "", message, remedy)
+            for words, message, remedy in (
+                ("fsdp --comm-hook fp16", "--comm-hook is for ddp, not for fsdp", "leave it out, or"),
+                ("ddp,zero1 --no-reshard", "--no-reshard is for fsdp, not for ddp, zero1", "leave it out, or"),
+                (
+                    "ddp --accumulate 2 --static-graph",
+                    "--static-graph cannot be combined with --accumulate: "
+                    "torch leaves out no synchronisation then",
+                    "use one",
+                ),
+                (
+                    "pipeline --stages 2",
+                    "--schedule 1f1b has exactly 1 stage on each rank, not --stages 2",
+                    "leave --stages out",
+                ),
+                (
+                    "pipeline --schedule interleaved --stages 1",
+                    "--schedule interleaved has at least 2 stages on each rank, not --stages 1",
+                    "leave --stages out",
+                ),
+                (
+                    "3d --schedule zbv --stages 3",
+                    "--schedule zbv has exactly 2 stages on each rank, not --stages 3",
+                    "leave --stages out",
+                ),
+                ("ddp --zero 2", "--zero is for deepspeed, not for ddp", "leave it out, or"),
+                ("ddp --accumulate 3", "--batch 4 cannot be cut into --accumulate 3 parts", "make it a"),
+                (
+                    "fsdp --param-dtype bf16 -d fp16",
+                    "--param-dtype bfloat16 cannot be combined with -d float16: "
+                    "both say the type of the arithmetic",
+                    "use one",
+                ),
+                ("fsdp --param-dtype int8", "--param-dtype: 'int8' is not a type to train in", "choose from bf"),
+                (
+                    "ddp --comm-hook bf16 --backend gloo",
+                    "--comm-hook bf16 needs NCCL: torch refuses it on CPUs",
+                    "use fp16",
+                ),
+            )
+        ),
+        (("ddq",), "", "strategy 'ddq' is not known", "did you mean ddp? choose from "),
+        (("",), "", "strategy '' is not known", "choose from "),
+        (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "make it a multiple"),
+        (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a type to train in", "choose from float32, "),
+        (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: there is no rank 9 in this run", "ranks are counted from 0"),
+    ],
+)
+def test_a_word_that_cannot_be_used(words: tuple[str, ...], fault: str, message: str, remedy: str) -> None:
+    with pytest.raises(BadInput) as error:
+        spec(*words, fault=fault)
+    assert error.value.message == message
+    assert error.value.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize("number", ["-1", "0", "nan", "much"])
+def test_a_norm_that_cannot_be(number: str) -> None:
+    with pytest.raises(click.BadParameter):
+        spec("ddp", "--clip-norm", number)
+
+
+@pytest.mark.skipif(find_spec("deepspeed") is not None, reason="DeepSpeed is installed")
+@pytest.mark.parametrize("words", ["deepspeed", "ddp,deepspeed --zero 3"])
+def test_deepspeed_is_asked_for_and_is_not_installed(words: str) -> None:
+    with pytest.raises(BadInput) as error:
+        spec(*words.split())
+    assert error.value.message == "DeepSpeed is not installed here"
+    assert error.value.remedy == "pip install 'nccltool[deepspeed]', or train in another way"
+
+
+def test_other_hosts_may_have_deepspeed() -> None:
+    assert spec("deepspeed", "--zero", "2", "--hosts", "a,b").zero == 2

@@ -1,0 +1,35 @@
+"""Each warning of NCCL on its own, in the wording of every generation of its prefix, points at its family."""
+
+from pathlib import Path
+
+import pytest
+
+from nccltool.triage.judge import judge
+from nccltool.triage.logs import Reader
+from nccltool.triage.timeline import Builder
+
+_FILE = Path(__file__).parents[2] / "data" / "messages.txt"
+MESSAGES = [line.split(" | ", 2) for line in _FILE.read_text().splitlines()]
+PREFIXES = {
+    "2.3": "h1:10:20 [0] {source}:12 WARN {text}",
+    "2.18": "h1:10:20 [0] {source}:12 NCCL WARN {text}",
+    "2.26": "[2026-01-02 03:04:05] h1:10:20 [0] {source}:12 NCCL WARN {text}",
+    "2.30.7": "[2026-01-02 03:04:05] h1:10:20 [0] {source}:12 (someFunction) NCCL WARN {text}",
+    "rccl": "h1:10:20 [0] /opt/a/long/path/of/a/package/build/hipify/src/{source}:12 NCCL WARN {text}",
+    "torchrun": "[default1]:[rank1] h1:10:20 [0] {source}:12 NCCL WARN {text}",
+    "mpirun": "[1,1]<stdout>:h1:10:20 [0] {source}:12 NCCL WARN {text}",
+}
+
+
+def _judged(warning: str) -> str:
+    lines = (warning, "h1:10:20 [0] NCCL INFO init.cc:30 -> 2", "h1: Test NCCL failure common.cu:9 'some error'")
+    reader, builder = Reader(), Builder()
+    for event in reader.read("a.log", ["\n".join(lines).encode()]):
+        builder.add(event)
+    return judge(builder.story(reader.lines_read)).root_cause
+
+
+@pytest.mark.parametrize(("cause", "source", "text"), MESSAGES, ids=lambda value: value[:40])
+def test_a_warning_points_at_its_family(cause: str, source: str, text: str) -> None:
+    found = {name: _judged(prefix.format(source=source, text=text)) for name, prefix in PREFIXES.items()}
+    assert found == dict.fromkeys(PREFIXES, cause)

@@ -1,0 +1,117 @@
+"""What the logs of a failed run say beyond what the runner found."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.probe.result import Run
+from nccltool.triage import failed_run
+from nccltool.triage import run as triage_run
+from tests.incidents import INCIDENTS
+from tests.samples import failing_run
+
+LOGS = {incident.name: incident.log for incident in INCIDENTS}
+RAISED = "[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: no such file\n"
+REFUSED = "ssh: connect to host n4 port 22: Connection refused\n"
+LOST = "[rank0]: RuntimeError: [/gloo/transport/tcp/pair.cc:537] Connection closed by peer [10.0.0.2]:12524\n"
+OOM = "[Fri Nov 21 11:02:19 2026] Memory cgroup out of memory: Killed process 4711 (python) total-vm:1000kB\n"
+
+
+def found(code: str, rank: str = "1") -> Finding:
+    return Finding(code=code, severity="error", subject=Subject(kind="rank", name=rank), message=code)
+
+
+def failed(*errors: Finding) -> Run:
+    return replace(failing_run(), findings=errors, verdict=Verdict(status="incomplete", exit_code=3))
+
+
+@pytest.fixture(autouse=True)
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dmesg that says what is in a file."""
+    said = tmp_path / "kernel"
+    said.write_text("")
+    script = tmp_path / "bin/dmesg"
+    script.parent.mkdir()
+    script.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/words\nwhile read -r line; do echo "$line"; done < {said}\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent))
+    return said
+
+
+@pytest.mark.parametrize(
+    ("log", "errors", "words"),
+    [
+        (LOGS["shm-64m-pod"], [found("rank-died")], "the logs say shm-size, file /dev/shm (confidence 0.98): "),
+        (RAISED, [found("rank-error")], ""),
+        (
+            RAISED,
+            [found("rank-error", "0")],
+            "app-error, rank 1 (confidence 0.75); the run names rank 0 (rank-error)",
+        ),
+        (
+            RAISED,
+            [found("rank-died", "0")],
+            "app-error, rank 1 (confidence 0.75); the run names rank 0 (rank-died)",
+        ),
+        (LOST, [found("rank-died")], ""),
+        (REFUSED, [found("rank-died")], "the logs say rdzv-store (confidence 0.80): "),
+        (REFUSED, [found("host-refused")], ""),
+        (LOGS["retried-and-finished"], [found("rank-died")], ""),
+        ("all is well\n", [found("rank-died")], ""),
+        ("", [found("rank-died")], ""),
+    ],
+)
+def test_only_what_is_not_known_yet_is_said(tmp_path: Path, log: str, errors: list[Finding], words: str) -> None:
+    (tmp_path / "log.txt").write_text(log)
+    said = failed_run.findings(failed(*errors), tmp_path)
+    assert [(finding.code, finding.severity) for finding in said] == ([("triage", "info")] if words else [])
+    for finding in said:
+        assert words in finding.message
+        assert finding.evidence[0].startswith("log.txt:")
+        assert finding.page.startswith("docs/runbooks/causes/")
+        assert finding.remedy
+
+
+def test_the_kernel_is_asked_since_the_run_began(tmp_path: Path, kernel: Path) -> None:
+    (tmp_path / "log.txt").write_text(LOST)
+    kernel.write_text(OOM)
+    (finding,) = failed_run.findings(failed(found("rank-died")), tmp_path)
+    assert finding.message.startswith("the logs say out-of-memory")
+    assert OOM.strip() in finding.evidence[0]
+    assert (tmp_path / "words").read_text().startswith("--ctime --since 20")
+
+
+@pytest.mark.parametrize("code", [0, 4, 130])
+def test_a_run_that_did_not_fail_is_not_looked_at(tmp_path: Path, code: int) -> None:
+    (tmp_path / "log.txt").write_text(LOGS["shm-64m-pod"])
+    run = replace(failed(found("rank-died")), verdict=Verdict(status="unknown", exit_code=code))
+    assert failed_run.findings(run, tmp_path) == ()
+
+
+def test_a_failure_of_its_own_is_said_and_nothing_more(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").mkdir()
+    (finding,) = failed_run.findings(failed(found("rank-died")), tmp_path)
+    assert finding.severity == "info"
+    assert finding.message.startswith("the logs of the run could not be judged: IsADirectoryError: ")
+
+
+def test_of_a_log_that_is_too_large_the_beginning_and_the_end_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triage_run, "HEAD_BYTES", 300)
+    monkeypatch.setattr(triage_run, "TAIL_BYTES", 700)
+    (tmp_path / "log.txt").write_text("step\n" * 100 + OOM + "step\n" * 1000 + LOGS["shm-64m-pod"])
+    incident = triage_run.of_run(tmp_path, (), {})
+    assert incident is not None
+    assert incident.root_cause == "shm-size"
+    assert {line.file for line in incident.evidence} == {"log.txt (its end)"}
+    assert incident.lines_read < 200
+
+
+def test_when_the_time_is_over_what_was_read_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(LOGS["shm-64m-pod"])
+    assert triage_run.of_run(tmp_path, (), {}, limit_s=0.0) is None

@@ -1,0 +1,100 @@
+"""Files that several processes read are read as one process reads them: the same events in the same order."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from nccltool.core import processes
+from nccltool.core.errors import BadInput
+from nccltool.triage import parallel_reader
+from nccltool.triage.logs import Reader, sources
+from nccltool.triage.logs.base import Event
+from tests.incidents import INCIDENTS
+
+
+def logs(folder: Path, repeats: int = 1) -> list[str]:
+    for number, incident in enumerate(INCIDENTS[:24]):
+        (folder / f"rank{number:02}.log").write_text(incident.log * repeats)
+    (folder / "empty.log").write_text("")
+    return sources.files([str(folder)])
+
+
+def read(files: list[str], most: int) -> tuple[list[Event], int]:
+    reader = Reader()
+    return list(parallel_reader.events(files, reader, most)), reader.lines_read
+
+
+def no_reader_is_left() -> bool:
+    names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in processes.children()]
+    return not any(b"nccltool.triage.parallel_reader" in name for name in names)
+
+
+@pytest.mark.parametrize("held", [1, parallel_reader.HELD_BYTES])
+def test_two_processes_say_what_one_says(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_reader, "HELD_BYTES", held)
+    files = logs(tmp_path, repeats=30)
+    one, two = read(files, 1), read(files, 2)
+    assert two == one
+    assert [event.file for event in two[0]] == sorted(event.file for event in two[0])
+    assert len(two[0]) > 24
+    assert no_reader_is_left()
+
+
+def test_small_folders_and_standard_input_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_reader, "_Crew", None)
+    files = logs(tmp_path)
+    reader = Reader()
+    assert list(parallel_reader.events(files, reader)) == read(files, 1)[0]
+    assert not parallel_reader._can_be_told("-")
+    assert not parallel_reader._can_be_told(os.fsdecode(b"rank\xff.log"))
+
+
+def test_large_folders_are_worth_processes(tmp_path: Path) -> None:
+    for name, size in (("a.log", 40 << 20), ("b.log", 15 << 20), ("c.log.gz", 1 << 20)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    a, b, c = sources.files([str(tmp_path)])
+    assert [parallel_reader._is_worth_it(some) for some in ([a], [a, b], [a, b, c])] == [False, False, True]
+
+
+def test_a_file_that_cannot_be_read_is_said_when_it_is_its_turn(tmp_path: Path) -> None:
+    files = logs(tmp_path)
+    Path(files[5]).write_bytes(b"\xfd7zXZ\x00" + b"garbage that is no stream")
+    found: list[Event] = []
+    with pytest.raises(BadInput, match=f"{files[5]} cannot be read"):
+        found += list(parallel_reader.events(files[:5], Reader(), 2))
+        for event in parallel_reader.events(files, Reader(), 2):
+            found.append(event)
+    assert {event.file for event in found} == set(files[:5]) - {files[0]}  # the empty one says nothing
+    assert no_reader_is_left()
+
+
+def test_a_process_that_dies_is_an_error_that_names_its_file(tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("a.log", "b.log")]
+    for file in files:
+        os.mkfifo(file)
+
+    def kill() -> None:
+        Path(files[0]).open("wb").close()  # waits until it is being read
+        writer = os.open(files[1], os.O_WRONLY)
+        for pid in processes.children():
+            if b"nccltool.triage.parallel_reader" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+        os.close(writer)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(BadInput, match=r"(a|b)\.log cannot be read: the process .* ended with signal 9"):
+        read(files, 2)
+    killer.join()
+
+
+def test_nothing_is_left_when_nobody_listens_any_more(tmp_path: Path) -> None:
+    found = parallel_reader.events(logs(tmp_path, repeats=200), Reader(), 2)
+    next(found)
+    assert not no_reader_is_left()
+    found.close()  # type: ignore[attr-defined]
+    assert no_reader_is_left()

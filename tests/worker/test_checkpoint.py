@@ -1,0 +1,233 @@
+"""Checkpoints and restarts with real ranks: the losses go on as if nothing had happened."""
+
+import os
+import re
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nccltool.train import strategies
+from tests.support.commands import NCCLTOOL, Ended
+from tests.worker.conftest import Start
+
+pytestmark = pytest.mark.torch
+slow = pytest.mark.slow
+
+TRAIN = (*NCCLTOOL, "train")
+HOST = socket.gethostname()
+LIMIT_S = 240
+MOMENTUM = ("--momentum", "0.9")
+"""With it, an optimizer has a state that must be in a checkpoint too."""
+
+
+def trained(start: Start, *words: str, prefix: tuple[str, ...] = (), **env: str) -> Ended:
+    command = start(*words, "--time-steps", "0", "--deadline", "200", argv=(*prefix, *TRAIN), **env)
+    ended = command.wait(LIMIT_S)
+    assert command.everything_gone(), command.living()
+    assert ended.litter == []
+    return ended
+
+
+def the_only(ended: Ended) -> dict[str, Any]:
+    (training,) = ended.document["trainings"]
+    assert isinstance(training, dict)
+    return training
+
+
+def assert_right(ended: Ended, *steps: int) -> None:
+    """These steps were compared, and every one is that of the reference."""
+    assert (ended.code, ended.document["status"]) == (0, "pass"), ended.said
+    training = the_only(ended)
+    oracle = training["oracle"]
+    assert (training["status"], oracle["ok"]) == ("pass", True)
+    assert [step["step"] for step in training["steps"]] == list(steps)
+    for step in training["steps"]:
+        assert step["loss"] == pytest.approx(step["reference_loss"], rel=oracle["relative_tolerance"])
+    for key in ("loss_error", "gradient_error", "parameter_error"):
+        assert 0 <= oracle[key] <= oracle["relative_tolerance"]
+
+
+def drilled(start: Start, folder: Path, strategy: str, *words: str) -> Ended:
+    """Killed in step 5; saved after 2 and 4."""
+    drill = ("--kill-rank", "1", "--at-step", "5", "--max-restarts", "1")
+    kept = ("--checkpoint", str(folder), "--checkpoint-every", "2")
+    return trained(start, strategy, "--nodes", "2", *kept, *drill, *MOMENTUM, *words)
+
+
+def assert_it_went_on(ended: Ended, strategy: str) -> None:
+    assert_right(ended, 1, 2, 3, 4, 5, 6)
+    (restart,) = ended.document["restarts"]
+    assert restart["lost_s"] > 0
+    told = {key: restart[key] for key in ("attempt", "code", "subject", "strategy", "step", "resumed_from")}
+    assert told == {
+        "attempt": 1,
+        "code": "rank-died",
+        "subject": {"kind": "rank", "name": "1"},
+        "strategy": strategy,
+        "step": 5,
+        "resumed_from": 4,
+    }
+    checkpoint = the_only(ended)["checkpoint"]
+    assert (checkpoint["saved"], checkpoint["resumed_from"], checkpoint["ranks_then"]) == ([2, 4, 6], 4, 2)
+    assert checkpoint["bytes"] > 2 * 800_000  # parameters and momenta
+
+
+def test_the_losses_go_on_after_a_kill_and_with_another_number_of_ranks(start: Start, tmp_path: Path) -> None:
+    """Also when the newest checkpoint was damaged, and another one is half written."""
+    folder = tmp_path / "checkpoints"
+    assert_it_went_on(drilled(start, folder, "fsdp"), "fsdp")
+    newest, half = folder / "fsdp/step-000006", folder / "fsdp/.saving-step-000008-0"
+    shutil.copytree(newest, half)
+    part = newest / "__1_0.distcp"
+    part.write_bytes(part.read_bytes()[:-1000])
+    alone = trained(start, "fsdp", "--nproc-per-node", "1", "--steps", "7", "--checkpoint", str(folder), *MOMENTUM)
+    assert alone.document["status"] == "warn", alone.said
+    (damaged,) = alone.problems
+    assert damaged["message"].startswith(f"fsdp: the checkpoint {newest} was not taken: __1_0.distcp has ")
+    assert alone.findings["checkpoint-unfinished"]["message"].endswith(" was removed: .saving-step-000008-0")
+    assert alone.findings["resumed"]["message"] == (
+        "fsdp went on after step 4, saved by 2 ranks: the global batch stays 8 sequences, 8 of each of 1 rank"
+    )
+    training = the_only(alone)
+    assert ([step["step"] for step in training["steps"]], training["oracle"]["ok"]) == ([5, 6, 7], True)
+    assert training["checkpoint"]["saved"] == [5, 6, 7]
+    assert not half.exists()
+
+
+# ---- an error of the program that looks like one of communication
+
+BROKEN = """
+import importlib.abc, importlib.util, sys
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "nccltool.worker.train.strategies.ddp":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        run = spec.loader.exec_module
+        def patched(module):
+            run(module)
+            import torch
+            class Fails(torch.autograd.Function):
+                @staticmethod
+                def forward(context, tensor): return tensor.clone()
+                @staticmethod
+                def backward(context, gradient): raise RuntimeError("CUDA error: device-side assert triggered")
+            before = module.Training.scores
+            module.Training.scores = lambda self, inputs: Fails.apply(before(self, inputs))
+        spec.loader.exec_module = patched
+        return spec
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_an_error_of_the_program_in_its_backward_pass_is_its_own(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BROKEN)
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    ended = trained(start, "ddp", "--nodes", "2", PYTHONPATH=path)
+    assert ended.code == 3, ended.said
+    (problem,) = ended.problems
+    assert problem["code"] == "rank-error"
+    pattern = (
+        rf"rank [01] on {re.escape(HOST)} \(node [01], pid \d+\) raised RuntimeError: CUDA error: device-side "
+    )
+    assert re.match(pattern + r"assert triggered in step 1 of ddp \(backward", problem["message"]), ended.said
+
+
+# ---- second looks
+
+
+@slow
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_twenty_drills_in_a_row(start: Start, tmp_path: Path, strategy: str) -> None:
+    for number in range(20):
+        assert_it_went_on(drilled(start, tmp_path / str(number), strategy), strategy)
+
+
+@slow
+@pytest.mark.parametrize("before, after", [("4", "2"), ("2", "4")])
+def test_every_strategy_goes_on_with_other_ranks(start: Start, tmp_path: Path, before: str, after: str) -> None:
+    kept = ("--checkpoint", str(tmp_path / "c"), *MOMENTUM)
+    saved = trained(start, "all", "--nodes", before, "--steps", "3", "--checkpoint-every", "3", *kept)
+    assert saved.code == 0, saved.said
+    ended = trained(start, "all", "--nodes", after, "--steps", "6", *kept)
+    assert (ended.code, ended.document["status"]) == (0, "pass"), ended.said
+    went_on = [
+        one for one in ended.document["trainings"] if one["status"] == "pass" and one["checkpoint"]["resumed_from"]
+    ]
+    assert {"ddp", "fsdp", "zero1", "pipeline", "tensor"} <= {one["strategy"] for one in went_on}
+    assert {one["strategy"] for one in ended.document["trainings"]} == set(strategies.NAMES)
+    for training in went_on:
+        assert [step["step"] for step in training["steps"]] == [4, 5, 6]
+        assert training["checkpoint"]["ranks_then"] == int(before)
+
+
+@slow
+@pytest.mark.parametrize(
+    ("fault", "strategy", "code"),
+    [
+        ("hang:rank=1,step=3,attempt=0", "ddp", "rank-hung"),
+        ("stop:rank=0,step=3,attempt=0", "fsdp", "rank-hung"),
+        ("raise:rank=1,step=3,attempt=0", "pipeline", "rank-error"),
+        ("exit:rank=1,step=3,attempt=0", "zero1", "rank-died"),
+        ("kill:rank=1,step=3,at=save,attempt=0", "tensor", "rank-died"),
+        ("kill:rank=0,step=3,attempt=0", "context", "rank-died"),
+    ],
+)
+def test_every_kind_of_end_is_restarted(
+    start: Start, tmp_path: Path, fault: str, strategy: str, code: str
+) -> None:
+    words = ("--nodes", "2", "--steps", "4", "--max-restarts", "2", "--timeout", "6", *MOMENTUM)
+    ended = trained(start, strategy, *words, "--checkpoint", str(tmp_path), NCCLTOOL_FAULT=fault)
+    assert_right(ended, 1, 2, 3, 4)
+    (restart,) = ended.document["restarts"]
+    assert (restart["code"], restart["step"], restart["resumed_from"]) == (code, 3, 2), ended.said
+    assert sorted(path.name for path in (tmp_path / strategy).iterdir()) == [
+        f"step-00000{number}" for number in (2, 3, 4)
+    ]
+
+
+@slow
+def test_when_no_restart_is_left_the_culprit_is_named(start: Start, tmp_path: Path) -> None:
+    words = ("--nodes", "2", "--checkpoint", str(tmp_path), "--max-restarts", "2")
+    ended = trained(start, "ddp", *words, NCCLTOOL_FAULT="kill:rank=1,step=3")
+    assert (ended.code, len(ended.document["restarts"])) == (3, 2), ended.said
+    (problem,) = ended.problems
+    assert problem["code"] == "rank-died"
+    assert problem["message"].endswith(" was killed by SIGKILL in step 3 of ddp (between forward and backward)")
+
+
+@slow
+def test_without_checkpoints_it_begins_anew(start: Start) -> None:
+    drill = ("--kill-rank", "0", "--at-step", "4", "--max-restarts", "1")
+    ended = trained(start, "ddp", "--nodes", "2", *drill)
+    assert_right(ended, 1, 2, 3, 4, 5, 6)
+    assert [restart["resumed_from"] for restart in ended.document["restarts"]] == [0]
+
+
+@slow
+def test_a_file_system_that_takes_no_more(start: Start, tmp_path: Path) -> None:
+    limited = ("prlimit", "--fsize=300000")
+    words = ("--nodes", "2", "--checkpoint", str(tmp_path), "--max-restarts", "1")
+    ended = trained(start, "fsdp", *words, prefix=limited)
+    assert (ended.code, ended.document["restarts"]) == (3, []), ended.said
+    (problem,) = ended.problems
+    assert problem["code"] == "checkpoint-unusable"
+    assert problem["message"].endswith(
+        "cannot be written: the file system did not take all that was written: it is full, or a quota or limit "
+        "was reached"
+    )
+    assert [*(tmp_path / "fsdp").iterdir()] == []
+
+
+@slow
+def test_float16_goes_on_with_its_scale(start: Start, tmp_path: Path) -> None:
+    words = ("--nodes", "2", "-d", "float16", "--clip-norm", "0.5", "--checkpoint", str(tmp_path))
+    assert_right(trained(start, "ddp", *words, "--steps", "3"), 1, 2, 3)
+    assert_right(trained(start, "ddp", *words, "--steps", "5"), 4, 5)
+    ended = trained(start, "ddp", *words, "--steps", "5")
+    assert ended.code == 0
+    assert "no step was left to do" in ended.findings["resumed"]["message"]

@@ -1,0 +1,86 @@
+"""What is read of a checkpoint, and what is not run; and a folder that cannot be used."""
+
+import io
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed.checkpoint.filesystem import _StorageInfo
+from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
+
+from nccltool.launch import events
+from nccltool.train.checkpoints import File, Mark
+from nccltool.train.spec import TrainSpec
+from nccltool.worker.agreement import Group
+from nccltool.worker.channel import Channel
+from nccltool.worker.progress_page import Slot
+from nccltool.worker.rank.fault import Drill
+from nccltool.worker.train import checkpoint
+
+pytestmark = [
+    pytest.mark.torch,
+    # torch's own, while its optimizers are imported
+    pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
+]
+
+
+class Calls:
+    """Pickled as a call."""
+
+    def __init__(self, function: Callable[..., object], *arguments: object) -> None:
+        self._call = (function, arguments)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return self._call
+
+
+def mark(*files: str) -> Mark:
+    kept = {name: File(bytes=1, sha256="") for name in files}
+    return Mark(strategy="ddp", step=1, ranks=1, sequences=1, trained={}, files=kept)
+
+
+def read(folder: Path, content: Any, *files: str) -> Metadata:
+    (folder / ".metadata").write_bytes(pickle.dumps(content))
+    return checkpoint._Reader(folder, mark(*files)).read_metadata()
+
+
+@pytest.mark.parametrize("function", [eval, exec, print, getattr, torch.load, pickle.loads, io.open])
+def test_a_description_that_calls_something_is_refused(tmp_path: Path, function: Callable[..., object]) -> None:
+    effect = tmp_path / "effect"
+    with pytest.raises(pickle.UnpicklingError, match="does not belong into a checkpoint"):
+        read(tmp_path, Calls(function, f"open({str(effect)!r}, 'w')"))
+    assert not effect.exists()
+
+
+def test_it_speaks_of_its_own_files_only(tmp_path: Path) -> None:
+    info = _StorageInfo(relative_path="../elsewhere", offset=0, length=1)
+    metadata = Metadata(state_dict_metadata={}, storage_data={MetadataIndex("model.a"): info})
+    with pytest.raises(ValueError, match="files that are not its own"):
+        read(tmp_path, metadata, "__0_0.distcp")
+    assert read(tmp_path, metadata, "../elsewhere").storage_data
+
+
+def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_path: Path) -> None:
+    """Of another host, only its ranks can tell."""
+    (tmp_path / "file").touch()
+    spec = TrainSpec(strategies=("ddp",), checkpoint=str(tmp_path / "file"))
+    reading, writing = os.pipe()
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        slot = Slot()
+        group = Group(torch.device("cpu"), slot)
+        with pytest.raises(checkpoint.CheckpointsFailed):
+            checkpoint.Checkpoints(spec, group, slot, Channel(writing, None), Drill(None, 0)).meet()
+    finally:
+        dist.destroy_process_group()
+        os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        event = events.decode(said.readline())
+    assert isinstance(event, events.Reported)
+    assert event.finding.code == "checkpoint-unusable"
+    assert event.finding.message.endswith("/file cannot be made: File exists")

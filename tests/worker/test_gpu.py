@@ -1,0 +1,68 @@
+"""NCCL on one GPU: a world of one rank runs every call that has no peer."""
+
+import pytest
+import torch
+
+from nccltool.probe.dtypes import ELEMENT_SIZE
+from tests.support.commands import NCCLTOOL, Ended
+from tests.worker.conftest import Start
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
+]
+
+ONE_RANK = ("--nodes", "1", "--nproc-per-node", "1", "--backend", "nccl", "--sizes", "1KiB,1MiB", "-n", "5")
+MOVING = "all_gather,broadcast,all_to_all"
+LIMIT_S = 180.0
+
+
+def ended(start: Start, *words: str) -> Ended:
+    command = start(*ONE_RANK, *words)
+    result = command.wait(LIMIT_S)
+    assert command.everything_gone()
+    return result
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_SIZE)
+def test_every_type_on_nccl(start: Start, dtype: str) -> None:
+    ops = MOVING if dtype.startswith("float8") else f"{MOVING},all_reduce,reduce_scatter,reduce"
+    result = ended(start, "--op", ops, "-d", dtype)
+    assert result.code == 0, result.said
+    assert (result.document["run"]["backend"], result.document["status"]) == ("nccl", "warn")
+    rows = [(row["op"], row["dtype"], row["wrong"]) for row in result.document["measurements"]]
+    assert rows == [(op, dtype, 0) for op in ops.split(",") for _ in range(2)]
+
+
+def test_auto_chooses_nccl_where_a_gpu_is(start: Start) -> None:
+    result = ended(start, "--op", "all_reduce", "--backend", "auto")
+    assert result.code == 0, result.said
+    run = result.document["run"]
+    assert (run["backend"], run["backend_reason"]) == ("nccl", "every rank has a GPU and NCCL")
+
+
+def test_two_ranks_on_one_gpu_are_refused(start: Start) -> None:
+    if torch.cuda.device_count() > 1:
+        pytest.skip("needs a host with one GPU: a rank takes the GPU of its local number")
+    result = ended(start, "--op", "all_reduce", "--nproc-per-node", "2")
+    assert result.code == 3, result.said
+    assert result.document["measurements"] == []
+
+
+def test_a_rank_killed_on_nccl(start: Start) -> None:
+    command = start(*ONE_RANK, "--op", "all_reduce", NCCLTOOL_FAULT="kill:rank=0,op=all_reduce,size=1MiB")
+    result = command.wait(LIMIT_S)
+    assert command.everything_gone()
+    assert result.code == 3, result.said
+    assert "was killed by SIGKILL in all_reduce at 1 MiB" in result.findings["rank-died"]["message"]
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs in one process")
+def test_one_process_trains_on_several_gpus(start: Start) -> None:
+    words = ("dp,model", "--nodes", "1", "--nproc-per-node", "1", "--backend", "nccl", "--time-steps", "2")
+    command = start(*words, argv=(*NCCLTOOL, "train"))
+    result = command.wait(LIMIT_S)
+    assert command.everything_gone()
+    assert result.code == 0, result.said
+    assert [training["status"] for training in result.document["trainings"]] == ["pass", "pass"]

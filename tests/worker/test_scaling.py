@@ -1,0 +1,112 @@
+"""The scale of a loss in float16: what overflows changes nothing, and is right where one process overflows too."""
+
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from nccltool.train import tolerance
+from nccltool.train.spec import TrainSpec
+from nccltool.worker.train import strategies, transformer
+from nccltool.worker.train.loss_scale import GROWTH_STEPS, INITIAL, Scaler
+from nccltool.worker.train.reference import Reference
+from nccltool.worker.train.strategies.base import Setup
+
+pytestmark = [
+    pytest.mark.torch,
+    # torch's own, while its optimizers are imported
+    pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
+]
+
+SPEC = TrainSpec(strategies=("ddp",), dtype="float16", layers=2, width=16, context=8, vocabulary=32)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def setup() -> Iterator[Setup]:
+    """A world of one."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+    def nothing(phase: str) -> None: ...
+
+    def inside(phase: str) -> Any:
+        return nullcontext()
+
+    yield Setup(spec=SPEC, rank=0, world=1, device=CPU, inside=inside, outside=nothing, waiting=nothing)
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("name", ["ddp", "fsdp", "zero1", "pipeline"])
+def test_what_overflows_changes_nothing(setup: Setup, name: str) -> None:
+    strategy = strategies.build(name, setup)
+    assert strategy.scaler is not None
+    reference = Reference(setup, strategy.micro_batches, tolerance.of(SPEC))
+    before = [parameter.clone() for parameter in reference.model.parameters()]
+    tokens = transformer.tokens_of(SPEC, 1, setup.sequences)
+    for scale in (2.0**40, INITIAL):
+        strategy.scaler.scale = scale
+        strategy.clear()
+        strategy.forward_backward(tokens, 1)
+        strategy.unscale()
+        reference.forward_backward(tokens, scale)
+        gradients = reference.gradients(strategy, 1)
+        strategy.update()
+        reference.update()
+        overflows = scale > INITIAL
+        assert strategy.scaler.overflowed is overflows
+        assert (strategy.scaler.scale, math.isinf(gradients.got)) == (scale / 2 if overflows else scale, overflows)
+        assert not gradients.is_wrong
+        assert not reference.parameters(strategy, 1, "update").is_wrong
+        changed = any(bool((a != b).any()) for a, b in zip(before, reference.model.parameters(), strict=True))
+        assert changed is not overflows
+
+
+def test_an_overflow_that_one_process_does_not_have_is_wrong(setup: Setup) -> None:
+    strategy = strategies.build("ddp", setup)
+    assert strategy.scaler is not None
+    reference = Reference(setup, strategy.micro_batches, tolerance.of(SPEC))
+    reference.forward_backward(transformer.tokens_of(SPEC, 1, setup.sequences), INITIAL)
+    strategy.scaler.overflowed = True
+    difference = reference.gradients(strategy, 1)
+    assert (difference.is_wrong, difference.error) == (True, math.inf)
+
+
+@pytest.mark.parametrize("where", ["mine", "the reference's"])
+def test_no_weights_explain_what_is_no_number(setup: Setup, where: str) -> None:
+    spec = replace(SPEC, dtype="float32")
+    plain = replace(setup, spec=spec)
+    strategy = strategies.build("ddp", plain)
+    reference = Reference(plain, strategy.micro_batches, tolerance.of(spec))
+    tokens = transformer.tokens_of(spec, 1, plain.sequences)
+    strategy.forward_backward(tokens, 1)
+    shares = reference.shares(strategy, tokens)
+    assert shares is not None
+    assert shares[0] == pytest.approx(1.0, abs=1e-3)
+    if where == "mine":
+        gradients = [p.grad for _, p in strategy.named_parameters() if p.grad is not None]
+        gradients[0].view(-1)[0] = math.nan
+    else:
+        with torch.no_grad():
+            next(reference.model.parameters()).fill_(math.nan)
+    assert reference.shares(strategy, tokens) is None
+
+
+def test_it_grows_when_nothing_overflows_for_long() -> None:
+    scaler = Scaler(CPU)
+    for _ in range(GROWTH_STEPS):
+        scaler.unscale([torch.ones(2)], together=False)
+        scaler.adapt()
+    assert scaler.scale == 2 * INITIAL
+    scaler.unscale([torch.tensor([1.0, math.nan])], together=False)
+    scaler.adapt()
+    assert (scaler.overflowed, scaler.scale) == (True, INITIAL)
+
+
+def test_other_types_need_no_scale(setup: Setup) -> None:
+    plain = strategies.build("ddp", replace(setup, spec=replace(SPEC, dtype="float32")))
+    assert plain.scaler is None

@@ -1,0 +1,277 @@
+"""Smoke trainings with real ranks: right ones are right, wrong ones are caught, and ranks in trouble are named."""
+
+import re
+import socket
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from nccltool.train import strategies
+from tests.support.commands import NCCLTOOL, RUNS, Ended
+from tests.worker.conftest import Start
+
+pytestmark = pytest.mark.torch
+
+TRAIN = (*NCCLTOOL, "train")
+HOST = socket.gethostname()
+LIMIT_S = 240
+QUICK = ("--nodes", "2", "--steps", "3", "--time-steps", "0", "--deadline", "200")
+WITHOUT_SYNC = {"ddp", "deepspeed", "fsdp", "fsdp1", "zero1"}
+HAS_DEEPSPEED = find_spec("deepspeed") is not None
+ON_GPUS = {"dp"} | (set() if HAS_DEEPSPEED else {"deepspeed"})
+"""What `all` leaves out on CPUs."""
+
+
+def trained(start: Start, *words: str, **env: str) -> Ended:
+    command = start(*words, argv=TRAIN, **env)
+    ended = command.wait(LIMIT_S)
+    assert command.everything_gone(), command.living()
+    assert ended.litter == []
+    return ended
+
+
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
+def test_every_strategy_is_right(start: Start, ranks: int) -> None:
+    result = trained(start, "all", "--nodes", str(ranks), "--time-steps", "3", "--deadline", "200")
+    assert (result.code, result.document["status"], result.problems) == (0, "pass", []), result.said
+    found = {training["strategy"]: training for training in result.document["trainings"]}
+    assert list(found) == list(strategies.NAMES)
+    left_out = ON_GPUS | ({"three_d"} if ranks == 2 else set())
+    assert {name for name, training in found.items() if training["status"] == "skip"} == left_out
+    for name in sorted(set(found) - left_out):
+        training = found[name]
+        assert_right(training, ranks, steps=6)
+        assert (training["exposed_communication_ratio"] is not None) == (name in WITHOUT_SYNC)
+        assert training["throughput_samples_per_s"] > 0
+        assert [size > 2**24 for size in training["peak_memory_bytes"]] == [True] * ranks
+    shown = re.findall(r"^(\w+) +yes ", result.stdout, re.MULTILINE)
+    assert shown == [name for name in strategies.NAMES if name not in left_out]
+
+
+def assert_right(training: dict[str, Any], ranks: int, steps: int, adds_alike: bool = True) -> None:
+    oracle = training["oracle"]
+    assert (training["status"], oracle["ok"], oracle["first_step"], oracle["ranks"]) == ("pass", True, None, [])
+    assert [step["step"] for step in training["steps"]] == list(range(1, steps + 1))
+    for key in ("loss_error", "gradient_error", "parameter_error"):
+        assert 0 <= oracle[key] <= oracle["relative_tolerance"]
+    # measured: within 1e-6; two ranks add in the order of the reference, where no sequence and no layer is cut
+    if ranks == 2 and adds_alike and training["strategy"] not in ("tensor", "tp_fsdp", "context"):
+        assert oracle["loss_error"] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ddp,fsdp,fsdp1,zero1", "--accumulate", "2", "--shard", "grad", "--gradient-as-bucket-view"),
+        ("ddp", "--comm-hook", "fp16", "--bucket", "0.01", "--static-graph"),
+        ("ddp,fsdp,pipeline", "-d", "float64", "--schedule", "gpipe", "--seed", "7"),
+        ("ddp,fsdp", "-d", "bfloat16", "--layers", "2"),
+        (
+            "ddp,fsdp,fsdp1,model,pipeline,tensor,zero1,tp+fsdp,context",
+            *("--recompute", "--shard", "none", "--sequence-parallel", "--schedule", "zbv"),
+        ),
+        ("fsdp1,pipeline", "--shard", "hybrid", "--schedule", "interleaved", "--momentum", "0.5"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
+    result = trained(start, *words, *QUICK)
+    assert (result.code, result.problems) == (0, []), result.said
+    assert {training["status"] for training in result.document["trainings"]} == {"pass"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pipeline,3d", "--nodes", "4", "--schedule", "zero-bubble", "--clip-norm", "0.2"),
+        ("pipeline,3d", "--nodes", "4", "--schedule", "zero-bubble", "--stages", "2", "--layers", "6"),
+        ("pipeline", "--nodes", "4", "--schedule", "interleaved", "--layers", "10", "--stages", "3"),
+        ("pipeline,3d", "--nodes", "4", "--schedule", "zbv", "--layers", "6", "-d", "bfloat16"),
+        ("fsdp1,fsdp", "--nodes", "4", "--shard", "hybrid", "--accumulate", "2", "--clip-norm", "0.2"),
+        ("fsdp1,model,context", "--nodes", "4", "-d", "float64"),
+        ("fsdp1,model", "--nodes", "2", "-d", "float16"),
+        ("tensor", "--nodes", "4", "--sequence-parallel", "--clip-norm", "0.2", "--momentum", "0.5"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_more_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
+    result = trained(start, *words, "--steps", "3", "--time-steps", "0", "--deadline", "200")
+    assert (result.code, result.problems) == (0, []), result.said
+    assert {training["status"] for training in result.document["trainings"]} == {"pass"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_DEEPSPEED, reason="DeepSpeed is not installed (pip install 'nccltool[deepspeed]')")
+@pytest.mark.parametrize("zero", ["1", "2", "3"])
+@pytest.mark.parametrize(
+    "more", [(), ("--offload", "--accumulate", "2", "--clip-norm", "0.2", "--momentum", "0.5")]
+)
+def test_deepspeed(start: Start, zero: str, more: tuple[str, ...]) -> None:
+    result = trained(start, "deepspeed", "--zero", zero, *more, *QUICK)
+    assert (result.code, result.problems) == (0, []), result.said
+    (training,) = result.document["trainings"]
+    assert_right(training, 2, steps=3, adds_alike=not more)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_DEEPSPEED, reason="DeepSpeed is not installed (pip install 'nccltool[deepspeed]')")
+def test_after_deepspeed_the_others_are_right_too(start: Start) -> None:
+    result = trained(start, "deepspeed,fsdp,zero1", "--zero", "3", *QUICK)
+    assert [training["status"] for training in result.document["trainings"]] == ["pass"] * 3, result.said
+
+
+def test_the_bubble_of_a_pipeline_stands_beside_its_formula(start: Start) -> None:
+    result = trained(start, "pipeline", "--nodes", "2", "--steps", "1", "--time-steps", "3", "-v")
+    (training,) = result.document["trainings"]
+    bubble = training["bubble"]
+    assert {key: bubble[key] for key in ("schedule", "ranks", "micro_batches", "stages_per_rank", "formula")} == {
+        "schedule": "1f1b",
+        "ranks": 2,
+        "micro_batches": 4,
+        "stages_per_rank": 1,
+        "formula": 0.2,
+    }
+    assert 0 < bubble["measured"] < 1
+    said = rf"bubble of pipeline \(1f1b, 2 ranks, 4 micro-batches\): {bubble['measured']:.0%} of a step; 20% = "
+    assert re.search(said, result.stdout)
+    assert f"pipeline  bubble {bubble['measured']:.0%}\n" in result.stderr
+
+
+def test_a_run_is_kept_and_shown_again(start: Start) -> None:
+    result = trained(start, "ddp", *QUICK)
+    shown = start(str(result.run), argv=RUNS).wait(LIMIT_S)
+    assert (shown.code, shown.stdout) == (0, result.stdout)
+
+
+# ---- wrong on purpose
+
+DRILLS: dict[str, dict[str, str | None]] = {
+    "sum:step=2": {"ddp": None, "fsdp": None, "pipeline": None},
+    "duplicate:rank=1,step=2": {"ddp": "1", "fsdp": "1", "pipeline": "1"},
+    "lose:rank=1,step=2": {"ddp": "1", "fsdp": "1", "pipeline": "1"},
+    "scale:rank=1,step=2": {"ddp": "1", "fsdp": "1", "pipeline": "1"},
+    "corrupt:rank=1,step=2": {"ddp": "1", "fsdp": "1", "pipeline": "1"},
+}
+"""Which rank is named; None where all ranks do it."""
+
+
+@pytest.mark.parametrize("drill", DRILLS)
+def test_wrong_arithmetic_is_caught(start: Start, drill: str) -> None:
+    result = trained(start, "ddp,fsdp,pipeline", *QUICK, NCCLTOOL_FAULT=drill)
+    assert (result.code, result.document["status"]) == (1, "fail"), result.said
+    found = {problem["message"].partition(":")[0]: problem for problem in result.problems}
+    assert {problem["code"] for problem in result.problems} == {"train-wrong"}
+    assert list(found) == ["ddp", "fsdp", "pipeline"]
+    for training in result.document["trainings"]:
+        name = training["strategy"]
+        assert training["oracle"]["first_step"] == 2
+        assert found[name]["message"].endswith(" from the reference in step 2")
+        subject = found[name]["subject"]
+        assert (subject["name"] if subject["kind"] == "rank" else None) == DRILLS[drill][name], result.said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drill", DRILLS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("context,fsdp1,model,tensor,tp+fsdp,zero1", "--nodes", "2"),
+        ("context,fsdp1,model,pipeline,3d,tp+fsdp", "--nodes", "4"),
+        *(
+            ("pipeline", "--nodes", "2", "--schedule", name)
+            for name in ("gpipe", "interleaved", "zero-bubble", "zbv")
+        ),
+        ("tensor", "--nodes", "2", "--sequence-parallel"),
+        pytest.param(
+            ("deepspeed", "--nodes", "2", "--zero", "2"),
+            marks=pytest.mark.skipif(not HAS_DEEPSPEED, reason="DeepSpeed is not installed"),
+        ),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_wrong_arithmetic_is_caught_in_every_way_to_train(
+    start: Start, words: tuple[str, ...], drill: str
+) -> None:
+    result = trained(start, *words, "--steps", "2", "--time-steps", "0", NCCLTOOL_FAULT=drill)
+    assert (result.code, {problem["code"] for problem in result.problems}) == (1, {"train-wrong"}), result.said
+    assert {training["status"] for training in result.document["trainings"]} == {"fail"}
+
+
+def test_a_drill_of_one_strategy_leaves_the_others_alone(start: Start) -> None:
+    result = trained(start, "ddp,zero1", *QUICK, NCCLTOOL_FAULT="corrupt:rank=0,op=zero1,step=3")
+    assert [training["status"] for training in result.document["trainings"]] == ["pass", "fail"]
+    (problem,) = result.problems
+    assert problem["message"] == "zero1: the gradient of rank 0 differs from the reference in step 3"
+
+
+# ---- ranks in trouble
+
+WAITS = {
+    "ddp": "backward: all_reduce of the gradients",
+    "fsdp": "backward: all_gather of the parameters, reduce_scatter of the gradients",
+    "pipeline": "forward and backward: send_recv of activations and of their gradients",
+    "tensor": "backward: all_reduce of the gradients of what went into them",
+}
+
+
+@pytest.mark.parametrize(
+    ("drill", "strategy", "code", "how"),
+    [
+        ("kill", "ddp", "rank-died", "was killed by SIGKILL"),
+        ("kill", "pipeline", "rank-died", "was killed by SIGKILL"),
+        ("raise", "fsdp", "rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
+        ("raise", "pipeline", "rank-error", "raised Drilled: a drill: NCCLTOOL_FAULT asked rank 1 to raise"),
+        ("hang", "ddp", "rank-hung", r"did not come for \d+ s"),
+        pytest.param("hang", "pipeline", "rank-hung", r"did not come for \d+ s", marks=pytest.mark.slow),
+        ("stop", "tensor", "rank-hung", r"did not come for \d+ s"),
+    ],
+)
+def test_a_rank_in_trouble_is_named_with_step_and_collective(
+    start: Start, drill: str, strategy: str, code: str, how: str
+) -> None:
+    fault = f"{drill}:rank=1,step=2"
+    result = trained(start, strategy, *QUICK, "--timeout", "8", NCCLTOOL_FAULT=fault)
+    assert (result.code, result.document["status"]) == (3, "incomplete"), result.said
+    (error,) = result.problems
+    assert (error["code"], error["subject"]) == (code, {"kind": "rank", "name": "1"}), result.said
+    phase = "computing a micro-batch" if strategy == "pipeline" else "between forward and backward"
+    who = rf"rank 1 on {re.escape(HOST)} \(node 1, pid \d+\)"
+    assert re.fullmatch(rf"{who} {how} in step 2 of {strategy} \({phase}\)", error["message"]), error["message"]
+    assert f"rank 0 waited in step 2 of {strategy} ({WAITS[strategy]})" in error["evidence"], error["evidence"]
+    (training,) = result.document["trainings"]
+    assert [step["step"] for step in training["steps"]] == [1]  # what was compared before is kept
+    assert training["oracle"]["ok"] is None
+
+
+# ---- what cannot be done
+
+
+@pytest.mark.parametrize(
+    ("words", "reasons"),
+    [
+        (
+            ("dp,model", "--nproc-per-node", "1"),
+            [
+                "dp was left out: it spreads a batch over the GPUs of one process, and there are 0 here",
+                "model was left out: its layers need two devices: two ranks, or one on a host with two GPUs",
+            ],
+        ),
+        (
+            ("dp,pipeline,tensor", "--nodes", "3", "--layers", "3", "--heads", "2", "--schedule", "zbv"),
+            [
+                "dp was left out: it is one process, and there are 3 ranks (--nproc-per-node 1)",
+                "pipeline was left out: 3 layers and both ends make 5 stages, not 6 (--layers)",
+                "tensor was left out: 2 attention heads cannot be shared by 3 ranks",
+            ],
+        ),
+    ],
+)
+def test_what_cannot_be_done_here_is_said_and_is_no_pass(
+    start: Start, words: tuple[str, ...], reasons: list[str]
+) -> None:
+    result = trained(start, *words, "--time-steps", "0")
+    assert (result.code, result.document["status"]) == (4, "unknown"), result.said
+    found = [finding["message"] for finding in result.document["findings"] if finding["code"] == "left-out"]
+    assert found == reasons

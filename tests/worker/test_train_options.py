@@ -1,0 +1,154 @@
+"""Options of smoke trainings with real ranks: compressed, clipped, scaled, offloaded; files that they leave."""
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import NCCLTOOL, Ended
+from tests.worker.conftest import Start
+
+pytestmark = pytest.mark.torch
+
+TRAIN = (*NCCLTOOL, "train")
+LIMIT_S = 240
+QUICK = ("--nodes", "2", "--steps", "4", "--time-steps", "0", "--deadline", "200")
+LIMITED = ("--clip-norm", "0.2")
+"""Gradients of the first steps are three times as long."""
+SMALL = ("--layers", "2", "--width", "16", "--context", "8")
+"""CPUs without instructions for it are slow in float16."""
+
+
+def trained(start: Start, *words: str, **env: str) -> Ended:
+    ended = start(*words, argv=TRAIN, **env).wait(LIMIT_S)
+    assert ended.litter == []
+    return ended
+
+
+def right(ended: Ended) -> dict[str, dict[str, Any]]:
+    assert (ended.code, ended.problems) == (0, []), ended.said
+    return {training["strategy"]: training for training in ended.document["trainings"]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ddp,fsdp,pipeline,tensor", "-d", "half", *LIMITED, *SMALL),
+        pytest.param(("all", "-d", "half", *LIMITED, *SMALL, "--nodes", "4"), marks=pytest.mark.slow),
+        pytest.param(("all", *LIMITED, "--nodes", "4"), marks=pytest.mark.slow),
+        pytest.param(("ddp,fsdp", *LIMITED, "--accumulate", "2", "--nodes", "3"), marks=pytest.mark.slow),
+        pytest.param(("fsdp", "--offload", *LIMITED, "--shard", "hybrid"), marks=pytest.mark.slow),
+        pytest.param(("fsdp", "--param-dtype", "bf16", "--reduce-dtype", "fp32"), marks=pytest.mark.slow),
+        pytest.param(("fsdp", "--param-dtype", "fp16", "--accumulate", "2", *LIMITED), marks=pytest.mark.slow),
+        pytest.param(
+            ("fsdp", "--param-dtype", "bf16", "--recompute", "--time-steps", "2"), marks=pytest.mark.slow
+        ),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
+    trainings = right(trained(start, *QUICK, *words))
+    assert {training["status"] for training in trainings.values()} <= {"pass", "skip"}
+    assert {step["overflowed"] for training in trainings.values() for step in training["steps"]} <= {False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [(), ("--no-reshard",), ("--wrap", "model"), ("--offload",)], ids=lambda words: " ".join(words)
+)
+def test_how_parameters_are_gathered_changes_no_number(start: Start, words: tuple[str, ...]) -> None:
+    (training,) = right(trained(start, "fsdp", *words, *QUICK)).values()
+    errors = [training["oracle"][name] for name in ("loss_error", "gradient_error", "parameter_error")]
+    assert errors == [0, 0, 0]
+
+
+def losses(training: dict[str, Any]) -> list[float]:
+    return [step["loss"] for step in training["steps"]]
+
+
+@pytest.mark.slow
+def test_powersgd_is_held_against_powersgd(start: Start) -> None:
+    """zero1, which does not take the option, has the losses of exact gradients."""
+    trainings = right(trained(start, "ddp,zero1", "--comm-hook", "powersgd", "--bucket", "0.05", *QUICK))
+    assert trainings["ddp"]["oracle"]["loss_error"] == 0
+    assert losses(trainings["ddp"])[:3] == losses(trainings["zero1"])[:3]  # two steps are exact
+    assert losses(trainings["ddp"])[3] != losses(trainings["zero1"])[3]
+    assert "(PowerSGD)" in trainings["ddp"]["oracle"]["rule"]
+    assert "(PowerSGD)" not in trainings["zero1"]["oracle"]["rule"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drill", ["sum", "duplicate:rank=1", "lose:rank=1", "scale:rank=1", "corrupt:rank=1"])
+@pytest.mark.parametrize("words", [("--comm-hook", "powersgd"), ("-d", "half"), LIMITED], ids=lambda w: w[-1])
+def test_wrong_arithmetic_is_caught_all_the_same(start: Start, drill: str, words: tuple[str, ...]) -> None:
+    fault = f"{drill}{',' if ':' in drill else ':'}step=2"
+    ended = trained(start, "ddp", *words, *QUICK, NCCLTOOL_FAULT=fault)
+    assert (ended.code, [problem["code"] for problem in ended.problems]) == (1, ["train-wrong"]), ended.said
+    (training,) = ended.document["trainings"]
+    assert training["oracle"]["first_step"] == 2
+
+
+# ---- what they leave
+
+
+def test_traces_rows_and_a_stream_that_can_be_collected(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    command = start("ddp", "--profile", str(folder), "--events", "-v", *QUICK[:4], "--time-steps", "2", argv=TRAIN)
+    ended = command.wait(LIMIT_S)
+    (training,) = right(ended).values()
+    rows = [line.split()[:3] for line in ended.stderr.splitlines() if line.startswith("ddp ")]
+    assert rows == [*(["ddp", "step", str(number)] for number in (1, 2, 3, 4)), ["ddp", "2", "timed"]]
+    assert f"loss {training['steps'][0]['loss']:.7g}  reference " in ended.stderr
+    for rank in (0, 1):
+        with gzip.open(folder / f"ddp-rank{rank}.pt.trace.json.gz") as file:
+            names = [event.get("name") for event in json.load(file)["traceEvents"]]
+        assert {"nccltool step 1", "nccltool step 2", "nccltool step 3", "gloo:all_reduce"} <= set(names)
+    log = tmp_path / "log"
+    log.write_text(ended.stdout)
+    again = start("collect", str(log), "--format", "json", argv=NCCLTOOL).wait(LIMIT_S)
+    assert again.code == 0, again.said
+    assert json.loads(again.stdout)["trainings"] == ended.document["trainings"]
+    form = start("collect", str(log), "--format", "csv", argv=NCCLTOOL).wait(LIMIT_S)
+    assert (form.code, form.stderr.splitlines()[0]) == (2, "Error: --format csv has no place for trainings")
+
+
+@pytest.mark.slow
+def test_a_folder_for_traces_that_a_rank_cannot_write(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    (folder / "ddp-rank1.pt.trace.json.gz").mkdir(parents=True)
+    ended = trained(start, "ddp", "--profile", str(folder), *QUICK)
+    assert (ended.code, ended.document["status"]) == (0, "warn"), ended.said
+    (problem,) = ended.problems
+    file = f"{folder}/ddp-rank1.pt.trace.json.gz"
+    assert (problem["code"], problem["subject"]) == ("profile-not-written", {"kind": "file", "name": file})
+    assert problem["message"] == f"rank 1 could not write its profiler trace {file}: Is a directory"
+
+
+HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None
+
+
+@pytest.mark.skipif(HAS_TENSORBOARD, reason="tensorboard is installed")
+def test_without_tensorboard(start: Start, tmp_path: Path) -> None:
+    ended = start("ddp", "--tensorboard", str(tmp_path), *QUICK, argv=TRAIN).wait(LIMIT_S)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("Error: --tensorboard: the package tensorboard is not installed here\n  -> ")
+    assert not ended.runs.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TENSORBOARD, reason="needs the package tensorboard, which is not a dependency")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_tensorboard_reads(start: Start, tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    ended = trained(start, "ddp,fsdp", "--tensorboard", str(tmp_path), *QUICK, "--time-steps", "2")
+    for name, training in right(ended).items():
+        board = EventAccumulator(str(tmp_path / ended.document["run"]["id"] / name))
+        board.Reload()
+        seen = {tag: [(one.step, one.value) for one in board.Scalars(tag)] for tag in board.Tags()["scalars"]}
+        assert seen["loss"] == [(step["step"], pytest.approx(step["loss"])) for step in training["steps"]]
+        assert seen["timed/samples_per_s"] == [(4, pytest.approx(training["throughput_samples_per_s"]))]
+        assert "timed/model_flop_utilisation" not in seen
