@@ -23,7 +23,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from benchmarks import quiet
+from benchmarks import extent, quiet
 from nccltool.core import statistics as core_statistics
 from nccltool.core.units import format_bytes
 from nccltool.launch.job import Job, Sizes
@@ -34,17 +34,17 @@ from nccltool.worker.progress_page import Slot
 from nccltool.worker.rank.fault import Drill
 
 WORLD = 2
-SIZES = tuple(2**power for power in range(10, 22))
+SIZES = extent.of(tuple(2**power for power in range(10, 22)), (2**10, 2**16))
 PRECISION = 0.02
-BUDGET_S = 20.0
-REFERENCE = 2000
+BUDGET_S = extent.of(20.0, 0.2)
+REFERENCE = extent.of(2000, 40)
 WARM_UP = 5
 SHARE_TARGET = 0.6
 MEDIAN_TARGET = 0.02
 MEDIAN_FROM = 64 * 2**10
-FIXED = 8000
+FIXED = extent.of(8000, 400)
 RUNS, PRECISE_RUNS = 20, 19
-TRIES, STEADY_TRIES = 5, 3
+TRIES, STEADY_TRIES = extent.of((5, 3), (1, 1))
 STEADY_ROWS = 4
 
 

@@ -9,9 +9,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 
-RUNS = 20
+RUNS = extent.of(20, 1)
 TIMEOUT_S = 4
 LATE_S = 5
 STARTUP_S = 6

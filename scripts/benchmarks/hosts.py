@@ -8,10 +8,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import extent
+
 SNAPSHOT_TARGET_S, SNAPSHOT_TARGET_MIB = 0.2, 50
 COMPARE_TARGET_S, COMPARE_TARGET_MIB = 10.0, 500
-COUNT = 10_000
-_ROUNDS = 7
+COUNT = extent.of(10_000, 20)
+_ROUNDS = extent.of(7, 1)
 _ROOT = Path(__file__).resolve().parents[2]
 
 _TAKE = """

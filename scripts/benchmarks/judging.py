@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks import extent
+
 TARGET_S, TARGET_MIB = 0.30, 60
 MANY_TARGET_S, MANY_TARGET_MIB = 10.0, 500
-COUNT = 10_000
-_ROUNDS = 9
+COUNT = extent.of(10_000, 20)
+_ROUNDS = extent.of(9, 1)
 _ROOT = Path(__file__).resolve().parents[2]
 _FOUND = {"CON002": 1, "LIM001": 1, "PLG007": 1, "driver-differs": 1}
 """What is odd about some of the many, and what a job of so many nodes needs; each is said once."""

@@ -5,9 +5,10 @@ import os
 import subprocess
 import tempfile
 
+from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 
-RUNS = 20
+RUNS = extent.of(20, 1)
 NEEDED = 19
 DELAY_MS = 5
 

@@ -14,11 +14,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-ROUNDS = 5
+from benchmarks import extent
+
+ROUNDS = extent.of(5, 1)
 SIZE = "16MiB"
 BARE_SIZES = (2**20, 2**24)
-IPERF_S = 2.0
-SECONDS_EACH = 10.0
+IPERF_S = extent.of(2.0, 1.0)
+SECONDS_EACH = extent.of(10.0, 0.5)
 OF_IPERF_TARGET = 0.6
 _ROOT = Path(__file__).resolve().parents[2]
 _LIMIT_S = 120.0

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 from nccltool.launch import events
 from nccltool.launch.events import AnyEvent
@@ -21,10 +22,10 @@ from nccltool.launch.printed_events import Begun, Ended, Teller
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives, plan
 
-NODES, RANKS_OF_NODE = 1250, 8
+NODES, RANKS_OF_NODE = extent.of(1250, 4), 8
 TARGET_S = 10.0
 MOST_MIB = 300
-VICTIM = 4321
+VICTIM = extent.of(4321, 21)
 _RUN = "20250102T030405Z-{:08x}"
 _SAMPLES = 100
 _BEATS_EVERY = 4

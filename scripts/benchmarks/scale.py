@@ -11,9 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 
-NODES = 64
+NODES = extent.of(64, 2)
 CORES = 2
 TARGET_S = 60.0
 MOST_MIB = 200

@@ -21,6 +21,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import extent
 from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
@@ -30,9 +31,9 @@ from nccltool.probe import collectives
 from nccltool.probe.result import Measurement, Run
 
 RATE = 200
-SECONDS = 20
-BEFORE_S = 15
-SERIES = 10_000
+SECONDS = extent.of(20, 2)
+BEFORE_S = extent.of(15, 1)
+SERIES = extent.of(10_000, 500)
 P99_TARGET_S = 0.5
 GROWTH_TARGET = 1.10
 SLOW_READERS, SILENT, RUDE = 50, 200, 20
@@ -49,7 +50,7 @@ def main() -> bool:
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(10)
-    quarter = len(resident) // 4
+    quarter = max(len(resident) // 4, 1)
     before, after = statistics.median(resident[:quarter]), statistics.median(resident[-quarter:])
     p99 = statistics.quantiles(times, n=100)[98] if len(times) > 100 else float("inf")
     good = not errors and p99 <= P99_TARGET_S and series >= SERIES and after <= GROWTH_TARGET * before

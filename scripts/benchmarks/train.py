@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from benchmarks import quiet
+from benchmarks import extent, quiet
 from benchmarks.overhead import interval
 from nccltool.launch.job import Job
 from nccltool.train.spec import TrainSpec
@@ -34,13 +34,13 @@ from nccltool.worker.train.loop import Trainer, stepper
 from nccltool.worker.train.strategies.base import Setup
 
 WORLD = 2
-BLOCKS = 10
-ROUNDS = 40
+BLOCKS = extent.of(10, 1)
+ROUNDS = extent.of(40, 2)
 """In each block."""
 STEPS = 2
 WARM_UP = 4
 TARGET = 0.97
-OWN = 500
+OWN = extent.of(500, 2)
 SPEC = TrainSpec(strategies=("ddp",))
 
 Step = Callable[[Tensor, int], None]

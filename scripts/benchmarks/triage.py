@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 
+from benchmarks import extent
+
 RANKS, LOCAL = 512, 8
 CHANNELS = 16
-MIB = int(os.environ.get("TRIAGE_MIB", "256"))
+MIB = int(os.environ.get("TRIAGE_MIB", extent.of("256", "2")))
 TARGET_MB_PER_S = 150.0
 TARGET_MIB = 300.0
 GREPPED = 20
