@@ -30,7 +30,6 @@ def _map() -> dict[str, frozenset[str]]:
 
 ROOMS = _map()
 KNOTS = {
-    ("core", "hosts"),
     ("core", "launch"),
     ("core", "probe"),
     ("core", "train"),

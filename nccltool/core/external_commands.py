@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nccltool.hosts.facts import Unknown
+from nccltool.core.unknown import Unknown
 
 _LONGEST = 1 << 20
 

@@ -14,10 +14,11 @@ from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Severity, Subject, Verdict
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor.diagnosis import Assignment, Check, Outcome
 from nccltool.doctor.rules.base import NO_LOCAL_RANKS, NO_NCCL, NO_NODES, NO_TORCH, Fix, Found, Host, Results, Rule
-from nccltool.hosts.facts import HostFacts, NotKnown, Unknown, or_none
+from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.settings import Variable
 

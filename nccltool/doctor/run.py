@@ -18,13 +18,14 @@ from nccltool.core.findings import Finding, Verdict
 from nccltool.core.input_files import contents
 from nccltool.core.run_directory import new_id
 from nccltool.core.run_info import RunInfo
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
 from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.doctor.rules.base import Host, Rule
 from nccltool.hosts import differences as hosts_differences
 from nccltool.hosts import reader as hosts_reader
-from nccltool.hosts.facts import HostFacts, Reader, Unknown, known, or_none
+from nccltool.hosts.facts import HostFacts, Reader, known, or_none
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.sources import conf

@@ -13,7 +13,8 @@ from typing import Literal
 
 from nccltool.core.findings import Finding, Severity, Subject
 from nccltool.core.host_lists import fold
-from nccltool.hosts.facts import HostFacts, Interface, Limit, RdmaDevice, RdmaPort, Text, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import HostFacts, Interface, Limit, RdmaDevice, RdmaPort, Text
 
 PAGE = "docs/differences.md"
 FINDINGS: dict[str, str] = {}  # the codes of differences have a page of their own

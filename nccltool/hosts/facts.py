@@ -22,15 +22,10 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from nccltool.core.errors import BadInput
+from nccltool.core.unknown import Unknown
 
 SCHEMA = 1
 KIND = "facts"
-
-
-class Unknown(msgspec.Struct, frozen=True, gc=False, rename={"reason": "unknown"}):
-    """Not known, and why: one clause without a full stop, e.g. `/proc/x cannot be read: Permission denied`."""
-
-    reason: str
 
 
 class NotKnown(Exception):

@@ -20,17 +20,8 @@ from typing import Any
 import msgspec
 
 from nccltool.core import processes
-from nccltool.hosts.facts import (
-    NOT_READ,
-    ConfFile,
-    FileFact,
-    HostFacts,
-    Nvidia,
-    Process,
-    Text,
-    Unknown,
-    all_unknown,
-)
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, Nvidia, Process, Text, all_unknown
 from nccltool.hosts.sources import (
     cgroup,
     clock,

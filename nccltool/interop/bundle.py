@@ -19,11 +19,11 @@ from pathlib import Path
 from nccltool import __version__
 from nccltool.core import external_commands, redact
 from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import document
 from nccltool.doctor import run as doctor_run
 from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.hosts import reader
-from nccltool.hosts.facts import Unknown
 from nccltool.hosts.views import table as render_facts
 from nccltool.triage import document as triage_document
 from nccltool.triage import run as triage_run

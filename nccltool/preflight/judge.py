@@ -9,9 +9,10 @@ from nccltool.compare.result import Against
 from nccltool.core.findings import Finding
 from nccltool.core.host_lists import fold
 from nccltool.core.units import format_bytes, format_gb_per_s
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import judge as doctor_judge
 from nccltool.hosts import differences as hosts_differences
-from nccltool.hosts.facts import HostFacts, Unknown
+from nccltool.hosts.facts import HostFacts
 from nccltool.launch import events
 from nccltool.launch.host_survey import Survey
 from nccltool.preflight.result import Judged, Shown

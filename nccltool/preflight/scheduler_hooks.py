@@ -15,10 +15,11 @@ from nccltool.core.errors import BadInput
 from nccltool.core.external_commands import Done
 from nccltool.core.findings import Verdict
 from nccltool.core.text import escaped, shortened
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import judge as doctor_judge
 from nccltool.doctor import rules, run
 from nccltool.hosts import reader
-from nccltool.hosts.facts import HostFacts, Unknown
+from nccltool.hosts.facts import HostFacts
 from nccltool.preflight import suites
 
 BUDGET_S = 9.0

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Subject
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
 from nccltool.doctor.rules.base import Found, Host, Results, about, across, export, known, rule, unset
-from nccltool.hosts.facts import Cloud, Nvidia, Shm, Unknown, Versions
+from nccltool.hosts.facts import Cloud, Nvidia, Shm, Versions
 from nccltool.hosts.nccl import variables
 from tests.doctor.rules.base import UNREAD, host
 

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import differences
 from nccltool.hosts.differences import KINDS, Comparison, Unjudged, compare
-from nccltool.hosts.facts import Clock, ConfFile, HostFacts, Unknown, known
+from nccltool.hosts.facts import Clock, ConfFile, HostFacts, known
 from tests import captured_hosts
 
 CONF = "NCCL_DEBUG=INFO\n"

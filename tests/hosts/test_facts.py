@@ -5,6 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from nccltool.core.errors import BadInput
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import facts
 from nccltool.hosts.facts import (
     NOT_READ,
@@ -13,7 +14,6 @@ from nccltool.hosts.facts import (
     Limits,
     Network,
     NotKnown,
-    Unknown,
     all_unknown,
     from_json,
     known,

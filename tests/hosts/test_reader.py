@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import reader
-from nccltool.hosts.facts import NOT_READ, Cloud, HostFacts, Limits, Unknown
+from nccltool.hosts.facts import NOT_READ, Cloud, HostFacts, Limits
 from nccltool.hosts.reader import SOURCES, Source
 from nccltool.hosts.sources.base import Tree
 from tests import captured_hosts

@@ -9,9 +9,10 @@ import pytest
 from nccltool import __version__
 from nccltool.compare.result import Against, RowKey
 from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import judge
 from nccltool.doctor.rules import every
-from nccltool.hosts.facts import HostFacts, Limits, Nvidia, Unknown
+from nccltool.hosts.facts import HostFacts, Limits, Nvidia
 from nccltool.launch.events import TAKEN_BUT, Node, Reached
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.instructions import Goal

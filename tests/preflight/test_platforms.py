@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from nccltool.hosts.facts import Cloud, Gpu, HostFacts, Nvidia, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Cloud, Gpu, HostFacts, Nvidia
 from nccltool.preflight import platforms, suites
 from nccltool.preflight.suites import Match, Platform
 

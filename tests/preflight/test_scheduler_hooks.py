@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from nccltool.core.findings import Verdict
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import reader
-from nccltool.hosts.facts import HostFacts, Unknown, all_unknown
+from nccltool.hosts.facts import HostFacts, all_unknown
 from nccltool.preflight import scheduler_hooks
 from nccltool.preflight.scheduler_hooks import Answer, Asked
 from tests.conftest import Nccltool

@@ -30,8 +30,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from nccltool.core.findings import Severity, Subject
 from nccltool.core.text import escaped, shortened
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import Gid, HostFacts, NotKnown, Unknown, known
+from nccltool.hosts.facts import Gid, HostFacts, NotKnown, known
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl.adapters import Port

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.core.findings import Severity, Subject
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import (
     Fix,
     Found,
@@ -19,7 +20,7 @@ from nccltool.doctor.rules.base import (
     rule,
     unset,
 )
-from nccltool.hosts.facts import Flag, Interface, Unknown, or_none
+from nccltool.hosts.facts import Flag, Interface, or_none
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.interfaces import Choice, Chosen

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from nccltool.core.units import format_bytes, format_seconds
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import Host, Results, about, escaped, export, known, rule, unset
-from nccltool.hosts.facts import Unknown
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.settings import Variable
 

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 
 from nccltool.core.findings import Severity, Subject
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import Found, Host, NotKnown, Results, about, escaped, export, known, rule, unset
-from nccltool.hosts.facts import Interface, Text, Unknown
+from nccltool.hosts.facts import Interface, Text
 from nccltool.hosts.nccl import adapters, interfaces, values
 from nccltool.hosts.nccl.interfaces import Choice
 from nccltool.hosts.nccl.settings import Variable

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort, Unknown, known
+from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort, known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Settings
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nccltool.core import external_commands
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version, of_code
-from nccltool.hosts.facts import Unknown
 
 SECONDS = 20.0
 """The deadline of one question; it takes 0.1 s."""

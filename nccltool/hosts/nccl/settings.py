@@ -12,8 +12,9 @@ from typing import Literal
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import shortened
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown, Unknown
+from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown
 from nccltool.hosts.nccl import values
 
 Fate = Literal["used", "overridden", "ignored", "comment", "blank"]

@@ -10,7 +10,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
-from nccltool.hosts.facts import Count, Flag, Text, Texts, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Flag, Text, Texts
 
 T = TypeVar("T")
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Count, Limit, Limits, Text, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Limit, Limits, Text
 from nccltool.hosts.sources.base import Tree
 
 _ROOT = "/sys/fs/cgroup"

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Cloud, Text, Unknown, all_unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Cloud, Text, all_unknown
 from nccltool.hosts.sources.base import Tree
 
 _DMI = "/sys/class/dmi/id"

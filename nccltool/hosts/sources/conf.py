@@ -6,7 +6,8 @@ import stat
 from collections.abc import Mapping
 from functools import partial
 
-from nccltool.hosts.facts import ConfFile, Text, Unknown, all_unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import ConfFile, Text, all_unknown
 from nccltool.hosts.sources.base import Tree, within
 
 _HOME_FILE = ".nccl.conf"

@@ -4,7 +4,8 @@ import ctypes
 import os
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Container, Count, DeviceFile, Flag, Setting, Text, Texts, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Container, Count, DeviceFile, Flag, Setting, Text, Texts
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")

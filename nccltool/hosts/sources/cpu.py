@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Count, Cpu, Flag, Text, Texts, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Cpu, Flag, Text, Texts
 from nccltool.hosts.sources.base import Tree
 
 _CPUS = "/sys/devices/system/cpu"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Unknown
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.sources.base import Tree
 
 PREFIXES = (

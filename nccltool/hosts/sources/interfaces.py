@@ -6,7 +6,8 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Address, Count, Flag, Interface, Network, Text, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Address, Count, Flag, Interface, Network, Text
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _NET = "/sys/class/net"

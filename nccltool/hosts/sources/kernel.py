@@ -4,7 +4,8 @@ import os
 import re
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Kernel, Module, Setting, Text, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Kernel, Module, Setting, Text
 from nccltool.hosts.sources.base import Tree
 
 SYSCTLS = (

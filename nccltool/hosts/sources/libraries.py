@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from nccltool.hosts.facts import Library, Plugin, Rdma, Text, Texts, Unknown, Versions
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Library, Plugin, Rdma, Text, Texts, Versions
 from nccltool.hosts.sources.base import Tree, within
 
 _CACHE = "/etc/ld.so.cache"

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Count, Flag, Limit, Limits, Texts, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Flag, Limit, Limits, Texts
 from nccltool.hosts.sources.base import Tree
 
 _LIMITS = "/proc/self/limits"

@@ -3,7 +3,8 @@
 import socket
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Names, Text, Texts, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Names, Text, Texts
 from nccltool.hosts.sources.base import Tree, within
 
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost", "localhost4", "localhost6")

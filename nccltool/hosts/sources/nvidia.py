@@ -4,7 +4,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Count, Gpu, Nvidia, Setting, Text, Texts, Unknown, all_unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Gpu, Nvidia, Setting, Text, Texts, all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _DRIVER = "/proc/driver/nvidia"

@@ -5,7 +5,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
-from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Text, Unknown, all_unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Text, all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 T = TypeVar("T")

@@ -5,7 +5,8 @@ import stat
 from collections.abc import Mapping
 from functools import partial
 
-from nccltool.hosts.facts import FileFact, Flag, Text, Unknown, all_unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import FileFact, Flag, Text, all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Tree, within
 
 VARIABLES = (

@@ -3,7 +3,8 @@
 import struct
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Count, Limit, Number, Pci, PciDevice, Text, Texts, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Limit, Number, Pci, PciDevice, Text, Texts
 from nccltool.hosts.sources.base import Tree
 
 _DEVICES = "/sys/bus/pci/devices"

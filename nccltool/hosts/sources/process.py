@@ -2,7 +2,8 @@
 
 import os
 
-from nccltool.hosts.facts import Count, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _SERVICE = "NCCL Service"

@@ -3,19 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import (
-    Count,
-    Flag,
-    Gid,
-    Number,
-    Rdma,
-    RdmaDevice,
-    RdmaPort,
-    Setting,
-    Text,
-    Texts,
-    Unknown,
-)
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Flag, Gid, Number, Rdma, RdmaDevice, RdmaPort, Setting, Text, Texts
 from nccltool.hosts.sources.base import Tree
 
 _IB = "/sys/class/infiniband"

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Services, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Services
 from nccltool.hosts.sources.base import Tree
 
 _DAEMONS = (

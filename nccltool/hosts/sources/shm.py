@@ -5,7 +5,8 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Count, Flag, Shm, ShmFile, Text, Texts, Unknown, all_unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Count, Flag, Shm, ShmFile, Text, Texts, all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _SHM = "/dev/shm"  # noqa: S108 - nothing is written there

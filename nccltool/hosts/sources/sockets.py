@@ -3,7 +3,8 @@
 import ipaddress
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Listener, Network, Route, Text, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Listener, Network, Route, Text
 from nccltool.hosts.sources.base import Tree
 
 _MOST_ROUTES = 512

@@ -6,7 +6,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 
-from nccltool.hosts.facts import Setting, Text, Unknown, Versions
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Setting, Text, Versions
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _PACKAGES = re.compile(r"(torch|triton|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")

@@ -8,18 +8,8 @@ import msgspec
 from tabulate import tabulate
 
 from nccltool.core.units import format_bytes
-from nccltool.hosts.facts import (
-    NOT_READ,
-    Gpu,
-    HostFacts,
-    Interface,
-    Limit,
-    RdmaDevice,
-    RdmaPort,
-    Unknown,
-    or_none,
-    to_json,
-)
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import NOT_READ, Gpu, HostFacts, Interface, Limit, RdmaDevice, RdmaPort, or_none, to_json
 
 FORMATS = ("table", "json")
 _MOST_REASONS = 20

@@ -4,6 +4,7 @@ import ipaddress
 import re
 from typing import Any
 
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import (
     Address,
     Gid,
@@ -20,7 +21,6 @@ from nccltool.hosts.facts import (
     RdmaPort,
     Route,
     Setting,
-    Unknown,
 )
 
 DOWN = Unknown("the kernel does not say while the interface is down")

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown, Unknown
+from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown
 from nccltool.hosts.nccl import settings
 
 OLD, NEW = Version(2, 21, 5), Version(2, 30, 7)

@@ -3,18 +3,8 @@
 import pytest
 from msgspec.structs import replace as changed
 
-from nccltool.hosts.facts import (
-    Address,
-    Cloud,
-    Gid,
-    Interface,
-    PciDevice,
-    RdmaDevice,
-    RdmaPort,
-    Setting,
-    Unknown,
-    known,
-)
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Address, Cloud, Gid, Interface, PciDevice, RdmaDevice, RdmaPort, Setting, known
 from tests import captured_hosts
 
 VIRTUAL = Unknown("it is virtual")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.hosts.facts import Unknown, known
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import known
 from nccltool.hosts.sources import libraries
 from nccltool.hosts.sources.base import Tree
 from tests.captured_hosts.build import elf, ld_cache

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nccltool.hosts.facts import Gpu, NvLink, Unknown, known
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Gpu, NvLink, known
 from nccltool.hosts.sources import nvml
 from nccltool.hosts.sources.base import Tree
 

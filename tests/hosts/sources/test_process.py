@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.hosts.facts import Unknown
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.sources import env, process
 from nccltool.hosts.sources.base import CAPTURED, Tree
 

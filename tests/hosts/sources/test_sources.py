@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nccltool.hosts.facts import Listener, Module, Route, Setting, Unknown, known
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Listener, Module, Route, Setting, known
 from nccltool.hosts.sources import (
     cgroup,
     cloud,

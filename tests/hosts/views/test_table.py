@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import facts as hosts_facts
-from nccltool.hosts.facts import Names, Unknown
+from nccltool.hosts.facts import Names
 from nccltool.hosts.views import table
 from tests import captured_hosts
 

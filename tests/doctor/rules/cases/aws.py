@@ -1,6 +1,6 @@
 """Cases of nccltool/doctor/rules/aws.py."""
 
-from nccltool.hosts.facts import Unknown
+from nccltool.core.unknown import Unknown
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import interfaces, limits, plugin, rdma
 

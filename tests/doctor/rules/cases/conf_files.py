@@ -1,6 +1,7 @@
 """Cases of nccltool/doctor/rules/conf_files.py."""
 
-from nccltool.hosts.facts import Cloud, ConfFile, Library, Plugin, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Cloud, ConfFile, Library, Plugin
 from tests.doctor.rules.base import UNREAD, host, of
 
 _SITE = {"NCCL_CONF_FILE": "/opt/site/nccl.conf"}

@@ -1,7 +1,8 @@
 """Cases of nccltool/doctor/rules/consistency.py."""
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Process, Unknown
+from nccltool.hosts.facts import Process
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import rdma
 

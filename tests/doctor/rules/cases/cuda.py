@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Setting, Unknown, Versions
+from nccltool.hosts.facts import Setting, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import B200, L40S, NO_GPUS, gpu, named, nvidia
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Container, Cpu, DeviceFile, Kernel, Module, Nvidia, NvLink, Rdma, Unknown
+from nccltool.hosts.facts import Container, Cpu, DeviceFile, Kernel, Module, Nvidia, NvLink, Rdma
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, HIDDEN, NONE, gpus, hca, pci, rdma
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from nccltool.hosts.facts import Cpu, Names, Network, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Cpu, Names, Network
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import METAL, NO_GPUS, ROCE, VM, named, network, nvidia, pci, rdma
 

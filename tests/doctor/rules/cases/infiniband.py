@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Container, DeviceFile, FileFact, Limits, RdmaPort, Setting, Unknown
+from nccltool.hosts.facts import Container, DeviceFile, FileFact, Limits, RdmaPort, Setting
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, ETHERNET, HIDDEN, NONE, hca, ib, net, nic, plugin, rdma, roce
 

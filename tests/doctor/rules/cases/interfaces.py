@@ -1,6 +1,7 @@
 """Cases of nccltool/doctor/rules/interfaces.py."""
 
-from nccltool.hosts.facts import Network, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Network
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import HIDDEN, net, nic
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Address, Cpu, Kernel, Listener, Network, Unknown
+from nccltool.hosts.facts import Address, Cpu, Kernel, Listener, Network
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import NO_GPUS, container, limits, named, namespaces, nvidia
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from nccltool.hosts.facts import Cpu, Kernel, Pci, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Cpu, Kernel, Pci
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import GB200, NO_GPUS, container, limits, namespaces, nvidia, pci
 

@@ -1,6 +1,7 @@
 """Cases of nccltool/doctor/rules/nvlink.py."""
 
-from nccltool.hosts.facts import Process, Services, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Process, Services
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import (
     A100,

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from nccltool.hosts.facts import Kernel, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Kernel
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import A100, AWS, L40S, OCI, gpu, named, nvidia, pci, rdma
 

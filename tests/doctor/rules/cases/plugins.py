@@ -1,6 +1,7 @@
 """Cases of nccltool/doctor/rules/plugins.py."""
 
-from nccltool.hosts.facts import Library, Plugin, Unknown, Versions
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Library, Plugin, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 
 

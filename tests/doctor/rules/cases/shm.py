@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from nccltool.hosts.facts import Shm, ShmFile, Unknown
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Shm, ShmFile
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import NO_GPUS, container, named, namespaces, nvidia, shm
 

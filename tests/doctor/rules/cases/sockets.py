@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Cpu, Kernel, Limits, Names, Unknown
+from nccltool.hosts.facts import Cpu, Kernel, Limits, Names
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, ETHERNET, HIDDEN, NONE, net, nic, plugin, rdma, settings
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nccltool.hosts.facts import Unknown
+from nccltool.core.unknown import Unknown
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import AZURE, METAL, NO_CLOUD, VM, file, pci, rdma
 

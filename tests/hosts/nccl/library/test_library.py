@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.hosts.facts import Unknown
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.nccl import library as nccl_library
 from tests.hosts.nccl.library.conftest import NEWEST, OTHERS, library
 
