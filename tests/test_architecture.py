@@ -46,7 +46,7 @@ MOST_AT_THE_ROOT = 16
 MOST_IN_A_FOLDER = 40
 LONGEST_MODULE = 400
 TOO_LONG = {
-    *("hosts.facts", "preflight.judge", "doctor.rules.infiniband", "doctor.rules.tuning", "preflight.suites"),
+    *("preflight.judge", "doctor.rules.infiniband", "doctor.rules.tuning", "preflight.suites"),
     *("doctor.rules.roce", "triage.timeline", "doctor.rules.interfaces", "doctor.rules.queue_pairs"),
     *("compare.judge", "doctor.rules.sockets", "triage.logs.nccl_warnings", "doctor.rules.gdr"),
     *("doctor.rules.nvlink", "launch.runner", "launch.launchers.slurm", "hosts.differences"),

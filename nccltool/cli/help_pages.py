@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, shortened
 from nccltool.doctor import judge, rules
-from nccltool.doctor.diagnosis import Check, RulePage, VariablePage
+from nccltool.doctor.diagnosis import RulePage, RuleSummary, VariablePage
 from nccltool.doctor.rules.base import Rule
 from nccltool.hosts.nccl import variables as nccl_variables
-from nccltool.hosts.nccl.variables import Entry
+from nccltool.hosts.nccl.variables import KnownVariable
 from nccltool.monitor import alerts
 from nccltool.triage import causes
 
@@ -28,7 +28,7 @@ def page_of_rule(rule: Rule) -> RulePage:
     return RulePage(code=rule.code, name=rule.name, severity=rule.severity, **texts)
 
 
-def page_of_variable(entry: Entry) -> VariablePage:
+def page_of_variable(entry: KnownVariable) -> VariablePage:
     """The page of a variable, with the rules that are about it."""
     low, high = ("any" if limit is None else str(limit) for limit in (entry.min, entry.max))
     bounded = entry.min is not None or entry.max is not None
@@ -88,7 +88,7 @@ def find(word: str) -> RulePage | VariablePage | str:
     raise BadInput(f"there is no rule, variable, root cause or alert {escaped(shortened(word, 80))!r}", hint)
 
 
-def checks() -> tuple[Check, ...]:
+def checks() -> tuple[RuleSummary, ...]:
     """Every rule, as the list shows it."""
     return judge.checks(rules.every())
 

@@ -7,7 +7,7 @@ from nccltool.core.run_info import RunInfo
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class RuleOutcome:
     """What came of one check. One that could not look is unknown, with the reason; never a pass."""
 
     code: str
@@ -17,7 +17,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Check:
+class RuleSummary:
     """A rule that was asked, for people and programs that show what came of it."""
 
     code: str
@@ -68,8 +68,8 @@ class Diagnosis:
 
     info: RunInfo
     verdict: Verdict
-    checks: tuple[Check, ...]
-    outcomes: tuple[Outcome, ...]
+    checks: tuple[RuleSummary, ...]
+    outcomes: tuple[RuleOutcome, ...]
     findings: tuple[Finding, ...]
     """The worst first."""
     settings: tuple[Assignment, ...]

@@ -5,24 +5,24 @@ import msgspec
 from nccltool.core.documents import SCHEMA
 from nccltool.core.findings import Finding, Status
 from nccltool.core.run_info import RunInfo
-from nccltool.doctor.diagnosis import Assignment, Diagnosis, Outcome
+from nccltool.doctor.diagnosis import Assignment, Diagnosis, RuleOutcome
 
 
-class _Diagnosis(msgspec.Struct, kw_only=True):
+class _DiagnosisDocument(msgspec.Struct, kw_only=True):
     schema: int
     kind: str
     status: Status
     exit_code: int
     run: RunInfo
     findings: tuple[Finding, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RuleOutcome, ...]
     settings: tuple[Assignment, ...]
     nccl: str | None
 
 
 def diagnosis_to_json(diagnosis: Diagnosis) -> str:
     """The document of a diagnosis, as indented JSON."""
-    document = _Diagnosis(
+    document = _DiagnosisDocument(
         schema=SCHEMA,
         kind="doctor",
         status=diagnosis.verdict.status,

@@ -16,8 +16,18 @@ from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.doctor.diagnosis import Assignment, Check, Outcome
-from nccltool.doctor.rules.base import NO_LOCAL_RANKS, NO_NCCL, NO_NODES, NO_TORCH, Fix, Found, Host, Results, Rule
+from nccltool.doctor.diagnosis import Assignment, RuleOutcome, RuleSummary
+from nccltool.doctor.rules.base import (
+    NO_LOCAL_RANKS,
+    NO_NCCL,
+    NO_NODES,
+    NO_TORCH,
+    Fix,
+    JudgedHost,
+    Results,
+    Rule,
+    RuleFinding,
+)
 from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.settings import Variable
@@ -36,11 +46,11 @@ _WORST_FIRST: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class FindingOnHosts:
     """What a rule found, and on which hosts."""
 
     rule: Rule
-    found: Found
+    found: RuleFinding
     hosts: tuple[str, ...]
 
     @property
@@ -53,8 +63,8 @@ class Problem:
 class Judgement:
     """What came of all rules."""
 
-    outcomes: tuple[Outcome, ...]
-    problems: tuple[Problem, ...]
+    outcomes: tuple[RuleOutcome, ...]
+    problems: tuple[FindingOnHosts, ...]
     """The worst first."""
     several: bool = False
     """Hosts were judged, not one: each finding names its own."""
@@ -75,7 +85,7 @@ class Judgement:
         return Verdict(status="warn" if "warning" in severities else "pass", exit_code=0)
 
 
-def _finding(problem: Problem, several: bool) -> Finding:
+def _finding(problem: FindingOnHosts, several: bool) -> Finding:
     found, rule = problem.found, problem.rule
     hosts = tuple(dict.fromkeys(problem.hosts))
     evidence = (*found.evidence, f"on {escaped(fold(hosts))}") if hosts and several else found.evidence
@@ -95,10 +105,10 @@ def page_of(rule: Rule) -> str:
     return f"docs/rules/{rule.family}.md#{rule.code.lower()}"
 
 
-def checks(rules: Iterable[Rule]) -> tuple[Check, ...]:
+def checks(rules: Iterable[Rule]) -> tuple[RuleSummary, ...]:
     """The rules as documents and tables show them."""
     return tuple(
-        Check(
+        RuleSummary(
             code=rule.code,
             name=rule.name,
             severity=rule.severity,
@@ -109,14 +119,14 @@ def checks(rules: Iterable[Rule]) -> tuple[Check, ...]:
     )
 
 
-def assignments(host: Host) -> tuple[Assignment, ...]:
+def assignments(host: JudgedHost) -> tuple[Assignment, ...]:
     """The variables of a host, in order of their names; () when they are not known."""
     if host.settings.unread:
         return ()
     return tuple(Assignment(name=one.name, value=one.value, origin=one.origin) for one in host.settings.all())
 
 
-def fixes(judgement: Judgement, host: Host) -> Iterator[str]:
+def fixes(judgement: Judgement, host: JudgedHost) -> Iterator[str]:
     """Lines for a shell that remove what was found, the worst first; a line of a file is named in a comment."""
     done: set[str] = set()
     for problem in judgement.problems:
@@ -128,7 +138,7 @@ def fixes(judgement: Judgement, host: Host) -> Iterator[str]:
             yield from lines
 
 
-def with_fixes(judgement: Judgement, host: Host) -> dict[str, str]:
+def with_fixes(judgement: Judgement, host: JudgedHost) -> dict[str, str]:
     """The environment of a host as it is behind the lines of `fixes`."""
     env, done = dict(host.facts.env), set[str]()
     for problem in judgement.problems:
@@ -143,7 +153,7 @@ def with_fixes(judgement: Judgement, host: Host) -> dict[str, str]:
     return env
 
 
-def _fixed(fix: Fix, host: Host) -> Iterator[str]:
+def _fixed(fix: Fix, host: JudgedHost) -> Iterator[str]:
     variable = host.settings.variables.get(fix.name)
     if variable is not None and variable.from_file:
         line = "remove this line" if fix.value is None else f"write {fix.name}={escaped(fix.value)}"
@@ -158,14 +168,14 @@ def host_of(
     nodes: int | None = None,
     local_ranks: int | None = None,
     hosts: int = 1,
-) -> Host:
+) -> JudgedHost:
     """The host of a snapshot, for a job of this size; what is not said is taken from the snapshot.
 
     `hosts`: of the same job that are known; the job has as many nodes when nothing else tells.
     """
     version = nccl or _version(facts.versions.nccl)
     effective = settings.of(facts, version)
-    return Host(
+    return JudgedHost(
         settings=effective,
         facts=facts,
         nccl=version or NO_NCCL,
@@ -224,14 +234,14 @@ def begins(rule: Rule, word: str) -> bool:
     return bool(code) and (rule.code.startswith(code) or rule.name.startswith(word.lower()))
 
 
-def judge(hosts: Sequence[Host], rules: Iterable[Rule]) -> Judgement:
+def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
     """Look at every host with every rule; what several hosts have in common is found once and names them."""
-    alike = _Alike(hosts)
+    alike = _AlikeHosts(hosts)
     names = len({host.facts.host for host in hosts})
     outcomes, problems = [], []
     for rule in rules:
         found, reasons = _looked(rule, hosts, alike)
-        mine = [Problem(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
+        mine = [FindingOnHosts(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
         alone = rule.check_all is not None and len(hosts) == 1
         outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, reasons, names))
         problems += mine
@@ -239,15 +249,15 @@ def judge(hosts: Sequence[Host], rules: Iterable[Rule]) -> Judgement:
     return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=names > 1)
 
 
-def _skipped(rule: Rule) -> Outcome:
-    return Outcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
+def _skipped(rule: Rule) -> RuleOutcome:
+    return RuleOutcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
 
 
 def _looked(
-    rule: Rule, hosts: Sequence[Host], alike: "_Alike"
-) -> tuple[dict[Found, list[str]], dict[str, set[str]]]:
+    rule: Rule, hosts: Sequence[JudgedHost], alike: "_AlikeHosts"
+) -> tuple[dict[RuleFinding, list[str]], dict[str, set[str]]]:
     """(what was found, on which hosts), (why something could not be judged, on which hosts)."""
-    found: dict[Found, list[str]] = {}
+    found: dict[RuleFinding, list[str]] = {}
     reasons: dict[str, set[str]] = {}
     if rule.check_all is not None and len(hosts) > 1:
         _take(_said(rule.check_all(hosts)), (), found, reasons)  # it names hosts itself
@@ -258,8 +268,8 @@ def _looked(
     return found, reasons
 
 
-def _said(results: Results) -> list[Found | Unknown]:
-    said: list[Found | Unknown] = []
+def _said(results: Results) -> list[RuleFinding | Unknown]:
+    said: list[RuleFinding | Unknown] = []
     try:
         said.extend(results)  # what comes before an exception stays
     except NotKnown as why:
@@ -268,9 +278,9 @@ def _said(results: Results) -> list[Found | Unknown]:
 
 
 def _take(
-    said: Iterable[Found | Unknown],
+    said: Iterable[RuleFinding | Unknown],
     names: Iterable[str],
-    found: dict[Found, list[str]],
+    found: dict[RuleFinding, list[str]],
     reasons: dict[str, set[str]],
 ) -> None:
     for result in said:
@@ -280,7 +290,9 @@ def _take(
             found.setdefault(result, []).extend(names)
 
 
-def _outcome(rule: Rule, problems: Sequence[Problem], reasons: Mapping[str, set[str]], hosts: int) -> Outcome:
+def _outcome(
+    rule: Rule, problems: Sequence[FindingOnHosts], reasons: Mapping[str, set[str]], hosts: int
+) -> RuleOutcome:
     severities = {problem.severity for problem in problems}
     blind = set[str]().union(*reasons.values())
     status: CheckStatus = "pass"
@@ -291,13 +303,13 @@ def _outcome(rule: Rule, problems: Sequence[Problem], reasons: Mapping[str, set[
     reason = "; ".join(list(reasons)[:3])
     if reason and 0 < len(blind) < hosts:
         reason = f"{reason} (on {len(blind)} of {hosts} hosts)"
-    return Outcome(code=rule.code, status=status, reason=reason)
+    return RuleOutcome(code=rule.code, status=status, reason=reason)
 
 
-class _Alike:
+class _AlikeHosts:
     """Which hosts are the same to a rule: equal in settings, versions and the parts of facts that it needs."""
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
+    def __init__(self, hosts: Sequence[JudgedHost]) -> None:
         self._hosts = hosts
         self._columns: dict[str, list[int]] = {}
         self._groups: dict[tuple[str, ...], list[list[int]]] = {}
@@ -334,7 +346,7 @@ class _Alike:
         return self._columns[need]
 
 
-def _key(host: Host, need: str) -> object:
+def _key(host: JudgedHost, need: str) -> object:
     if need == "settings":
         shared = [one for name, one in host.settings.variables.items() if name not in PER_RANK]
         values = frozenset((one.name, one.value, one.origin) for one in shared)

@@ -22,10 +22,10 @@ from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
 from nccltool.doctor.diagnosis import Diagnosis
-from nccltool.doctor.rules.base import Host, Rule
+from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts import differences as hosts_differences
 from nccltool.hosts import reader as hosts_reader
-from nccltool.hosts.facts import HostFacts, Reader, known, or_none
+from nccltool.hosts.facts import HostFacts, SnapshotReader, known, or_none
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.sources import conf
@@ -43,7 +43,7 @@ _TOLD = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class DoctorOrder:
     """What the user wants to be looked at, and how."""
 
     root: Path = Path("/")
@@ -64,14 +64,14 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class DoctorResult:
     """What came of it."""
 
     diagnosis: Diagnosis
     fixes: tuple[str, ...]
 
 
-def question(options: Mapping[str, Any]) -> Question:
+def question(options: Mapping[str, Any]) -> DoctorOrder:
     """The options of the command line, checked. Raises BadInput."""
     if options["facts"] and (options["root"] or options["pid"] or options["env_file"]):
         raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
@@ -81,7 +81,7 @@ def question(options: Mapping[str, Any]) -> Question:
     parsed = versions.parse(version) if version is not None else None
     if version is not None and parsed is None:
         raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
-    return Question(
+    return DoctorOrder(
         root=_tree(options["root"]),
         facts=tuple(Path(name) for name in options["facts"]),
         env_file=Path(options["env_file"]) if options["env_file"] else None,
@@ -141,7 +141,7 @@ def _words(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def diagnose(asked: Question, command: tuple[str, ...]) -> Answer:
+def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> DoctorResult:
     """Look, and judge. Raises BadInput."""
     chosen = rules_for(asked.select, asked.ignore, asked.library is not None)
     with _nothing_collected():
@@ -158,7 +158,7 @@ def _nothing_collected() -> Iterator[None]:
         gc.enable()
 
 
-def _diagnosed(asked: Question, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> Answer:
+def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> DoctorResult:
     snapshots, absent = _looked(asked)
     names = len({facts.host for facts in snapshots})
     nodes = len(snapshots) if asked.where is not None else asked.nodes
@@ -177,11 +177,11 @@ def _diagnosed(asked: Question, command: tuple[str, ...], chosen: tuple[Rule, ..
         settings=judge.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
     )
-    return Answer(diagnosis=diagnosis, fixes=tuple(_fixes(asked, chosen, judgement, hosts)))
+    return DoctorResult(diagnosis=diagnosis, fixes=tuple(_fixes(asked, chosen, judgement, hosts)))
 
 
 def _fixes(
-    asked: Question, chosen: Sequence[Rule], judgement: judge.Judgement, hosts: Sequence[Host]
+    asked: DoctorOrder, chosen: Sequence[Rule], judgement: judge.Judgement, hosts: Sequence[JudgedHost]
 ) -> Iterator[str]:
     """Lines for the first host's shell, and those for what is found once they are obeyed: all in one go."""
     host, done = hosts[0], set[str]()
@@ -230,7 +230,7 @@ def _worse(verdict: Verdict, differences: Sequence[Finding]) -> Verdict:
     return Verdict(status="warn", exit_code=0) if verdict.status == "pass" and "warning" in severities else verdict
 
 
-def _looked(asked: Question) -> tuple[list[HostFacts], tuple[Finding, ...]]:
+def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:
     """Snapshots, and which hosts gave none. Raises DidNotComplete when there is none at all."""
     if asked.where is None:
         return _here(asked), ()
@@ -242,9 +242,9 @@ def _looked(asked: Question) -> tuple[list[HostFacts], tuple[Finding, ...]]:
     return list(taken.snapshots), taken.findings
 
 
-def _here(asked: Question) -> list[HostFacts]:
+def _here(asked: DoctorOrder) -> list[HostFacts]:
     if asked.facts:
-        reader = Reader()
+        reader = SnapshotReader()
         return [reader.read(contents(file, "--facts"), str(file)) for file in asked.facts]
     if asked.pid is not None:
         return [_of_process(asked.pid)]
@@ -301,7 +301,7 @@ def _namespace(folder: Path) -> str | None:
         return None
 
 
-def _answer(host: Host, library: str) -> nccl_library.Answer | Unknown:
+def _answer(host: JudgedHost, library: str) -> nccl_library.LibraryAnswer | Unknown:
     if host.facts.root != "/" or host.facts.env_source not in ("process",):
         return Unknown("NCCL can only be asked about the environment of this process, on this host")
     if library != "auto":
@@ -314,7 +314,7 @@ def _answer(host: Host, library: str) -> nccl_library.Answer | Unknown:
     return nccl_library.ask(known(libraries)[0].path, os.environ)
 
 
-def _info(hosts: Sequence[Host], command: tuple[str, ...]) -> RunInfo:
+def _info(hosts: Sequence[JudgedHost], command: tuple[str, ...]) -> RunInfo:
     first = hosts[0]
     nodes, ranks = or_none(first.nodes), or_none(first.local_ranks)
     return RunInfo(

@@ -22,7 +22,7 @@ UNSET = "not set"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DifferenceKind:
     """A kind of difference."""
 
     code: str
@@ -35,25 +35,31 @@ class Kind:
 KINDS = {
     kind.code: kind
     for kind in (
-        Kind("env-differs", "warning", "variable", "set the same value on every host, in the launcher"),
-        Kind("conf-differs", "warning", "file", "distribute the same file to every host"),
-        Kind("version-differs", "error", "host", "install the same release on every host"),
-        Kind("driver-differs", "warning", "host", "install the same driver and firmware on every host"),
-        Kind("system-differs", "info", "host", "boot the same image on every host"),
-        Kind("interface-differs", "warning", "interface", "compare `ip -d link show` of a host of each kind"),
-        Kind("rdma-differs", "warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"),
-        Kind("gpu-differs", "warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
-        Kind(
+        DifferenceKind("env-differs", "warning", "variable", "set the same value on every host, in the launcher"),
+        DifferenceKind("conf-differs", "warning", "file", "distribute the same file to every host"),
+        DifferenceKind("version-differs", "error", "host", "install the same release on every host"),
+        DifferenceKind("driver-differs", "warning", "host", "install the same driver and firmware on every host"),
+        DifferenceKind("system-differs", "info", "host", "boot the same image on every host"),
+        DifferenceKind(
+            "interface-differs", "warning", "interface", "compare `ip -d link show` of a host of each kind"
+        ),
+        DifferenceKind(
+            "rdma-differs", "warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"
+        ),
+        DifferenceKind("gpu-differs", "warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
+        DifferenceKind(
             "limit-differs",
             "warning",
             "host",
             "set the same limits: limits.d, the unit of the daemon, the container",
         ),
-        Kind("kernel-differs", "info", "host", "set the same in sysctl.d or on the kernel's command line"),
-        Kind(
+        DifferenceKind(
+            "kernel-differs", "info", "host", "set the same in sysctl.d or on the kernel's command line"
+        ),
+        DifferenceKind(
             "clock-differs", "warning", "host", "start chronyd on these hosts; `chronyc tracking` shows its state"
         ),
-        Kind("name-duplicate", "error", "host", "give each host its own name, or set NCCL_HOSTID"),
+        DifferenceKind("name-duplicate", "error", "host", "give each host its own name, or set NCCL_HOSTID"),
     )
 }
 """By code: docs/differences.md has a section for each."""
@@ -80,7 +86,7 @@ _Value = str | Unknown
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ValuesSeen:
     hosts: dict[str, "array[int]"] = field(default_factory=dict)
     unknown: "array[int]" = field(default_factory=lambda: array("I"))
     reason: str = ""
@@ -97,7 +103,7 @@ class Unjudged:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
+class HostComparison:
     """What came of it."""
 
     hosts: int
@@ -111,7 +117,7 @@ def compare(
     snapshots: Iterable[HostFacts],
     together: bool = False,
     left_out: Callable[[str, str], bool] = lambda code, what: False,
-) -> Comparison:
+) -> HostComparison:
     """Hold the hosts against each other. `together`: looked at in one moment, so clocks can be compared.
 
     `left_out` says of a code and what it is about (NCCL_ALGO, `MTU of eth0`) that it is not to be compared.
@@ -119,7 +125,7 @@ def compare(
     names: list[str] = []
     boots: dict[str, set[str]] = {}
     clocks: list[tuple[float, str]] = []
-    seen: dict[_Aspect, _Seen] = {}
+    seen: dict[_Aspect, _ValuesSeen] = {}
     for number, host in enumerate(snapshots):
         names.append(host.host)
         if isinstance(host.boot_id, str):
@@ -128,7 +134,7 @@ def compare(
             clocks.append((host.clock.time_s, host.host))
         for aspect, value in _aspects(host):
             if aspect not in seen:
-                seen[aspect] = _Seen()
+                seen[aspect] = _ValuesSeen()
             _note(seen[aspect], number, value)
     findings = [
         *_duplicates(boots),
@@ -140,7 +146,7 @@ def compare(
             if not left_out(*aspect)
         ),
     ]
-    return Comparison(
+    return HostComparison(
         hosts=len(names),
         findings=tuple(sorted(findings, key=_order)),
         compared=sum(1 for one in seen.values() if sum(map(len, one.hosts.values())) > 1),
@@ -148,7 +154,7 @@ def compare(
     )
 
 
-def _note(seen: _Seen, number: int, value: _Value) -> None:
+def _note(seen: _ValuesSeen, number: int, value: _Value) -> None:
     if isinstance(value, Unknown):
         seen.unknown.append(number)
         seen.reason = value.reason
@@ -342,7 +348,7 @@ def _kernel(host: HostFacts) -> Iterator[tuple[_Aspect, _Value]]:
     yield ("kernel-differs", "clock source"), host.kernel.clocksource
 
 
-def _difference(aspect: _Aspect, seen: _Seen, names: list[str]) -> Iterator[Finding]:
+def _difference(aspect: _Aspect, seen: _ValuesSeen, names: list[str]) -> Iterator[Finding]:
     code, what = aspect
     by_value = {value: {names[number] for number in hosts} for value, hosts in seen.hosts.items()}
     if code == "env-differs":
@@ -368,7 +374,7 @@ def _difference(aspect: _Aspect, seen: _Seen, names: list[str]) -> Iterator[Find
     )
 
 
-def _add_unset(by_value: dict[str, set[str]], seen: _Seen, names: list[str]) -> None:
+def _add_unset(by_value: dict[str, set[str]], seen: _ValuesSeen, names: list[str]) -> None:
     """A snapshot has no line for a variable that is not set."""
     having = {number for hosts in seen.hosts.values() for number in hosts}
     if len(having) < len(names):
@@ -394,7 +400,7 @@ def _shown(value: str, hosts: set[str]) -> str:
     return f"{_short(value)}: {fold(hosts)} ({len(hosts)})"
 
 
-def _more(ranked: list[tuple[str, set[str]]], seen: _Seen, names: list[str]) -> tuple[str, ...]:
+def _more(ranked: list[tuple[str, set[str]]], seen: _ValuesSeen, names: list[str]) -> tuple[str, ...]:
     lines = []
     if len(ranked) > _MOST_VALUES:
         rest = ranked[_MOST_VALUES:]
@@ -404,7 +410,7 @@ def _more(ranked: list[tuple[str, set[str]]], seen: _Seen, names: list[str]) -> 
     return tuple(lines)
 
 
-def _unjudged(seen: dict[_Aspect, _Seen], names: list[str]) -> Iterator[Unjudged]:
+def _unjudged(seen: dict[_Aspect, _ValuesSeen], names: list[str]) -> Iterator[Unjudged]:
     for (_, what), one in seen.items():
         if one.unknown:
             hosts = sorted({names[number] for number in one.unknown})

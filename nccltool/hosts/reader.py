@@ -21,7 +21,7 @@ import msgspec
 
 from nccltool.core import processes
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, Nvidia, Process, Text, all_unknown
+from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, Nvidia, ProcessFacts, Text, all_unknown
 from nccltool.hosts.sources import (
     cgroup,
     clock,
@@ -56,7 +56,7 @@ _INNER = 0.4
 _FRAME = struct.Struct("<HI")
 """Number of the source, length of what it says."""
 _Env = Mapping[str, str]
-_Reader = Callable[[Tree, _Env, float], Any]
+_ReadSource = Callable[[Tree, _Env, float], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class Source:
     name: str
     part: str
     """The field of HostFacts that it gives, or some leaves of it."""
-    read: _Reader
+    read: _ReadSource
 
 
-def _plain(read: Callable[[Tree, _Env], Any]) -> _Reader:
+def _plain(read: Callable[[Tree, _Env], Any]) -> _ReadSource:
     return lambda tree, env, _: read(tree, env)
 
 
@@ -101,11 +101,11 @@ def _visible(tree: Tree, env: _Env, seconds: float) -> Nvidia:
 def _process(environ: str) -> Source:
     """The process that an environment is of; `environ`: where that was read."""
 
-    def read(tree: Tree, env: _Env, seconds: float) -> Process:
+    def read(tree: Tree, env: _Env, seconds: float) -> ProcessFacts:
         del seconds
         pid = process.pid_of(environ) if tree.live else None
         changed = environment.changed(tree, env, pid, itself=environ == "process")
-        return Process(communicators=process.communicators(tree, environ), changed=changed)
+        return ProcessFacts(communicators=process.communicators(tree, environ), changed=changed)
 
     return Source("process", "process", read)
 

@@ -144,7 +144,7 @@ def _files(run: Path) -> list[Path]:
 
 
 def _diagnosis(command: tuple[str, ...]) -> Diagnosis:
-    return doctor_run.diagnose(doctor_run.Question(), command).diagnosis
+    return doctor_run.diagnose(doctor_run.DoctorOrder(), command).diagnosis
 
 
 def _tried(name: str, make: Callable[[], str]) -> Part:

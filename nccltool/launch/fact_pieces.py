@@ -33,7 +33,7 @@ class Assembly:
         self.damaged: dict[int, str] = {}
         """Nodes whose snapshot cannot be read, and why."""
         self._pieces: dict[int, dict[int, str]] = {}
-        self._reader = hosts_facts.Reader()
+        self._reader = hosts_facts.SnapshotReader()
 
     @property
     def waiting(self) -> bool:

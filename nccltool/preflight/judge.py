@@ -141,7 +141,7 @@ def of_doctor(
 ) -> Iterator[Judged]:
     """An outcome for each rule, and for each host where it found something. `names`: a host's own to ours."""
     hosts = tuple(names.values())
-    problems = defaultdict[str, list[doctor_judge.Problem]](list)
+    problems = defaultdict[str, list[doctor_judge.FindingOnHosts]](list)
     for problem in judgement.problems:
         if problem.severity != "info":
             problems[problem.rule.code].append(problem)
@@ -159,7 +159,7 @@ def of_doctor(
 
 
 def _of_rule(
-    problems: Sequence[doctor_judge.Problem],
+    problems: Sequence[doctor_judge.FindingOnHosts],
     judgement: doctor_judge.Judgement,
     names: Mapping[str, str],
     hosts: tuple[str, ...],

@@ -32,7 +32,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.units import format_gb_per_s
-from nccltool.hosts.transport import NvLink, Wire, nvlink
+from nccltool.hosts.transport import NvLinkSpec, UsableNetwork, nvlink
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives
 from nccltool.probe.collectives import ping_pong
@@ -62,7 +62,7 @@ class Limits:
     unknown_reason: str | None = None
 
 
-def of(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, Wire]) -> Limits:
+def of(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, UsableNetwork]) -> Limits:
     """The limits of operations over these ranks, in rank order; `wires` by host id."""
     hosts = list(dict.fromkeys(facts.host_id for facts in ranks))
     if len({facts.node_rank for facts in ranks}) > len(hosts):
@@ -89,10 +89,10 @@ def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts])
 
 
 def _between_hosts(
-    ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, Wire]
+    ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, UsableNetwork]
 ) -> Limits:
     hosts = {facts.host_id: facts.host for facts in ranks}
-    missing = Wire(bytes_per_s=None, text="it did not say what its network is")
+    missing = UsableNetwork(bytes_per_s=None, text="it did not say what its network is")
     known = {host: wires.get(host, missing) for host in hosts}
     links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
     for facts, link in zip(ranks, links, strict=bool(links)):
@@ -123,7 +123,7 @@ def _smallest(op: str, homes: Sequence[int], rates: Sequence[float], gpus: Seque
     return min(network, largest_busbw(op, range(len(homes)), gpus) or network)
 
 
-def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvLink]) -> list[float]:
+def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvLinkSpec]) -> list[float]:
     """What a GPU can take in: its NVLink, and its share of its host's network."""
     inside = Counter(homes)
     total = [
@@ -189,15 +189,15 @@ def _no_nvlink(facts: RankFacts) -> str:
     return f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has is not known here"
 
 
-def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLink]) -> str:
+def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
     names = ", ".join(sorted({str(facts.gpu_name) for facts in ranks}))
     slowest = min(links, key=lambda link: link.bytes_per_s)
     rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
     return f"NVLink {slowest.generation} of {names}: {rate} ({slowest.source})"
 
 
-def _of_network(wires: Sequence[tuple[str, Wire]]) -> str:
-    def rate(wire: Wire) -> float:
+def _of_network(wires: Sequence[tuple[str, UsableNetwork]]) -> str:
+    def rate(wire: UsableNetwork) -> float:
         return wire.bytes_per_s or 0.0
 
     slowest_host, slowest = min(wires, key=lambda named: rate(named[1]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nccltool.hosts import reader
-from nccltool.hosts.facts import Address, Clock, Gpu, HostFacts, Library, NvLink, Services
+from nccltool.hosts.facts import Address, Gpu, HostFacts, KernelClock, Library, NvLink, Services
 from tests.captured_hosts.build import build, ipv4_of
 from tests.captured_hosts.kinds import KINDS, Kind
 
@@ -57,7 +57,7 @@ def healthy(name: str) -> HostFacts:
         if kind.gpus
         else host.nvidia,
         container=replace(host.container, mempolicy=True),
-        clock=Clock(time_s=1.79e9, synchronised=True, max_error_s=0.002, offset_s=1e-6),
+        clock=KernelClock(time_s=1.79e9, synchronised=True, max_error_s=0.002, offset_s=1e-6),
         services=Services(running=kind.daemons),
         versions=replace(
             host.versions,

@@ -174,7 +174,7 @@ def _keys(heading: str) -> list[str]:
         ("`trainings[].checkpoint`", train_result.Checkpointing),
         ("`restarts[]`", train_result.Restart),
         ("`runs[]`", run_directory.Entry),
-        ("`outcomes[]`", diagnosis.Outcome),
+        ("`outcomes[]`", diagnosis.RuleOutcome),
         ("`settings[]`", diagnosis.Assignment),
         ("`preflight.outcomes[]`", preflight_result.Judged),
         ("`preflight.hosts[]`", preflight_result.HostVerdict),

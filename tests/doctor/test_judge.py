@@ -12,7 +12,7 @@ from nccltool.core.findings import Subject
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
-from nccltool.doctor.rules.base import Found, Host, Results, about, across, export, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, across, export, known, rule, unset
 from nccltool.hosts.facts import Cloud, Nvidia, Shm, Versions
 from nccltool.hosts.nccl import variables
 from tests.doctor.rules.base import UNREAD, host
@@ -21,34 +21,34 @@ PAGE = "\n\nWhy: w\nExample: e\nInstead: i\nSource: s"
 
 
 @rule("TST001", "test-error", "error", covers=(), needs=("shm",))
-def error(one: Host) -> Results:
+def error(one: JudgedHost) -> Results:
     if known(one.facts.shm.size_bytes) < 10:
-        yield Found(subject=Subject(kind="host", name="shm"), message="small", remedy="more")
+        yield RuleFinding(subject=Subject(kind="host", name="shm"), message="small", remedy="more")
 
 
 @rule("TST002", "test-warning", "warning", covers=())
-def warning(one: Host) -> Results:
+def warning(one: JudgedHost) -> Results:
     variable = one.variable("NCCL_A")
     if variable:
         yield about(variable, "it is set", part=variable.value, remedy="unset it", fix=unset(variable))
 
 
 @rule("TST003", "test-part", "warning", covers=(), needs=("shm",))
-def part(one: Host) -> Results:
+def part(one: JudgedHost) -> Results:
     yield from error.check(one) if error.check else ()
     yield Unknown("the other part was not read")
 
 
 @across("TST004", "test-differences", "error", covers=())
-def differences(hosts: Sequence[Host]) -> Results:
+def differences(hosts: Sequence[JudgedHost]) -> Results:
     if len({one.get("NCCL_A") for one in hosts}) > 1:
-        yield Found(subject=Subject(kind="variable", name="NCCL_A"), message="differs", remedy="the same")
+        yield RuleFinding(subject=Subject(kind="variable", name="NCCL_A"), message="differs", remedy="the same")
 
 
 SMALL, LARGE = Shm(size_bytes=1), Shm(size_bytes=100)
 
 
-def judged(*hosts: Host, asked: Sequence[object] = (error, warning)) -> judge.Judgement:
+def judged(*hosts: JudgedHost, asked: Sequence[object] = (error, warning)) -> judge.Judgement:
     return judge.judge(hosts, asked)  # type: ignore[arg-type]
 
 
@@ -62,7 +62,7 @@ def judged(*hosts: Host, asked: Sequence[object] = (error, warning)) -> judge.Ju
         (UNREAD, ["unknown", "unknown"], ("unknown", 4)),
     ],
 )
-def test_outcomes_and_verdict(one: Host, statuses: list[str], verdict: tuple[str, int]) -> None:
+def test_outcomes_and_verdict(one: JudgedHost, statuses: list[str], verdict: tuple[str, int]) -> None:
     judgement = judged(one)
     assert [outcome.status for outcome in judgement.outcomes] == statuses
     assert (judgement.verdict.status, judgement.verdict.exit_code) == verdict
@@ -101,7 +101,7 @@ def test_differences_need_two_hosts() -> None:
 
 def test_fixes_are_lines_for_a_shell() -> None:
     @rule("TST005", "test-fix", "info", covers=())
-    def fixed(one: Host) -> Results:
+    def fixed(one: JudgedHost) -> Results:
         for name in ("NCCL_A", "NCCL_B"):
             variable = one.variable(name)
             if variable:
@@ -193,6 +193,7 @@ def test_no_file_breaks_a_rule(text: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_variable_with_a_megabyte() -> None:
     started = time.monotonic()
     for letter in ("x", "1", ",", "^", '"'):

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import differences
-from nccltool.hosts.differences import KINDS, Comparison, Unjudged, compare
-from nccltool.hosts.facts import Clock, ConfFile, HostFacts, known
+from nccltool.hosts.differences import KINDS, HostComparison, Unjudged, compare
+from nccltool.hosts.facts import ConfFile, HostFacts, KernelClock, known
 from tests import captured_hosts
 
 CONF = "NCCL_DEBUG=INFO\n"
@@ -26,7 +26,7 @@ def fleet(count: int = 8, **odd: Any) -> list[HostFacts]:
     return [*alike[:-1], replace(alike[-1], **odd)]
 
 
-def only(found: Comparison) -> Finding:
+def only(found: HostComparison) -> Finding:
     (finding,) = found.findings
     return finding
 
@@ -101,7 +101,7 @@ def _changes() -> Iterator[tuple[str, dict[str, Any], str, str, str]]:
     iommu = replace(kernel, cmdline="ro intel_iommu=on quiet")
     yield "kernel-differs", {"kernel": iommu}, "IOMMU on the command line", "intel_iommu=on", "iommu=pt"
     yield "system-differs", {"kernel": replace(kernel, release="5.4")}, "kernel", "5.4", "6.8.0-60-generic"
-    yield "clock-differs", {"clock": Clock(synchronised=False)}, "clock", "not synchronised", "synchronised"
+    yield "clock-differs", {"clock": KernelClock(synchronised=False)}, "clock", "not synchronised", "synchronised"
     digest = f"sha256 {sha256(CONF.encode()).hexdigest()[:12]}"
     yield "conf-differs", {"conf_files": (base.conf_files[0], conf)}, "/etc/nccl.conf", digest, "missing"
 
@@ -134,7 +134,7 @@ def test_ranks_of_one_host_are_one_host() -> None:
 
 
 def test_clocks_that_were_read_together() -> None:
-    late = fleet(clock=Clock(time_s=1.79e9 + 90, synchronised=True))
+    late = fleet(clock=KernelClock(time_s=1.79e9 + 90, synchronised=True))
     found = only(compare(late, together=True))
     assert (found.code, found.subject.name, found.evidence) == ("clock-differs", "n008", ("n008: +90 s",))
     assert compare(late).findings == ()

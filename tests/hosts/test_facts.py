@@ -11,9 +11,9 @@ from nccltool.hosts.facts import (
     NOT_READ,
     HostFacts,
     Interface,
-    Limits,
     Network,
     NotKnown,
+    ProcessLimits,
     all_unknown,
     from_json,
     known,
@@ -38,7 +38,7 @@ def test_an_older_snapshot_lacks_what_was_not_looked_at_then() -> None:
     host = facts.from_json('{"host": "n1", "limits": {"nofile_soft": 1024}}', "f")
     assert host.limits.nofile_soft == 1024
     assert host.limits.nofile_hard == NOT_READ
-    assert host == HostFacts(host="n1", limits=Limits(nofile_soft=1024))
+    assert host == HostFacts(host="n1", limits=ProcessLimits(nofile_soft=1024))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_is_no_list_of_numbers(text: str) -> None:
 
 
 def test_many_hosts_share_what_they_have_in_common() -> None:
-    reader = facts.Reader()
+    reader = facts.SnapshotReader()
     base = captured_hosts.healthy("ib")
     read = [reader.read(to_json(replace(base, host=name)).encode(), name) for name in ("n1", "n2")]
     assert [host.host for host in read] == ["n1", "n2"]
@@ -126,7 +126,7 @@ def test_many_hosts_share_what_they_have_in_common() -> None:
 
 
 def test_gpus_with_names_of_their_own_share_their_links() -> None:
-    reader = facts.Reader()
+    reader = facts.SnapshotReader()
     first, second = (
         reader.read(to_json(captured_hosts.healthy("ib")).replace("GPU-", prefix).encode(), "F").nvidia.gpus
         for prefix in ("GPU-1", "GPU-2")
@@ -153,5 +153,5 @@ def test_many_are_refused_as_one_is(text: str) -> None:
     with pytest.raises(BadInput) as one:
         from_json(text.encode("latin-1"), "F")
     with pytest.raises(BadInput) as many:
-        facts.Reader().read(text.encode("latin-1"), "F")
+        facts.SnapshotReader().read(text.encode("latin-1"), "F")
     assert many.value.message == one.value.message

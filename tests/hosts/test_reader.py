@@ -13,7 +13,7 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import reader
-from nccltool.hosts.facts import NOT_READ, Cloud, HostFacts, Limits
+from nccltool.hosts.facts import NOT_READ, Cloud, HostFacts, ProcessLimits
 from nccltool.hosts.reader import SOURCES, Source
 from nccltool.hosts.sources.base import Tree
 from tests import captured_hosts
@@ -76,7 +76,7 @@ def _kills(tree: Tree, env: Mapping[str, str], seconds: float) -> Cloud:
         (_kills, "the process that looked at cloud ended early"),
     ],
 )
-def test_what_does_not_answer_costs_itself_only(read: reader._Reader, reason: str) -> None:
+def test_what_does_not_answer_costs_itself_only(read: reader._ReadSource, reason: str) -> None:
     sources = tuple(
         dataclasses.replace(source, read=read) if source.name == "cloud" else source
         for source in SOURCES
@@ -105,11 +105,11 @@ def test_beside_other_threads() -> None:
 
 
 def test_two_sources_share_a_part() -> None:
-    def limits(tree: Tree, env: Mapping[str, str], seconds: float) -> Limits:
-        return Limits(nofile_soft=7, pids_max=Unknown("first"))
+    def limits(tree: Tree, env: Mapping[str, str], seconds: float) -> ProcessLimits:
+        return ProcessLimits(nofile_soft=7, pids_max=Unknown("first"))
 
-    def cgroup(tree: Tree, env: Mapping[str, str], seconds: float) -> Limits:
-        return Limits(pids_max=None, nofile_soft=Unknown("second"))
+    def cgroup(tree: Tree, env: Mapping[str, str], seconds: float) -> ProcessLimits:
+        return ProcessLimits(pids_max=None, nofile_soft=Unknown("second"))
 
     pairs = (Source("a", "limits", limits), Source("b", "limits", cgroup))
     for sources in (pairs, pairs[::-1]):

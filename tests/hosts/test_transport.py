@@ -8,7 +8,7 @@ import pytest
 
 from nccltool.hosts import transport as hosts_transport
 from nccltool.hosts.sources import nic
-from nccltool.hosts.transport import Wire
+from nccltool.hosts.transport import UsableNetwork
 from tests.samples import world
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
@@ -17,7 +17,7 @@ SPEEDS = "(/sys/class/net/*/speed)"
 VIRTUAL = "eth0: it is virtual, and a speed that it names is not that of a wire (/sys/class/net/eth0/speed)"
 
 
-def network(tree: Path, backend: str, **env: str) -> Wire:
+def network(tree: Path, backend: str, **env: str) -> UsableNetwork:
     return hosts_transport.network(backend, env, nic.ethernet(tree), nic.rdma(tree))
 
 
@@ -185,9 +185,9 @@ def test_what_carries_the_bytes(
     assert (shown.transport, shown.devices) == (transport, devices)
 
 
-IB = Wire(bytes_per_s=4e11, text="", transport="ib", devices="8 x 400 Gb/s InfiniBand")
-SLOW = Wire(bytes_per_s=1e10, text="", transport="socket", devices="1 x 80 Gb/s Ethernet")
-SILENT = Wire(bytes_per_s=None, text="hidden", transport="ib")
+IB = UsableNetwork(bytes_per_s=4e11, text="", transport="ib", devices="8 x 400 Gb/s InfiniBand")
+SLOW = UsableNetwork(bytes_per_s=1e10, text="", transport="socket", devices="1 x 80 Gb/s Ethernet")
+SILENT = UsableNetwork(bytes_per_s=None, text="hidden", transport="ib")
 ONE_HOST = {"host_id": "a", "node_rank": 0}
 
 
@@ -207,7 +207,10 @@ ONE_HOST = {"host_id": "a", "node_rank": 0}
     ],
 )
 def test_the_transport_of_a_world(
-    backend: str, changes: dict[str, Any], found: tuple[Wire, ...], expected: tuple[str | None, str | None]
+    backend: str,
+    changes: dict[str, Any],
+    found: tuple[UsableNetwork, ...],
+    expected: tuple[str | None, str | None],
 ) -> None:
     ranks = world(**changes)
     hosts = dict.fromkeys(facts.host_id for facts in ranks)

@@ -12,7 +12,7 @@ from nccltool.core.findings import Finding, Subject, Verdict
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import judge
 from nccltool.doctor.rules import every
-from nccltool.hosts.facts import HostFacts, Limits, Nvidia
+from nccltool.hosts.facts import HostFacts, Nvidia, ProcessLimits
 from nccltool.launch.events import TAKEN_BUT, Node, Reached
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.instructions import Goal
@@ -118,7 +118,7 @@ def diagnosed(*facts: HostFacts, select: str) -> list[Judged]:
 
 def limited(name: str, files: int, **env: str) -> HostFacts:
     return msgspec.structs.replace(
-        machines.healthy("ib"), host=name, limits=Limits(nofile_soft=files, nofile_hard=files), env=env
+        machines.healthy("ib"), host=name, limits=ProcessLimits(nofile_soft=files, nofile_hard=files), env=env
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nccltool.hosts.transport import Wire
+from nccltool.hosts.transport import UsableNetwork
 from nccltool.launch import events, run_state
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import busbw_limit, collectives
@@ -153,8 +153,8 @@ def test_all_reduce_over_many_hosts_comes_near_the_rate_of_one() -> None:
     )
 
 
-def wire(gigabytes: float | None, text: str = "8 x 400 Gb/s InfiniBand (/sys/x)") -> Wire:
-    return Wire(bytes_per_s=None if gigabytes is None else gigabytes * GB, text=text)
+def wire(gigabytes: float | None, text: str = "8 x 400 Gb/s InfiniBand (/sys/x)") -> UsableNetwork:
+    return UsableNetwork(bytes_per_s=None if gigabytes is None else gigabytes * GB, text=text)
 
 
 SAME = {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(50)}
@@ -169,7 +169,7 @@ def on_one_host(**changes: Any) -> list[RankFacts]:
     return [facts(rank, **{"node_rank": 0, "host": "alpha", "host_id": "a", **changes}) for rank in range(4)]
 
 
-def of(ranks: Sequence[RankFacts], backend: str = "nccl", wires: dict[str, Wire] | None = None) -> Limits:
+def of(ranks: Sequence[RankFacts], backend: str = "nccl", wires: dict[str, UsableNetwork] | None = None) -> Limits:
     return busbw_limit.of(("all_reduce", "all_gather"), backend, ranks, SAME if wires is None else wires)
 
 
@@ -237,7 +237,7 @@ def test_a_slow_host_is_named() -> None:
     ],
 )
 def test_what_is_not_known_has_a_reason(
-    ranks: list[RankFacts], backend: str, wires: dict[str, Wire], reason: str
+    ranks: list[RankFacts], backend: str, wires: dict[str, UsableNetwork], reason: str
 ) -> None:
     assert of(ranks, backend, wires) == Limits(unknown_reason=reason)
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, known, rule, unset
 from nccltool.hosts.facts import Gpu, numbers, or_none
 from nccltool.hosts.nccl import values
 
 
-def _near(host: Host) -> Iterator[tuple[Gpu, frozenset[int]]]:
+def _near(host: JudgedHost) -> Iterator[tuple[Gpu, frozenset[int]]]:
     """The GPUs of this rank (of this host, where no rank is known), with the processors near them."""
     cpus = {device.address: device.local_cpus for device in known(host.facts.pci.devices)}
     for gpu in _own(host, known(host.facts.nvidia.gpus)):
@@ -17,7 +17,7 @@ def _near(host: Host) -> Iterator[tuple[Gpu, frozenset[int]]]:
             yield gpu, numbers(known(cpus[gpu.pci]))
 
 
-def _own(host: Host, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+def _own(host: JudgedHost, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
     """The GPU that this rank will use, where indices tell; else all that it sees."""
     visible = host.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
@@ -32,7 +32,7 @@ def _own(host: Host, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
 
 
 @rule("AFF001", "far-from-the-gpu", "warning", covers="P2P-023", needs=("cpu", "pci", "nvidia", "rank"))
-def far_from_the_gpu(host: Host) -> Results:
+def far_from_the_gpu(host: JudgedHost) -> Results:
     """This process may run on no processor that is near its GPU.
 
     Why: NCCL finds no processor that is both near and allowed, and leaves its proxy threads where they are: on the
@@ -47,7 +47,7 @@ def far_from_the_gpu(host: Host) -> Results:
     allowed = numbers(text)
     far = [(gpu, near) for gpu, near in _near(host) if near and not near & allowed]
     if far:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=f"GPU {far[0][0].pci}"),
             message=f"{len(far)} GPUs have no processor near them that this process may use",
             evidence=(f"allowed {escaped(text[:80])}; near {far[0][0].pci}: {_shown(far[0][1])}",),
@@ -60,7 +60,7 @@ def _shown(cpus: frozenset[int]) -> str:
 
 
 @rule("AFF002", "affinity-ignored-in-vain", "info", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank"))
-def affinity_ignored_in_vain(host: Host) -> Results:
+def affinity_ignored_in_vain(host: JudgedHost) -> Results:
     """NCCL_IGNORE_CPU_AFFINITY is on, and the cpuset of the job has no processor near the GPU.
 
     Why: The kernel refuses processors outside the cpuset: the threads stay where they are.
@@ -87,7 +87,7 @@ _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
 
 
 @rule("AFF003", "wrong-proxy-cores", "warning", covers="P2P-025", needs=("cpu",))
-def wrong_proxy_cores(host: Host) -> Results:
+def wrong_proxy_cores(host: JudgedHost) -> Results:
     """NCCL_PROXY_CPUSET has a word that is no number, or a processor that is not allowed.
 
     Why: It is a list of single numbers. Of a range the first number counts, any other word is processor 0: all

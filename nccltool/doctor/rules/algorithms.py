@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from nccltool.doctor.rules.base import Host, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, about, escaped, known, rule, unset
 from nccltool.hosts.nccl import values as nccl_values
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import ALGORITHMS, FUNCTION_LISTS, FUNCTIONS, PROTOCOLS, Selection
@@ -25,7 +25,7 @@ _USABLE = {
 """What each function can run with: ncclTopoTuneModel in src/graph/tuning.cc."""
 
 
-def _read(host: Host) -> Iterator[tuple[Variable, Selection]]:
+def _read(host: JudgedHost) -> Iterator[tuple[Variable, Selection]]:
     """NCCL_ALGO and NCCL_PROTO as they are set, with what NCCL makes of them."""
     for name, words in (("NCCL_ALGO", ALGORITHMS), ("NCCL_PROTO", PROTOCOLS)):
         variable = host.variable(name)
@@ -33,14 +33,14 @@ def _read(host: Host) -> Iterator[tuple[Variable, Selection]]:
             yield variable, nccl_values.selection(variable.value, words, host.settings.version)
 
 
-def _published(host: Host, variable: Variable) -> bool:
+def _published(host: JudgedHost, variable: Variable) -> bool:
     """Whether the maker of the platform publishes this value."""
     values = _OF_CLOUDS.get(str(host.facts.cloud.provider), {}).get(variable.name, ())
     return variable.value.lower() in values
 
 
 @rule("ALG001", "unknown-algorithm", "error")
-def unknown_algorithm(host: Host) -> Results:
+def unknown_algorithm(host: JudgedHost) -> Results:
     """A word in NCCL_ALGO or NCCL_PROTO is none that NCCL knows, or the list is not built as it must be.
 
     Why: From 2.24 on initialization fails; before, the word was dropped without a message.
@@ -71,7 +71,7 @@ def unknown_algorithm(host: Host) -> Results:
 
 
 @rule("ALG002", "collnet-without-kind", "error")
-def collnet_without_kind(host: Host) -> Results:
+def collnet_without_kind(host: JudgedHost) -> Results:
     """NCCL_ALGO has the word CollNet, which was split in two.
 
     Why: From 2.14 on there are CollnetDirect and CollnetChain; the old word is unknown.
@@ -90,7 +90,7 @@ def collnet_without_kind(host: Host) -> Results:
 
 
 @rule("ALG003", "forced-algorithm", "warning", needs=("cloud",))
-def forced_algorithm(host: Host) -> Results:
+def forced_algorithm(host: JudgedHost) -> Results:
     """NCCL_ALGO or NCCL_PROTO is set.
 
     Why: It switches the choice by size and topology off, for every size, and stays when a newer NCCL would do
@@ -111,7 +111,7 @@ def forced_algorithm(host: Host) -> Results:
 
 
 @rule("ALG004", "function-without-algorithm", "error")
-def function_without_algorithm(host: Host) -> Results:
+def function_without_algorithm(host: JudgedHost) -> Results:
     """NCCL_ALGO leaves a function without an algorithm that it can run with.
 
     Why: From 2.24 on NCCL does not fall back to Ring: the call fails. Broadcast and Reduce know Ring only;
@@ -142,7 +142,7 @@ def function_without_algorithm(host: Host) -> Results:
 
 
 @rule("ALG005", "forced-ll128", "error", needs=("cloud",))
-def forced_ll128(host: Host) -> Results:
+def forced_ll128(host: JudgedHost) -> Results:
     """NCCL_PROTO asks for LL128.
 
     Why: LL128 relies on stores of 128 bytes that arrive whole. NCCL uses it where they do. Where the hardware may
@@ -163,7 +163,7 @@ def forced_ll128(host: Host) -> Results:
 
 
 @rule("ALG006", "only-ll", "warning")
-def only_ll(host: Host) -> Results:
+def only_ll(host: JudgedHost) -> Results:
     """NCCL_PROTO leaves LL alone.
 
     Why: Half of what LL sends are flags, so that it cannot reach the bandwidth of the links.
@@ -182,7 +182,7 @@ def only_ll(host: Host) -> Results:
 
 
 @rule("ALG007", "only-simple", "info", needs=("cloud",))
-def only_simple(host: Host) -> Results:
+def only_simple(host: JudgedHost) -> Results:
     """NCCL_PROTO leaves Simple alone.
 
     Why: Small messages take longer. Some plugins need it: TCPX, and OFI where writes may overtake each other.
@@ -202,7 +202,7 @@ def only_simple(host: Host) -> Results:
 
 
 @rule("ALG008", "function-list-on-old-nccl", "error")
-def function_list_on_old_nccl(host: Host) -> Results:
+def function_list_on_old_nccl(host: JudgedHost) -> Results:
     """NCCL_ALGO or NCCL_PROTO names functions, and this NCCL does not know such lists.
 
     Why: Releases before 2.24 take the whole text for one list and drop every word of it that has a : or ; in it.
@@ -222,7 +222,7 @@ def function_list_on_old_nccl(host: Host) -> Results:
 
 
 @rule("ALG009", "tuner-overruled", "warning", needs=("plugins",))
-def tuner_overruled(host: Host) -> Results:
+def tuner_overruled(host: JudgedHost) -> Results:
     """A tuner plugin is there, and NCCL_ALGO or NCCL_PROTO makes it useless.
 
     Why: What is forced wins over the tuner; the tuner of AWS switches itself off.
@@ -249,7 +249,7 @@ def tuner_overruled(host: Host) -> Results:
 
 
 @rule("ALG010", "policy-overruled", "info")
-def policy_overruled(host: Host) -> Results:
+def policy_overruled(host: JudgedHost) -> Results:
     """NCCL_CTA_POLICY asks for efficiency, and NCCL_ALGO or NCCL_PROTO makes that ineffective.
 
     Why: NCCL does not look at the policy when either is set.

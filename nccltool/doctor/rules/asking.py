@@ -1,16 +1,16 @@
 """What the doctor thinks, held against what NCCL itself says: a difference is a defect of the doctor."""
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, escaped, known, rule, shortened
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, escaped, known, rule, shortened
 from nccltool.hosts.nccl import interfaces
-from nccltool.hosts.nccl.library import Answer
+from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import of
 
 _REPORT = "report it, with this output and that of `nccltool facts`; until then believe NCCL"
 
 
 @rule("ASK001", "different-variable", "warning", covers=(), needs=("env", "env_source", "conf_files"))
-def different_variable(host: Host) -> Results:
+def different_variable(host: JudgedHost) -> Results:
     """After reading its configuration files NCCL has another value for a variable than the doctor thinks.
 
     Why: What the doctor says about this variable is wrong.
@@ -25,7 +25,7 @@ def different_variable(host: Host) -> Results:
     for name in sorted(mine.keys() | theirs.keys()):
         if name in _OVERRIDDEN or mine.get(name) == theirs.get(name):
             continue
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name=name),
             message=f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
             evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
@@ -41,7 +41,7 @@ def _shown(value: str | None) -> str:
 
 
 @rule("ASK002", "different-interface", "warning", covers=(), needs=("env", "env_source", "conf_files", "network"))
-def different_interface(host: Host) -> Results:
+def different_interface(host: JudgedHost) -> Results:
     """NCCL chooses another interface for bootstrap than the doctor thinks.
 
     Why: What the doctor says about interfaces is wrong for this host.
@@ -55,7 +55,7 @@ def different_interface(host: Host) -> Results:
     if (ours and (ours.name, ours.address)) != _chosen(answer):
         mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
         theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="interface", name=answer.interface or "none"),
             message=f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
             evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
@@ -63,5 +63,5 @@ def different_interface(host: Host) -> Results:
         )
 
 
-def _chosen(answer: Answer) -> tuple[str, str] | None:
+def _chosen(answer: LibraryAnswer) -> tuple[str, str] | None:
     return (answer.interface, answer.address) if answer.interface and answer.address else None

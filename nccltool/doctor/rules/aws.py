@@ -4,11 +4,11 @@ import re
 
 from nccltool.core.findings import Subject
 from nccltool.core.versions import Version, parse
-from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, export, known, rule, unset
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl import variables as nccl_variables
-from nccltool.hosts.nccl.variables import Entry
+from nccltool.hosts.nccl.variables import KnownVariable
 
 _WITHOUT_SWITCHES = Version(1, 7)
 """The release of aws-ofi-nccl from which FI_EFA_USE_DEVICE_RDMA is not needed."""
@@ -25,19 +25,19 @@ _DEFAULTS = {
 """What aws-ofi-nccl sets, on the instances where it does: src/platform-aws.cpp. The topology file is its own."""
 
 
-def _efa(host: Host) -> tuple[RdmaDevice, ...]:
+def _efa(host: JudgedHost) -> tuple[RdmaDevice, ...]:
     """The EFA devices. Raises NotKnown."""
     return tuple(device for device in known(host.facts.rdma.devices) if device.driver == "efa")
 
 
-def _net_plugins(host: Host) -> list[Plugin]:
+def _net_plugins(host: JudgedHost) -> list[Plugin]:
     """Network plugins that the loader finds. Raises NotKnown."""
     plugins = known(host.facts.plugins)
     return [one for one in plugins if one.name.startswith("libnccl-net") and one.library.origin != "vendor"]
 
 
 @rule("AWS001", "efa-without-plugin", "error", needs=("rdma", "plugins"))
-def efa_without_plugin(host: Host) -> Results:
+def efa_without_plugin(host: JudgedHost) -> Results:
     """There are EFA devices, and no network plugin that the loader finds.
 
     Why: What is built into NCCL cannot use EFA: it takes TCP over the ordinary interface.
@@ -50,7 +50,7 @@ def efa_without_plugin(host: Host) -> Results:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
     folder = elsewhere[0].rpartition("/")[0] if elsewhere else ""
-    yield Found(
+    yield RuleFinding(
         subject=Subject(kind="device", name=f"{devices[0].name}, ..."),
         message=f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
         evidence=(f"not searched by the loader: {escaped(elsewhere[0][:160])}",)
@@ -63,7 +63,7 @@ def efa_without_plugin(host: Host) -> Results:
 
 
 @rule("AWS002", "several-network-interfaces", "info", needs=("rdma", "network"))
-def several_network_interfaces(host: Host) -> Results:
+def several_network_interfaces(host: JudgedHost) -> Results:
     """There are several network interfaces, and NCCL_SOCKET_IFNAME does not choose.
 
     Why: NCCL may take a second interface or a bridge of containers to meet over.
@@ -75,7 +75,7 @@ def several_network_interfaces(host: Host) -> Results:
         return
     own = [one.name for one in known(host.facts.network.interfaces) if one.driver == "ena"]
     if len(own) > 1 and host.several_nodes:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="NCCL_SOCKET_IFNAME"),
             message=f"NCCL may choose any of {len(own)} interfaces to meet over",
             evidence=(escaped(", ".join(own)[:160]),),
@@ -85,7 +85,7 @@ def several_network_interfaces(host: Host) -> Results:
 
 
 @rule("AWS003", "obsolete-efa-switch", "info", needs=("plugins",))
-def obsolete_efa_switch(host: Host) -> Results:
+def obsolete_efa_switch(host: JudgedHost) -> Results:
     """FI_EFA_USE_DEVICE_RDMA or RDMAV_FORK_SAFE is set for a plugin that needs neither.
 
     Why: They do nothing good with aws-ofi-nccl 1.7 or newer; RDMAV_FORK_SAFE slows registration down.
@@ -108,7 +108,7 @@ def obsolete_efa_switch(host: Host) -> Results:
             )
 
 
-def _plugin_version(host: Host) -> Version | None:
+def _plugin_version(host: JudgedHost) -> Version | None:
     """Of aws-ofi-nccl; None = it is not there. Raises NotKnown."""
     plugins = _net_plugins(host)
     if not plugins:
@@ -119,7 +119,7 @@ def _plugin_version(host: Host) -> Version | None:
 
 
 @rule("AWS004", "plugin-overruled", "warning", needs=("rdma",))
-def plugin_overruled(host: Host) -> Results:
+def plugin_overruled(host: JudgedHost) -> Results:
     """A variable that the plugin of AWS tunes is set by hand, to something else.
 
     Why: The plugin sets its values, which are measured for the instance, only where nothing is set.
@@ -156,7 +156,7 @@ _FATAL_IF_SET = ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "OFI_NCCL_RDMA_MAX_P
 
 
 @rule("AWS005", "bad-plugin-setting", "error")
-def bad_plugin_setting(host: Host) -> Results:
+def bad_plugin_setting(host: JudgedHost) -> Results:
     """A variable of aws-ofi-nccl has a value that the plugin does not understand, or is one that it removed.
 
     Why: The plugin refuses to start (EINVAL), and NCCL goes on with TCP.
@@ -178,7 +178,7 @@ def bad_plugin_setting(host: Host) -> Results:
             )
 
 
-def _refused(entry: Entry, value: str) -> str:
+def _refused(entry: KnownVariable, value: str) -> str:
     if entry.name in _FATAL_IF_SET:
         return "this variable was removed"
     words = _WORDS.get(entry.name)
@@ -194,7 +194,7 @@ def _refused(entry: Entry, value: str) -> str:
 
 
 @rule("AWS006", "other-provider", "error", needs=("rdma",))
-def other_provider(host: Host) -> Results:
+def other_provider(host: JudgedHost) -> Results:
     """FI_PROVIDER keeps libfabric from using EFA on a host that has it.
 
     Why: The plugin finds no EFA device.
@@ -218,7 +218,7 @@ def other_provider(host: Host) -> Results:
 
 
 @rule("AWS007", "fork-with-huge-pages", "info", needs=("rdma", "limits"))
-def fork_with_huge_pages(host: Host) -> Results:
+def fork_with_huge_pages(host: JudgedHost) -> Results:
     """Huge pages are set aside on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.
 
     Why: libfabric takes huge pages for its buffers; a fork of a data loader then may fail with ENOMEM.
@@ -230,7 +230,7 @@ def fork_with_huge_pages(host: Host) -> Results:
         return
     pages = known(host.facts.limits.hugepages_total)
     if pages > 0:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="FI_EFA_USE_HUGE_PAGE"),
             message="forks of data loaders may fail with ENOMEM",
             evidence=(f"HugePages_Total: {pages}",),
@@ -240,7 +240,7 @@ def fork_with_huge_pages(host: Host) -> Results:
 
 
 @rule("AWS008", "dead-tip", "warning")
-def dead_tip(host: Host) -> Results:
+def dead_tip(host: JudgedHost) -> Results:
     """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
 
     Why: The advice for g5 and g6 is about older releases: the variable left the sources in 2.30.7.

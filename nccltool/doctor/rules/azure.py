@@ -3,7 +3,7 @@
 import re
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, escaped, export, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, escaped, export, known, rule
 from nccltool.hosts.facts import or_none
 
 _RACK = re.compile(r"\bGB[23]00\b")
@@ -12,7 +12,7 @@ _FILES = ("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv4/topo.xml", "/opt/
 
 
 @rule("AZ001", "azure-without-topology", "warning", covers="AZ-001", needs=("cloud", "rdma", "nvidia", "files"))
-def azure_without_topology(host: Host) -> Results:
+def azure_without_topology(host: JudgedHost) -> Results:
     """An ND machine of Azure has InfiniBand, and NCCL_TOPO_FILE is not set.
 
     Why: The machine hides its PCI tree: NCCL does not know which adapter is near which GPU. Azure's image sets it
@@ -30,7 +30,7 @@ def azure_without_topology(host: Host) -> Results:
     if any(port.link_layer == "InfiniBand" for port in ports):
         files = [file for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
         path = files[0].path if files else "/opt/microsoft/ndv5/topo.xml"
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="NCCL_TOPO_FILE"),
             message="this machine hides its PCI tree, and NCCL_TOPO_FILE is not set",
             evidence=(

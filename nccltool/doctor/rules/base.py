@@ -36,9 +36,9 @@ from nccltool.hosts.facts import Gid, HostFacts, NotKnown, known
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl.adapters import Port
-from nccltool.hosts.nccl.interfaces import Choice
-from nccltool.hosts.nccl.library import Answer
-from nccltool.hosts.nccl.settings import Settings, Variable
+from nccltool.hosts.nccl.interfaces import InterfaceChoice
+from nccltool.hosts.nccl.library import LibraryAnswer
+from nccltool.hosts.nccl.settings import NcclSettings, Variable
 
 T = TypeVar("T")
 _LONGEST = 160
@@ -61,7 +61,7 @@ class Fix:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class RuleFinding:
     """What a rule found once; the doctor adds the code and the page."""
 
     subject: Subject
@@ -73,20 +73,20 @@ class Found:
     fix: tuple[Fix, ...] = ()
 
 
-Results: TypeAlias = Iterator[Found | Unknown]
+Results: TypeAlias = Iterator[RuleFinding | Unknown]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Host:
+class JudgedHost:
     """What a rule looks at: one host, its settings, and the job that is to run there."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: NcclSettings = field(default_factory=NcclSettings)
     facts: HostFacts = field(default_factory=lambda: HostFacts(host=""))
     nccl: Version | Unknown = NO_NCCL
     torch: Version | Unknown = NO_TORCH
     nodes: int | Unknown = NO_NODES
     local_ranks: int | Unknown = NO_LOCAL_RANKS
-    answer: Answer | Unknown = NOT_ASKED
+    answer: LibraryAnswer | Unknown = NOT_ASKED
     """What NCCL itself said about this environment."""
     _looked: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -119,7 +119,7 @@ class Host:
         return several if self.nodes > 1 else one
 
     @property
-    def interfaces(self) -> Choice:
+    def interfaces(self) -> InterfaceChoice:
         """The interfaces that NCCL would choose. Raises NotKnown. A rule that asks needs `network`."""
         return self._once("interfaces", lambda: nccl_interfaces.choose(self.settings, self.facts.network))
 
@@ -173,8 +173,8 @@ class Rule:
     """The conditions that it judges, by their ids in tests/doctor/rules/conditions.txt, e.g. `IB-001`."""
     needs: tuple[str, ...]
     """Parts of HostFacts that it reads."""
-    check: Callable[[Host], Results] | None = None
-    check_all: Callable[[Sequence[Host]], Results] | None = None
+    check: Callable[[JudgedHost], Results] | None = None
+    check_all: Callable[[Sequence[JudgedHost]], Results] | None = None
     """Of a rule about several hosts."""
 
     @property
@@ -196,10 +196,10 @@ def rule(
     *,
     covers: str | tuple[str, ...] | None = None,
     needs: tuple[str, ...] = (),
-) -> Callable[[Callable[[Host], Results]], Rule]:
+) -> Callable[[Callable[[JudgedHost], Results]], Rule]:
     """Make a function a rule about one host. `covers`: ids of conditions; None = the one of its code."""
 
-    def made(check: Callable[[Host], Results]) -> Rule:
+    def made(check: Callable[[JudgedHost], Results]) -> Rule:
         ids = _ids(code, covers)
         return Rule(code=code, name=name, severity=severity, covers=ids, needs=needs, check=check)
 
@@ -213,10 +213,10 @@ def across(
     *,
     covers: str | tuple[str, ...] | None = None,
     needs: tuple[str, ...] = (),
-) -> Callable[[Callable[[Sequence[Host]], Results]], Rule]:
+) -> Callable[[Callable[[Sequence[JudgedHost]], Results]], Rule]:
     """Make a function a rule about all hosts of a job: what differs between them."""
 
-    def made(check: Callable[[Sequence[Host]], Results]) -> Rule:
+    def made(check: Callable[[Sequence[JudgedHost]], Results]) -> Rule:
         ids = _ids(code, covers)
         return Rule(code=code, name=name, severity=severity, covers=ids, needs=needs, check_all=check)
 
@@ -238,9 +238,9 @@ def about(
     remedy: str = "",
     severity: Severity | None = None,
     fix: tuple[Fix, ...] = (),
-) -> Found:
+) -> RuleFinding:
     """What is wrong with a variable; the first evidence is its line, with `part` of the value underlined."""
-    return Found(
+    return RuleFinding(
         subject=Subject(kind="variable", name=variable.name),
         message=message,
         evidence=(pointed(variable, part), *evidence),
@@ -286,12 +286,12 @@ def _parsed(docstring: str, code: str) -> Page:
 
 __all__ = [
     "Fix",
-    "Found",
-    "Host",
+    "JudgedHost",
     "NotKnown",
     "Page",
     "Results",
     "Rule",
+    "RuleFinding",
     "Unknown",
     "about",
     "across",

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -20,7 +20,7 @@ from nccltool.doctor.rules.base import (
 )
 from nccltool.hosts.facts import ConfFile
 from nccltool.hosts.nccl import variables
-from nccltool.hosts.nccl.settings import CONF_FILE, File, Line
+from nccltool.hosts.nccl.settings import CONF_FILE, ConfLine, ParsedConfFile
 
 _PATHS = (
     *("NCCL_CONF_FILE", "NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_DUMP_FILE"),
@@ -49,9 +49,9 @@ def _subject(path: str) -> Subject:
     return Subject(kind="file", name=path)
 
 
-def _at(file: File, line: Line, why: str, remedy: str) -> Found:
+def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> RuleFinding:
     text = escaped(shortened(line.text, 160))
-    return Found(
+    return RuleFinding(
         subject=_subject(file.path),
         message=why,
         evidence=(f"{escaped(file.path)}:{line.number}: {text}",),
@@ -60,7 +60,7 @@ def _at(file: File, line: Line, why: str, remedy: str) -> Found:
 
 
 @rule("CNF001", "unreadable-conf-file", "error")
-def unreadable_conf_file(host: Host) -> Results:
+def unreadable_conf_file(host: JudgedHost) -> Results:
     """NCCL_CONF_FILE names a file that is not there, or that may not be read.
 
     Why: NCCL goes on without a message. ~/.nccl.conf is not read then either.
@@ -70,7 +70,7 @@ def unreadable_conf_file(host: Host) -> Results:
     """
     for file in host.settings.read_files():
         if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
-            yield Found(
+            yield RuleFinding(
                 subject=_subject(file.path),
                 message=f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
                 evidence=(file.lines.reason,),
@@ -79,7 +79,7 @@ def unreadable_conf_file(host: Host) -> Results:
 
 
 @rule("CNF002", "tilde-in-path", "error")
-def tilde_in_path(host: Host) -> Results:
+def tilde_in_path(host: JudgedHost) -> Results:
     """A path begins with ~.
 
     Why: Only a shell expands ~, and only where it is not in quotes. NCCL looks for a folder that is called ~.
@@ -99,7 +99,7 @@ def tilde_in_path(host: Host) -> Results:
 
 
 @rule("CNF003", "hidden-home-file", "info", needs=("conf_files",))
-def hidden_home_file(host: Host) -> Results:
+def hidden_home_file(host: JudgedHost) -> Results:
     """There is a ~/.nccl.conf, and NCCL_CONF_FILE hides it.
 
     Why: NCCL_CONF_FILE replaces the file of the home folder completely; only /etc/nccl.conf is read after it.
@@ -111,7 +111,7 @@ def hidden_home_file(host: Host) -> Results:
         return
     for file in host.facts.conf_files:
         if file.role in ("home", "HOME") and known(file.exists):
-            yield Found(
+            yield RuleFinding(
                 subject=_subject(file.path),
                 message=f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
                 evidence=(f"NCCL_CONF_FILE={escaped(host.get('NCCL_CONF_FILE') or '')}",),
@@ -120,7 +120,7 @@ def hidden_home_file(host: Host) -> Results:
 
 
 @rule("CNF004", "overridden-line", "info")
-def overridden_line(host: Host) -> Results:
+def overridden_line(host: JudgedHost) -> Results:
     """A line of a configuration file has no effect: the variable is set elsewhere, to something else.
 
     Why: The environment comes first, then the user's file, then /etc/nccl.conf; in one file the first line wins.
@@ -151,7 +151,7 @@ _SLIPS = (
 
 
 @rule("CNF005", "malformed-line", "error")
-def malformed_line(host: Host) -> Results:
+def malformed_line(host: JudgedHost) -> Results:
     """A line of a configuration file does not mean what it says.
 
     Why: NCCL neither trims nor unquotes: blanks and `export` become part of the name, everything behind = becomes
@@ -166,7 +166,7 @@ def malformed_line(host: Host) -> Results:
             yield _at(file, line, why, f"{escaped(file.path)}:{line.number}: write NAME=value and nothing else")
 
 
-def _slip(line: Line) -> str:
+def _slip(line: ConfLine) -> str:
     if line.fate in ("comment", "blank") or line.text.lstrip().startswith("#"):
         return ""
     if line.fate == "ignored":
@@ -177,7 +177,7 @@ def _slip(line: Line) -> str:
 
 
 @rule("CNF006", "debugging-made-permanent", "warning", needs=("cloud",))
-def debugging_made_permanent(host: Host) -> Results:
+def debugging_made_permanent(host: JudgedHost) -> Results:
     """A configuration file sets a variable that is meant for debugging.
 
     Why: NVIDIA asks that these are kept neither in scripts nor in files: they defeat the automatic choice, also
@@ -200,13 +200,13 @@ def debugging_made_permanent(host: Host) -> Results:
             )
 
 
-def _provider(host: Host) -> str:
+def _provider(host: JudgedHost) -> str:
     provider = host.facts.cloud.provider
     return provider if isinstance(provider, str) else ""
 
 
 @across("CNF007", "different-conf-files", "error", needs=("conf_files",))
-def different_conf_files(hosts: Sequence[Host]) -> Results:
+def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
     """A configuration file is not the same on all hosts.
 
     Why: Files of single hosts are the usual source of settings that differ between ranks, which end in hangs or in
@@ -220,7 +220,7 @@ def different_conf_files(hosts: Sequence[Host]) -> Results:
         yield from _different(files)
 
 
-def _different(files: Sequence[tuple[Host, ConfFile]]) -> Iterator[Found | Unknown]:
+def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[RuleFinding | Unknown]:
     texts: dict[str | None, list[str]] = {}
     for host, file in files:
         if isinstance(file.text, Unknown) and file.exists is not False:
@@ -230,7 +230,7 @@ def _different(files: Sequence[tuple[Host, ConfFile]]) -> Iterator[Found | Unkno
         texts.setdefault(text, []).append(host.facts.host)
     if len(texts) > 1:
         ordered = sorted(texts.items(), key=lambda item: len(item[1]))
-        yield Found(
+        yield RuleFinding(
             subject=_subject(files[0][1].path),
             message=f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
             evidence=tuple(f"{_named(names)}: {_first(text)}" for text, names in ordered[:8]),
@@ -251,7 +251,7 @@ def _first(text: str | None) -> str:
 
 
 @rule("CNF008", "conf-file-not-read", "warning")
-def conf_file_not_read(host: Host) -> Results:
+def conf_file_not_read(host: JudgedHost) -> Results:
     """NCCL_CONF_FILE is set, and this version of NCCL does not read it.
 
     Why: Releases before 2.23 read ~/.nccl.conf and /etc/nccl.conf only.
@@ -270,7 +270,7 @@ def conf_file_not_read(host: Host) -> Results:
 
 
 @rule("CNF009", "environment-plugin", "info", needs=("plugins",))
-def environment_plugin(host: Host) -> Results:
+def environment_plugin(host: JudgedHost) -> Results:
     """A plugin answers when NCCL looks for a variable.
 
     Why: It may answer with values of its own: what the doctor sees is then not what NCCL sees.
@@ -289,10 +289,10 @@ def environment_plugin(host: Host) -> Results:
         yield from _found_plugin(host)
 
 
-def _found_plugin(host: Host) -> Results:
+def _found_plugin(host: JudgedHost) -> Results:
     names = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"]
     if names and host.nccl_is(since=_PLUGINS_FROM):
-        yield Found(
+        yield RuleFinding(
             subject=_subject(names[0].library.path),
             message="NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
             evidence=(escaped(names[0].library.path),),
@@ -305,7 +305,7 @@ _TOO_LATE = re.compile(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO
 
 
 @rule("CNF010", "not-for-nccl-conf", "warning")
-def not_for_nccl_conf(host: Host) -> Results:
+def not_for_nccl_conf(host: JudgedHost) -> Results:
     """A configuration file of NCCL sets a variable of the loader, of CUDA or of torch.
 
     Why: NCCL puts the lines into the environment when it initializes. The loader, CUDA and torch have looked by

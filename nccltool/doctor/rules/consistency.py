@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.text import shortened
-from nccltool.doctor.rules.base import Found, Host, Results, Unknown, about, across, escaped, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    RuleFinding,
+    Unknown,
+    about,
+    across,
+    escaped,
+    known,
+    rule,
+    unset,
+)
 from nccltool.hosts.facts import NotKnown, RdmaDevice, or_none
 from nccltool.hosts.nccl import variables as nccl_variables
 
@@ -15,7 +26,7 @@ _OWN = ("NCCL_HOSTID", "NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
 """Variables that one rank may have alone."""
 
 
-def _values(hosts: Sequence[Host], reasons: set[str]) -> dict[str, dict[str, list[str]]]:
+def _values(hosts: Sequence[JudgedHost], reasons: set[str]) -> dict[str, dict[str, list[str]]]:
     """Variable -> value -> hosts. Hosts whose settings are not known are left out, and give a reason."""
     entries = nccl_variables.every()
     found: dict[str, dict[str, list[str]]] = {}
@@ -33,7 +44,7 @@ def _values(hosts: Sequence[Host], reasons: set[str]) -> dict[str, dict[str, lis
 
 
 @across("CON001", "different-settings", "error")
-def different_settings(hosts: Sequence[Host]) -> Results:
+def different_settings(hosts: Sequence[JudgedHost]) -> Results:
     """A variable that must be the same on all ranks has different values.
 
     Why: Ranks make different channels, or choose different algorithms: a hang, "message truncated", or wrong data.
@@ -47,7 +58,7 @@ def different_settings(hosts: Sequence[Host]) -> Results:
         if entries[name].must_match and len(values) > 1:
             usual = max(values, key=lambda value: len(values[value]))
             others = sorted((names, value) for value, names in values.items() if value != usual)
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="variable", name=name),
                 message=f"{name} has {len(values)} values; it must be the same on all ranks",
                 evidence=(
@@ -64,7 +75,7 @@ def _shown(value: str) -> str:
 
 
 @across("CON002", "set-on-some-ranks", "error")
-def set_on_some_ranks(hosts: Sequence[Host]) -> Results:
+def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
     """A variable is set on some ranks, and not on others.
 
     Why: Mostly the launcher did not forward what was exported on the first node.
@@ -84,7 +95,7 @@ def set_on_some_ranks(hosts: Sequence[Host]) -> Results:
         without = list((everywhere - there).elements())
         if without:
             few, word = (without, "not set") if len(without) <= there.total() else (list(there), "set")
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="variable", name=name),
                 message=f"{name} is set on {there.total()} ranks, and not on {len(without)}",
                 evidence=(f"{word} on {escaped(fold(few)[:200])}",),
@@ -95,7 +106,7 @@ def set_on_some_ranks(hosts: Sequence[Host]) -> Results:
 
 
 @across("CON003", "different-number-of-adapters", "warning", needs=("rdma",))
-def different_number_of_adapters(hosts: Sequence[Host]) -> Results:
+def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
     """Hosts have different numbers of active ports among the adapters that NCCL may use.
 
     Why: The host with the fewest decides how many channels all have.
@@ -116,7 +127,7 @@ def different_number_of_adapters(hosts: Sequence[Host]) -> Results:
         usual = Counter(counts.values()).most_common(1)[0][0]
         others = {count: [name for name in counts if counts[name] == count] for count in set(counts.values())}
         few = [f"{escaped(fold(others[count])[:160])}: {count}" for count in sorted(others) if count != usual]
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name="RDMA ports"),
             message=f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
             evidence=tuple(few[:4]),
@@ -124,7 +135,7 @@ def different_number_of_adapters(hosts: Sequence[Host]) -> Results:
         )
 
 
-def _active(host: Host, devices: Sequence[RdmaDevice]) -> Iterator[int]:
+def _active(host: JudgedHost, devices: Sequence[RdmaDevice]) -> Iterator[int]:
     chosen = host.settings.names("NCCL_IB_HCA")
     for device in devices:
         for port in or_none(device.ports) or ():
@@ -133,7 +144,7 @@ def _active(host: Host, devices: Sequence[RdmaDevice]) -> Iterator[int]:
 
 
 @rule("CON004", "changed-by-the-program", "warning", needs=("process",))
-def changed_by_the_program(host: Host) -> Results:
+def changed_by_the_program(host: JudgedHost) -> Results:
     """The program has changed a variable of NCCL since it was started.
 
     Why: NCCL keeps the value that it reads first: what is set after the first communicator has no effect, unless
@@ -148,7 +159,7 @@ def changed_by_the_program(host: Host) -> Results:
     cached = set((host.get("NCCL_NO_CACHE") or "").split(","))
     for name in changed:
         if name not in cached and "ALL" not in cached:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="variable", name=escaped(name[:80])),
                 message=f"{escaped(name[:80])} is not what the process was started with",
                 evidence=("NCCL reads a variable once",),
@@ -157,7 +168,7 @@ def changed_by_the_program(host: Host) -> Results:
 
 
 @rule("CON005", "include-and-exclude", "error")
-def include_and_exclude(host: Host) -> Results:
+def include_and_exclude(host: JudgedHost) -> Results:
     """OMPI_MCA_btl_tcp_if_include and OMPI_MCA_btl_tcp_if_exclude are both set.
 
     Why: Open MPI takes one of them only, and refuses both.
@@ -189,7 +200,7 @@ _OF_PROFILES = frozenset({
 
 
 @rule("CON006", "undocumented-variable", "info")
-def undocumented_variable(host: Host) -> Results:
+def undocumented_variable(host: JudgedHost) -> Results:
     """A variable is set that NVIDIA's guide does not have, nor the profile of a cloud.
 
     Why: It may mean something else in the next release, or nothing: four names that came in 2.28 and 2.29 were

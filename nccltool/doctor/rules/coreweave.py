@@ -1,10 +1,10 @@
 """CoreWeave: SHARP, which lives in a plugin."""
 
-from nccltool.doctor.rules.base import Host, Results, about, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, about, rule, unset
 
 
 @rule("CW001", "collnet-without-any-plugin", "error", covers="CW-001")
-def collnet_without_any_plugin(host: Host) -> Results:
+def collnet_without_any_plugin(host: JudgedHost) -> Results:
     """NCCL_COLLNET_ENABLE=1, and NCCL_NET_PLUGIN=none.
 
     Why: CollNet is in the plugin that is switched off.

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -24,7 +24,7 @@ _NOTHING = ("", "-1", "NoDevFiles")
 """Values that hide every GPU."""
 
 
-def _gpus(host: Host) -> tuple[Gpu, ...]:
+def _gpus(host: JudgedHost) -> tuple[Gpu, ...]:
     return known(host.facts.nvidia.gpus)
 
 
@@ -33,7 +33,7 @@ def _newest(gpus: Sequence[Gpu]) -> float:
 
 
 @rule("CUD001", "one-hardware-queue", "warning", needs=("nvidia",))
-def one_hardware_queue(host: Host) -> Results:
+def one_hardware_queue(host: JudgedHost) -> Results:
     """CUDA_DEVICE_MAX_CONNECTIONS=1 on Blackwell or newer GPUs.
 
     Why: Streams that have nothing to do with each other wait in one queue. Megatron's overlap on Hopper and older
@@ -55,7 +55,7 @@ def one_hardware_queue(host: Host) -> Results:
 
 
 @rule("CUD002", "several-queues-for-megatron", "info", needs=("nvidia", "versions"))
-def several_queues_for_megatron(host: Host) -> Results:
+def several_queues_for_megatron(host: JudgedHost) -> Results:
     """Megatron is installed, on GPUs before Blackwell, and CUDA_DEVICE_MAX_CONNECTIONS is not 1.
 
     Why: With tensor or sequence parallel overlap Megatron refuses to start, or loses the order it needs. Whether a
@@ -68,7 +68,7 @@ def several_queues_for_megatron(host: Host) -> Results:
         return
     packages = {one.name for one in known(host.facts.versions.packages)}
     if "megatron-core" in packages and _newest(_gpus(host)) < _BLACKWELL:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="CUDA_DEVICE_MAX_CONNECTIONS"),
             message="Megatron's tensor parallel overlap needs a single queue on these GPUs",
             evidence=(f"megatron-core is installed; compute capability {_newest(_gpus(host))}",),
@@ -78,7 +78,7 @@ def several_queues_for_megatron(host: Host) -> Results:
 
 
 @rule("CUD003", "synchronous-launches", "warning")
-def synchronous_launches(host: Host) -> Results:
+def synchronous_launches(host: JudgedHost) -> Results:
     """CUDA_LAUNCH_BLOCKING is on.
 
     Why: Every kernel waits for the one before; NCCL with several GPUs in a process can deadlock.
@@ -98,7 +98,7 @@ def synchronous_launches(host: Host) -> Results:
 
 
 @across("CUD004", "gpu-shared-by-ranks", "error", needs=("boot_id", "names", "rank"))
-def gpu_shared_by_ranks(hosts: Sequence[Host]) -> Results:
+def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
     """Two ranks of a node see the same GPU as their first one.
 
     Why: Both take it: NCCL refuses, or runs out of memory.
@@ -106,7 +106,7 @@ def gpu_shared_by_ranks(hosts: Sequence[Host]) -> Results:
     Instead: the whole list for all ranks, and LOCAL_RANK to choose; or one GPU each
     Source: NCCL src/init.cc (duplicate GPU)
     """
-    nodes: dict[tuple[str, str], list[tuple[Host, list[str]]]] = {}
+    nodes: dict[tuple[str, str], list[tuple[JudgedHost, list[str]]]] = {}
     for host in hosts:
         value = host.get("CUDA_VISIBLE_DEVICES")
         if value in (None, *_NOTHING) or host.get("RANK") is None or host.integer("NCCL_MULTI_RANK_GPU_ENABLE"):
@@ -121,7 +121,7 @@ def gpu_shared_by_ranks(hosts: Sequence[Host]) -> Results:
         for device, owners in _first(ranks).items():
             if len({host.get("RANK") for host in owners}) > 1:
                 numbers = ", ".join(sorted({host.get("RANK") or "" for host in owners})[:6])
-                yield Found(
+                yield RuleFinding(
                     subject=Subject(kind="device", name=f"GPU {escaped(device[:60])} of {escaped(name[:60])}"),
                     message=f"{len(owners)} ranks use GPU {escaped(device[:60])}",
                     evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(numbers[:80])}",),
@@ -129,17 +129,17 @@ def gpu_shared_by_ranks(hosts: Sequence[Host]) -> Results:
                 )
 
 
-def _first(ranks: Sequence[tuple[Host, list[str]]]) -> dict[str, list[Host]]:
+def _first(ranks: Sequence[tuple[JudgedHost, list[str]]]) -> dict[str, list[JudgedHost]]:
     """GPU -> the ranks that take it. Where all have one and the same list, LOCAL_RANK chooses."""
     alike = len({tuple(words) for _, words in ranks}) == 1 and len(ranks[0][1]) > 1
-    found: dict[str, list[Host]] = {}
+    found: dict[str, list[JudgedHost]] = {}
     for host, words in () if alike else ranks:
         found.setdefault(words[0].strip(), []).append(host)
     return found
 
 
 @across("CUD005", "other-gpu-order", "info", needs=("rank",))
-def other_gpu_order(hosts: Sequence[Host]) -> Results:
+def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
     """CUDA_VISIBLE_DEVICES has another order on other nodes.
 
     Why: The rank with the same number has another GPU there, and another adapter near it: rings change rails.
@@ -156,7 +156,7 @@ def other_gpu_order(hosts: Sequence[Host]) -> Results:
         nodes = [set(names) for names in variants.values()]
         if len(variants) > 1 and not set.intersection(*nodes):
             least = min(variants, key=lambda words: len(variants[words]))
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="variable", name="CUDA_VISIBLE_DEVICES"),
                 message=f"GPUs come in {len(variants)} different orders",
                 evidence=(f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",),
@@ -165,7 +165,7 @@ def other_gpu_order(hosts: Sequence[Host]) -> Results:
 
 
 @rule("CUD006", "mixed-gpus", "info", needs=("nvidia",))
-def mixed_gpus(host: Host) -> Results:
+def mixed_gpus(host: JudgedHost) -> Results:
     """The host has GPUs of different models, and CUDA_DEVICE_ORDER is not PCI_BUS_ID.
 
     Why: CUDA counts the fastest first: its numbers are not those of nvidia-smi.
@@ -177,7 +177,7 @@ def mixed_gpus(host: Host) -> Results:
         return
     names = sorted({known(gpu.name) for gpu in _gpus(host)})
     if len(names) > 1:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="CUDA_DEVICE_ORDER"),
             message="numbers of GPUs differ between CUDA and nvidia-smi",
             evidence=(escaped(", ".join(names)[:160]),),
@@ -187,7 +187,7 @@ def mixed_gpus(host: Host) -> Results:
 
 
 @rule("CUD007", "bad-gpu-list", "error", needs=("nvidia",))
-def bad_gpu_list(host: Host) -> Results:
+def bad_gpu_list(host: JudgedHost) -> Results:
     """CUDA_VISIBLE_DEVICES has a blank, a GPU twice, or one that is not there.
 
     Why: CUDA stops at the first word that it does not accept: that GPU and all behind it are gone.
@@ -225,7 +225,7 @@ def _wrong(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         seen.add(word)
 
 
-def _all_there(host: Host, words: Sequence[str]) -> bool:
+def _all_there(host: JudgedHost, words: Sequence[str]) -> bool:
     """Every word is a GPU of this host, as far as that is known. Raises NotKnown."""
     gpus = _gpus(host)
     uuids = [or_none(gpu.uuid) for gpu in gpus]
@@ -238,7 +238,7 @@ def _all_there(host: Host, words: Sequence[str]) -> bool:
 
 
 @rule("CUD008", "container-without-nvml", "error", needs=("nvidia",))
-def container_without_nvml(host: Host) -> Results:
+def container_without_nvml(host: JudgedHost) -> Results:
     """NVIDIA_DRIVER_CAPABILITIES leaves out `utility`.
 
     Why: The container gets no libnvidia-ml, which NCCL needs.

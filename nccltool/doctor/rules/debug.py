@@ -3,7 +3,7 @@
 import re
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, export, known, rule, unset
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.values import LEVELS, SUBSYSTEMS
@@ -18,14 +18,14 @@ _TRIMMED = (2, 30, 3)
 """The release from which a subsystem that is not known discards the whole list."""
 
 
-def _level(host: Host) -> str | None:
+def _level(host: JudgedHost) -> str | None:
     """The log level as NCCL takes it; None = no logging."""
     word = (host.get("NCCL_DEBUG") or "").upper()
     return word if word in LEVELS else None
 
 
 @rule("DBG001", "trace-left-on", "warning")
-def trace_left_on(host: Host) -> Results:
+def trace_left_on(host: JudgedHost) -> Results:
     """NCCL_DEBUG is TRACE.
 
     Why: It slows the job, and what it adds needs a library that was built for tracing.
@@ -45,7 +45,7 @@ def trace_left_on(host: Host) -> Results:
 
 
 @rule("DBG002", "info-on-many-ranks", "info")
-def info_on_many_ranks(host: Host) -> Results:
+def info_on_many_ranks(host: JudgedHost) -> Results:
     """NCCL_DEBUG is INFO in a large job, and all ranks write to one output.
 
     Why: Each rank prints hundreds of lines for each communicator.
@@ -67,7 +67,7 @@ def info_on_many_ranks(host: Host) -> Results:
 
 
 @rule("DBG003", "unknown-log-level", "error")
-def unknown_log_level(host: Host) -> Results:
+def unknown_log_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG is no level that NCCL knows.
 
     Why: NCCL then logs nothing at all, and does not say so.
@@ -89,7 +89,7 @@ def unknown_log_level(host: Host) -> Results:
 
 
 @rule("DBG004", "no-log-level", "info")
-def no_log_level(host: Host) -> Results:
+def no_log_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG is not set in a job of several nodes.
 
     Why: Without it NCCL does not print the warnings that explain a failure.
@@ -98,7 +98,7 @@ def no_log_level(host: Host) -> Results:
     Source: NCCL user guide, troubleshooting
     """
     if host.variable("NCCL_DEBUG") is None and host.several_nodes:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="NCCL_DEBUG"),
             message="NCCL_DEBUG is not set: NCCL will not say why something fails",
             remedy="export NCCL_DEBUG=WARN",
@@ -107,7 +107,7 @@ def no_log_level(host: Host) -> Results:
 
 
 @rule("DBG005", "shared-log-file", "error", needs=("files",))
-def shared_log_file(host: Host) -> Results:
+def shared_log_file(host: JudgedHost) -> Results:
     """All processes write into one file.
 
     Why: Each process empties NCCL_DEBUG_FILE when it opens it, and they write over each other. %p stands for the
@@ -137,7 +137,7 @@ def shared_log_file(host: Host) -> Results:
 
 
 @rule("DBG006", "log-folder-not-writable", "error", needs=("files",))
-def log_folder_not_writable(host: Host) -> Results:
+def log_folder_not_writable(host: JudgedHost) -> Results:
     """The folder of NCCL_DEBUG_FILE is not there, or may not be written.
 
     Why: NCCL does not say that it cannot open the file; the log goes to standard output, or nowhere.
@@ -160,7 +160,7 @@ def log_folder_not_writable(host: Host) -> Results:
 
 
 @rule("DBG007", "log-file-without-level", "warning")
-def log_file_without_level(host: Host) -> Results:
+def log_file_without_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG_FILE is set, and there is nothing to write into it.
 
     Why: The file is only opened at a level above VERSION.
@@ -179,7 +179,7 @@ def log_file_without_level(host: Host) -> Results:
 
 
 @rule("DBG008", "subsystems-without-info", "warning")
-def subsystems_without_info(host: Host) -> Results:
+def subsystems_without_info(host: JudgedHost) -> Results:
     """NCCL_DEBUG_SUBSYS is set, and the level is not INFO or TRACE.
 
     Why: It chooses among the lines of these levels only.
@@ -199,7 +199,7 @@ def subsystems_without_info(host: Host) -> Results:
 
 
 @rule("DBG009", "unknown-subsystem", "error")
-def unknown_subsystem(host: Host) -> Results:
+def unknown_subsystem(host: JudgedHost) -> Results:
     """A word in NCCL_DEBUG_SUBSYS is no subsystem.
 
     Why: From 2.30 on one wrong word discards the whole list, and INIT,BOOTSTRAP,ENV is used; before, the word
@@ -228,7 +228,7 @@ def unknown_subsystem(host: Host) -> Results:
 
 
 @rule("DBG010", "log-of-each-operation", "warning")
-def log_of_each_operation(host: Host) -> Results:
+def log_of_each_operation(host: JudgedHost) -> Results:
     """The log has lines for each single operation.
 
     Why: They are printed while the job runs, and slow it down.
@@ -253,7 +253,7 @@ def log_of_each_operation(host: Host) -> Results:
 
 
 @rule("DBG011", "own-time-stamps", "info")
-def own_time_stamps(host: Host) -> Results:
+def own_time_stamps(host: JudgedHost) -> Results:
     """NCCL_DEBUG_TIMESTAMP_FORMAT is set.
 
     Why: What reads the log must know the format; underscores are printed as blanks.
@@ -271,12 +271,12 @@ def own_time_stamps(host: Host) -> Results:
         )
 
 
-def _ras(host: Host) -> bool:
+def _ras(host: JudgedHost) -> bool:
     return host.integer("NCCL_RAS_ENABLE") != 0
 
 
 @rule("DBG012", "ras-port-taken", "info", needs=("network", "container"))
-def ras_port_taken(host: Host) -> Results:
+def ras_port_taken(host: JudgedHost) -> Results:
     """Another user's process listens on the port of NCCL's RAS service.
 
     Why: One process at a time can own the port: ncclras then shows the other job, or nothing.
@@ -288,7 +288,7 @@ def ras_port_taken(host: Host) -> Results:
         return
     taken = [one for one in known(host.facts.network.listeners) if one.port == _RAS_PORT]
     if taken and taken[0].uid != known(host.facts.container.uid):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name="port 28028"),
             message="a process of another user listens on port 28028, that of NCCL's RAS service",
             evidence=(f"{taken[0].address}:{taken[0].port}, uid {taken[0].uid}",),
@@ -298,7 +298,7 @@ def ras_port_taken(host: Host) -> Results:
 
 
 @rule("DBG013", "ras-open-to-all", "warning")
-def ras_open_to_all(host: Host) -> Results:
+def ras_open_to_all(host: JudgedHost) -> Results:
     """NCCL's RAS service listens on an address that other hosts can reach.
 
     Why: It answers whoever asks: there is no authentication.
@@ -321,7 +321,7 @@ def ras_open_to_all(host: Host) -> Results:
 
 
 @rule("DBG014", "ras-switched-off", "info")
-def ras_switched_off(host: Host) -> Results:
+def ras_switched_off(host: JudgedHost) -> Results:
     """NCCL_RAS_ENABLE=0 switches the RAS service off.
 
     Why: ncclras cannot look into a job that hangs.

@@ -1,14 +1,24 @@
 """Settings that meet a defect of a certain release of NCCL."""
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, shortened, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    RuleFinding,
+    about,
+    escaped,
+    known,
+    rule,
+    shortened,
+    unset,
+)
 from nccltool.hosts.nccl.settings import CONF_FILE
 
 _INVERTED = ((2, 29, 2), (2, 30, 3))
 
 
 @rule("BUG001", "comm-id-chooses-wrongly", "warning", covers=())
-def comm_id_chooses_wrongly(host: Host) -> Results:
+def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
     """NCCL_COMM_ID is set, and this release of NCCL chooses an interface that is not in its subnet.
 
     Why: The releases 2.29.2 to 2.29.7 compare IPv4 subnets the wrong way round: they take the first interface that
@@ -29,7 +39,7 @@ def comm_id_chooses_wrongly(host: Host) -> Results:
 
 
 @rule("BUG002", "long-name-overwrites-memory", "error", covers=())
-def long_name_overwrites_memory(host: Host) -> Results:
+def long_name_overwrites_memory(host: JudgedHost) -> Results:
     """A line of a configuration file has a name of more than 1023 characters.
 
     Why: Releases before 2.23.4 write behind the end of their buffer then: variables of NCCL change, or it crashes.
@@ -39,7 +49,7 @@ def long_name_overwrites_memory(host: Host) -> Results:
     """
     for file, line in host.settings.lines():
         if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="file", name=file.path),
                 message=f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
                 evidence=(f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",),

@@ -1,7 +1,7 @@
 """Google Cloud: A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, known, rule, unset
 
 _DATA_NICS = 8
 """Of A3 Mega, beside the one for everything else; A3 High has four."""
@@ -26,12 +26,12 @@ _PROFILE = {
 """A3 Mega: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md, June 2026."""
 
 
-def _is_gcp(host: Host) -> bool:
+def _is_gcp(host: JudgedHost) -> bool:
     return known(host.facts.cloud.provider) == "gcp"
 
 
 @rule("GCP001", "fastrak-without-interfaces", "error", needs=("cloud", "network", "files"))
-def fastrak_without_interfaces(host: Host) -> Results:
+def fastrak_without_interfaces(host: JudgedHost) -> Results:
     """An A3 Mega has the TCPXO plugin, and is not told which interfaces to use.
 
     Why: The plugin needs both NCCL_FASTRAK_CTRL_DEV and NCCL_FASTRAK_IFNAME.
@@ -48,7 +48,7 @@ def fastrak_without_interfaces(host: Host) -> Results:
     files = [file for path in _LIBRARIES if (file := host.facts.file(path)) is not None]
     there = [file.path for file in files if known(file.exists)]
     if there:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name=missing[0]),
             message=f"the TCPXO plugin is here, and {' and '.join(missing)} not set",
             evidence=(f"{there[0]}; {len(nics)} interfaces of Google",),
@@ -57,7 +57,7 @@ def fastrak_without_interfaces(host: Host) -> Results:
 
 
 @rule("GCP002", "other-than-the-profile", "warning")
-def other_than_the_profile(host: Host) -> Results:
+def other_than_the_profile(host: JudgedHost) -> Results:
     """The TCPXO plugin is in use, and a variable is not what Google's profile says.
 
     Why: A checker in the plugin compares them: it warns, or refuses; NCCL_NVLSTREE_MAX_CHUNKSIZE is enforced.
@@ -80,7 +80,7 @@ def other_than_the_profile(host: Host) -> Results:
 
 
 @rule("GCP003", "gib-without-profile", "warning", needs=("files",))
-def gib_without_profile(host: Host) -> Results:
+def gib_without_profile(host: JudgedHost) -> Results:
     """gIB is installed, and its settings are not in use.
 
     Why: Traffic class, GID index and tuner belong to the network of A3 Ultra and A4. Without a single variable of
@@ -100,7 +100,7 @@ def gib_without_profile(host: Host) -> Results:
     if named and (net.lower() == "gib" or paths[0].startswith(_GIB)):
         return
     bare = next(host.settings.beginning("NCCL_"), None) is None
-    yield Found(
+    yield RuleFinding(
         subject=Subject(kind="variable", name="NCCL_NET"),
         message="gIB is installed, and the job does not use its settings",
         evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} is there"),

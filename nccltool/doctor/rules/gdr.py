@@ -7,10 +7,10 @@ from nccltool.core import versions
 from nccltool.core.findings import Subject
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     NotKnown,
     Results,
+    RuleFinding,
     Unknown,
     about,
     escaped,
@@ -35,24 +35,24 @@ _SOURCE_VALIDATION, _REDIRECTS = 0x01, 0x0C
 _PEERMEM_DRIVER = 470
 
 
-def _level(host: Host) -> tuple[Variable, str] | None:
+def _level(host: JudgedHost) -> tuple[Variable, str] | None:
     """NCCL_NET_GDR_LEVEL, when NCCL understands it."""
     variable = host.variable(_LEVEL)
     level = values.path_level(variable.value) if variable else None
     return (variable, level) if variable is not None and level else None
 
 
-def _gpus(host: Host) -> tuple[Gpu, ...]:
+def _gpus(host: JudgedHost) -> tuple[Gpu, ...]:
     return known(host.facts.nvidia.gpus)
 
 
-def _with_rdma(host: Host) -> bool:
+def _with_rdma(host: JudgedHost) -> bool:
     """Whether there are GPUs, and active ports for NCCL's own network. Raises NotKnown."""
     return bool(_gpus(host)) and bool(host.active_ports)
 
 
 @rule("GDR001", "unknown-distance", "error")
-def unknown_distance(host: Host) -> Results:
+def unknown_distance(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL is no distance that NCCL knows.
 
     Why: Words are compared with capitals; another word is ignored without a message.
@@ -74,7 +74,7 @@ def unknown_distance(host: Host) -> Results:
 
 
 @rule("GDR002", "distance-as-number", "warning")
-def distance_as_number(host: Host) -> Results:
+def distance_as_number(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
     Why: Numbers are old: 0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and more SYS; what they mean has changed before.
@@ -94,7 +94,7 @@ def distance_as_number(host: Host) -> Results:
 
 
 @rule("GDR003", "direct-rdma-off", "warning", needs=("pci", "nvidia", "rdma"))
-def direct_rdma_off(host: Host) -> Results:
+def direct_rdma_off(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL switches GPU Direct RDMA off, on a host where a NIC is beside a GPU.
 
     Why: Data goes through the memory of the host: a third to half of the bandwidth is lost on HGX machines.
@@ -118,11 +118,11 @@ def direct_rdma_off(host: Host) -> Results:
         )
 
 
-def _places(host: Host) -> dict[str, PciDevice]:
+def _places(host: JudgedHost) -> dict[str, PciDevice]:
     return {device.address: device for device in known(host.facts.pci.devices)}
 
 
-def _pairs(host: Host, places: dict[str, PciDevice]) -> Iterator[tuple[str, str]]:
+def _pairs(host: JudgedHost, places: dict[str, PciDevice]) -> Iterator[tuple[str, str]]:
     """(GPU, RDMA device), by their PCI addresses; those that are in the tree. Raises NotKnown."""
     nics = dict.fromkeys(known(port.device.pci) for port in adapters.ports(host.facts.rdma))
     for gpu in _gpus(host):
@@ -138,7 +138,7 @@ def _shared(one: PciDevice, other: PciDevice) -> int:
 
 
 @rule("GDR004", "direct-rdma-across-sockets", "warning", needs=("kernel",))
-def direct_rdma_across_sockets(host: Host) -> Results:
+def direct_rdma_across_sockets(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the processors of an x86 host.
 
     Why: Peer traffic through root complexes or between sockets is slow on many hosts, and broken on some. On
@@ -158,7 +158,7 @@ def direct_rdma_across_sockets(host: Host) -> Results:
         )
 
 
-def _peermem(host: Host) -> bool:
+def _peermem(host: JudgedHost) -> bool:
     """Whether a module for peer memory is loaded: what NCCL looks for in /sys. Raises NotKnown."""
     peers, modules = host.facts.nvidia.memory_peers, host.facts.kernel.modules
     if any(name in _PEERS for name in or_none(peers) or ()):
@@ -169,7 +169,7 @@ def _peermem(host: Host) -> bool:
     return host.facts.kernel.module("nvidia_peermem") is not None
 
 
-def _dmabuf(host: Host) -> dict[str, Flag]:
+def _dmabuf(host: JudgedHost) -> dict[str, Flag]:
     """What dma-buf needs, and whether it is there."""
     nvidia, release = host.facts.nvidia, host.facts.kernel.release
     kernel: Flag = release if isinstance(release, Unknown) else _is(release, _DMABUF_KERNEL)
@@ -186,7 +186,7 @@ def _is(text: str, least: Version) -> Flag:
 
 
 @rule("GDR005", "no-direct-rdma", "error", needs=("rdma", "nvidia", "kernel"))
-def no_direct_rdma(host: Host) -> Results:
+def no_direct_rdma(host: JudgedHost) -> Results:
     """Neither a module for peer memory is loaded, nor is dma-buf possible.
 
     Why: NCCL works, and copies everything through the memory of the host. dma-buf needs kernel 5.12, the open
@@ -201,7 +201,7 @@ def no_direct_rdma(host: Host) -> Results:
     missing = [name for name, there in needed.items() if there is False]
     unknown = [there for there in needed.values() if isinstance(there, Unknown)]
     if missing:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=host.facts.host),
             message="no GPU Direct RDMA: data is copied through the memory of the host",
             evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
@@ -213,7 +213,7 @@ def no_direct_rdma(host: Host) -> Results:
 
 
 @rule("GDR006", "both-ways-closed", "error", needs=("rdma", "nvidia", "kernel"))
-def both_ways_closed(host: Host) -> Results:
+def both_ways_closed(host: JudgedHost) -> Results:
     """NCCL_DMABUF_ENABLE=0, and no module for peer memory is loaded.
 
     Why: GPU Direct RDMA has these two ways, and both are closed.
@@ -233,7 +233,7 @@ def both_ways_closed(host: Host) -> Results:
 
 
 @rule("GDR007", "gdrcopy-missing", "warning", needs=("rdma", "container"))
-def gdrcopy_missing(host: Host) -> Results:
+def gdrcopy_missing(host: JudgedHost) -> Results:
     """NCCL_GDRCOPY_ENABLE=1, and /dev/gdrdrv or libgdrapi.so is missing.
 
     Why: NCCL warns, and goes on without. It opens libgdrapi.so, a name that only the package for development has:
@@ -262,7 +262,7 @@ def gdrcopy_missing(host: Host) -> Results:
 
 
 @rule("GDR008", "flush-disabled", "error", needs=("nvidia", "kernel"))
-def flush_disabled(host: Host) -> Results:
+def flush_disabled(host: JudgedHost) -> Results:
     """The flush after a receive with GPU Direct RDMA is switched off.
 
     Why: Up to Ampere, and where a NIC of its own data path meets C2C, the GPU may read old data: results are wrong
@@ -286,7 +286,7 @@ def flush_disabled(host: Host) -> Results:
             )
 
 
-def _needs_no_flush(host: Host) -> bool:
+def _needs_no_flush(host: JudgedHost) -> bool:
     """Whether all GPUs are known to be Hopper or newer, on x86."""
     gpus = or_none(host.facts.nvidia.gpus) or ()
     new = [(or_none(gpu.compute_capability) or 0) >= 9 for gpu in gpus]
@@ -294,7 +294,7 @@ def _needs_no_flush(host: Host) -> bool:
 
 
 @rule("GDR009", "direct-read-off", "warning", needs=("nvidia",))
-def direct_read_off(host: Host) -> Results:
+def direct_read_off(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_READ=0 on GPUs that would send by GPU Direct RDMA.
 
     Why: What is sent is copied into the memory of the host first. Sending directly is the default from Ampere on,
@@ -321,7 +321,7 @@ def direct_read_off(host: Host) -> Results:
 
 
 @rule("GDR010", "peer-traffic-redirected", "warning", needs=("pci", "nvidia", "rdma", "cpu", "kernel"))
-def peer_traffic_redirected(host: Host) -> Results:
+def peer_traffic_redirected(host: JudgedHost) -> Results:
     """ACS of a switch, or the IOMMU, sends traffic between GPU and NIC up to the processor.
 
     Why: It is slow, and hangs on some hosts. Only for bare metal: virtual machines need ACS, and ATS in the NIC.
@@ -335,7 +335,7 @@ def peer_traffic_redirected(host: Host) -> Results:
     yield from _iommu(host)
 
 
-def _acs(host: Host) -> Results:
+def _acs(host: JudgedHost) -> Results:
     devices = known(host.facts.pci.devices)
     bridges = {one.address: one.acs_control for one in devices if one.is_bridge and _may_redirect(one)}
     if not bridges:
@@ -345,7 +345,7 @@ def _acs(host: Host) -> Results:
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
         redirects = any(word & _REDIRECTS for word in on.values())
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=min(on)),
             message=f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
             evidence=tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8]),
@@ -362,7 +362,7 @@ def _may_redirect(bridge: PciDevice) -> bool:
     return isinstance(word, Unknown) or bool((word or 0) & (_SOURCE_VALIDATION | _REDIRECTS))
 
 
-def _between(host: Host, places: dict[str, PciDevice]) -> dict[str, None]:
+def _between(host: JudgedHost, places: dict[str, PciDevice]) -> dict[str, None]:
     """The ports of switches on the way between a GPU and a NIC, or another GPU, behind the same switch."""
     ends = [gpu.pci for gpu in _gpus(host) if gpu.pci in places]
     try:
@@ -381,7 +381,7 @@ def _between(host: Host, places: dict[str, PciDevice]) -> dict[str, None]:
 _COMMAND_LINE = re.compile(r"\b(intel_iommu|amd_iommu)=on\b")
 
 
-def _iommu(host: Host) -> Results:
+def _iommu(host: JudgedHost) -> Results:
     """The types of the groups tell best; where they cannot be read, the command line."""
     if known(host.facts.kernel.arch) != "x86_64":
         return
@@ -392,7 +392,7 @@ def _iommu(host: Host) -> Results:
     else:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=host.facts.host),
             message="the IOMMU translates what GPUs and NICs send to each other",
             evidence=_shown(or_none(types), or_none(line)),
@@ -407,7 +407,7 @@ def _shown(types: Sequence[str] | None, line: str | None) -> tuple[str, ...]:
     return (escaped(shown), escaped(f"command line: {' '.join(words) or 'nothing about the IOMMU'}"))
 
 
-def _in_use(host: Host) -> bool:
+def _in_use(host: JudgedHost) -> bool:
     """Whether GPU Direct RDMA would be used, as far as it is known."""
     try:
         return bool(host.active_ports)
@@ -420,7 +420,7 @@ _WITH_C2C = re.compile(r"\bG[HB]\d+")
 
 
 @rule("GDR011", "c2c-direct-rdma-off", "warning", needs=("kernel", "nvidia"))
-def c2c_direct_rdma_off(host: Host) -> Results:
+def c2c_direct_rdma_off(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_C2C=0 on Grace.
 
     Why: NICs are behind the processor there; without it they lose GPU Direct RDMA.
@@ -452,7 +452,7 @@ def _has_c2c(gpu: Gpu) -> bool:
 
 
 @rule("GDR012", "old-peer-memory-module", "warning", needs=("kernel", "nvidia"))
-def old_peer_memory_module(host: Host) -> Results:
+def old_peer_memory_module(host: JudgedHost) -> Results:
     """nv_peer_mem is loaded with a driver that brings nvidia_peermem.
 
     Why: nvidia_peermem took its place with driver 470; the two cannot be loaded together.
@@ -464,7 +464,7 @@ def old_peer_memory_module(host: Host) -> Results:
         return
     driver = known(host.facts.nvidia.driver)
     if values.atoi(driver) >= _PEERMEM_DRIVER:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=host.facts.host),
             message=f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
             evidence=("module nv_peer_mem",),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
-from nccltool.doctor.rules.base import Found, Host, Results, Unknown, across, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import PciDevice, or_none
 
 _NVIDIA, _DISPLAY = "0x10de", 0x03
@@ -24,7 +24,7 @@ def _kind(device: PciDevice) -> int | None:
     return device.class_code >> 16 if isinstance(device.class_code, int) else None
 
 
-def _matter(host: Host) -> list[PciDevice]:
+def _matter(host: JudgedHost) -> list[PciDevice]:
     """GPUs and RDMA adapters of a host where two of them may talk to each other directly."""
     devices = known(host.facts.pci.devices)
     adapters = {one.pci for one in or_none(host.facts.rdma.devices) or () if isinstance(one.pci, str)}
@@ -34,7 +34,7 @@ def _matter(host: Host) -> list[PciDevice]:
 
 
 @rule("HOST001", "acs-redirects", "warning", covers=(), needs=("pci", "rdma", "cpu"))
-def acs_redirects(host: Host) -> Results:
+def acs_redirects(host: JudgedHost) -> Results:
     """PCI switches send what devices tell each other through the processor (ACS).
 
     Why: GPUs and adapters lose most of the bandwidth between them, or hang. In a virtual machine ACS must be on,
@@ -50,7 +50,7 @@ def acs_redirects(host: Host) -> Results:
     bridges = [one for one in known(host.facts.pci.devices) if one.address in above]
     on = [one for one in bridges if isinstance(one.acs_control, int) and one.acs_control & _REDIRECT]
     if on:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=f"bridge {on[0].address}"),
             message=f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
             evidence=(", ".join(f"{one.address}: ACSCtl {one.acs_control:#06x}" for one in on[:4]),),
@@ -63,7 +63,7 @@ def acs_redirects(host: Host) -> Results:
 
 
 @rule("HOST002", "iommu-translates", "warning", covers=(), needs=("pci", "rdma", "cpu"))
-def iommu_translates(host: Host) -> Results:
+def iommu_translates(host: JudgedHost) -> Results:
     """The IOMMU translates the addresses of GPUs or adapters.
 
     Why: What they tell each other goes up to the processor and back: slow, or a hang. Outside virtual machines it
@@ -76,7 +76,7 @@ def iommu_translates(host: Host) -> Results:
         return
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name="IOMMU"),
             message="the IOMMU translates addresses of GPUs or adapters",
             evidence=(f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",),
@@ -85,7 +85,7 @@ def iommu_translates(host: Host) -> Results:
 
 
 @rule("HOST003", "published-as-localhost", "warning", covers=(), needs=("names",))
-def published_as_localhost(host: Host) -> Results:
+def published_as_localhost(host: JudgedHost) -> Results:
     """The full name of this host is localhost.
 
     Why: torchrun publishes the full name (getfqdn) of the first node for the others to connect to: they connect to
@@ -101,7 +101,7 @@ def published_as_localhost(host: Host) -> Results:
             continue
         full = next((word for word in names if "." in word), names[0])
         if full in _LOCAL and host.several_nodes:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="file", name="/etc/hosts"),
                 message=f"other nodes are told to reach {escaped(name[:80])} as {full}",
                 evidence=(escaped(line[:160]),),
@@ -111,7 +111,7 @@ def published_as_localhost(host: Host) -> Results:
 
 
 @rule("HOST004", "name-without-address", "warning", covers=(), needs=("names",))
-def name_without_address(host: Host) -> Results:
+def name_without_address(host: JudgedHost) -> Results:
     """The host name does not resolve on this host.
 
     Why: Gloo asks for the address of its own host name, and takes loopback when there is none: other nodes do not
@@ -122,7 +122,7 @@ def name_without_address(host: Host) -> Results:
     """
     if known(host.facts.names.addresses) == () and host.several_nodes:
         name = known(host.facts.names.hostname)
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=escaped(name[:80])),
             message=f"{escaped(name[:80])} has no address on this host itself",
             evidence=("getaddrinfo finds nothing",),
@@ -131,7 +131,7 @@ def name_without_address(host: Host) -> Results:
 
 
 @rule("HOST005", "cpu-saves-power", "info", covers=(), needs=("cpu", "nvidia"))
-def cpu_saves_power(host: Host) -> Results:
+def cpu_saves_power(host: JudgedHost) -> Results:
     """Processors of a GPU node save power.
 
     Why: The governor slows them down between the short bursts of NCCL's proxy threads: small messages take longer.
@@ -143,7 +143,7 @@ def cpu_saves_power(host: Host) -> Results:
         return
     others = [word for word in known(host.facts.cpu.governors) if word != "performance"]
     if others:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name="scaling_governor"),
             message="processors of this host save power",
             evidence=(f"scaling_governor: {', '.join(escaped(word[:20]) for word in others)}",),
@@ -152,7 +152,7 @@ def cpu_saves_power(host: Host) -> Results:
 
 
 @rule("HOST006", "small-roce-mtu", "info", covers=(), needs=("rdma", "network", "nvidia"))
-def small_roce_mtu(host: Host) -> Results:
+def small_roce_mtu(host: JudgedHost) -> Results:
     """A RoCE port of 100 Gb/s or more has an MTU that is too small for RDMA packets of 4096 bytes.
 
     Why: RDMA takes the next power of two below the MTU of the interface: 1500 gives packets of 1024 bytes, four
@@ -170,7 +170,7 @@ def small_roce_mtu(host: Host) -> Results:
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
             interface = host.facts.network.interface(name)
             if interface is not None and known(interface.mtu) < _FULL_MTU:
-                yield Found(
+                yield RuleFinding(
                     subject=Subject(kind="interface", name=name),
                     message=f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
                     evidence=(f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",),
@@ -179,7 +179,7 @@ def small_roce_mtu(host: Host) -> Results:
 
 
 @across("HOST007", "mtu-differs", "warning", covers=(), needs=("network",))
-def mtu_differs(hosts: Sequence[Host]) -> Results:
+def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
     """An interface has another MTU on other hosts.
 
     Why: Large packets of the one are dropped on the way to the other: connections are made, and the first large
@@ -199,7 +199,7 @@ def mtu_differs(hosts: Sequence[Host]) -> Results:
         if len(values) > 1:
             usual, _ = Counter({mtu: len(some) for mtu, some in values.items()}).most_common(1)[0]
             others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="interface", name=escaped(name[:40])),
                 message=f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
                 evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
@@ -207,7 +207,7 @@ def mtu_differs(hosts: Sequence[Host]) -> Results:
             )
 
 
-def _wired(host: Host) -> Iterator[tuple[str, int]]:
+def _wired(host: JudgedHost) -> Iterator[tuple[str, int]]:
     """(name, MTU) of interfaces with a wire that are up."""
     for interface in known(host.facts.network.interfaces):
         if interface.up is True and interface.virtual is False and isinstance(interface.mtu, int):

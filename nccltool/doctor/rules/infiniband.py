@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from nccltool.core.findings import Severity, Subject
 from nccltool.core.units import format_bytes
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -38,7 +38,7 @@ def _list(names: Sequence[str], most: int = 8) -> str:
     return escaped(", ".join(names[:most])) + more
 
 
-def _devices(host: Host) -> tuple[str, ...]:
+def _devices(host: JudgedHost) -> tuple[str, ...]:
     return tuple(device.name for device in known(host.facts.rdma.devices))
 
 
@@ -55,13 +55,13 @@ def _line(port: Port) -> str:
 
 
 def _about_ports(
-    host: Host, ports: Sequence[Port], message: str, remedy: str, severity: Severity | None = None
-) -> Found:
+    host: JudgedHost, ports: Sequence[Port], message: str, remedy: str, severity: Severity | None = None
+) -> RuleFinding:
     """A finding about the list that chose these ports, else about the first of them."""
     variable = host.variable(_HCA)
     if variable is not None:
         return about(variable, message, evidence=_lines(ports), remedy=remedy, severity=severity)
-    return Found(
+    return RuleFinding(
         subject=Subject(kind="device", name=ports[0].name),
         message=message,
         evidence=_lines(ports),
@@ -71,7 +71,7 @@ def _about_ports(
 
 
 @rule("IB001", "rdma-switched-off", "warning", needs=("rdma", "plugins"))
-def rdma_switched_off(host: Host) -> Results:
+def rdma_switched_off(host: JudgedHost) -> Results:
     """NCCL_IB_DISABLE switches RDMA off although ports are active.
 
     Why: Traffic between nodes falls back to TCP, at a fraction of the bandwidth. It is usually a left-over of
@@ -97,7 +97,7 @@ def rdma_switched_off(host: Host) -> Results:
         )
 
 
-def _net_plugins(host: Host) -> tuple[str, ...]:
+def _net_plugins(host: JudgedHost) -> tuple[str, ...]:
     """Network plugins that NCCL would load, as far as that is known."""
     if isinstance(host.facts.plugins, Unknown):
         return ()
@@ -105,7 +105,7 @@ def _net_plugins(host: Host) -> tuple[str, ...]:
 
 
 @rule("IB002", "switch-of-another-network", "info", needs=("plugins",))
-def switch_of_another_network(host: Host) -> Results:
+def switch_of_another_network(host: JudgedHost) -> Results:
     """NCCL_IB_DISABLE is set, and NCCL loads a network plugin, which does not look at it.
 
     Why: The switch concerns the network that is built into NCCL. Plugins of HPC-X, AWS and Google go on using
@@ -128,7 +128,7 @@ def switch_of_another_network(host: Host) -> Results:
 
 
 @rule("IB003", "no-such-adapter", "error", needs=("rdma",))
-def no_such_adapter(host: Host) -> Results:
+def no_such_adapter(host: JudgedHost) -> Results:
     """NCCL_IB_HCA fits no RDMA device of this host.
 
     Why: NCCL says "NET/IB : No device found" at the level INFO, and goes on over TCP. Devices are renamed by udev:
@@ -153,7 +153,7 @@ def no_such_adapter(host: Host) -> Results:
 
 
 @rule("IB004", "ambiguous-adapter-prefix", "warning", needs=("rdma",))
-def ambiguous_adapter_prefix(host: Host) -> Results:
+def ambiguous_adapter_prefix(host: JudgedHost) -> Results:
     """An entry of NCCL_IB_HCA is the name of a device, and the beginning of others.
 
     Why: Without = an entry fits every name that begins with it: mlx5_1 also means mlx5_10 to mlx5_19. Adapters for
@@ -182,7 +182,7 @@ def ambiguous_adapter_prefix(host: Host) -> Results:
             )
 
 
-def _are_unlike(host: Host, name: str, extra: Sequence[str]) -> bool:
+def _are_unlike(host: JudgedHost, name: str, extra: Sequence[str]) -> bool:
     """Whether these devices have another rate or layer than `name`."""
     kinds = {
         (or_none(port.port.rate_gbps), or_none(port.port.link_layer))
@@ -193,7 +193,7 @@ def _are_unlike(host: Host, name: str, extra: Sequence[str]) -> bool:
 
 
 @rule("IB005", "no-such-port", "error", needs=("rdma",))
-def no_such_port(host: Host) -> Results:
+def no_such_port(host: JudgedHost) -> Results:
     """NCCL_IB_HCA names a port that the device does not have, or that is no number.
 
     Why: Text becomes 0, and no port has this number: the device is not used.
@@ -218,7 +218,7 @@ def no_such_port(host: Host) -> Results:
             )
 
 
-def _listed(host: Host) -> tuple[Port, ...]:
+def _listed(host: JudgedHost) -> tuple[Port, ...]:
     return tuple(
         Port(device=one, port=port) for one in known(host.facts.rdma.devices) for port in known(one.ports)
     )
@@ -229,7 +229,7 @@ def _fits(exact: bool, name: str, port: Port) -> bool:
 
 
 @rule("IB006", "no-active-port", "error", needs=("rdma",))
-def no_active_port(host: Host) -> Results:
+def no_active_port(host: JudgedHost) -> Results:
     """No port that NCCL may use is active.
 
     Why: Only active ports are used; the rank goes on over TCP, while its peers use RDMA.
@@ -250,7 +250,7 @@ def no_active_port(host: Host) -> Results:
 
 
 @rule("IB007", "port-down", "warning", needs=("rdma",))
-def port_down(host: Host) -> Results:
+def port_down(host: JudgedHost) -> Results:
     """Some ports that NCCL may use are active, and others are not.
 
     Why: The node has fewer rails than its peers: the whole job runs at its bandwidth. Where NCCL_IB_HCA does not
@@ -272,7 +272,7 @@ def port_down(host: Host) -> Results:
 
 
 @rule("IB008", "broken-adapter-list", "error")
-def broken_adapter_list(host: Host) -> Results:
+def broken_adapter_list(host: JudgedHost) -> Results:
     """NCCL_IB_HCA has ^ or = where they are no operators, or no name at all.
 
     Why: They count at the beginning only, ^ first, and hold for the whole list; elsewhere they become part of a
@@ -303,7 +303,7 @@ def broken_adapter_list(host: Host) -> Results:
 
 
 @rule("IB009", "interface-instead-of-adapter", "error", needs=("rdma", "network"))
-def interface_instead_of_adapter(host: Host) -> Results:
+def interface_instead_of_adapter(host: JudgedHost) -> Results:
     """NCCL_IB_HCA has the name of a network interface.
 
     Why: It takes names of RDMA devices, as `rdma link` shows them.
@@ -333,7 +333,7 @@ def _begins(name: str, entry: str, exact: bool) -> bool:
 
 
 @rule("IB010", "mixed-link-layers", "warning", needs=("rdma",))
-def mixed_link_layers(host: Host) -> Results:
+def mixed_link_layers(host: JudgedHost) -> Results:
     """NCCL would use ports of InfiniBand and of RoCE together.
 
     Why: A connection between the two is refused ("incompatible device"). That happens when nodes pair their ports
@@ -358,7 +358,7 @@ def _chosen(ports: Iterable[Port]) -> str:
 
 
 @rule("IB011", "slow-adapter-included", "warning", needs=("rdma",))
-def slow_adapter_included(host: Host) -> Results:
+def slow_adapter_included(host: JudgedHost) -> Results:
     """One of the ports that NCCL would use is at most half as fast as another.
 
     Why: It is usually meant for storage or management. It draws channels, and slows the rings down that use it.
@@ -380,7 +380,7 @@ def slow_adapter_included(host: Host) -> Results:
 
 
 @rule("IB012", "too-many-adapters", "warning", needs=("rdma",))
-def too_many_adapters(host: Host) -> Results:
+def too_many_adapters(host: JudgedHost) -> Results:
     """More than 32 ports fit.
 
     Why: NCCL keeps the first 32 that it meets, and does not tell about the others.
@@ -399,7 +399,7 @@ def too_many_adapters(host: Host) -> Results:
 
 
 @rule("IB013", "verbs-device-missing", "error", needs=("rdma", "container"))
-def verbs_device_missing(host: Host) -> Results:
+def verbs_device_missing(host: JudgedHost) -> Results:
     """The host has RDMA devices, and their files in /dev/infiniband are missing or may not be opened.
 
     Why: /sys shows the devices in every container, the character devices are only there when somebody passes them
@@ -414,7 +414,7 @@ def verbs_device_missing(host: Host) -> Results:
         path = f"/dev/infiniband/{known(device.uverbs)}"
         file, path = host.facts.container.device(path), escaped(path)
         if file is None or not (known(file.readable) and known(file.writable)):
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="device", name=name),
                 message=f"{path} {'is missing' if file is None else 'may not be opened'}: NCCL cannot use it",
                 evidence=_lines(port for port in ports if port.device.name == name),
@@ -424,7 +424,7 @@ def verbs_device_missing(host: Host) -> Results:
 
 
 @rule("IB014", "verbs-library-missing", "error", needs=("rdma", "files"))
-def verbs_library_missing(host: Host) -> Results:
+def verbs_library_missing(host: JudgedHost) -> Results:
     """Ports are active, and libibverbs.so.1 is not on the loader's path.
 
     Why: NCCL loads the library when it starts. Without it the job goes on over TCP.
@@ -441,7 +441,7 @@ def verbs_library_missing(host: Host) -> Results:
         if file is None:
             yield Unknown("whether the loader finds what NCCL_IBVERBS_LIB names is not known")
         return
-    yield Found(
+    yield RuleFinding(
         subject=Subject(kind="file", name="libibverbs.so.1"),
         message="the loader finds no libibverbs: NCCL goes on over TCP",
         evidence=_lines(ports),
@@ -451,7 +451,7 @@ def verbs_library_missing(host: Host) -> Results:
 
 
 @rule("IB015", "little-locked-memory", "error", needs=("rdma", "limits", "container"))
-def little_locked_memory(host: Host) -> Results:
+def little_locked_memory(host: JudgedHost) -> Results:
     """A process may lock less than 64 MiB of memory, and ports are active.
 
     Why: Memory that RDMA uses is locked. Registration fails with "Cannot allocate memory" from ibv_reg_mr or
@@ -465,7 +465,7 @@ def little_locked_memory(host: Host) -> Results:
         return
     size = known(limit)
     if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=host.facts.host),
             message=f"a process may lock {format_bytes(size)}: registration of memory fails",
             evidence=(f"Max locked memory: {size} bytes",),
@@ -473,14 +473,14 @@ def little_locked_memory(host: Host) -> Results:
         )
 
 
-def _may_lock(host: Host) -> bool:
+def _may_lock(host: JudgedHost) -> bool:
     """Whether CAP_IPC_LOCK counts: that of a user namespace does not. Raises NotKnown."""
     container = host.facts.container
     return bool(known(container.capabilities) & _IPC_LOCK) and not known(container.user_namespace)
 
 
 @rule("IB052", "degraded-port", "error", needs=("rdma",))
-def degraded_port(host: Host) -> Results:
+def degraded_port(host: JudgedHost) -> Results:
     """A port is slower than others of the same card type, or runs on one lane.
 
     Why: A link that trained down halves the bandwidth of the whole ring. Two lanes are no fault by themselves:
@@ -498,7 +498,7 @@ def degraded_port(host: Host) -> Results:
     for port in ports:
         board, rate = known(port.device.board_id), known(port.port.rate_gbps)
         if (board and rate < best[board]) or (not port.roce and known(port.port.width) == "1X"):
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="device", name=port.name),
                 message=f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
                 evidence=(escaped(f"{_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
@@ -511,7 +511,7 @@ def _of_others(best: float, rate: float) -> str:
 
 
 @rule("IB053", "no-subnet-manager", "error", needs=("rdma",))
-def no_subnet_manager(host: Host) -> Results:
+def no_subnet_manager(host: JudgedHost) -> Results:
     """A port of InfiniBand has a link, and waits for the subnet manager.
 
     Why: The subnet manager gives addresses; before that the port is in the state INIT, and NCCL does not use it.
@@ -523,7 +523,7 @@ def no_subnet_manager(host: Host) -> Results:
         if port.roce or known(port.port.state) != "INIT":
             continue
         if known(port.port.phys_state) == "LinkUp":
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="device", name=port.name),
                 message=f"{escaped(port.name)} waits for the subnet manager",
                 evidence=(escaped(f"{_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),),
@@ -531,13 +531,13 @@ def no_subnet_manager(host: Host) -> Results:
             )
 
 
-def _net(host: Host) -> tuple[Variable | None, str]:
+def _net(host: JudgedHost) -> tuple[Variable | None, str]:
     variable = host.variable("NCCL_NET")
     return variable, variable.value.lower() if variable else ""
 
 
 @rule("IB054", "rdma-asked-for-in-vain", "error", needs=("rdma",))
-def rdma_asked_for_in_vain(host: Host) -> Results:
+def rdma_asked_for_in_vain(host: JudgedHost) -> Results:
     """NCCL_NET=IB, and no port is active that NCCL may use.
 
     Why: NCCL must not fall back: initialization fails.
@@ -559,7 +559,7 @@ def rdma_asked_for_in_vain(host: Host) -> Results:
 
 
 @rule("IB055", "tcp-forced", "warning", needs=("rdma",))
-def tcp_forced(host: Host) -> Results:
+def tcp_forced(host: JudgedHost) -> Results:
     """NCCL_NET=Socket although RDMA ports are active.
 
     Why: Traffic between nodes goes over TCP, at a fraction of the bandwidth.
@@ -581,7 +581,7 @@ def tcp_forced(host: Host) -> Results:
 
 
 @rule("IB056", "only-network-disabled", "error")
-def only_network_disabled(host: Host) -> Results:
+def only_network_disabled(host: JudgedHost) -> Results:
     """NCCL_NET=IB and NCCL_IB_DISABLE=1.
 
     Why: The only network that is allowed is switched off: initialization fails.
@@ -603,7 +603,7 @@ def only_network_disabled(host: Host) -> Results:
 
 
 @rule("IB057", "rdma-without-ip", "error", needs=("rdma", "network"))
-def rdma_without_ip(host: Host) -> Results:
+def rdma_without_ip(host: JudgedHost) -> Results:
     """Ports are active, and there is no IP interface that NCCL may use.
 
     Why: RDMA connections are agreed upon over TCP; without an interface NCCL gives RDMA up ("No IP interface
@@ -623,11 +623,11 @@ def rdma_without_ip(host: Host) -> Results:
             yield about(variable, message, evidence=_lines(ports[:4]), remedy=remedy)
         else:
             subject = Subject(kind="device", name=ports[0].name)
-            yield Found(subject=subject, message=message, evidence=_lines(ports[:4]), remedy=remedy)
+            yield RuleFinding(subject=subject, message=message, evidence=_lines(ports[:4]), remedy=remedy)
 
 
 @across("IB059", "growing-error-counters", "warning", needs=("rdma", "boot_id", "taken"))
-def growing_error_counters(hosts: Sequence[Host]) -> Results:
+def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
     """Error counters of a port are higher in a later snapshot of the same host.
 
     Why: The fabric drops or corrupts packets; time-outs are then no matter of NCCL. It takes two looks: the
@@ -636,7 +636,7 @@ def growing_error_counters(hosts: Sequence[Host]) -> Results:
     Instead: replace the cable or transceiver; on RoCE check PFC and ECN
     Source: NCCL user guide, troubleshooting of networks (rdma statistic)
     """
-    looks: dict[tuple[str, str], list[Host]] = {}
+    looks: dict[tuple[str, str], list[JudgedHost]] = {}
     for host in hosts:
         boot = host.facts.boot_id
         looks.setdefault((host.facts.host, "" if isinstance(boot, Unknown) else boot), []).append(host)
@@ -650,7 +650,7 @@ def growing_error_counters(hosts: Sequence[Host]) -> Results:
         )
 
 
-def _grown(first: Host, last: Host) -> Iterator[Found]:
+def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[RuleFinding]:
     before = {port.name: _counters(port.port) for port in _listed(first)}
     for port in _listed(last):
         old = before.get(port.name, {})
@@ -658,7 +658,7 @@ def _grown(first: Host, last: Host) -> Iterator[Found]:
             name: count - old[name] for name, count in _counters(port.port).items() if count > old.get(name, count)
         }
         if more:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="device", name=port.name),
                 message=f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
                 evidence=tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items())),
@@ -672,5 +672,5 @@ def _counters(port: RdmaPort) -> dict[str, int]:
     return {name: int(text) for name, text in found if text.isascii() and text.isdecimal() and len(text) < 21}
 
 
-def _has_errors(host: Host) -> bool:
+def _has_errors(host: JudgedHost) -> bool:
     return any(count for port in _listed(host) for count in _counters(port.port).values())

@@ -8,10 +8,10 @@ from nccltool.core.findings import Severity, Subject
 from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import (
     Fix,
-    Found,
-    Host,
+    JudgedHost,
     NotKnown,
     Results,
+    RuleFinding,
     about,
     across,
     escaped,
@@ -23,7 +23,7 @@ from nccltool.doctor.rules.base import (
 from nccltool.hosts.facts import Flag, Interface, or_none
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl.interfaces import Choice, Chosen
+from nccltool.hosts.nccl.interfaces import ChosenInterface, InterfaceChoice
 from nccltool.hosts.nccl.settings import Variable
 
 _IFNAME, _FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
@@ -34,7 +34,7 @@ _OVERLAY = re.compile(
 _EVERY = 1 << 20
 
 
-def _given(host: Host) -> tuple[Variable, values.Names] | None:
+def _given(host: JudgedHost) -> tuple[Variable, values.NameList] | None:
     """NCCL_SOCKET_IFNAME, when NCCL obeys it: it ignores a value of one character."""
     variable, wanted = host.variable(_IFNAME), host.settings.names(_IFNAME)
     return (variable, wanted) if variable is not None and wanted is not None else None
@@ -45,18 +45,18 @@ def _words(variable: Variable) -> list[str]:
     return list(values.split(variable.value.removeprefix("^").removeprefix("=")))
 
 
-def _names(host: Host) -> tuple[str, ...]:
+def _names(host: JudgedHost) -> tuple[str, ...]:
     """Every name that NCCL could compare with: interfaces, and labels of addresses like eth0:1."""
     network = host.facts.network
     labels = (address.interface for address in or_none(network.addresses) or ())
     return tuple(dict.fromkeys([*(one.name for one in known(network.interfaces)), *labels]))
 
 
-def _interface(host: Host, name: str) -> Interface | None:
+def _interface(host: JudgedHost, name: str) -> Interface | None:
     return host.facts.network.interface(name.partition(":")[0])
 
 
-def _is_loopback(host: Host, chosen: Chosen) -> bool:
+def _is_loopback(host: JudgedHost, chosen: ChosenInterface) -> bool:
     interface = _interface(host, chosen.name)
     if interface is None:
         return ipaddress.ip_address(chosen.address).is_loopback
@@ -75,20 +75,22 @@ def _list(names: Iterable[str], most: int = 8) -> str:
     return escaped(", ".join(listed[:most])) + more
 
 
-def _present(host: Host) -> tuple[str, ...]:
+def _present(host: JudgedHost) -> tuple[str, ...]:
     """Evidence: the interfaces of this host, with their first address."""
     addresses = {one.interface: one.address for one in reversed(or_none(host.facts.network.addresses) or ())}
     shown = (f"{name} {addresses[name]}" if name in addresses else name for name in _names(host))
     return (f"here: {_list(shown)}",)
 
 
-def _of_choice(host: Host, choice: Choice, message: str, remedy: str, severity: Severity) -> Found:
+def _of_choice(
+    host: JudgedHost, choice: InterfaceChoice, message: str, remedy: str, severity: Severity
+) -> RuleFinding:
     """A finding about what was chosen: about the variable that chose it, else about the interface."""
     given = _given(host)
     evidence = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
     if given is not None:
         return about(given[0], message, evidence=evidence, remedy=remedy, severity=severity)
-    return Found(
+    return RuleFinding(
         subject=Subject(kind="interface", name=choice.chosen[0].name),
         message=message,
         evidence=(*evidence, f"chosen because: {choice.why}"),
@@ -98,7 +100,7 @@ def _of_choice(host: Host, choice: Choice, message: str, remedy: str, severity: 
 
 
 @rule("NETIF001", "no-such-interface", "error", needs=("network",))
-def no_such_interface(host: Host) -> Results:
+def no_such_interface(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME fits no interface of this host.
 
     Why: Bootstrap needs an IP interface, also when RDMA carries the data: NCCL stops with "no socket interface
@@ -120,7 +122,7 @@ def no_such_interface(host: Host) -> Results:
 
 
 @rule("NETIF002", "interface-down", "error", needs=("network",))
-def interface_down(host: Host) -> Results:
+def interface_down(host: JudgedHost) -> Results:
     """Every interface that NCCL_SOCKET_IFNAME fits is down.
 
     Why: NCCL looks at running interfaces only (since 2.28; before, it took one that nobody can reach).
@@ -148,7 +150,7 @@ def _state(interface: Interface) -> str:
 
 
 @rule("NETIF003", "interface-without-address", "error", needs=("network",))
-def interface_without_address(host: Host) -> Results:
+def interface_without_address(host: JudgedHost) -> Results:
     """The interfaces that NCCL may take have no address (of the family in NCCL_SOCKET_FAMILY).
 
     Why: An interface without an address is passed over; none is left, and initialization fails.
@@ -174,7 +176,7 @@ def interface_without_address(host: Host) -> Results:
 
 
 @rule("NETIF004", "loopback-between-nodes", "error", needs=("network",))
-def loopback_between_nodes(host: Host) -> Results:
+def loopback_between_nodes(host: JudgedHost) -> Results:
     """NCCL would use the loopback interface for a job of several nodes.
 
     Why: The other nodes are told to connect to 127.0.0.1, which is themselves.
@@ -194,7 +196,7 @@ def loopback_between_nodes(host: Host) -> Results:
 
 
 @rule("NETIF005", "overlay-interface", "warning", needs=("network",))
-def overlay_interface(host: Host) -> Results:
+def overlay_interface(host: JudgedHost) -> Results:
     """The interface for bootstrap is a bridge, a tunnel, or an end of a container.
 
     Why: It is up, and other nodes cannot reach it. By itself NCCL passes over docker*, lo and virbr* only.
@@ -214,14 +216,14 @@ def overlay_interface(host: Host) -> Results:
         )
 
 
-def _is_all_there_is(host: Host, name: str) -> bool:
+def _is_all_there_is(host: JudgedHost, name: str) -> bool:
     """Whether a pod has this interface alone: it may well be routed. A bridge for containers never is."""
     others = {one.interface for one in known(host.facts.network.addresses)} - {"lo", name}
     return not others and not name.startswith(("docker", "br-", "virbr"))
 
 
 @rule("NETIF006", "exclusion-too-small", "error", needs=("network",))
-def exclusion_too_small(host: Host) -> Results:
+def exclusion_too_small(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME excludes some interfaces, and with that lets lo or docker0 in.
 
     Why: A list of one's own switches the built-in exclusion off: ^docker0 alone selects lo, which comes first.
@@ -247,7 +249,7 @@ def exclusion_too_small(host: Host) -> Results:
 
 
 @rule("NETIF007", "broken-interface-list", "error")
-def broken_interface_list(host: Host) -> Results:
+def broken_interface_list(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME has ^ or = where they are no operators, or no name at all.
 
     Why: They count at the beginning only, ^ first, and hold for the whole list; elsewhere they become part of a
@@ -288,7 +290,7 @@ def _repaired(variable: Variable) -> tuple[Fix, ...]:
 
 
 @rule("NETIF008", "address-instead-of-interface", "error", needs=("network",))
-def address_instead_of_interface(host: Host) -> Results:
+def address_instead_of_interface(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME has an address where the name of an interface must be.
 
     Why: Names are compared with it; no interface is called 10.0.0.5.
@@ -318,7 +320,7 @@ def _network_of(word: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | No
         return None
 
 
-def _owners(host: Host, wanted: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]:
+def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]:
     """The interfaces with an address in this network; with a name that can be pasted."""
     addresses = or_none(host.facts.network.addresses) or ()
     own = (one for one in addresses if ipaddress.ip_address(one.address) in wanted)
@@ -326,7 +328,7 @@ def _owners(host: Host, wanted: ipaddress.IPv4Network | ipaddress.IPv6Network) -
 
 
 @rule("NETIF009", "one-letter-interface", "warning")
-def one_letter_interface(host: Host) -> Results:
+def one_letter_interface(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME has one character.
 
     Why: NCCL ignores values of one character, and chooses by itself.
@@ -346,7 +348,7 @@ def one_letter_interface(host: Host) -> Results:
 
 
 @rule("NETIF010", "ambiguous-interface-prefix", "warning", needs=("network",))
-def ambiguous_interface_prefix(host: Host) -> Results:
+def ambiguous_interface_prefix(host: JudgedHost) -> Results:
     """An entry of NCCL_SOCKET_IFNAME is the name of an interface, and the beginning of others.
 
     Why: Without = an entry fits every name that begins with it, and NCCL takes all of them: eth1 also means eth10
@@ -378,7 +380,7 @@ def _exact(variable: Variable) -> tuple[Fix, ...]:
 
 
 @rule("NETIF011", "too-many-interfaces", "warning", needs=("network",))
-def too_many_interfaces(host: Host) -> Results:
+def too_many_interfaces(host: JudgedHost) -> Results:
     """More than 16 interfaces fit NCCL_SOCKET_IFNAME, or the automatic choice.
 
     Why: NCCL keeps the first 16 that it meets, and does not tell about the others.
@@ -401,7 +403,7 @@ def too_many_interfaces(host: Host) -> Results:
 
 
 @rule("NETIF012", "ambiguous-choice", "info", needs=("network",))
-def ambiguous_choice(host: Host) -> Results:
+def ambiguous_choice(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME is not set, and NCCL may take interfaces of different networks.
 
     Why: It takes them in the kernel's order, which differs between hosts: two nodes may choose interfaces that
@@ -426,7 +428,7 @@ def ambiguous_choice(host: Host) -> Results:
 
 
 @rule("NETIF013", "unroutable-ib-interface", "info", needs=("network",))
-def unroutable_ib_interface(host: Host) -> Results:
+def unroutable_ib_interface(host: JudgedHost) -> Results:
     """An interface whose name begins with ib is taken, though the default route leads elsewhere.
 
     Why: The automatic choice puts ib* first, for bootstrap too. IP over InfiniBand is often not routed, or not
@@ -452,7 +454,7 @@ def unroutable_ib_interface(host: Host) -> Results:
 
 
 @rule("NETIF016", "invalid-address-family", "warning")
-def invalid_address_family(host: Host) -> Results:
+def invalid_address_family(host: JudgedHost) -> Results:
     """NCCL_SOCKET_FAMILY is neither AF_INET nor AF_INET6.
 
     Why: Every other text is ignored without a message.
@@ -472,7 +474,7 @@ def invalid_address_family(host: Host) -> Results:
 
 
 @rule("NETIF017", "link-local-address", "error", needs=("network",))
-def link_local_address(host: Host) -> Results:
+def link_local_address(host: JudgedHost) -> Results:
     """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL takes is link-local.
 
     Why: NCCL takes the first address of an interface. Other nodes reach fe80:: addresses on their own segment
@@ -497,7 +499,7 @@ def link_local_address(host: Host) -> Results:
 
 
 @across("NETIF021", "interface-on-some-nodes", "error", needs=("network",))
-def interface_on_some_nodes(hosts: Sequence[Host]) -> Results:
+def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_SOCKET_IFNAME fits an interface on some hosts, and none on others.
 
     Why: Initialization fails on the others, and all ranks wait for them.
@@ -505,7 +507,7 @@ def interface_on_some_nodes(hosts: Sequence[Host]) -> Results:
     Instead: a prefix that all hosts share, or another value for each kind of host
     Source: NCCL user guide, troubleshooting of networks
     """
-    fits: dict[bool, list[Host]] = {True: [], False: []}
+    fits: dict[bool, list[JudgedHost]] = {True: [], False: []}
     for host in hosts:
         try:
             given = _given(host)
@@ -527,5 +529,5 @@ def interface_on_some_nodes(hosts: Sequence[Host]) -> Results:
         )
 
 
-def _hosts(hosts: Iterable[Host]) -> Iterator[str]:
+def _hosts(hosts: Iterable[JudgedHost]) -> Iterator[str]:
     return (host.facts.host for host in hosts)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from nccltool.core.findings import Severity, Subject
 from nccltool.core.host_lists import fold
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -25,7 +25,7 @@ from nccltool.hosts.nccl.settings import Variable
 _FIRST_FREE_PORT, _LAST_PORT = 1024, 65535
 
 
-def _number(host: Host, name: str) -> int | None:
+def _number(host: JudgedHost, name: str) -> int | None:
     """A plain decimal number; None = not set, or no number."""
     text = (host.get(name) or "").strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
@@ -38,13 +38,13 @@ def _is_loopback(address: str) -> bool:
         return address.lower() in ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
-def _is_first_node(host: Host) -> bool:
+def _is_first_node(host: JudgedHost) -> bool:
     """The launcher says that this is the node that the others connect to."""
     return any(_number(host, name) == 0 for name in ("NODE_RANK", "GROUP_RANK", "RANK", "SLURM_NODEID"))
 
 
 @rule("LCH001", "loopback-master", "error", needs=("names", "rank"))
-def loopback_master(host: Host) -> Results:
+def loopback_master(host: JudgedHost) -> Results:
     """MASTER_ADDR is a loopback address in a job of several nodes, or resolves to one.
 
     Why: Every node connects to itself, and waits until the time is up. Only the first node itself may resolve its
@@ -71,7 +71,7 @@ def loopback_master(host: Host) -> Results:
 
 
 @rule("LCH002", "unresolvable-master", "error", needs=("names",))
-def unresolvable_master(host: Host) -> Results:
+def unresolvable_master(host: JudgedHost) -> Results:
     """MASTER_ADDR does not resolve on this host.
 
     Why: The store cannot be reached.
@@ -92,7 +92,7 @@ def unresolvable_master(host: Host) -> Results:
 
 
 @rule("LCH003", "unsuitable-master-port", "warning", needs=("container", "network", "kernel", "names", "rank"))
-def unsuitable_master_port(host: Host) -> Results:
+def unsuitable_master_port(host: JudgedHost) -> Results:
     """MASTER_PORT is no port, reserved for root, taken, or one that the kernel hands out.
 
     Why: Rank 0 cannot listen on it. One that the kernel hands out may be gone when rank 0 wants it.
@@ -115,7 +115,7 @@ def unsuitable_master_port(host: Host) -> Results:
         yield from _handed_out(host, variable, port)
 
 
-def _port(variable: Variable, why: str, severity: Severity | None = None) -> Found:
+def _port(variable: Variable, why: str, severity: Severity | None = None) -> RuleFinding:
     return about(
         variable,
         f"MASTER_PORT: {why}",
@@ -126,7 +126,7 @@ def _port(variable: Variable, why: str, severity: Severity | None = None) -> Fou
     )
 
 
-def _taken(host: Host, variable: Variable, port: int) -> Results:
+def _taken(host: JudgedHost, variable: Variable, port: int) -> Results:
     """Something listens on it, here, where rank 0 will be; inside the job that is rank 0 itself."""
     listeners = [one for one in known(host.facts.network.listeners) if one.port == port]
     if not listeners or host.get("RANK") is not None:
@@ -137,7 +137,7 @@ def _taken(host: Host, variable: Variable, port: int) -> Results:
         yield _port(variable, f"something listens on it already (uid {listeners[0].uid})")
 
 
-def _handed_out(host: Host, variable: Variable, port: int) -> Results:
+def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
     limits = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range")).split()
     if len(limits) != 2 or not all(word.isdecimal() for word in limits):
         yield Unknown("net.ipv4.ip_local_port_range is not understood")
@@ -159,7 +159,7 @@ _PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"), ("GROUP_RA
 
 
 @rule("LCH004", "rank-out-of-range", "error", needs=("rank",))
-def rank_out_of_range(host: Host) -> Results:
+def rank_out_of_range(host: JudgedHost) -> Results:
     """A rank is not smaller than the number of ranks.
 
     Why: The others wait for ranks that do not exist, or init_process_group refuses.
@@ -180,7 +180,7 @@ def rank_out_of_range(host: Host) -> Results:
 
 
 @across("LCH009", "rank-twice", "error", covers="LCH-004", needs=("rank",))
-def rank_twice(hosts: Sequence[Host]) -> Results:
+def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     """Two processes of the job have the same rank.
 
     Why: One of them is not let in, or both answer for the other: the rendezvous hangs.
@@ -195,7 +195,7 @@ def rank_twice(hosts: Sequence[Host]) -> Results:
             ranks.setdefault(rank, []).append(host.facts.host)
     for rank, names in ranks.items():
         if len(names) > 1:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="rank", name=str(rank)),
                 message=f"{len(names)} processes have rank {rank}",
                 evidence=(f"RANK={rank} on {escaped(fold(names)[:200])}",),
@@ -204,7 +204,7 @@ def rank_twice(hosts: Sequence[Host]) -> Results:
 
 
 @rule("LCH005", "more-ranks-than-gpus", "error", needs=("nvidia",))
-def more_ranks_than_gpus(host: Host) -> Results:
+def more_ranks_than_gpus(host: JudgedHost) -> Results:
     """There are more ranks on this node than GPUs that they see.
 
     Why: Two of them take the same GPU: NCCL refuses, from 2.30 on unless NCCL_MULTI_RANK_GPU_ENABLE is 1.
@@ -217,7 +217,7 @@ def more_ranks_than_gpus(host: Host) -> Results:
     gpus = known(host.facts.nvidia.visible_gpus)
     # launchers that give each rank its own GPU show one to each
     if gpus > 1 and known(host.local_ranks) > gpus:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="LOCAL_WORLD_SIZE"),
             message=f"{host.local_ranks} ranks on a node share {gpus} GPUs",
             evidence=(f"CUDA_VISIBLE_DEVICES={escaped((host.get('CUDA_VISIBLE_DEVICES') or 'not set')[:80])}",),
@@ -226,7 +226,7 @@ def more_ranks_than_gpus(host: Host) -> Results:
 
 
 @rule("LCH006", "two-launchers", "warning", needs=("rank",))
-def two_launchers(host: Host) -> Results:
+def two_launchers(host: JudgedHost) -> Results:
     """The scheduler and torch disagree about how many ranks there are.
 
     Why: Two launchers are mixed: what one starts waits for ranks of the other.
@@ -249,7 +249,7 @@ def two_launchers(host: Host) -> Results:
 
 
 @rule("LCH007", "too-many-threads", "warning", needs=("limits", "cpu"))
-def too_many_threads(host: Host) -> Results:
+def too_many_threads(host: JudgedHost) -> Results:
     """OMP_NUM_THREADS times the ranks of a node is more than its processors.
 
     Why: NCCL's proxy threads have to wait for a processor: latency rises.
@@ -274,7 +274,7 @@ def too_many_threads(host: Host) -> Results:
 
 
 @rule("LCH008", "one-thread-by-default", "info")
-def one_thread_by_default(host: Host) -> Results:
+def one_thread_by_default(host: JudgedHost) -> Results:
     """torchrun has set OMP_NUM_THREADS to 1.
 
     Why: It does so when nobody says otherwise: what a rank computes on the processor is slow.

@@ -5,7 +5,7 @@ import re
 from nccltool.core.findings import Subject
 from nccltool.core.units import format_bytes
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Found, Host, Results, Unknown, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, Unknown, escaped, known, rule
 from nccltool.hosts.facts import NOT_READ, Limit, or_none
 
 _FILES, _FEW_FILES = 65536, 4096
@@ -25,7 +25,7 @@ _UVM_SINCE = (2, 23)
 _RACK = re.compile(r"\bGB[23]00\b")
 
 
-def _has_gpus(host: Host) -> bool:
+def _has_gpus(host: JudgedHost) -> bool:
     """The driver of NVIDIA is loaded. Raises NotKnown."""
     return bool(known(host.facts.nvidia.driver))
 
@@ -35,7 +35,7 @@ def _limit(name: str) -> Subject:
 
 
 @rule("LIM001", "few-open-files", "warning", needs=("limits",))
-def few_open_files(host: Host) -> Results:
+def few_open_files(host: JudgedHost) -> Results:
     """The hard limit of open files is low.
 
     Why: NCCL needs some for each connection, and raises the soft limit no higher than this.
@@ -49,7 +49,7 @@ def few_open_files(host: Host) -> Results:
     nodes, local = or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
     if hard < needed:
-        yield Found(
+        yield RuleFinding(
             subject=_limit("nofile"),
             message=f"a process may open {hard} files, {needed} should be allowed",
             evidence=(f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",),
@@ -59,7 +59,7 @@ def few_open_files(host: Host) -> Results:
 
 
 @rule("LIM011", "few-open-files-at-start", "warning", covers=(), needs=("limits",))
-def few_open_files_at_start(host: Host) -> Results:
+def few_open_files_at_start(host: JudgedHost) -> Results:
     """The soft limit of open files is low in a job of many ranks.
 
     Why: NCCL raises it to the hard limit only in the process that serves the bootstrap, which is one of all. The
@@ -73,7 +73,7 @@ def few_open_files_at_start(host: Host) -> Results:
         return
     ranks = known(host.nodes) * known(host.local_ranks)
     if ranks >= _RANKS_OF_THE_FAILURE:
-        yield Found(
+        yield RuleFinding(
             subject=_limit("nofile"),
             message=f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
             evidence=(f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",),
@@ -85,13 +85,13 @@ def _shown(limit: Limit) -> str:
     return "unlimited" if limit is None else "not known" if isinstance(limit, Unknown) else str(limit)
 
 
-def _keeps_stack(host: Host) -> bool:
+def _keeps_stack(host: JudgedHost) -> bool:
     """NCCL leaves the stack of its threads as it is. Raises NotKnown without a version."""
     return host.nccl_is(before=_OWN_STACK) or host.integer("NCCL_SET_CPU_STACK_SIZE") == 0
 
 
 @rule("LIM002", "unlimited-stack", "warning", needs=("limits", "nvidia"))
-def unlimited_stack(host: Host) -> Results:
+def unlimited_stack(host: JudgedHost) -> Results:
     """The stack is unlimited.
 
     Why: glibc gives threads 2 MiB then, which is less than the usual limit gives, and the search for channels
@@ -105,7 +105,7 @@ def unlimited_stack(host: Host) -> Results:
     keeps = _keeps_stack(host)
     names = [or_none(gpu.name) or "" for gpu in or_none(host.facts.nvidia.gpus) or ()]
     rack = any(_RACK.search(name) for name in names)
-    yield Found(
+    yield RuleFinding(
         subject=_limit("stack"),
         message="the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
         evidence=("ulimit -s says unlimited",),
@@ -115,7 +115,7 @@ def unlimited_stack(host: Host) -> Results:
 
 
 @rule("LIM003", "small-stack", "warning", needs=("limits",))
-def small_stack(host: Host) -> Results:
+def small_stack(host: JudgedHost) -> Results:
     """The stack is smaller than 8 MiB.
 
     Why: Threads get as much, and the search for channels of NCCL overflows them. From 2.28 on NCCL sets the stack
@@ -128,7 +128,7 @@ def small_stack(host: Host) -> Results:
     if soft is None or soft >= _SAFE_STACK:
         return
     keeps = isinstance(host.nccl, Unknown) or _keeps_stack(host)
-    yield Found(
+    yield RuleFinding(
         subject=_limit("stack"),
         message=f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
         evidence=(f"ulimit -s says {soft // 1024}",),
@@ -141,7 +141,7 @@ _BATCH = ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE")
 
 
 @rule("LIM004", "segments-removed-at-logout", "info", needs=("limits", "container"))
-def segments_removed_at_logout(host: Host) -> Results:
+def segments_removed_at_logout(host: JudgedHost) -> Results:
     """systemd-logind removes the shared memory of users who are not logged in.
 
     Why: Jobs of Slurm and mpirun have no login session: /dev/shm/nccl-* may vanish while they run.
@@ -151,7 +151,7 @@ def segments_removed_at_logout(host: Host) -> Results:
     """
     batch = next((name for name in _BATCH if host.get(name)), None)
     if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= _FIRST_USER:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="file", name="/etc/systemd/logind.conf"),
             message="systemd removes shared memory of users who are not logged in, while their jobs run",
             evidence=(f"no file says RemoveIPC=no; {batch} is set",),
@@ -164,7 +164,7 @@ _FIRST_USER = 1000
 
 
 @rule("LIM005", "small-cpu-quota", "warning", needs=("limits",))
-def small_cpu_quota(host: Host) -> Results:
+def small_cpu_quota(host: JudgedHost) -> Results:
     """The cgroup gives less than two processors for each rank.
 
     Why: Proxy and watchdog threads are throttled with the rest; under load that ends in timeouts.
@@ -174,7 +174,7 @@ def small_cpu_quota(host: Host) -> Results:
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < _CORES_PER_RANK * known(host.local_ranks):
-        yield Found(
+        yield RuleFinding(
             subject=_limit("cpu.max"),
             message=f"{cores:g} processors for {host.local_ranks} ranks",
             evidence=(f"quota of the cgroup: {cores:g} processors",),
@@ -183,7 +183,7 @@ def small_cpu_quota(host: Host) -> Results:
 
 
 @rule("LIM006", "small-memory-limit", "warning", needs=("limits",))
-def small_memory_limit(host: Host) -> Results:
+def small_memory_limit(host: JudgedHost) -> Results:
     """The cgroup gives less than 4 GiB for each rank, or its memory ran out already.
 
     Why: Pinned buffers and /dev/shm count, too; a rank that exceeds the limit is killed.
@@ -194,7 +194,7 @@ def small_memory_limit(host: Host) -> Results:
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
     if memory is not None and memory < _MEMORY_PER_RANK * known(host.local_ranks):
-        yield Found(
+        yield RuleFinding(
             subject=_limit("memory.max"),
             message=f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
             evidence=(f"limit of the cgroup: {format_bytes(memory)}",),
@@ -203,7 +203,7 @@ def small_memory_limit(host: Host) -> Results:
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
     elif limits.oom_events > 0:
-        yield Found(
+        yield RuleFinding(
             subject=_limit("memory.events"),
             message=f"the memory of this cgroup has run out {limits.oom_events} times",
             evidence=(f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",),
@@ -212,7 +212,7 @@ def small_memory_limit(host: Host) -> Results:
 
 
 @rule("LIM007", "small-pids-limit", "warning", needs=("limits",))
-def small_pids_limit(host: Host) -> Results:
+def small_pids_limit(host: JudgedHost) -> Results:
     """The cgroup allows fewer than 512 threads for each rank.
 
     Why: NCCL starts several for each communicator, torch and the loaders many more; then pthread_create fails.
@@ -222,7 +222,7 @@ def small_pids_limit(host: Host) -> Results:
     """
     most = known(host.facts.limits.pids_max)
     if most is not None and most < _PIDS_PER_RANK * known(host.local_ranks):
-        yield Found(
+        yield RuleFinding(
             subject=_limit("pids.max"),
             message=f"{most} threads for {host.local_ranks} ranks",
             evidence=(f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",),
@@ -231,7 +231,7 @@ def small_pids_limit(host: Host) -> Results:
 
 
 @rule("LIM008", "no-unified-memory", "error", needs=("nvidia", "container"))
-def no_unified_memory(host: Host) -> Results:
+def no_unified_memory(host: JudgedHost) -> Results:
     """There are GPUs, and no /dev/nvidia-uvm.
 
     Why: From 2.23 on NCCL uses memory pools of CUDA, which need it. Outside a container the first program that
@@ -244,7 +244,7 @@ def no_unified_memory(host: Host) -> Results:
         return
     if host.nccl_is(since=_UVM_SINCE):
         inside = known(host.facts.container.inside)
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name="/dev/nvidia-uvm"),
             message="/dev/nvidia-uvm is missing",
             evidence=(f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",),
@@ -254,7 +254,7 @@ def no_unified_memory(host: Host) -> Results:
 
 
 @rule("LIM009", "hidden-sys", "error", needs=("nvidia", "pci", "root"))
-def hidden_sys(host: Host) -> Results:
+def hidden_sys(host: JudgedHost) -> Results:
     """/sys does not show the PCI devices of the GPUs.
 
     Why: NCCL cannot see what is near what, and takes everything for equally far.
@@ -276,7 +276,7 @@ def hidden_sys(host: Host) -> Results:
         gone = [gpu.pci for gpu in known(host.facts.nvidia.gpus) if gpu.pci not in here]
         why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
     if why:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="file", name="/sys/bus/pci/devices"),
             message="/sys does not show the GPUs of this host",
             evidence=(escaped(why[:200]),),
@@ -285,7 +285,7 @@ def hidden_sys(host: Host) -> Results:
 
 
 @rule("LIM010", "numa-balancing", "info", needs=("kernel", "cpu", "nvidia"))
-def numa_balancing(host: Host) -> Results:
+def numa_balancing(host: JudgedHost) -> Results:
     """The kernel moves memory between NUMA nodes by itself.
 
     Why: It takes pages away to see who uses them: threads that spin in NCCL's proxy stumble over that.
@@ -298,7 +298,7 @@ def numa_balancing(host: Host) -> Results:
     value = known(host.facts.kernel.sysctl("kernel.numa_balancing"))
     nodes = or_none(host.facts.cpu.numa_nodes)
     if value.strip() != "0" and (nodes is None or len(nodes) > 1):
-        yield Found(
+        yield RuleFinding(
             subject=_limit("kernel.numa_balancing"),
             message="the kernel moves memory between NUMA nodes while the job runs",
             evidence=(f"kernel.numa_balancing = {escaped(value[:20])}",),

@@ -3,23 +3,23 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import Fix, Host, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, escaped, known, rule, unset
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import Variable
-from nccltool.hosts.nccl.variables import Entry
+from nccltool.hosts.nccl.variables import KnownVariable
 
 _PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
 _NOT_OURS = ("NCCLTOOL_",)
 
 
-def _listed(host: Host) -> Iterator[tuple[Variable, Entry]]:
+def _listed(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable]]:
     """The variables that are set and in the catalogue."""
     entries = variables.every()
     return ((variable, entries[variable.name]) for variable in host.settings.all() if variable.name in entries)
 
 
-def _unlisted(host: Host) -> Iterator[Variable]:
+def _unlisted(host: JudgedHost) -> Iterator[Variable]:
     """The variables that look like ones of NCCL, torch or a plugin, and that nothing known reads."""
     entries = variables.every()
     for variable in host.settings.all():
@@ -41,7 +41,7 @@ def _moved(variable: Variable, name: str) -> tuple[Fix, ...]:
 
 
 @rule("SYN001", "unknown-variable", "warning")
-def unknown_variable(host: Host) -> Results:
+def unknown_variable(host: JudgedHost) -> Results:
     """A variable that looks like one of NCCL, torch, Gloo or a plugin, and that none of them reads.
 
     Why: NCCL looks for exact names and never says that it does not know one: a misspelt variable has no effect at
@@ -67,7 +67,7 @@ def unknown_variable(host: Host) -> Results:
 
 
 @rule("SYN002", "invented-variable", "warning")
-def invented_variable(host: Host) -> Results:
+def invented_variable(host: JudgedHost) -> Results:
     """A variable that is copied from script to script, and that no release of NCCL has ever read.
 
     Why: Somebody relies on an effect that does not exist.
@@ -82,7 +82,7 @@ def invented_variable(host: Host) -> Results:
 
 
 @rule("SYN003", "removed-variable", "warning")
-def removed_variable(host: Host) -> Results:
+def removed_variable(host: JudgedHost) -> Results:
     """A variable that this version of NCCL does not read any more.
 
     Why: It worked once, and is ignored without a message now.
@@ -102,7 +102,7 @@ def removed_variable(host: Host) -> Results:
 
 
 @rule("SYN004", "variable-too-new", "info")
-def variable_too_new(host: Host) -> Results:
+def variable_too_new(host: JudgedHost) -> Results:
     """A variable that this version of NCCL does not read yet.
 
     Why: An older library ignores it; where versions are mixed, nodes behave differently.
@@ -121,7 +121,7 @@ def variable_too_new(host: Host) -> Results:
 
 
 @rule("SYN005", "old-torch-name", "warning")
-def old_torch_name(host: Host) -> Results:
+def old_torch_name(host: JudgedHost) -> Results:
     """A variable of torch in its old spelling, without TORCH_.
 
     Why: torch still honours the old name and prints a warning for it; NCCL itself never reads it.
@@ -140,7 +140,7 @@ def old_torch_name(host: Host) -> Results:
 
 
 @rule("SYN006", "two-torch-names", "error")
-def two_torch_names(host: Host) -> Results:
+def two_torch_names(host: JudgedHost) -> Results:
     """A variable of torch is set in its old and its new spelling, to different values.
 
     Why: torch takes the first of its names that is set, the one with TORCH_; the other line is dead.
@@ -161,7 +161,7 @@ def two_torch_names(host: Host) -> Results:
 
 
 @rule("SYN007", "wrong-prefix", "warning")
-def wrong_prefix(host: Host) -> Results:
+def wrong_prefix(host: JudgedHost) -> Results:
     """The prefix TORCH_ is missing, or is there where it should not be.
 
     Why: torch and NCCL look for their own names only: TORCH_NCCL_DEBUG does nothing.
@@ -182,7 +182,7 @@ def wrong_prefix(host: Host) -> Results:
 
 
 @rule("SYN008", "wrong-case", "warning")
-def wrong_case(host: Host) -> Results:
+def wrong_case(host: JudgedHost) -> Results:
     """The name of a variable is written with small letters.
 
     Why: Names of variables distinguish capitals from small letters; nothing reads this one.

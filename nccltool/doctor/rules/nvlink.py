@@ -5,7 +5,18 @@ from collections.abc import Sequence
 
 from nccltool.core.findings import Subject
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Found, Host, Results, Unknown, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    RuleFinding,
+    Unknown,
+    about,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
 from nccltool.hosts.facts import Gpu, or_none
 from nccltool.hosts.nccl import values
 
@@ -26,7 +37,7 @@ _RACK = re.compile(r"\bGB[23]00\b")
 _NO_CLUSTER = "00000000-0000-0000-0000-000000000000"
 
 
-def _gpus(host: Host) -> tuple[Gpu, ...]:
+def _gpus(host: JudgedHost) -> tuple[Gpu, ...]:
     return known(host.facts.nvidia.gpus)
 
 
@@ -46,7 +57,7 @@ def _in_rack(gpus: Sequence[Gpu]) -> bool:
 
 
 @rule("NV001", "nvls-forced", "info", needs=("nvidia",))
-def nvls_forced(host: Host) -> Results:
+def nvls_forced(host: JudgedHost) -> Results:
     """NCCL_NVLS_ENABLE=1 on GPUs that have no NVLink SHARP.
 
     Why: It cannot help there: it takes compute capability 9.0 and an NVSwitch.
@@ -71,7 +82,7 @@ def nvls_forced(host: Host) -> Results:
 
 
 @rule("NV002", "nvls-disabled", "warning", needs=("nvidia", "cloud"))
-def nvls_disabled(host: Host) -> Results:
+def nvls_disabled(host: JudgedHost) -> Results:
     """NCCL_NVLS_ENABLE=0 on GPUs that have NVLink SHARP.
 
     Why: All-reduce inside the node loses up to a third of its bandwidth. It is right only where multicast fails.
@@ -98,7 +109,7 @@ def nvls_disabled(host: Host) -> Results:
 
 
 @rule("NV003", "many-communicators", "warning", needs=("nvidia", "process"))
-def many_communicators(host: Host) -> Results:
+def many_communicators(host: JudgedHost) -> Results:
     """A process has many communicators, and NCCL gives each one of the few multicast slots.
 
     Why: From 2.29 on initialization fails when there is none left; 2.27 and 2.28 went on without NVLS.
@@ -113,7 +124,7 @@ def many_communicators(host: Host) -> Results:
         return
     count = known(host.facts.process.communicators)
     if count > _MANY_COMMUNICATORS:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="NCCL_NVLS_ENABLE"),
             message=f"{count} communicators in one process; a GPU has 128 multicast slots",
             evidence=(f"{count} threads are called NCCL Service",),
@@ -123,7 +134,7 @@ def many_communicators(host: Host) -> Results:
 
 
 @rule("NV004", "nvls-on-shared-gpus", "error")
-def nvls_on_shared_gpus(host: Host) -> Results:
+def nvls_on_shared_gpus(host: JudgedHost) -> Results:
     """NCCL_NVLS_ENABLE=1 while several ranks may share a GPU.
 
     Why: Making a communicator fails.
@@ -147,7 +158,7 @@ def nvls_on_shared_gpus(host: Host) -> Results:
 
 
 @rule("NV005", "nvls-demanded-and-impossible", "error", needs=("nvidia",))
-def nvls_demanded_and_impossible(host: Host) -> Results:
+def nvls_demanded_and_impossible(host: JudgedHost) -> Results:
     """NCCL_ALGO leaves only NVLS, and NVLS is off or not possible.
 
     Why: No algorithm remains: calls fail.
@@ -177,7 +188,7 @@ def nvls_demanded_and_impossible(host: Host) -> Results:
 
 
 @rule("NV006", "tree-chunk-above-chunk", "warning", needs=("cloud", "nvidia"))
-def tree_chunk_above_chunk(host: Host) -> Results:
+def tree_chunk_above_chunk(host: JudgedHost) -> Results:
     """NCCL_NVLSTREE_MAX_CHUNKSIZE is larger than NCCL_NVLS_CHUNKSIZE.
 
     Why: NCCL takes the smaller one of the two.
@@ -202,7 +213,7 @@ def tree_chunk_above_chunk(host: Host) -> Results:
         )
 
 
-def _default_chunk(host: Host) -> int:
+def _default_chunk(host: JudgedHost) -> int:
     """Where NCCL_NVLS_CHUNKSIZE is not set: AWS's plugin has its own; newer NCCL tunes Blackwell by network."""
     if host.facts.cloud.provider == "aws":
         return _AWS_CHUNK
@@ -211,14 +222,14 @@ def _default_chunk(host: Host) -> int:
     return 2 * _CHUNK if blackwell else _CHUNK
 
 
-def _mnnvl(host: Host) -> int:
+def _mnnvl(host: JudgedHost) -> int:
     """0 off, 1 demanded, 2 automatic."""
     value = host.integer("NCCL_MNNVL_ENABLE")
     return 2 if value is None else value
 
 
 @rule("NV007", "no-imex-channel", "error", needs=("nvidia",))
-def no_imex_channel(host: Host) -> Results:
+def no_imex_channel(host: JudgedHost) -> Results:
     """Multi-node NVLink is wanted, and there is no IMEX channel that this user may use.
 
     Why: Memory cannot be handed to other nodes: NCCL fails, and names the IMEX channels.
@@ -232,7 +243,7 @@ def no_imex_channel(host: Host) -> Results:
     if wanted != 1 and not (_in_rack(_gpus(host)) and host.several_nodes):
         return
     if not known(host.facts.nvidia.imex_channels):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name="/dev/nvidia-caps-imex-channels"),
             message="no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
             evidence=("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",),
@@ -241,7 +252,7 @@ def no_imex_channel(host: Host) -> Results:
 
 
 @rule("NV008", "mnnvl-without-cumem", "error")
-def mnnvl_without_cumem(host: Host) -> Results:
+def mnnvl_without_cumem(host: JudgedHost) -> Results:
     """NCCL_MNNVL_ENABLE=1, and NCCL_CUMEM_ENABLE=0.
 
     Why: Multi-node NVLink needs memory of cuMem: without it NCCL leaves the check out, and goes through adapters.
@@ -261,7 +272,7 @@ def mnnvl_without_cumem(host: Host) -> Results:
 
 
 @rule("NV009", "mnnvl-off-by-p2p", "error", needs=("nvidia",))
-def mnnvl_off_by_p2p(host: Host) -> Results:
+def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC on a system whose NVLink spans nodes.
 
     Why: NCCL then does not even look for multi-node NVLink.
@@ -290,7 +301,7 @@ def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
 
 
 @rule("NV010", "mnnvl-disabled", "warning", needs=("nvidia",))
-def mnnvl_disabled(host: Host) -> Results:
+def mnnvl_disabled(host: JudgedHost) -> Results:
     """NCCL_MNNVL_ENABLE=0 on a system whose NVLink spans nodes.
 
     Why: What goes from tray to tray takes the adapters: half the bandwidth, or less.
@@ -312,7 +323,7 @@ def mnnvl_disabled(host: Host) -> Results:
 
 
 @rule("NV011", "own-clique", "warning")
-def own_clique(host: Host) -> Results:
+def own_clique(host: JudgedHost) -> Results:
     """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
 
     Why: They say which GPUs NVLink joins, whatever the fabric manager says: GPUs that cannot reach each other are
@@ -334,7 +345,7 @@ def own_clique(host: Host) -> Results:
 
 
 @rule("NV012", "topology-of-the-rack", "error", needs=("files", "nvidia"))
-def topology_of_the_rack(host: Host) -> Results:
+def topology_of_the_rack(host: JudgedHost) -> Results:
     """NCCL_TOPO_FILE has more GPUs than the node, on a system whose NVLink spans nodes.
 
     Why: A dump holds the whole domain; what is read must be one node.
@@ -358,7 +369,7 @@ def topology_of_the_rack(host: Host) -> Results:
 
 
 @rule("NV013", "fabric-not-ready", "error", needs=("nvidia", "services", "cpu"))
-def fabric_not_ready(host: Host) -> Results:
+def fabric_not_ready(host: JudgedHost) -> Results:
     """The NVLink fabric is not complete, or a daemon that it needs does not run.
 
     Why: CUDA fails with "system not yet initialized" (802), or multicast cannot be set up.
@@ -371,7 +382,7 @@ def fabric_not_ready(host: Host) -> Results:
         state, status = known(gpu.fabric_state), or_none(gpu.fabric_status)
         broken = state == "completed" and status not in (None, "success")
         if state in ("not started", "in progress") or broken:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="device", name=f"GPU {gpu.pci}"),
                 message="the NVLink fabric is not ready",
                 evidence=(f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",),
@@ -381,7 +392,7 @@ def fabric_not_ready(host: Host) -> Results:
     yield from _daemons(host, gpus)
 
 
-def _daemons(host: Host, gpus: Sequence[Gpu]) -> Results:
+def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
     """What only a daemon tells: GPUs that report no state, and NVLink between nodes."""
     # where a hypervisor keeps the switches, the fabric manager runs outside of the guest
     silent = [gpu for gpu in gpus if gpu.fabric_state == "not supported"]
@@ -392,9 +403,9 @@ def _daemons(host: Host, gpus: Sequence[Gpu]) -> Results:
         yield from _without(host, "nvidia-imex", "nvidia-imex")
 
 
-def _without(host: Host, daemon: str, unit: str) -> Results:
+def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
     if daemon not in known(host.facts.services.running):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=daemon),
             message=f"{daemon} does not run, and the NVLink fabric needs it",
             evidence=("no process has this name",),
@@ -403,7 +414,7 @@ def _without(host: Host, daemon: str, unit: str) -> Results:
 
 
 @rule("NV014", "collnet-without-plugin", "warning", needs=("plugins",))
-def collnet_without_plugin(host: Host) -> Results:
+def collnet_without_plugin(host: JudgedHost) -> Results:
     """NCCL_COLLNET_ENABLE=1, and no plugin on the path of the loader offers CollNet.
 
     Why: Nothing happens, apart from a line at the level INFO.
@@ -432,13 +443,13 @@ def collnet_without_plugin(host: Host) -> Results:
     )
 
 
-def _no_plugin(host: Host) -> bool:
+def _no_plugin(host: JudgedHost) -> bool:
     """Then CollNet is off for another reason, which has a rule of its own."""
     return (host.get("NCCL_NET_PLUGIN") or "").lower() == "none"
 
 
 @rule("NV015", "collnet-for-few-nodes", "info")
-def collnet_for_few_nodes(host: Host) -> Results:
+def collnet_for_few_nodes(host: JudgedHost) -> Results:
     """NCCL_COLLNET_ENABLE=1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
 
     Why: CollNet stays off. That is as it should be; only the variable promises something else.

@@ -2,7 +2,7 @@
 
 from nccltool.core.findings import Subject
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Found, Host, Results, escaped, export, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, escaped, export, known, rule
 from nccltool.hosts.facts import or_none
 
 _PROFILE = {"NCCL_IB_TC": 41, "NCCL_IB_TIMEOUT": 22}
@@ -13,7 +13,7 @@ _FINDS_GID = Version(2, 21)
 
 
 @rule("OCI001", "oci-profile-incomplete", "warning", needs=("cloud", "rdma", "nvidia"))
-def oci_profile_incomplete(host: Host) -> Results:
+def oci_profile_incomplete(host: JudgedHost) -> Results:
     """A GPU host of Oracle lacks settings that its cluster network needs.
 
     Why: The network has a traffic class of its own, and the adapters of the front end must be left out. Without a
@@ -36,7 +36,7 @@ def oci_profile_incomplete(host: Host) -> Results:
     if missing:
         bare = next(host.settings.beginning("NCCL_"), None) is None
         traffic_class = export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else ()
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name=missing[0].partition("=")[0]),
             message=f"{len(missing)} settings of Oracle's profile are missing",
             evidence=tuple(escaped(one) for one in missing),

@@ -6,9 +6,9 @@ from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -27,11 +27,11 @@ _BELOW_DEFAULT = ("NVL", "NVB", "C2C", "PIX")
 _CUMEM_BY_DEFAULT = Version(2, 19)
 
 
-def _disabled(host: Host) -> bool:
+def _disabled(host: JudgedHost) -> bool:
     return host.integer("NCCL_P2P_DISABLE") == 1
 
 
-def _gpus(host: Host) -> tuple[Gpu, ...]:
+def _gpus(host: JudgedHost) -> tuple[Gpu, ...]:
     return known(host.facts.nvidia.gpus)
 
 
@@ -40,14 +40,14 @@ def _with_nvlink(gpus: Sequence[Gpu]) -> int:
     return sum(1 for gpu in gpus if any(link.active for link in known(gpu.nvlinks)))
 
 
-def _nvlink_seen(host: Host) -> bool:
+def _nvlink_seen(host: JudgedHost) -> bool:
     """NVLink is there for sure; what cannot be read does not count."""
     links = [or_none(gpu.nvlinks) or () for gpu in or_none(host.facts.nvidia.gpus) or ()]
     return any(link.active for some in links for link in some)
 
 
 @rule("P2P001", "p2p-disabled", "warning", needs=("nvidia",))
-def p2p_disabled(host: Host) -> Results:
+def p2p_disabled(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE=1 keeps GPUs of a node from reaching each other.
 
     Why: It takes NVLink away, too: everything inside the node goes through host memory.
@@ -69,7 +69,7 @@ def p2p_disabled(host: Host) -> Results:
 
 
 @rule("P2P002", "odd-disable-value", "warning")
-def odd_disable_value(host: Host) -> Results:
+def odd_disable_value(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE or NCCL_SHM_DISABLE is neither 0 nor 1.
 
     Why: Only 1 acts; true, yes and 2 leave the transport as it is.
@@ -91,7 +91,7 @@ def odd_disable_value(host: Host) -> Results:
 
 
 @rule("P2P003", "overruled-level", "warning")
-def overruled_level(host: Host) -> Results:
+def overruled_level(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL is set, and NCCL_P2P_DISABLE=1 overrules it.
 
     Why: Disabled means level LOC; the other variable is not read any more.
@@ -110,7 +110,7 @@ def overruled_level(host: Host) -> Results:
 
 
 @rule("P2P004", "unknown-level", "error")
-def unknown_level(host: Host) -> Results:
+def unknown_level(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL is no level that NCCL knows.
 
     Why: It is dropped without a word. Names are in capital letters; numbers are those of old releases.
@@ -133,7 +133,7 @@ def unknown_level(host: Host) -> Results:
 
 
 @rule("P2P005", "level-forced-up", "warning", needs=("kernel", "nvidia", "pci"))
-def level_forced_up(host: Host) -> Results:
+def level_forced_up(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL lets GPUs reach each other across root ports of the processor.
 
     Why: That can be slower than shared memory, and hangs where ACS or the IOMMU redirects it.
@@ -161,7 +161,7 @@ def level_forced_up(host: Host) -> Results:
         )
 
 
-def _roots(host: Host, gpus: Sequence[Gpu]) -> Iterator[str]:
+def _roots(host: JudgedHost, gpus: Sequence[Gpu]) -> Iterator[str]:
     """The root port of each GPU; '' where the tree does not show it."""
     above = {device.address: device.upstream for device in known(host.facts.pci.devices)}
     for gpu in gpus:
@@ -170,7 +170,7 @@ def _roots(host: Host, gpus: Sequence[Gpu]) -> Iterator[str]:
 
 
 @rule("P2P006", "level-forced-down", "warning", needs=("nvidia",))
-def level_forced_down(host: Host) -> Results:
+def level_forced_down(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL allows less than NCCL would by itself.
 
     Why: LOC switches everything off, NVLink included. PIX and the levels below it leave NVLink alone, and take
@@ -203,7 +203,7 @@ def level_forced_down(host: Host) -> Results:
 
 
 @rule("P2P013", "own-host-id", "warning")
-def own_host_id(host: Host) -> Results:
+def own_host_id(host: JudgedHost) -> Results:
     """NCCL_HOSTID is set.
 
     Why: It replaces the identity of the host. Equal values on two hosts make NCCL try shared memory and NVLink
@@ -223,7 +223,7 @@ def own_host_id(host: Host) -> Results:
 
 
 @across("P2P030", "shared-host-id", "error", covers="P2P-013", needs=("boot_id",))
-def shared_host_id(hosts: Sequence[Host]) -> Results:
+def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_HOSTID has the same value on different hosts.
 
     Why: NCCL takes their ranks for neighbours, and tries shared memory and NVLink between them.
@@ -243,7 +243,7 @@ def shared_host_id(hosts: Sequence[Host]) -> Results:
     for value, machines in boots.items():
         if len(machines) > 1:
             names = [name for some in machines.values() for name in some]
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="variable", name="NCCL_HOSTID"),
                 message=f"{len(machines)} machines have one NCCL_HOSTID",
                 evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(fold(names)[:200])}",),
@@ -252,7 +252,7 @@ def shared_host_id(hosts: Sequence[Host]) -> Results:
 
 
 @across("P2P014", "cloned-machine", "error", needs=("boot_id", "names", "nvidia", "rdma"))
-def cloned_machine(hosts: Sequence[Host]) -> Results:
+def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
     """Different machines have the same host name and the same boot id.
 
     Why: NCCL makes the identity of a host of the two: ranks of both machines look as if they shared memory. They
@@ -270,7 +270,7 @@ def cloned_machine(hosts: Sequence[Host]) -> Results:
         slots = seen.setdefault((name, boot), {})
         for slot, serial in _serials(host):
             if slots.setdefault(slot, serial) != serial:
-                yield Found(
+                yield RuleFinding(
                     subject=Subject(kind="host", name=escaped(name[:80])),
                     message=f"two machines are called {escaped(name[:80])} and have one boot id",
                     evidence=(f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",),
@@ -279,7 +279,7 @@ def cloned_machine(hosts: Sequence[Host]) -> Results:
                 break
 
 
-def _serials(host: Host) -> Iterator[tuple[str, str]]:
+def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
     """(slot, what is in it) of what has a number of its own."""
     for gpu in or_none(host.facts.nvidia.gpus) or ():
         if isinstance(gpu.uuid, str):
@@ -290,7 +290,7 @@ def _serials(host: Host) -> Iterator[tuple[str, str]]:
 
 
 @rule("P2P015", "hidden-p2p-fault", "warning")
-def hidden_p2p_fault(host: Host) -> Results:
+def hidden_p2p_fault(host: JudgedHost) -> Results:
     """NCCL_IGNORE_DISABLED_P2P hides that GPUs with NVLink between them cannot reach each other.
 
     Why: That is a fault of the hardware or of the fabric manager. With the variable the job runs, at a fraction of
@@ -311,7 +311,7 @@ def hidden_p2p_fault(host: Host) -> Results:
 
 
 @rule("P2P021", "pxn-disabled", "warning")
-def pxn_disabled(host: Host) -> Results:
+def pxn_disabled(host: JudgedHost) -> Results:
     """PXN is off: a GPU cannot send through the adapter of its neighbour.
 
     Why: All-to-all and fabrics with rails lose traffic that stays on one rail. Google's A3 High (TCPX) sets
@@ -340,7 +340,7 @@ def pxn_disabled(host: Host) -> Results:
 
 
 @rule("P2P022", "no-nvlink-relay", "info")
-def no_nvlink_relay(host: Host) -> Results:
+def no_nvlink_relay(host: JudgedHost) -> Results:
     """NCCL_NVB_DISABLE forbids to reach a GPU over NVLink through another GPU.
 
     Why: It matters where not all GPUs have links to each other, as in a DGX-1.
@@ -360,7 +360,7 @@ def no_nvlink_relay(host: Host) -> Results:
 
 
 @rule("P2P026", "legacy-registration", "warning")
-def legacy_registration(host: Host) -> Results:
+def legacy_registration(host: JudgedHost) -> Results:
     """NCCL_LEGACY_CUDA_REGISTER lets NCCL register memory of cudaMalloc.
 
     Why: That synchronizes implicitly, and may hang.
@@ -380,7 +380,7 @@ def legacy_registration(host: Host) -> Results:
 
 
 @rule("P2P029", "cumem-disabled", "warning", needs=("cloud",))
-def cumem_disabled(host: Host) -> Results:
+def cumem_disabled(host: JudgedHost) -> Results:
     """NCCL_CUMEM_ENABLE=0 switches the cuMem allocator off.
 
     Why: Multi-node NVLink, symmetric memory, registered buffers with NVLS and parts of dma-buf need it. Oracle's

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -34,20 +34,20 @@ def _file_names(kind: str, word: str) -> tuple[str, ...]:
     return (word, f"libnccl-{kind}-{word}.so")
 
 
-def _found(host: Host, kind: str, word: str) -> bool:
+def _found(host: JudgedHost, kind: str, word: str) -> bool:
     """Whether a plugin can be loaded. Raises NotKnown when they were not looked for."""
     names = _file_names(kind, word)
     return any(plugin.name in names for plugin in known(host.facts.plugins))
 
 
-def _named(host: Host, name: str) -> tuple[Variable | None, list[str]]:
+def _named(host: JudgedHost, name: str) -> tuple[Variable | None, list[str]]:
     variable = host.variable(name)
     words = list(values.split(variable.value)) if variable else []
     return variable, [word for word in words if word.lower() not in ("none", "static_plugin")]
 
 
 @rule("PLG001", "net-plugin-missing", "error", needs=("plugins",))
-def net_plugin_missing(host: Host) -> Results:
+def net_plugin_missing(host: JudgedHost) -> Results:
     """NCCL_NET_PLUGIN names a plugin that the loader does not find.
 
     Why: NCCL says so at the level INFO only, and takes its own network.
@@ -69,7 +69,7 @@ def net_plugin_missing(host: Host) -> Results:
 
 
 @rule("PLG002", "net-plugin-by-accident", "info", needs=("plugins",))
-def net_plugin_by_accident(host: Host) -> Results:
+def net_plugin_by_accident(host: JudgedHost) -> Results:
     """NCCL loads a libnccl-net.so that nobody named.
 
     Why: It is on the loader's path, as in images with HPC-X or OFI. It takes the place of the built-in network.
@@ -81,7 +81,7 @@ def net_plugin_by_accident(host: Host) -> Results:
         return
     found = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-net.so"]
     if found and found[0].library.origin != "vendor":
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="file", name=found[0].library.path),
             message="NCCL loads this net plugin, because it is on the loader's path",
             evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
@@ -91,7 +91,7 @@ def net_plugin_by_accident(host: Host) -> Results:
 
 
 @rule("PLG003", "unknown-network", "error", needs=("plugins",))
-def unknown_network(host: Host) -> Results:
+def unknown_network(host: JudgedHost) -> Results:
     """NCCL_NET is no network that NCCL or a known plugin has.
 
     Why: The name must be that of a network, in any case of letters; otherwise initialization fails.
@@ -119,7 +119,7 @@ def unknown_network(host: Host) -> Results:
 
 
 @rule("PLG004", "network-without-plugin", "error")
-def network_without_plugin(host: Host) -> Results:
+def network_without_plugin(host: JudgedHost) -> Results:
     """NCCL_NET names the network of a plugin, and NCCL_NET_PLUGIN=none switches plugins off.
 
     Why: The only network that is allowed cannot be loaded.
@@ -139,7 +139,7 @@ def network_without_plugin(host: Host) -> Results:
 
 
 @rule("PLG005", "tuner-or-profiler-missing", "warning", needs=("plugins",))
-def tuner_or_profiler_missing(host: Host) -> Results:
+def tuner_or_profiler_missing(host: JudgedHost) -> Results:
     """A tuner or profiler plugin is named that the loader does not find.
 
     Why: NCCL says so at the level INFO only; nothing is tuned or profiled.
@@ -161,7 +161,7 @@ def tuner_or_profiler_missing(host: Host) -> Results:
 
 
 @rule("PLG006", "several-nccl-libraries", "warning", needs=("versions",))
-def several_nccl_libraries(host: Host) -> Results:
+def several_nccl_libraries(host: JudgedHost) -> Results:
     """More than one version of libnccl can be loaded here.
 
     Why: Which one is loaded depends on what is imported first. Ranks with different versions cannot work together.
@@ -172,7 +172,7 @@ def several_nccl_libraries(host: Host) -> Results:
     libraries = known(host.facts.versions.libnccl)
     versions = {one.version for one in libraries if not isinstance(one.version, Unknown)}
     if len(versions) > 1:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name="libnccl.so.2"),
             message=f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
             evidence=tuple(
@@ -188,7 +188,7 @@ def several_nccl_libraries(host: Host) -> Results:
 
 
 @across("PLG007", "different-nccl-versions", "error", needs=("versions",))
-def different_nccl_versions(hosts: Sequence[Host]) -> Results:
+def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks have different versions of NCCL.
 
     Why: Initialization ends with an error.
@@ -205,7 +205,7 @@ def different_nccl_versions(hosts: Sequence[Host]) -> Results:
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: len(item[1]))
         fewest = list(dict.fromkeys(ordered[0][1]))
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=fewest[0]),
             message=f"the ranks have {len(versions)} versions of NCCL",
             evidence=tuple(
@@ -216,7 +216,7 @@ def different_nccl_versions(hosts: Sequence[Host]) -> Results:
 
 
 @rule("PLG008", "ucx-is-not-nccl", "info")
-def ucx_is_not_nccl(host: Host) -> Results:
+def ucx_is_not_nccl(host: JudgedHost) -> Results:
     """UCX_TLS or UCX_NET_DEVICES is set.
 
     Why: They are for MPI. NCCL uses UCX only where a plugin is told to, with NCCL_PLUGIN_P2P=ucx.

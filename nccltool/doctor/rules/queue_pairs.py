@@ -5,7 +5,7 @@ from collections import Counter
 from nccltool.core.units import format_bytes, format_seconds
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Host, Results, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, about, escaped, export, known, rule, unset
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.settings import Variable
 
@@ -26,14 +26,14 @@ _BUFFSIZE = 4 << 20
 _OOO_SINCE = (2, 30, 3)
 
 
-def _number(host: Host, name: str) -> tuple[Variable, int] | None:
+def _number(host: JudgedHost, name: str) -> tuple[Variable, int] | None:
     """A variable that is set, with the number that NCCL reads from it."""
     variable, value = host.variable(name), host.integer(name)
     return (variable, value) if variable is not None and value is not None else None
 
 
 @rule("IB030", "service-level-out-of-range", "error")
-def service_level_out_of_range(host: Host) -> Results:
+def service_level_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_SL is not in 0 to 15.
 
     Why: The field has four bits; the connection cannot be made. -1 is the default, which is 0.
@@ -53,7 +53,7 @@ def service_level_out_of_range(host: Host) -> Results:
 
 
 @rule("IB031", "endless-ack-timeout", "error")
-def endless_ack_timeout(host: Host) -> Results:
+def endless_ack_timeout(host: JudgedHost) -> Results:
     """NCCL_IB_TIMEOUT is 0 or less, or 32 or more.
 
     Why: Such a timeout never ends, so a dead peer hangs the job. The field has five bits, and 0 means for ever.
@@ -73,7 +73,7 @@ def endless_ack_timeout(host: Host) -> Results:
 
 
 @rule("IB032", "short-ack-timeout", "warning")
-def short_ack_timeout(host: Host) -> Results:
+def short_ack_timeout(host: JudgedHost) -> Results:
     """NCCL_IB_TIMEOUT is below 18 in a job of more than 8 nodes.
 
     Why: A short congestion becomes an error with status 12. 17 is 0.5 s; the default is 20, 4.3 s.
@@ -93,7 +93,7 @@ def short_ack_timeout(host: Host) -> Results:
 
 
 @rule("IB033", "timeout-beyond-torch", "warning", covers=("IB-033", "TRC-012"))
-def timeout_beyond_torch(host: Host) -> Results:
+def timeout_beyond_torch(host: JudgedHost) -> Results:
     """The adapter goes on trying for longer than torch waits.
 
     Why: torch ends the job before NCCL can say which link failed. The adapter tries NCCL_IB_RETRY_CNT times, each
@@ -120,13 +120,13 @@ def timeout_beyond_torch(host: Host) -> Results:
         )
 
 
-def _default_timeout(host: Host) -> int:
+def _default_timeout(host: JudgedHost) -> int:
     version = known(host.nccl)
     return next(value for since, value in _TIMEOUTS if version >= since)
 
 
 @rule("IB034", "retries-out-of-range", "error")
-def retries_out_of_range(host: Host) -> Results:
+def retries_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_RETRY_CNT is not in 0 to 7.
 
     Why: The field has three bits. What a larger number becomes is up to the adapter.
@@ -146,7 +146,7 @@ def retries_out_of_range(host: Host) -> Results:
 
 
 @rule("IB035", "fewer-retries", "warning")
-def fewer_retries(host: Host) -> Results:
+def fewer_retries(host: JudgedHost) -> Results:
     """NCCL_IB_RETRY_CNT is lower than 7.
 
     Why: With fewer retries a short loss of a link ends the job.
@@ -169,7 +169,7 @@ _QPS = "NCCL_IB_QPS_PER_CONNECTION"
 
 
 @rule("IB036", "impossible-queue-pairs", "error", needs=("rdma",))
-def impossible_queue_pairs(host: Host) -> Results:
+def impossible_queue_pairs(host: JudgedHost) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is 0 or less, or more than 128 together with the merged ports of an adapter.
 
     Why: A connection has this many queue pairs for each of its ports. NCCL has room for 128, and does not check:
@@ -195,7 +195,7 @@ def impossible_queue_pairs(host: Host) -> Results:
         )
 
 
-def _merged(host: Host) -> int | Unknown:
+def _merged(host: JudgedHost) -> int | Unknown:
     """How many ports NCCL makes one device of, at most. Raises NotKnown."""
     if host.integer("NCCL_IB_MERGE_NICS") == 0:
         return 1
@@ -207,7 +207,7 @@ def _merged(host: Host) -> int | Unknown:
 
 
 @rule("IB037", "many-queue-pairs", "warning")
-def many_queue_pairs(host: Host) -> Results:
+def many_queue_pairs(host: JudgedHost) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is more than 16.
 
     Why: The adapter keeps the state of few queue pairs in its own memory; more of them cost more than the spread
@@ -227,7 +227,7 @@ def many_queue_pairs(host: Host) -> Results:
 
 
 @rule("IB038", "split-without-queue-pairs", "info")
-def split_without_queue_pairs(host: Host) -> Results:
+def split_without_queue_pairs(host: JudgedHost) -> Results:
     """NCCL_IB_SPLIT_DATA_ON_QPS=1 with one queue pair.
 
     Why: There is nothing to split the data over.
@@ -247,7 +247,7 @@ def split_without_queue_pairs(host: Host) -> Results:
 
 
 @rule("IB040", "threshold-above-every-message", "warning")
-def threshold_above_every_message(host: Host) -> Results:
+def threshold_above_every_message(host: JudgedHost) -> Results:
     """NCCL_IB_AR_THRESHOLD is not less than NCCL_BUFFSIZE.
 
     Why: No message is larger than the buffer, so adaptive routing is never used.
@@ -268,7 +268,7 @@ def threshold_above_every_message(host: Host) -> Results:
 
 
 @rule("IB042", "out-of-order-without-routing", "error", needs=("rdma",))
-def out_of_order_without_routing(host: Host) -> Results:
+def out_of_order_without_routing(host: JudgedHost) -> Results:
     """NCCL_IB_OOO_RQ=1 and adaptive routing is off.
 
     Why: NCCL demands adaptive routing for it; making the connection fails. On RoCE it is off unless
@@ -295,7 +295,7 @@ def out_of_order_without_routing(host: Host) -> Results:
 
 
 @rule("IB043", "strict-ordering-in-vm", "warning", needs=("cpu",))
-def strict_ordering_in_vm(host: Host) -> Results:
+def strict_ordering_in_vm(host: JudgedHost) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING=0 in a virtual machine.
 
     Why: Without relaxed ordering the IOMMU puts the writes of the adapter in a row, and bandwidth drops.
@@ -315,7 +315,7 @@ def strict_ordering_in_vm(host: Host) -> Results:
 
 
 @rule("IB044", "ordering-asked-for-in-vain", "warning", needs=("rdma",))
-def ordering_asked_for_in_vain(host: Host) -> Results:
+def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING=1, and libibverbs cannot do it.
 
     Why: It takes ibv_reg_mr_iova2, which came with rdma-core 28. NVIDIA's guide says that 1 fails without it; the
@@ -337,7 +337,7 @@ def ordering_asked_for_in_vain(host: Host) -> Results:
 
 
 @rule("IB045", "rail-policy-without-rails", "warning")
-def rail_policy_without_rails(host: Host) -> Results:
+def rail_policy_without_rails(host: JudgedHost) -> Results:
     """NCCL_NET_MERGE_POLICY=RAIL, and no entry of NCCL_IB_HCA has a rail.
 
     Why: Ports without a rail are never merged under this policy.
@@ -360,7 +360,7 @@ def rail_policy_without_rails(host: Host) -> Results:
 
 
 @rule("IB046", "failover-to-nothing", "warning", needs=("rdma",))
-def failover_to_nothing(host: Host) -> Results:
+def failover_to_nothing(host: JudgedHost) -> Results:
     """NCCL_IB_RESILIENCY_PORT_FAILOVER=1, and no ports are merged.
 
     Why: A connection fails over to another port of the same merged device; there is none. NCCL warns that this
@@ -386,7 +386,7 @@ def failover_to_nothing(host: Host) -> Results:
 
 
 @rule("IB047", "fatal-events-ignored", "warning")
-def fatal_events_ignored(host: Host) -> Results:
+def fatal_events_ignored(host: JudgedHost) -> Results:
     """NCCL_IB_RETURN_ASYNC_EVENTS=0.
 
     Why: A fatal event of the adapter no longer ends communication: the job hangs until a watchdog ends it.
@@ -406,7 +406,7 @@ def fatal_events_ignored(host: Host) -> Results:
 
 
 @rule("IB048", "empty-partition-key", "error", needs=("rdma",))
-def empty_partition_key(host: Host) -> Results:
+def empty_partition_key(host: JudgedHost) -> Results:
     """NCCL_IB_PKEY points to an entry of the partition table that is empty.
 
     Why: A queue pair without a partition cannot talk. The variable is an index into the table, not the key.
@@ -443,7 +443,7 @@ def _keys(keys: tuple[int, ...]) -> str:
 
 
 @rule("IB050", "cross-nic-with-one-nic", "info", needs=("rdma", "network", "plugins"))
-def cross_nic_with_one_nic(host: Host) -> Results:
+def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     """NCCL_CROSS_NIC is set, and there is one adapter.
 
     Why: It concerns hosts with several.
@@ -471,7 +471,7 @@ def cross_nic_with_one_nic(host: Host) -> Results:
 
 
 @rule("IB051", "cross-nic-out-of-range", "warning")
-def cross_nic_out_of_range(host: Host) -> Results:
+def cross_nic_out_of_range(host: JudgedHost) -> Results:
     """NCCL_CROSS_NIC is none of 0, 1 and 2.
 
     Why: Other values have no meaning.
@@ -491,7 +491,7 @@ def cross_nic_out_of_range(host: Host) -> Results:
 
 
 @rule("IB058", "subnet-length-out-of-range", "error")
-def subnet_length_out_of_range(host: Host) -> Results:
+def subnet_length_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_SUBNET_AWARE_ROUTING=1, and NCCL_IB_SUBNET_PREFIX_LEN is not in 1 to 32.
 
     Why: Making a connection fails with an invalid argument.

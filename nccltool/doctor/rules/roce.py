@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     NotKnown,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -32,18 +32,18 @@ _OCI_TC = 41
 _AUTOMATIC = tuple(adapters.AUTOMATIC_GID)
 
 
-def _roce(host: Host) -> tuple[Port, ...]:
+def _roce(host: JudgedHost) -> tuple[Port, ...]:
     """The Ethernet ports that NCCL would use. Raises NotKnown."""
     return tuple(port for port in host.active_ports if port.roce)
 
 
-def _only_infiniband(host: Host) -> bool:
+def _only_infiniband(host: JudgedHost) -> bool:
     """Whether every port that NCCL may use is InfiniBand, and there is one. Raises NotKnown."""
     ports = host.ports
     return bool(ports) and not any(port.roce for port in ports)
 
 
-def _given(host: Host) -> tuple[Variable, int] | None:
+def _given(host: JudgedHost) -> tuple[Variable, int] | None:
     """NCCL_IB_GID_INDEX, when it is an index."""
     variable, index = host.variable(_INDEX), host.integer(_INDEX)
     return (variable, index) if variable is not None and index is not None and index >= 0 else None
@@ -76,7 +76,7 @@ _REMEDY = f"unset {_INDEX}: NCCL finds the GID itself since 2.21"
 
 
 @rule("IB016", "empty-gid", "error", needs=("rdma",))
-def empty_gid(host: Host) -> Results:
+def empty_gid(host: JudgedHost) -> Results:
     """Nothing is at the index of NCCL_IB_GID_INDEX on a RoCE port.
 
     Why: The connection cannot be made: ibv_modify_qp fails with "Invalid argument".
@@ -101,7 +101,7 @@ def empty_gid(host: Host) -> Results:
 
 
 @rule("IB017", "gid-of-roce-v1", "error", needs=("rdma",))
-def gid_of_roce_v1(host: Host) -> Results:
+def gid_of_roce_v1(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX points to a GID that is not RoCE v2.
 
     Why: RoCE v1 does not cross routers, and switches often block it; the symptom is an error with status 12.
@@ -127,7 +127,7 @@ def gid_of_roce_v1(host: Host) -> Results:
 
 
 @rule("IB018", "link-local-gid", "error", needs=("rdma",))
-def link_local_gid(host: Host) -> Results:
+def link_local_gid(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX points to a link-local GID.
 
     Why: It reaches its own segment only.
@@ -159,7 +159,7 @@ def _meaning(gid: Gid) -> str:
 
 
 @rule("IB019", "index-of-different-gids", "error", needs=("rdma",))
-def index_of_different_gids(host: Host) -> Results:
+def index_of_different_gids(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX means something else on one port than on another.
 
     Why: The index is used on every port as it is. The order of a table changes with VLANs, IPv6 and containers.
@@ -184,7 +184,7 @@ def index_of_different_gids(host: Host) -> Results:
 
 
 @across("IB060", "index-of-different-gids-on-hosts", "error", covers="IB-019", needs=("rdma",))
-def index_of_different_gids_on_hosts(hosts: Sequence[Host]) -> Results:
+def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_IB_GID_INDEX means something else on one host than on another.
 
     Why: The index is used on every host as it is. The order of a table changes with VLANs, IPv6 and containers.
@@ -221,7 +221,7 @@ def _some(hosts: Sequence[str]) -> str:
 
 
 @rule("IB020", "gid-index-on-infiniband", "info", needs=("rdma",))
-def gid_index_on_infiniband(host: Host) -> Results:
+def gid_index_on_infiniband(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX is set, and all ports are InfiniBand.
 
     Why: It concerns Ethernet ports; InfiniBand finds its peers by LID.
@@ -240,7 +240,7 @@ def gid_index_on_infiniband(host: Host) -> Results:
 
 
 @rule("IB021", "fixed-gid-index", "info", needs=("cloud",))
-def fixed_gid_index(host: Host) -> Results:
+def fixed_gid_index(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX is set although NCCL finds the index itself.
 
     Why: Since 2.21 NCCL looks for a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a
@@ -263,7 +263,7 @@ def fixed_gid_index(host: Host) -> Results:
 
 
 @rule("IB022", "roce-with-old-default", "error", needs=("rdma",))
-def roce_with_old_default(host: Host) -> Results:
+def roce_with_old_default(host: JudgedHost) -> Results:
     """NCCL before 2.21 takes the first GID of a RoCE port, which is not RoCE v2 or is link-local.
 
     Why: Before 2.21 NCCL_IB_GID_INDEX is 0 when it is not set. Other networks cannot be reached with this GID.
@@ -280,7 +280,7 @@ def roce_with_old_default(host: Host) -> Results:
     if wrong:
         good = {gid.index for port in wrong for gid in known(port.port.gids) if _is_good(gid)}
         better = f"export {_INDEX}={min(good)}, or " if len(good) == 1 else ""
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=wrong[0].name),
             message=f"NCCL {host.nccl} takes GID 0 of {_names(wrong)}, which others cannot reach",
             evidence=_table(wrong, 0),
@@ -295,7 +295,7 @@ def _is_good(gid: Gid | None) -> bool:
 
 
 @rule("IB023", "gid-filters-ignored", "warning")
-def gid_filters_ignored(host: Host) -> Results:
+def gid_filters_ignored(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX is set together with variables that restrict the search for an index.
 
     Why: There is no search when the index is given.
@@ -317,7 +317,7 @@ def gid_filters_ignored(host: Host) -> Results:
 
 
 @rule("IB024", "useless-address-range", "error", needs=("rdma",))
-def useless_address_range(host: Host) -> Results:
+def useless_address_range(host: JudgedHost) -> Results:
     """NCCL_IB_ADDR_RANGE is ignored, or no GID of a port lies in it.
 
     Why: What is no network of the family in NCCL_IB_ADDR_FAMILY (IPv4 unless set) is ignored; a line at the level
@@ -350,7 +350,7 @@ def useless_address_range(host: Host) -> Results:
             )
 
 
-def _why_ignored(host: Host, text: str) -> str:
+def _why_ignored(host: JudgedHost, text: str) -> str:
     if "/" not in text:
         return "there is no /"
     try:
@@ -372,7 +372,7 @@ def _usable(port: Port) -> list[Gid]:
 
 
 @rule("IB025", "no-routable-gid", "error", needs=("rdma",))
-def no_routable_gid(host: Host) -> Results:
+def no_routable_gid(host: JudgedHost) -> Results:
     """The GID that NCCL would find on a RoCE port is link-local, or not RoCE v2.
 
     Why: The port has no address of the family that NCCL looks for (IPv4 unless NCCL_IB_ADDR_FAMILY says so): its
@@ -391,7 +391,7 @@ def no_routable_gid(host: Host) -> Results:
         if gid is None or adapters.is_link_local(adapters.address(gid)) or known(gid.type) != kind
     ]
     if wrong:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=wrong[0][0].name),
             message=f"{_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
             evidence=tuple(f"{_gid(port, gid, index)} is what NCCL takes" for port, index, gid in wrong[:8]),
@@ -400,12 +400,12 @@ def no_routable_gid(host: Host) -> Results:
         )
 
 
-def _kind_of_address(host: Host) -> str:
+def _kind_of_address(host: JudgedHost) -> str:
     return "IPv6" if adapters.wanted_family(host.settings) == "AF_INET6" else "IPv4"
 
 
 @rule("IB026", "gid-of-hidden-interface", "error", needs=("rdma", "network"))
-def gid_of_hidden_interface(host: Host) -> Results:
+def gid_of_hidden_interface(host: JudgedHost) -> Results:
     """The GID that NCCL takes belongs to an interface that is not in this network namespace.
 
     Why: The RDMA device is visible in the container, its network interface is not: the GID cannot be used.
@@ -426,7 +426,7 @@ def gid_of_hidden_interface(host: Host) -> Results:
         elif host.facts.network.interface(netdev) is None:
             lost.append((port, index, gid))
     if lost:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=lost[0][0].name),
             message=f"{_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
             evidence=tuple(_gid(port, gid, index) for port, index, gid in lost[:8]),
@@ -439,7 +439,7 @@ _CLASSES = ("NCCL_IB_TC", "NCCL_IB_FIFO_TC")
 
 
 @rule("IB027", "odd-traffic-class", "warning", needs=("rdma", "cloud"))
-def odd_traffic_class(host: Host) -> Results:
+def odd_traffic_class(host: JudgedHost) -> Results:
     """A traffic class is not in 0 to 255, has ECN bits, or looks like a DSCP.
 
     Why: The field has 8 bits; the two low ones are ECN. DSCP d is written 4*d: DSCP 26 becomes 104.
@@ -457,7 +457,7 @@ def odd_traffic_class(host: Host) -> Results:
             yield from _like_dscp(host, variable, value)
 
 
-def _like_dscp(host: Host, variable: Variable, value: int) -> Iterator[Found]:
+def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Iterator[RuleFinding]:
     """Whether a traffic class was meant as a DSCP: its ports have the class 4*d, or it has ECN bits."""
     if value >= 64 and value % 4 == 0:
         return
@@ -488,7 +488,7 @@ def _default_class(port: Port) -> int | None:
 
 
 @rule("IB028", "roce-without-traffic-class", "info", needs=("rdma",))
-def roce_without_traffic_class(host: Host) -> Results:
+def roce_without_traffic_class(host: JudgedHost) -> Results:
     """RoCE is used without a traffic class.
 
     Why: Its packets go into the default queue of the switches, which may drop, unless the fabric trusts ports.
@@ -500,7 +500,7 @@ def roce_without_traffic_class(host: Host) -> Results:
         return
     bare = [port for port in _roce(host) if not known(port.port.traffic_class)]
     if bare and known(host.nodes) > 2:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=bare[0].name),
             message=f"RoCE without a traffic class on {_names(bare)}",
             evidence=(f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",),
@@ -509,7 +509,7 @@ def roce_without_traffic_class(host: Host) -> Results:
 
 
 @rule("IB029", "fifo-class-on-infiniband", "info", needs=("rdma",))
-def fifo_class_on_infiniband(host: Host) -> Results:
+def fifo_class_on_infiniband(host: JudgedHost) -> Results:
     """NCCL_IB_FIFO_TC is set, and all ports are InfiniBand.
 
     Why: Only Ethernet ports have a traffic class.
@@ -528,7 +528,7 @@ def fifo_class_on_infiniband(host: Host) -> Results:
 
 
 @rule("IB039", "roce-with-one-queue-pair", "info", needs=("rdma", "plugins"))
-def roce_with_one_queue_pair(host: Host) -> Results:
+def roce_with_one_queue_pair(host: JudgedHost) -> Results:
     """RoCE between more than two nodes with one queue pair for each connection.
 
     Why: A connection is one flow, which the switches send over one of several equal paths.
@@ -540,7 +540,7 @@ def roce_with_one_queue_pair(host: Host) -> Results:
         return
     ports = _roce(host)
     if ports and known(host.nodes) > 2 and not adapters.net_plugins(host.settings, host.facts.plugins):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="device", name=ports[0].name),
             message="each connection is one flow, which hashes to one path of the fabric",
             evidence=(f"RoCE on {_names(ports)}, {host.nodes} nodes",),
@@ -549,7 +549,7 @@ def roce_with_one_queue_pair(host: Host) -> Results:
 
 
 @rule("IB041", "adaptive-routing-on-roce", "info", needs=("rdma", "cloud"))
-def adaptive_routing_on_roce(host: Host) -> Results:
+def adaptive_routing_on_roce(host: JudgedHost) -> Results:
     """NCCL_IB_ADAPTIVE_ROUTING=1 on RoCE.
 
     Why: It is for switches that spray packets and adapters that put them in order (Spectrum-X, gIB). Elsewhere it
@@ -572,7 +572,7 @@ def adaptive_routing_on_roce(host: Host) -> Results:
 
 
 @rule("IB049", "rails-without-route", "warning", needs=("rdma", "network"))
-def rails_without_route(host: Host) -> Results:
+def rails_without_route(host: JudgedHost) -> Results:
     """NCCL_CROSS_NIC allows a rail to talk to another one, and no route leads there.
 
     Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries are used
@@ -610,7 +610,7 @@ def _covers(whole: _Net, part: _Net) -> bool:
     return whole.version == part.version and part.network_address in whole and whole.prefixlen <= part.prefixlen
 
 
-def _rails(host: Host) -> Iterator[tuple[str, _Net]]:
+def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
     """(interface, its network) of the GID of each RoCE port. Raises NotKnown."""
     for _, _, gid in host.gids:
         if gid is None or adapters.is_link_local(adapters.address(gid)):

@@ -8,9 +8,9 @@ from nccltool.core.host_lists import fold
 from nccltool.core.units import format_bytes
 from nccltool.core.versions import Version, parse
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -33,7 +33,7 @@ _SHM = Subject(kind="file", name=_FOLDER)
 
 
 @rule("SHM001", "shared-memory-disabled", "warning", covers="P2P-007")
-def shared_memory_disabled(host: Host) -> Results:
+def shared_memory_disabled(host: JudgedHost) -> Results:
     """NCCL_SHM_DISABLE=1 forbids shared memory.
 
     Why: GPUs of a node that cannot reach each other directly then go through the network.
@@ -53,7 +53,7 @@ def shared_memory_disabled(host: Host) -> Results:
 
 
 @rule("SHM002", "no-way-inside-the-node", "error", covers="P2P-008")
-def no_way_inside_the_node(host: Host) -> Results:
+def no_way_inside_the_node(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
     Why: Everything inside the node goes through adapters or the loopback of TCP. Only a test of the network wants
@@ -74,7 +74,7 @@ def no_way_inside_the_node(host: Host) -> Results:
 
 
 @rule("SHM003", "small-shared-memory", "warning", covers="P2P-009", needs=("shm",))
-def small_shared_memory(host: Host) -> Results:
+def small_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm has less than 64 MiB and 32 MiB for each rank.
 
     Why: NCCL cannot extend its segments: initialization fails, or the process dies with SIGBUS. Docker gives a
@@ -94,7 +94,7 @@ def small_shared_memory(host: Host) -> Results:
     ranks = or_none(host.local_ranks) or 1
     needed = _BASE + _PER_RANK * ranks
     if least < needed:
-        yield Found(
+        yield RuleFinding(
             subject=_SHM,
             message=f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
             evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
@@ -106,7 +106,7 @@ def small_shared_memory(host: Host) -> Results:
 
 
 @rule("SHM004", "unusable-shared-memory", "error", covers="P2P-010", needs=("shm",))
-def unusable_shared_memory(host: Host) -> Results:
+def unusable_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm is missing, cannot be written, or is no tmpfs.
 
     Why: NCCL cannot create segments in it. On a disk they work, but every page that is touched may be written out.
@@ -123,7 +123,7 @@ def unusable_shared_memory(host: Host) -> Results:
     elif shm.fstype not in ("tmpfs", "ramfs") and isinstance(shm.fstype, str):
         why, severity = f"/dev/shm is on {escaped(shm.fstype[:40])}, not in memory", "warning"
     if why:
-        yield Found(
+        yield RuleFinding(
             subject=_SHM,
             message=why,
             evidence=("NCCL makes its segments as /dev/shm/nccl-*",),
@@ -135,7 +135,7 @@ def unusable_shared_memory(host: Host) -> Results:
 
 
 @rule("SHM005", "stale-segments", "info", covers="P2P-011", needs=("shm",))
-def stale_segments(host: Host) -> Results:
+def stale_segments(host: JudgedHost) -> Results:
     """/dev/shm holds segments of NCCL that no process uses.
 
     Why: Jobs that were killed left them; they take the memory of the next one.
@@ -147,7 +147,7 @@ def stale_segments(host: Host) -> Results:
     stale = [file for file in files if file.mapped is False]
     if stale:
         names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
-        yield Found(
+        yield RuleFinding(
             subject=_SHM,
             message=f"{len(stale)} segments of NCCL that no process uses",
             evidence=(f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",),
@@ -163,7 +163,7 @@ def stale_segments(host: Host) -> Results:
     covers="P2P-012",
     needs=("boot_id", "names", "shm", "container"),
 )
-def separate_namespaces(hosts: Sequence[Host]) -> Results:
+def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine have different host names, or another /dev/shm, IPC or network namespace each.
 
     Why: NCCL takes ranks with different host names or /dev/shm for strangers: NVLink is not used between them.
@@ -178,7 +178,7 @@ def separate_namespaces(hosts: Sequence[Host]) -> Results:
             continue
         for what, values in _differing(machine):
             names = fold(host.facts.host for host in machine)
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="host", name=escaped(names[:120])),
                 message=f"ranks of one machine have {len(values)} different {what}",
                 evidence=tuple(escaped(value[:80]) for value in values[:4]),
@@ -187,9 +187,9 @@ def separate_namespaces(hosts: Sequence[Host]) -> Results:
             )
 
 
-def _machines(hosts: Sequence[Host]) -> Iterator[list[Host] | Unknown]:
+def _machines(hosts: Sequence[JudgedHost]) -> Iterator[list[JudgedHost] | Unknown]:
     """Those that share a kernel and are several."""
-    boots: dict[str, list[Host]] = {}
+    boots: dict[str, list[JudgedHost]] = {}
     for host in hosts:
         if isinstance(host.facts.boot_id, Unknown):
             yield Unknown(host.facts.boot_id.reason)
@@ -198,7 +198,7 @@ def _machines(hosts: Sequence[Host]) -> Iterator[list[Host] | Unknown]:
     yield from (some for some in boots.values() if len(some) > 1)
 
 
-def _differing(machine: Sequence[Host]) -> Iterator[tuple[str, list[str]]]:
+def _differing(machine: Sequence[JudgedHost]) -> Iterator[tuple[str, list[str]]]:
     abstract = any(host.integer("NCCL_IPC_USE_ABSTRACT_SOCKET") != 0 for host in machine)
     leaves: Mapping[str, Sequence[object]] = {
         "host names": [host.facts.names.hostname for host in machine],
@@ -219,7 +219,7 @@ _DRIVER_OF_IT = 560
 
 
 @rule("SHM007", "no-host-allocation", "error", covers="P2P-027", needs=("container", "nvidia"))
-def no_host_allocation(host: Host) -> Results:
+def no_host_allocation(host: JudgedHost) -> Results:
     """NCCL allocates host memory with cuMem, and the container forbids the system calls for it.
 
     Why: From 2.24 to 2.26.3 initialization fails then. Docker forbids get_mempolicy unless the container has
@@ -233,7 +233,7 @@ def no_host_allocation(host: Host) -> Results:
     if known(host.facts.container.mempolicy) or not _HOST_BY_DEFAULT <= known(host.nccl) < _FALLS_BACK:
         return
     if _cuda_is_new(host):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="NCCL_CUMEM_HOST_ENABLE"),
             message=f"NCCL {host.nccl} cannot allocate host memory in this container",
             evidence=("get_mempolicy is not permitted",),
@@ -242,7 +242,7 @@ def no_host_allocation(host: Host) -> Results:
         )
 
 
-def _cuda_is_new(host: Host) -> bool:
+def _cuda_is_new(host: JudgedHost) -> bool:
     """The driver has CUDA 12.6 or newer. Raises NotKnown."""
     cuda = or_none(host.facts.nvidia.cuda)
     version = parse(cuda) if cuda else None
@@ -253,7 +253,7 @@ def _cuda_is_new(host: Host) -> bool:
 
 
 @across("SHM008", "diverging-fall-back", "warning", covers="P2P-028", needs=("boot_id", "container"))
-def diverging_fall_back(hosts: Sequence[Host]) -> Results:
+def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine differ in whether they may allocate host memory with cuMem.
 
     Why: From 2.26.5 on each rank finds out for itself and falls back to /dev/shm alone; ranks that decided
@@ -271,7 +271,7 @@ def diverging_fall_back(hosts: Sequence[Host]) -> Results:
         for host in left:
             may[known(host.facts.container.mempolicy)].append(host.facts.host)
         if may[True] and may[False] and any(known(host.nccl) >= _FALLS_BACK for host in left):
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="variable", name="NCCL_CUMEM_HOST_ENABLE"),
                 message="ranks of one machine allocate host memory in different ways",
                 evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),

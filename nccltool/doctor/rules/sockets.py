@@ -7,10 +7,21 @@ from collections.abc import Iterator
 from nccltool.core.findings import Severity, Subject
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Found, Host, NotKnown, Results, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    NotKnown,
+    Results,
+    RuleFinding,
+    about,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
 from nccltool.hosts.facts import Interface, Text
 from nccltool.hosts.nccl import adapters, interfaces, values
-from nccltool.hosts.nccl.interfaces import Choice
+from nccltool.hosts.nccl.interfaces import InterfaceChoice
 from nccltool.hosts.nccl.settings import Variable
 
 _IFNAME = "NCCL_SOCKET_IFNAME"
@@ -30,12 +41,12 @@ _RETRY_SINCE = Version(2, 24, 3)
 _SHORTEST_S, _LONGEST_S = 5, 600
 
 
-def _over_tcp(host: Host) -> bool:
+def _over_tcp(host: JudgedHost) -> bool:
     """Whether TCP carries the traffic between nodes. Raises NotKnown."""
     return adapters.network(host.settings, host.facts.rdma, host.facts.plugins) == "Socket"
 
 
-def _surely_not_tcp(host: Host) -> bool:
+def _surely_not_tcp(host: JudgedHost) -> bool:
     """Whether it is known that TCP does not carry the traffic; cheaper than looking at interfaces."""
     try:
         return not _over_tcp(host)
@@ -43,11 +54,11 @@ def _surely_not_tcp(host: Host) -> bool:
         return False
 
 
-def _interface(host: Host, name: str) -> Interface | None:
+def _interface(host: JudgedHost, name: str) -> Interface | None:
     return host.facts.network.interface(name.partition(":")[0])
 
 
-def _speeds(host: Host, choice: Choice) -> tuple[dict[str, int], list[Unknown]]:
+def _speeds(host: JudgedHost, choice: InterfaceChoice) -> tuple[dict[str, int], list[Unknown]]:
     """(speed of each interface in Mb/s, why some are not known)."""
     found: dict[str, int] = {}
     unknown: list[Unknown] = []
@@ -61,7 +72,7 @@ def _speeds(host: Host, choice: Choice) -> tuple[dict[str, int], list[Unknown]]:
     return found, unknown
 
 
-def _severity(host: Host) -> Severity:
+def _severity(host: JudgedHost) -> Severity:
     """Of what concerns traffic between nodes; whether there are several is not known of a host by itself."""
     return host.if_several_nodes("warning", "info", "warning" if host.get(_IFNAME) else "info")
 
@@ -71,7 +82,7 @@ def _shown(speeds: dict[str, int]) -> tuple[str, ...]:
 
 
 @rule("NETIF014", "slow-interface", "warning", needs=_SOCKET)
-def slow_interface(host: Host) -> Results:
+def slow_interface(host: JudgedHost) -> Results:
     """TCP carries the traffic, over an interface of 10 Gb/s or less, and a faster one is up.
 
     Why: What is between nodes is limited by the interface that was chosen.
@@ -91,7 +102,7 @@ def slow_interface(host: Host) -> Results:
     yield from unknown
     if not unknown:
         name = max(faster, key=lambda each: faster[each])
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="interface", name=choice.chosen[0].name),
             message=f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
             evidence=(*_shown(speeds), *_shown(faster)),
@@ -101,7 +112,7 @@ def slow_interface(host: Host) -> Results:
         )
 
 
-def _idle(host: Host, choice: Choice) -> Iterator[Interface]:
+def _idle(host: JudgedHost, choice: InterfaceChoice) -> Iterator[Interface]:
     """Interfaces that run, have an address, and are not chosen."""
     taken = {one.name.partition(":")[0] for one in choice.chosen}
     with_address = {address.interface.partition(":")[0] for address in known(host.facts.network.addresses)}
@@ -115,7 +126,7 @@ def _speed(interface: Interface) -> int:
 
 
 @rule("NETIF015", "unequal-interfaces", "warning", needs=_SOCKET)
-def unequal_interfaces(host: Host) -> Results:
+def unequal_interfaces(host: JudgedHost) -> Results:
     """TCP carries the traffic over several interfaces, which differ in speed or network.
 
     Why: NCCL spreads the data over all of them: the slowest one, or one that the peer cannot reach, decides.
@@ -132,7 +143,7 @@ def unequal_interfaces(host: Host) -> Results:
     if not (unequal or unknown) or not _over_tcp(host):
         return
     if unequal:
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="interface", name=choice.chosen[0].name),
             message=f"TCP is spread over {len(choice.chosen)} interfaces that differ",
             evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
@@ -149,7 +160,7 @@ def _line(name: str, speeds: dict[str, int], subnets: dict[str, str]) -> str:
 
 
 @rule("NETIF018", "gloo-list-like-nccl", "error", needs=("network",))
-def gloo_list_like_nccl(host: Host) -> Results:
+def gloo_list_like_nccl(host: JudgedHost) -> Results:
     """GLOO_SOCKET_IFNAME has ^ or =, or a name that no interface has.
 
     Why: Gloo takes a list of exact names, and fails otherwise: it knows neither prefixes nor exclusion.
@@ -177,7 +188,7 @@ def gloo_list_like_nccl(host: Host) -> Results:
 
 
 @rule("NETIF019", "gloo-on-loopback", "error", needs=("names",))
-def gloo_on_loopback(host: Host) -> Results:
+def gloo_on_loopback(host: JudgedHost) -> Results:
     """Gloo would tell the other nodes a loopback address: this is what the host's name resolves to.
 
     Why: Without GLOO_SOCKET_IFNAME Gloo binds to the address of the host's name, and to 127.0.0.1 when it resolves
@@ -193,7 +204,7 @@ def gloo_on_loopback(host: Host) -> Results:
     shown = "its own name" if isinstance(name, Unknown) else escaped(name)
     if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
         what = addresses[0] if addresses else "nothing"
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=host.facts.host),
             message=f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
             evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
@@ -202,7 +213,7 @@ def gloo_on_loopback(host: Host) -> Results:
 
 
 @rule("NETIF020", "gloo-and-nccl-apart", "info", needs=("network",))
-def gloo_and_nccl_apart(host: Host) -> Results:
+def gloo_and_nccl_apart(host: JudgedHost) -> Results:
     """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
 
     Why: That is allowed. Often one of the two is a left-over.
@@ -228,7 +239,7 @@ _COMM_ID = re.compile(r"[^\s:,\[\]]+:\d+|\[[0-9A-Fa-f:.]+(%[^\]]+)?\]:\d+")
 
 
 @rule("NETIF022", "fixed-comm-id", "error")
-def fixed_comm_id(host: Host) -> Results:
+def fixed_comm_id(host: JudgedHost) -> Results:
     """NCCL_COMM_ID is malformed, is loopback in a job of several nodes, or meets torch.
 
     Why: It fixes the one address at which rank 0 waits. A malformed one ends initialization. torch makes an id for
@@ -267,7 +278,7 @@ def _is_loopback(text: str) -> bool:
 
 
 @rule("NETIF023", "narrow-port-range", "warning", needs=("kernel",))
-def narrow_port_range(host: Host) -> Results:
+def narrow_port_range(host: JudgedHost) -> Results:
     """The kernel has few ports to give: fewer than 64 for each rank of this host.
 
     Why: NCCL listens on ephemeral ports, for bootstrap, the proxy and the socket transport. When they are used up,
@@ -284,7 +295,7 @@ def narrow_port_range(host: Host) -> Results:
     if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
         return
     if ports < _PORTS_PER_RANK * known(ranks):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="host", name=host.facts.host),
             message=f"{ports} ephemeral ports for {ranks} ranks",
             evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
@@ -293,7 +304,7 @@ def narrow_port_range(host: Host) -> Results:
 
 
 @rule("NETIF024", "threads-out-of-range", "warning")
-def threads_out_of_range(host: Host) -> Results:
+def threads_out_of_range(host: JudgedHost) -> Results:
     """NCCL_SOCKET_NTHREADS is more than 16, or less than 1.
 
     Why: NCCL takes 16 for more, and warns. With 0 or less there are no helper threads at all.
@@ -312,11 +323,11 @@ def threads_out_of_range(host: Host) -> Results:
         )
 
 
-def _tuning(host: Host) -> tuple[Variable | None, Variable | None]:
+def _tuning(host: JudgedHost) -> tuple[Variable | None, Variable | None]:
     return host.variable("NCCL_SOCKET_NTHREADS"), host.variable("NCCL_NSOCKS_PERTHREAD")
 
 
-def _by_vendor(host: Host) -> tuple[int, int]:
+def _by_vendor(host: JudgedHost) -> tuple[int, int]:
     """(threads, sockets of each) that NCCL takes by itself on the first interface. Raises NotKnown."""
     chosen = host.interfaces.bootstrap
     interface = _interface(host, chosen.name) if chosen else None
@@ -327,7 +338,7 @@ def _by_vendor(host: Host) -> tuple[int, int]:
 
 
 @rule("NETIF025", "too-many-sockets", "warning", needs=("network",))
-def too_many_sockets(host: Host) -> Results:
+def too_many_sockets(host: JudgedHost) -> Results:
     """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is more than 64.
 
     Why: A connection has at most 64 sockets. NCCL warns, and lowers the sockets of a thread.
@@ -352,7 +363,7 @@ def too_many_sockets(host: Host) -> Results:
 
 
 @rule("NETIF026", "sockets-without-threads", "warning", needs=("network",))
-def sockets_without_threads(host: Host) -> Results:
+def sockets_without_threads(host: JudgedHost) -> Results:
     """NCCL_NSOCKS_PERTHREAD is set, and NCCL_SOCKET_NTHREADS is not.
 
     Why: But on AWS and on gVNIC there are no helper threads without it: 0 threads times any number is 0 sockets.
@@ -373,7 +384,7 @@ def sockets_without_threads(host: Host) -> Results:
 
 
 @rule("NETIF027", "socket-tuning-with-rdma", "info", needs=("rdma",))
-def socket_tuning_with_rdma(host: Host) -> Results:
+def socket_tuning_with_rdma(host: JudgedHost) -> Results:
     """Threads or sockets of the socket transport are set, and RDMA carries the traffic.
 
     Why: They concern TCP only.
@@ -396,7 +407,7 @@ def socket_tuning_with_rdma(host: Host) -> Results:
 
 
 @rule("NETIF028", "more-threads-than-cpus", "warning", needs=(*_SOCKET, "limits", "cpu"))
-def more_threads_than_cpus(host: Host) -> Results:
+def more_threads_than_cpus(host: JudgedHost) -> Results:
     """The helper threads of all ranks are more than the processors that they may use.
 
     Why: They compete with each other, the proxy and the loading of data.
@@ -419,7 +430,7 @@ def more_threads_than_cpus(host: Host) -> Results:
         )
 
 
-def _cpus(host: Host) -> int:
+def _cpus(host: JudgedHost) -> int:
     """How many processors this process may use. Raises NotKnown."""
     text = known(host.facts.cpu.allowed)
     ranges = [word.partition("-") for word in values.split(text)]
@@ -429,7 +440,7 @@ def _cpus(host: Host) -> int:
 
 
 @rule("NETIF029", "socket-buffer-beyond-limit", "info", needs=("kernel",))
-def socket_buffer_beyond_limit(host: Host) -> Results:
+def socket_buffer_beyond_limit(host: JudgedHost) -> Results:
     """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is more than the kernel allows.
 
     Why: The kernel takes its limit without a message, and no longer adapts the buffer by itself.
@@ -454,7 +465,7 @@ def socket_buffer_beyond_limit(host: Host) -> Results:
 
 
 @rule("NETIF030", "oob-devices-without-oob", "warning")
-def oob_devices_without_oob(host: Host) -> Results:
+def oob_devices_without_oob(host: JudgedHost) -> Results:
     """NCCL_OOB_NET_IFNAME is set, and NCCL_OOB_NET_ENABLE is not 1.
 
     Why: The list is read only when the network carries what belongs to bootstrap.
@@ -473,7 +484,7 @@ def oob_devices_without_oob(host: Host) -> Results:
 
 
 @rule("NETIF031", "extreme-retries", "info")
-def extreme_retries(host: Host) -> Results:
+def extreme_retries(host: JudgedHost) -> Results:
     """NCCL gives up a connection after less than 5 s, or more than 600 s, or never.
 
     Why: Ranks start at different times: too short fails then. Too long hides a wrong address. NCCL waits 1, 2, ...

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import Fix, Host, Results, about, escaped, export, rule, unset
+from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, escaped, export, rule, unset
 from nccltool.hosts.nccl import values, variables
 from nccltool.hosts.nccl.settings import Variable
-from nccltool.hosts.nccl.variables import Entry
+from nccltool.hosts.nccl.variables import KnownVariable
 
 _QUOTES = ("'", '"', "`", "\u2018", "\u2019", "\u201c", "\u201d")
 _OURS = (
@@ -31,7 +31,7 @@ def _is_quoted(value: str) -> bool:
     return value.startswith(_QUOTES) or value.endswith(_QUOTES)
 
 
-def _numbers(host: Host) -> Iterator[tuple[Variable, Entry, values.Integer]]:
+def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values.Integer]]:
     """The variables from which NCCL reads a number, with the number that it reads; not those in quotes."""
     entries = variables.every()
     for variable in host.settings.beginning("NCCL_"):
@@ -44,7 +44,7 @@ def _numbers(host: Host) -> Iterator[tuple[Variable, Entry, values.Integer]]:
 
 
 @rule("SYN009", "quoted-value", "error")
-def quoted_value(host: Host) -> Results:
+def quoted_value(host: JudgedHost) -> Results:
     """Quotes are part of a value.
 
     Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, systemd units and nccl.conf do not. A
@@ -68,7 +68,7 @@ _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
 
 
 @rule("SYN010", "blank-in-value", "error")
-def blank_in_value(host: Host) -> Results:
+def blank_in_value(host: JudgedHost) -> Results:
     """A value begins or ends with a blank, or has a tab, a carriage return, or a typographic dash or quote in it.
 
     Why: Lists are split at commas and not trimmed: the interface " eth1" does not exist, and " Tree" in NCCL_ALGO
@@ -105,7 +105,7 @@ _ON, _OFF = (
 
 
 @rule("SYN011", "word-for-number", "error")
-def word_for_number(host: Host) -> Results:
+def word_for_number(host: JudgedHost) -> Results:
     """There is a word where NCCL reads a number.
 
     Why: NCCL reads up to the first character that is no digit: true, yes, on and all are 0, so that a switch that
@@ -129,7 +129,7 @@ def word_for_number(host: Host) -> Results:
 
 
 @rule("SYN012", "number-with-unit", "error")
-def number_with_unit(host: Host) -> Results:
+def number_with_unit(host: JudgedHost) -> Results:
     """Something follows the number in a value: a unit, a decimal point, anything.
 
     Why: NCCL drops it: NCCL_BUFFSIZE=4M is a buffer of 4 bytes.
@@ -152,7 +152,7 @@ def number_with_unit(host: Host) -> Results:
 
 
 @rule("SYN013", "octal-number", "warning")
-def octal_number(host: Host) -> Results:
+def octal_number(host: JudgedHost) -> Results:
     """A number begins with 0, and NCCL reads it with base 8.
 
     Why: 010 is 8, and 08 is 0.
@@ -180,13 +180,13 @@ _OWN_RULE = re.compile(
 """Variables whose values have a rule of their own."""
 
 
-def _is_default(entry: Entry, value: int | None) -> bool:
+def _is_default(entry: KnownVariable, value: int | None) -> bool:
     """The default of some is a number out of the range, which stands for "automatic"."""
     return re.search(rf"(?<![\d-]){value}(?!\d)", entry.default) is not None
 
 
 @rule("SYN014", "number-out-of-range", "warning")
-def number_out_of_range(host: Host) -> Results:
+def number_out_of_range(host: JudgedHost) -> Results:
     """A number is outside the range that its variable takes, or does not fit 64 bits.
 
     Why: NCCL clamps some of them, hands others to the driver as they are, and takes its default for one that does
@@ -216,7 +216,7 @@ def number_out_of_range(host: Host) -> Results:
 
 
 @rule("SYN015", "odd-switch", "warning")
-def odd_switch(host: Host) -> Results:
+def odd_switch(host: JudgedHost) -> Results:
     """A switch has a number other than 0 or 1.
 
     Why: Most switches take any other number for 1, some do not; a value of 2 has a meaning of its own in newer
@@ -241,7 +241,7 @@ _EMPTY_IS_MEANT = ("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS")
 
 
 @rule("SYN016", "empty-value", "info")
-def empty_value(host: Host) -> Results:
+def empty_value(host: JudgedHost) -> Results:
     """A variable is set to nothing.
 
     Why: NCCL takes most empty values for unset, but it hides a setting of nccl.conf all the same; and an empty
@@ -265,7 +265,7 @@ def empty_value(host: Host) -> Results:
 
 
 @rule("SYN017", "bad-torch-switch", "error")
-def bad_torch_switch(host: Host) -> Results:
+def bad_torch_switch(host: JudgedHost) -> Results:
     """A switch of torch has a value that torch does not understand.
 
     Why: torch throws when the process group is made.
@@ -289,7 +289,7 @@ def bad_torch_switch(host: Host) -> Results:
 
 
 @rule("SYN018", "bad-torch-number", "error")
-def bad_torch_number(host: Host) -> Results:
+def bad_torch_number(host: JudgedHost) -> Results:
     """There is no number where torch reads one.
 
     Why: torch throws when the process group is made.
@@ -312,7 +312,7 @@ def bad_torch_number(host: Host) -> Results:
 
 
 @rule("SYN019", "wildcard-in-names", "error")
-def wildcard_in_names(host: Host) -> Results:
+def wildcard_in_names(host: JudgedHost) -> Results:
     """A list of interfaces or adapters has a wildcard or a regular expression in it.
 
     Why: There are prefixes and exact names only; eth* looks for an interface that is called eth*.
@@ -336,7 +336,7 @@ def wildcard_in_names(host: Host) -> Results:
 
 
 @rule("SYN020", "name-twice", "warning")
-def name_twice(host: Host) -> Results:
+def name_twice(host: JudgedHost) -> Results:
     """A name stands twice in a list.
 
     Why: It is mostly a slip for another name, and that device is missing.

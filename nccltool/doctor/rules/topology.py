@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import Found, Host, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, known, rule, unset
 from nccltool.hosts.facts import or_none
 
 _DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
@@ -16,7 +16,7 @@ _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 
 
 @rule("TOP001", "missing-topology-file", "error", covers="P2P-016", needs=("files",))
-def missing_topology_file(host: Host) -> Results:
+def missing_topology_file(host: JudgedHost) -> Results:
     """NCCL_TOPO_FILE names a file that is not there, or that may not be read.
 
     Why: NCCL says so at the level INFO only, and looks for itself, which it can hardly do in a virtual machine.
@@ -39,7 +39,7 @@ def missing_topology_file(host: Host) -> Results:
 
 
 @rule("TOP002", "foreign-topology-file", "error", covers="P2P-017", needs=("files", "pci"))
-def foreign_topology_file(host: Host) -> Results:
+def foreign_topology_file(host: JudgedHost) -> Results:
     """NCCL_TOPO_FILE has GPUs or adapters at PCI addresses that this host does not have.
 
     Why: It describes another machine: NCCL places devices wrongly, or does not find them.
@@ -74,7 +74,7 @@ def _addresses(text: str) -> Iterator[str]:
 
 
 @rule("TOP003", "flat-virtual-machine", "warning", covers="P2P-018", needs=("cpu", "pci", "files", "rdma"))
-def flat_virtual_machine(host: Host) -> Results:
+def flat_virtual_machine(host: JudgedHost) -> Results:
     """A virtual machine shows no PCI tree, and NCCL is not told which adapter is near which GPU.
 
     Why: All devices hang on one bus: NCCL picks adapters at random, and does without GPUDirect.
@@ -93,7 +93,7 @@ def flat_virtual_machine(host: Host) -> Results:
         return
     file = host.facts.file(_DEFAULT_FILE)
     if file is None or not known(file.exists):
-        yield Found(
+        yield RuleFinding(
             subject=Subject(kind="variable", name="NCCL_TOPO_FILE"),
             message=f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
             evidence=(f"no bridge is above {', '.join(flat[:3])}, ...",),
@@ -101,7 +101,7 @@ def flat_virtual_machine(host: Host) -> Results:
         )
 
 
-def _devices(host: Host) -> tuple[list[tuple[str, tuple[str, ...]]], list[tuple[str, tuple[str, ...]]]]:
+def _devices(host: JudgedHost) -> tuple[list[tuple[str, tuple[str, ...]]], list[tuple[str, tuple[str, ...]]]]:
     """(GPUs, network adapters), each with the bridges above it."""
     gpus, adapters = [], []
     for device in known(host.facts.pci.devices):
@@ -114,7 +114,7 @@ def _devices(host: Host) -> tuple[list[tuple[str, tuple[str, ...]]], list[tuple[
 
 
 @rule("TOP004", "graph-file", "warning", covers="P2P-019", needs=("cloud",))
-def graph_file(host: Host) -> Results:
+def graph_file(host: JudgedHost) -> Results:
     """NCCL_GRAPH_FILE is set.
 
     Why: It freezes the channels. Another number of GPUs than in the file ends in "dev not found". Azure's image
@@ -137,7 +137,7 @@ def graph_file(host: Host) -> Results:
 
 
 @rule("TOP005", "topology-dumped", "info", covers="P2P-020")
-def topology_dumped(host: Host) -> Results:
+def topology_dumped(host: JudgedHost) -> Results:
     """NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE is set.
 
     Why: Each new communicator writes the file again.

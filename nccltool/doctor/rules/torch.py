@@ -1,7 +1,7 @@
 """Variables of torch: waiting, watching, the flight recorder, diagnostics that cost."""
 
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Host, Results, Unknown, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, about, escaped, export, known, rule, unset
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
@@ -11,7 +11,7 @@ _RECORD_STREAMS = Version(2, 8)
 _SLOW = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3")
 
 
-def _set(host: Host, *names: str) -> Variable | None:
+def _set(host: JudgedHost, *names: str) -> Variable | None:
     """The first of these names that is set: torch looks in this order."""
     return next((variable for name in names if (variable := host.variable(name)) is not None), None)
 
@@ -21,7 +21,7 @@ def _is_on(variable: Variable | None) -> bool:
 
 
 @rule("TRC001", "blocking-wait", "warning")
-def blocking_wait(host: Host) -> Results:
+def blocking_wait(host: JudgedHost) -> Results:
     """TORCH_NCCL_BLOCKING_WAIT is on.
 
     Why: The watchdog does not start, and each wait blocks the host; errors are handled in another way.
@@ -43,7 +43,7 @@ _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
 
 
 @rule("TRC002", "no-error-handling", "error")
-def no_error_handling(host: Host) -> Results:
+def no_error_handling(host: JudgedHost) -> Results:
     """TORCH_NCCL_ASYNC_ERROR_HANDLING=0 switches error handling off.
 
     Why: When a collective fails or takes too long, all ranks hang.
@@ -63,7 +63,7 @@ def no_error_handling(host: Host) -> Results:
 
 
 @rule("TRC003", "abort-without-end", "warning")
-def abort_without_end(host: Host) -> Results:
+def abort_without_end(host: JudgedHost) -> Results:
     """TORCH_NCCL_ASYNC_ERROR_HANDLING=2 aborts communicators, and lets the process go on.
 
     Why: Only a program that handles that can go on in order.
@@ -83,7 +83,7 @@ def abort_without_end(host: Host) -> Results:
 
 
 @rule("TRC004", "no-monitor", "warning")
-def no_monitor(host: Host) -> Results:
+def no_monitor(host: JudgedHost) -> Results:
     """TORCH_NCCL_ENABLE_MONITORING is off.
 
     Why: A watchdog that is stuck is never ended, nor is its process.
@@ -102,7 +102,7 @@ def no_monitor(host: Host) -> Results:
 
 
 @rule("TRC005", "short-heartbeat", "warning")
-def short_heartbeat(host: Host) -> Results:
+def short_heartbeat(host: JudgedHost) -> Results:
     """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is under a minute.
 
     Why: Processes are killed while they write a checkpoint or compile.
@@ -125,7 +125,7 @@ _BUFFER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 
 
 @rule("TRC006", "empty-recorder", "warning")
-def empty_recorder(host: Host) -> Results:
+def empty_recorder(host: JudgedHost) -> Results:
     """The flight recorder has no room, and shall be dumped.
 
     Why: Nothing is recorded, so that there is nothing to dump when a collective takes too long.
@@ -150,7 +150,7 @@ _DUMPS = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 
 
 @rule("TRC007", "dump-folder-unusable", "warning", needs=("files",))
-def dump_folder_unusable(host: Host) -> Results:
+def dump_folder_unusable(host: JudgedHost) -> Results:
     """The dump of the flight recorder goes to a folder that may not be written, or that is shared and slow.
 
     Why: It is lost just when it is needed, or comes too late: all ranks write at once, before they are killed.
@@ -184,7 +184,7 @@ _COSTLY = (
 
 
 @rule("TRC008", "diagnostics-left-on", "warning")
-def diagnostics_left_on(host: Host) -> Results:
+def diagnostics_left_on(host: JudgedHost) -> Results:
     """Diagnostics of torch are on that cost time in each step.
 
     Why: They add synchronization, traffic to the store, or slow look-ups of symbols.
@@ -205,7 +205,7 @@ def diagnostics_left_on(host: Host) -> Results:
 
 
 @rule("TRC009", "nonblocking-communicators", "warning")
-def nonblocking_communicators(host: Host) -> Results:
+def nonblocking_communicators(host: JudgedHost) -> Results:
     """TORCH_NCCL_USE_COMM_NONBLOCKING is on.
 
     Why: Hangs were reported with NCCL 2.26; NVIDIA's images set it to 0.
@@ -224,7 +224,7 @@ def nonblocking_communicators(host: Host) -> Results:
 
 
 @rule("TRC010", "idle-torch-variable", "info")
-def idle_torch_variable(host: Host) -> Results:
+def idle_torch_variable(host: JudgedHost) -> Results:
     """TORCH_NCCL_AVOID_RECORD_STREAMS is set, and this torch does so anyway.
 
     Why: It has been the default since torch 2.8; setting it only prints a warning.
@@ -243,7 +243,7 @@ def idle_torch_variable(host: Host) -> Results:
 
 
 @rule("TRC011", "hook-with-expandable-segments", "warning")
-def hook_with_expandable_segments(host: Host) -> Results:
+def hook_with_expandable_segments(host: JudgedHost) -> Results:
     """Tensors shall be registered with NCCL, and the allocator has expandable segments.
 
     Why: torch then switches the registration off, with a line in its log only.

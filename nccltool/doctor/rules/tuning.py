@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from nccltool.core.findings import Subject
 from nccltool.core.units import format_bytes
 from nccltool.doctor.rules.base import (
-    Found,
-    Host,
+    JudgedHost,
     Results,
+    RuleFinding,
     Unknown,
     about,
     across,
@@ -43,7 +43,7 @@ _SYMMETRIC = (
 
 
 @rule("TUN001", "uneven-buffer", "warning")
-def uneven_buffer(host: Host) -> Results:
+def uneven_buffer(host: JudgedHost) -> Results:
     """NCCL_BUFFSIZE is no power of two.
 
     Why: NCCL divides the buffer into steps and slices of powers of two; what is left over is wasted.
@@ -63,7 +63,7 @@ def uneven_buffer(host: Host) -> Results:
 
 
 @rule("TUN002", "tiny-buffer", "error")
-def tiny_buffer(host: Host) -> Results:
+def tiny_buffer(host: JudgedHost) -> Results:
     """NCCL_BUFFSIZE is under 64 KiB.
 
     Why: Pipelines become tiny. Mostly a unit was dropped: NCCL reads 4M as 4 bytes.
@@ -83,7 +83,7 @@ def tiny_buffer(host: Host) -> Results:
 
 
 @rule("TUN003", "huge-buffer", "warning")
-def huge_buffer(host: Host) -> Results:
+def huge_buffer(host: JudgedHost) -> Results:
     """NCCL_BUFFSIZE is above 32 MiB.
 
     Why: Each channel has such a buffer for each connection: memory of the GPU runs out when the job grows.
@@ -103,7 +103,7 @@ def huge_buffer(host: Host) -> Results:
 
 
 @rule("TUN004", "chunk-above-buffer", "warning")
-def chunk_above_buffer(host: Host) -> Results:
+def chunk_above_buffer(host: JudgedHost) -> Results:
     """A chunk is larger than an eighth of the buffer.
 
     Why: NCCL cuts the chunk to an eighth of NCCL_BUFFSIZE without a message.
@@ -126,7 +126,7 @@ def chunk_above_buffer(host: Host) -> Results:
 
 
 @rule("TUN005", "bad-thread-count", "warning")
-def bad_thread_count(host: Host) -> Results:
+def bad_thread_count(host: JudgedHost) -> Results:
     """NCCL_NTHREADS is none of 64, 128, 256, 512.
 
     Why: What is no multiple of 32 becomes the maximum, the rest is clamped.
@@ -146,7 +146,7 @@ def bad_thread_count(host: Host) -> Results:
 
 
 @rule("TUN006", "bad-ll128-thread-count", "warning")
-def bad_ll128_thread_count(host: Host) -> Results:
+def bad_ll128_thread_count(host: JudgedHost) -> Results:
     """NCCL_LL128_NTHREADS is no multiple of 32, or not in 160 to 640.
 
     Why: NCCL replaces or clamps it.
@@ -165,7 +165,7 @@ def bad_ll128_thread_count(host: Host) -> Results:
         )
 
 
-def _crossed(host: Host, least: str, most: str, what: str) -> Results:
+def _crossed(host: JudgedHost, least: str, most: str, what: str) -> Results:
     low, high = host.integer(least), host.integer(most)
     variable = host.variable(least)
     if variable and low is not None and high is not None and high > 0 and low > high:
@@ -180,7 +180,7 @@ def _crossed(host: Host, least: str, most: str, what: str) -> Results:
 
 
 @rule("TUN007", "crossed-channel-limits", "error")
-def crossed_channel_limits(host: Host) -> Results:
+def crossed_channel_limits(host: JudgedHost) -> Results:
     """NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS.
 
     Why: NCCL applies one after the other, and the result is what neither says.
@@ -192,7 +192,7 @@ def crossed_channel_limits(host: Host) -> Results:
 
 
 @rule("TUN008", "crossed-cta-limits", "error")
-def crossed_cta_limits(host: Host) -> Results:
+def crossed_cta_limits(host: JudgedHost) -> Results:
     """NCCL_MIN_CTAS is above NCCL_MAX_CTAS.
 
     Why: NCCL sets both to the maximum.
@@ -204,7 +204,7 @@ def crossed_cta_limits(host: Host) -> Results:
 
 
 @rule("TUN009", "channels-and-ctas", "warning")
-def channels_and_ctas(host: Host) -> Results:
+def channels_and_ctas(host: JudgedHost) -> Results:
     """A limit is set under its old and its new name, to different values.
 
     Why: The narrower one wins: the lower maximum, the higher minimum.
@@ -226,7 +226,7 @@ def channels_and_ctas(host: Host) -> Results:
 
 
 @rule("TUN010", "ring-limits", "warning")
-def ring_limits(host: Host) -> Results:
+def ring_limits(host: JudgedHost) -> Results:
     """A limit is set under its oldest name, that of rings.
 
     Why: NCCL does not look at it when the name with NCHANNELS is set.
@@ -246,7 +246,7 @@ def ring_limits(host: Host) -> Results:
 
 
 @rule("TUN011", "too-many-channels", "warning")
-def too_many_channels(host: Host) -> Results:
+def too_many_channels(host: JudgedHost) -> Results:
     """More channels are asked for than there are.
 
     Why: NCCL cuts the number to 64, and to 32 before 2.25.
@@ -270,7 +270,7 @@ def too_many_channels(host: Host) -> Results:
 
 
 @rule("TUN012", "no-channels", "warning")
-def no_channels(host: Host) -> Results:
+def no_channels(host: JudgedHost) -> Results:
     """A limit of channels is zero or negative.
 
     Why: NCCL takes a maximum of 1 for it, or ignores it.
@@ -291,7 +291,7 @@ def no_channels(host: Host) -> Results:
 
 
 @rule("TUN013", "few-channels", "warning", needs=("rdma", "nvidia"))
-def few_channels(host: Host) -> Results:
+def few_channels(host: JudgedHost) -> Results:
     """At most four channels are allowed on a host with many links.
 
     Why: A channel moves 10 to 20 GB/s; four cannot fill NVSwitch, nor four adapters.
@@ -314,7 +314,7 @@ def few_channels(host: Host) -> Results:
                 )
 
 
-def _links(host: Host) -> str:
+def _links(host: JudgedHost) -> str:
     """Why this host needs many channels; '' = it does not."""
     devices, gpus = host.facts.rdma.devices, host.facts.nvidia.gpus
     if not isinstance(devices, Unknown) and len(devices) >= _FEW_CHANNELS:
@@ -326,7 +326,7 @@ def _links(host: Host) -> str:
 
 
 @rule("TUN014", "many-channels", "warning")
-def many_channels(host: Host) -> Results:
+def many_channels(host: JudgedHost) -> Results:
     """At least 32 channels are asked for.
 
     Why: Each collective takes so many multiprocessors from the computation that runs beside it.
@@ -347,7 +347,7 @@ def many_channels(host: Host) -> Results:
 
 
 @rule("TUN015", "crossed-p2p-limits", "error")
-def crossed_p2p_limits(host: Host) -> Results:
+def crossed_p2p_limits(host: JudgedHost) -> Results:
     """NCCL_MIN_P2P_NCHANNELS is above NCCL_MAX_P2P_NCHANNELS.
 
     Why: The minimum wins, and the maximum does not hold.
@@ -359,7 +359,7 @@ def crossed_p2p_limits(host: Host) -> Results:
 
 
 @rule("TUN016", "large-cluster", "warning")
-def large_cluster(host: Host) -> Results:
+def large_cluster(host: JudgedHost) -> Results:
     """NCCL_CGA_CLUSTER_SIZE is above 8.
 
     Why: NCCL takes 8.
@@ -379,7 +379,7 @@ def large_cluster(host: Host) -> Results:
 
 
 @rule("TUN017", "unknown-policy", "warning")
-def unknown_policy(host: Host) -> Results:
+def unknown_policy(host: JudgedHost) -> Results:
     """A word in NCCL_CTA_POLICY is no policy.
 
     Why: NCCL ignores it. Words are separated by |, and blanks are not removed.
@@ -407,7 +407,7 @@ def unknown_policy(host: Host) -> Results:
 
 
 @rule("TUN018", "contrary-policies", "warning")
-def contrary_policies(host: Host) -> Results:
+def contrary_policies(host: JudgedHost) -> Results:
     """NCCL_CTA_POLICY has both ZERO and EFFICIENCY.
 
     Why: NCCL drops EFFICIENCY.
@@ -428,7 +428,7 @@ def contrary_policies(host: Host) -> Results:
 
 
 @rule("TUN019", "division-by-zero", "error")
-def division_by_zero(host: Host) -> Results:
+def division_by_zero(host: JudgedHost) -> Results:
     """NCCL_P2P_PER_CHANNEL_NET_BW is 0.
 
     Why: NCCL divides by it: the process dies of SIGFPE.
@@ -448,7 +448,7 @@ def division_by_zero(host: Host) -> Results:
 
 
 @rule("TUN020", "uneven-work-fifo", "warning")
-def uneven_work_fifo(host: Host) -> Results:
+def uneven_work_fifo(host: JudgedHost) -> Results:
     """NCCL_WORK_FIFO_BYTES is no power of two.
 
     Why: NCCL ignores it, and warns.
@@ -468,7 +468,7 @@ def uneven_work_fifo(host: Host) -> Results:
 
 
 @rule("TUN021", "unknown-device-policy", "warning")
-def unknown_device_policy(host: Host) -> Results:
+def unknown_device_policy(host: JudgedHost) -> Results:
     """NCCL_NETDEVS_POLICY is not AUTO, ALL or MAX:N.
 
     Why: NCCL takes AUTO.
@@ -488,7 +488,7 @@ def unknown_device_policy(host: Host) -> Results:
 
 
 @rule("TUN022", "unknown-symmetric-kernel", "error")
-def unknown_symmetric_kernel(host: Host) -> Results:
+def unknown_symmetric_kernel(host: JudgedHost) -> Results:
     """NCCL_SYM_KERNEL names a kernel that there is not.
 
     Why: No symmetric kernel is left then, without a message. The name is compared exactly.
@@ -509,7 +509,7 @@ def unknown_symmetric_kernel(host: Host) -> Results:
 
 
 @rule("TUN023", "thresholds-with-commas", "warning")
-def thresholds_with_commas(host: Host) -> Results:
+def thresholds_with_commas(host: JudgedHost) -> Results:
     """NCCL_THREAD_THRESHOLDS has a comma.
 
     Why: NCCL reads numbers that are separated by blanks, and stops at the comma: only the first one counts.
@@ -529,7 +529,7 @@ def thresholds_with_commas(host: Host) -> Results:
 
 
 @rule("TUN024", "group-launch-mode", "info")
-def group_launch_mode(host: Host) -> Results:
+def group_launch_mode(host: JudgedHost) -> Results:
     """NCCL_LAUNCH_MODE is set to something else than PARALLEL.
 
     Why: GROUP is out of use since 2.9, and everything else means PARALLEL.
@@ -549,7 +549,7 @@ def group_launch_mode(host: Host) -> Results:
 
 
 @rule("TUN025", "unordered-mixed-graphs", "error")
-def unordered_mixed_graphs(host: Host) -> Results:
+def unordered_mixed_graphs(host: JudgedHost) -> Results:
     """Graphs shall not be ordered, and may be mixed with other launches.
 
     Why: This is not supported; NCCL warns, and orders them after all.
@@ -569,7 +569,7 @@ def unordered_mixed_graphs(host: Host) -> Results:
 
 
 @rule("TUN026", "blocking-overridden", "warning", needs=("versions",))
-def blocking_overridden(host: Host) -> Results:
+def blocking_overridden(host: JudgedHost) -> Results:
     """NCCL_COMM_BLOCKING is set where torch makes the communicators.
 
     Why: It overrides what torch asked for; 0 breaks calls that expect to block.
@@ -588,7 +588,7 @@ def blocking_overridden(host: Host) -> Results:
 
 
 @rule("TUN027", "checks-left-on", "warning")
-def checks_left_on(host: Host) -> Results:
+def checks_left_on(host: JudgedHost) -> Results:
     """NCCL checks the arguments of every call.
 
     Why: It costs time at each call; DEBUG_GLOBAL also talks to the other ranks.
@@ -604,7 +604,7 @@ def checks_left_on(host: Host) -> Results:
 
 
 @rule("TUN028", "graph-registration", "warning", needs=("nvidia",))
-def graph_registration(host: Host) -> Results:
+def graph_registration(host: JudgedHost) -> Results:
     """CUDA graphs register their buffers, in a process that drives several GPUs.
 
     Why: With CUDA graphs this can deadlock. One rank on a host with several visible GPUs may be such a process.
@@ -625,7 +625,7 @@ def graph_registration(host: Host) -> Results:
 
 
 @across("TUN029", "shared-gpu", "error", needs=("nvidia", "boot_id", "rank"))
-def shared_gpu(hosts: Sequence[Host]) -> Results:
+def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
     """Two ranks use one GPU.
 
     Why: Initialization fails, or hangs with older releases. Mostly LOCAL_RANK was not given to cuda.set_device.
@@ -640,7 +640,7 @@ def shared_gpu(hosts: Sequence[Host]) -> Results:
             users.setdefault(_gpu(host), []).append(rank)
     for gpu, ranks in users.items():
         if len(set(ranks)) > 1:
-            yield Found(
+            yield RuleFinding(
                 subject=Subject(kind="device", name=gpu),
                 message=f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
                 evidence=(escaped(gpu),),
@@ -648,7 +648,7 @@ def shared_gpu(hosts: Sequence[Host]) -> Results:
             )
 
 
-def _gpu(host: Host) -> str:
+def _gpu(host: JudgedHost) -> str:
     """The GPU of a rank: that of its place in CUDA_VISIBLE_DEVICES, or the only one there."""
     gpus = [str(known(gpu.uuid)) for gpu in known(host.facts.nvidia.gpus)]
     words = list(values.split(host.get("CUDA_VISIBLE_DEVICES") or "")) or [

@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from nccltool.core.findings import Finding
 from nccltool.core.text import escaped
-from nccltool.doctor.diagnosis import Diagnosis, Outcome
+from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -27,15 +27,15 @@ def render(diagnosis: Diagnosis) -> str:
     return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
 
 
-def _beside_rules(diagnosis: Diagnosis) -> Iterator[Outcome]:
+def _beside_rules(diagnosis: Diagnosis) -> Iterator[RuleOutcome]:
     """Findings that no rule made: a host that does not answer, what differs between hosts."""
     ruled = {outcome.code for outcome in diagnosis.outcomes}
     for code in dict.fromkeys(finding.code for finding in diagnosis.findings if finding.code not in ruled):
         severities = {finding.severity for finding in diagnosis.findings if finding.code == code}
-        yield Outcome(code=code, status="fail" if "error" in severities else "warn", reason="")
+        yield RuleOutcome(code=code, status="fail" if "error" in severities else "warn", reason="")
 
 
-def _case(outcome: Outcome, name: str | None, found: list[Finding]) -> Iterator[str]:
+def _case(outcome: RuleOutcome, name: str | None, found: list[Finding]) -> Iterator[str]:
     family = outcome.code[:-3] if name else "hosts"
     title = f"{outcome.code} {name}" if name else outcome.code
     head = f'<testcase classname="doctor.{family}" name={_attribute(title)}'

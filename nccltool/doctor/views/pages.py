@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from nccltool.doctor.diagnosis import Check, RulePage, VariablePage
+from nccltool.doctor.diagnosis import RulePage, RuleSummary, VariablePage
 
 _WIDTH = 100
 _DOCS_WIDTH = 115
@@ -43,7 +43,7 @@ def variables(rows: Iterable[tuple[str, str, str]]) -> str:
     )
 
 
-def rules(checks: Sequence[Check]) -> str:
+def rules(checks: Sequence[RuleSummary]) -> str:
     """The list of rules: a line each."""
     width = max(len(check.name) for check in checks)
     return "".join(

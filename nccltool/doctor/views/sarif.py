@@ -6,7 +6,7 @@ from typing import Any
 
 from nccltool.core.findings import Finding, Severity
 from nccltool.core.text import escaped
-from nccltool.doctor.diagnosis import Check, Diagnosis
+from nccltool.doctor.diagnosis import Diagnosis, RuleSummary
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _PLACE = re.compile(r"(/[^:\n]+):(\d+): ")
@@ -40,7 +40,7 @@ def render(diagnosis: Diagnosis) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(check: Check) -> dict[str, Any]:
+def _rule(check: RuleSummary) -> dict[str, Any]:
     return {
         "id": check.code,
         "name": "".join(word.capitalize() for word in check.name.split("-")),

@@ -13,14 +13,14 @@ from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort, known
 from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl.settings import Settings
+from nccltool.hosts.nccl.settings import NcclSettings
 
 MOST = 32
 """So many devices are kept."""
 AUTOMATIC_GID = Version(2, 21, 5)
 """The release from which NCCL looks for a GID itself; before, it took index 0."""
 _LAYERS = ("InfiniBand", "Ethernet")
-Network = Literal["IB", "Socket", "plugin"]
+NetworkKind = Literal["IB", "Socket", "plugin"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +56,7 @@ def ports(rdma: Rdma) -> tuple[Port, ...]:
     )
 
 
-def selected(settings: Settings, rdma: Rdma) -> tuple[Port, ...]:
+def selected(settings: NcclSettings, rdma: Rdma) -> tuple[Port, ...]:
     """Those of them that NCCL_IB_HCA chooses, up or not. Raises NotKnown."""
     wanted = settings.names("NCCL_IB_HCA")
     if wanted is None:
@@ -64,7 +64,7 @@ def selected(settings: Settings, rdma: Rdma) -> tuple[Port, ...]:
     return tuple(one for one in ports(rdma) if wanted.chooses(one.device.name, one.port.number))
 
 
-def active(settings: Settings, rdma: Rdma) -> tuple[Port, ...]:
+def active(settings: NcclSettings, rdma: Rdma) -> tuple[Port, ...]:
     """The ports that NCCL would use, were there room for all of them. Raises NotKnown."""
     return tuple(one for one in selected(settings, rdma) if one.active)
 
@@ -74,7 +74,7 @@ def card(port: Port) -> str:
     return known(port.device.pci).rpartition(":")[0]
 
 
-def network(settings: Settings, rdma: Rdma, plugins: tuple[Plugin, ...] | Unknown) -> Network:
+def network(settings: NcclSettings, rdma: Rdma, plugins: tuple[Plugin, ...] | Unknown) -> NetworkKind:
     """The network that carries traffic between nodes. Raises NotKnown.
 
     It is `plugin` where one can be loaded that is not forbidden: that it also works is assumed.
@@ -90,7 +90,7 @@ def network(settings: Settings, rdma: Rdma, plugins: tuple[Plugin, ...] | Unknow
     return "IB" if usable else "Socket"
 
 
-def net_plugins(settings: Settings, plugins: tuple[Plugin, ...] | Unknown) -> tuple[Plugin, ...]:
+def net_plugins(settings: NcclSettings, plugins: tuple[Plugin, ...] | Unknown) -> tuple[Plugin, ...]:
     """The network plugins that NCCL would find. Raises NotKnown."""
     asked = settings.get("NCCL_NET_PLUGIN")
     if asked is not None and asked.lower() in ("none", ""):
@@ -135,12 +135,12 @@ def is_link_local(of: int) -> bool:
     return of >> 64 == _LINK_LOCAL
 
 
-def wanted_family(settings: Settings) -> str:
+def wanted_family(settings: NcclSettings) -> str:
     """NCCL_IB_ADDR_FAMILY; every other word is the default."""
     return "AF_INET6" if settings.get("NCCL_IB_ADDR_FAMILY") == "AF_INET6" else "AF_INET"
 
 
-def wanted_range(settings: Settings) -> Range | None:
+def wanted_range(settings: NcclSettings) -> Range | None:
     """NCCL_IB_ADDR_RANGE as NCCL reads it; None = not set, or ignored."""
     text, slash, length = (settings.get("NCCL_IB_ADDR_RANGE") or "").partition("/")
     if not slash:
@@ -165,7 +165,7 @@ def within(of: int, wanted: Range | None) -> bool:
     return same and (wanted.version == 6 or family(of) == "AF_INET")
 
 
-def gid_of(settings: Settings, port: Port) -> tuple[int, Gid | None]:
+def gid_of(settings: NcclSettings, port: Port) -> tuple[int, Gid | None]:
     """(index, GID) that NCCL takes on a RoCE port: NCCL_IB_GID_INDEX, or its own search. Raises NotKnown.
 
     None = nothing is at this index. Before 2.21 there is no search; `settings.version` decides.
@@ -179,7 +179,7 @@ def gid_of(settings: Settings, port: Port) -> tuple[int, Gid | None]:
     return index, table.get(index)
 
 
-def _search(settings: Settings, port: Port, table: dict[int, Gid]) -> int:
+def _search(settings: NcclSettings, port: Port, table: dict[int, Gid]) -> int:
     """ncclIbGetGidIndex: the first one, unless a later one is better."""
     like, bounds = wanted_family(settings), wanted_range(settings)
     version = settings.integer("NCCL_IB_ROCE_VERSION_NUM")

@@ -14,7 +14,7 @@ from typing import Literal
 from nccltool.core.versions import Version
 from nccltool.hosts.facts import Address, Interface, Network, NotKnown, known
 from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl.settings import Settings
+from nccltool.hosts.nccl.settings import NcclSettings
 
 _RUNNING_ONLY = Version(2, 28, 3)
 """From here on only running interfaces count, and virbr* is left for the end."""
@@ -27,7 +27,7 @@ Failure = Literal["no interface", "no interface in the subnet", "bad NCCL_COMM_I
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Chosen:
+class ChosenInterface:
     """An interface, and the address of it that NCCL uses."""
 
     name: str
@@ -35,10 +35,10 @@ class Chosen:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
+class InterfaceChoice:
     """What NCCL would choose."""
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenInterface, ...]
     """In its order; the first one is that of bootstrap."""
     why: str
     """What decided: `NCCL_SOCKET_IFNAME`, or the step of the automatic choice."""
@@ -46,12 +46,14 @@ class Choice:
     """Initialization fails, for this reason."""
 
     @property
-    def bootstrap(self) -> Chosen | None:
+    def bootstrap(self) -> ChosenInterface | None:
         """The one for bootstrap; None = initialization fails."""
         return self.chosen[0] if self.chosen else None
 
 
-def choose(settings: Settings, network: Network, resolve: Resolve = lambda host: None, most: int = MOST) -> Choice:
+def choose(
+    settings: NcclSettings, network: Network, resolve: Resolve = lambda host: None, most: int = MOST
+) -> InterfaceChoice:
     """The interfaces that ncclFindInterfaces finds (`most`: bootstrap asks for 1). Raises NotKnown.
 
     `resolve` gives the addresses of a host name in NCCL_COMM_ID; None = it is not known.
@@ -71,7 +73,7 @@ def choose(settings: Settings, network: Network, resolve: Resolve = lambda host:
     return _automatic(usable, settings.version, most)
 
 
-def bootstrap(settings: Settings, network: Network, resolve: Resolve = lambda host: None) -> Choice:
+def bootstrap(settings: NcclSettings, network: Network, resolve: Resolve = lambda host: None) -> InterfaceChoice:
     """What ncclGetUniqueId binds to: NCCL_COMM_ID decides alone where it is set. Raises NotKnown."""
     given = settings.get("NCCL_COMM_ID")
     if given is None:
@@ -79,7 +81,7 @@ def bootstrap(settings: Settings, network: Network, resolve: Resolve = lambda ho
     return by_comm_id(given, network, resolve, settings.version)
 
 
-def subnets(network: Network, chosen: Sequence[Chosen]) -> dict[str, str]:
+def subnets(network: Network, chosen: Sequence[ChosenInterface]) -> dict[str, str]:
     """Interface -> its subnet; one without neighbours (a /32, as in some clouds) says nothing. Raises NotKnown."""
     lengths = {(one.interface, one.address): one.prefix_len for one in known(network.addresses)}
     found = {}
@@ -93,7 +95,7 @@ def subnets(network: Network, chosen: Sequence[Chosen]) -> dict[str, str]:
     return found
 
 
-def _automatic(usable: Sequence[Address], version: Version | None, most: int) -> Choice:
+def _automatic(usable: Sequence[Address], version: Version | None, most: int) -> InterfaceChoice:
     newest = version is None or version >= _RUNNING_ONLY
     steps = [("^docker,lo,virbr" if newest else "^docker,lo", "the first that is neither docker* nor lo*")]
     steps += [("docker", "nothing but docker* is left"), ("lo", "nothing but lo* is left")]
@@ -105,8 +107,8 @@ def _automatic(usable: Sequence[Address], version: Version | None, most: int) ->
     return _choice((), "there is no interface with an address")
 
 
-def _choice(found: tuple[Chosen, ...], why: str) -> Choice:
-    return Choice(chosen=found, why=why, failure=None if found else "no interface")
+def _choice(found: tuple[ChosenInterface, ...], why: str) -> InterfaceChoice:
+    return InterfaceChoice(chosen=found, why=why, failure=None if found else "no interface")
 
 
 def _usable(version: Version | None, network: Network, family: str | None) -> tuple[Address, ...]:
@@ -128,27 +130,31 @@ def _is_running(network: Network, name: str) -> bool:
     return known(interface.running)
 
 
-def _find(words: str, usable: Sequence[Address], version: Version | None, most: int) -> tuple[Chosen, ...]:
+def _find(
+    words: str, usable: Sequence[Address], version: Version | None, most: int
+) -> tuple[ChosenInterface, ...]:
     """The first address of each interface that the list chooses."""
     wanted = values.names(words, MOST, version)
-    found: dict[str, Chosen] = {}
+    found: dict[str, ChosenInterface] = {}
     for address in usable:
         if len(found) == most:
             break
         if wanted.chooses(address.interface) and address.interface not in found:
-            found[address.interface] = Chosen(name=address.interface, address=address.address)
+            found[address.interface] = ChosenInterface(name=address.interface, address=address.address)
     return tuple(found.values())
 
 
-def by_comm_id(text: str, network: Network, resolve: Resolve, version: Version | None = None) -> Choice:
+def by_comm_id(text: str, network: Network, resolve: Resolve, version: Version | None = None) -> InterfaceChoice:
     """The interface in the subnet of the address in NCCL_COMM_ID. Raises NotKnown when its name is not."""
     remote = _remote(text, resolve)
     if remote is None:
-        return Choice(chosen=(), why="NCCL_COMM_ID", failure="bad NCCL_COMM_ID")
+        return InterfaceChoice(chosen=(), why="NCCL_COMM_ID", failure="bad NCCL_COMM_ID")
     for address in known(network.addresses):
         if _in_subnet(address, *remote, inverted=version is not None and _INVERTED[0] <= version < _INVERTED[1]):
-            return Choice(chosen=(Chosen(name=address.interface, address=address.address),), why="NCCL_COMM_ID")
-    return Choice(chosen=(), why="NCCL_COMM_ID", failure="no interface in the subnet")
+            return InterfaceChoice(
+                chosen=(ChosenInterface(name=address.interface, address=address.address),), why="NCCL_COMM_ID"
+            )
+    return InterfaceChoice(chosen=(), why="NCCL_COMM_ID", failure="no interface in the subnet")
 
 
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address

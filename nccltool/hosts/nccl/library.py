@@ -27,7 +27,7 @@ _RS = "\x1e"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class LibraryAnswer:
     """What NCCL said."""
 
     version: Version
@@ -42,7 +42,7 @@ class Answer:
     """Variables of NCCL after it has read its configuration files, without those of the question."""
 
 
-def ask(library: str, environment: Mapping[str, str], timeout_s: float = SECONDS) -> Answer | Unknown:
+def ask(library: str, environment: Mapping[str, str], timeout_s: float = SECONDS) -> LibraryAnswer | Unknown:
     """Ask a libnccl, in a process with this environment."""
     argv = [sys.executable, "-m", "nccltool.hosts.nccl.library", library]
     done = external_commands.run(argv, timeout_s, {**environment, **OVERRIDDEN})
@@ -55,11 +55,11 @@ def ask(library: str, environment: Mapping[str, str], timeout_s: float = SECONDS
     return answer(json.loads(said), log)
 
 
-def answer(said: Mapping[str, Any], log: str) -> Answer:
+def answer(said: Mapping[str, Any], log: str) -> LibraryAnswer:
     """What `question` said, with the interface that the log names."""
     using = _USING.search(log)
     name, address = _split(using[1]) if using else (None, None)
-    return Answer(
+    return LibraryAnswer(
         version=of_code(said["version"]),
         code=said["code"],
         error=said["error"],

@@ -42,7 +42,7 @@ class Variable:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class ConfLine:
     """A line of a configuration file, and what NCCL makes of it."""
 
     number: int
@@ -55,21 +55,21 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class File:
+class ParsedConfFile:
     """A configuration file that NCCL reads, or would if it could."""
 
     role: str
     path: str
-    lines: tuple[Line, ...] | Unknown
+    lines: tuple[ConfLine, ...] | Unknown
     """Unknown: it is not there, or cannot be read; NCCL says nothing then."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class NcclSettings:
     """The effective environment of a process. What reads it raises NotKnown where it could not be read."""
 
     variables: Mapping[str, Variable] = field(default_factory=dict, hash=False)
-    files: tuple[File, ...] = ()
+    files: tuple[ParsedConfFile, ...] = ()
     """In the order in which NCCL reads them."""
     version: Version | None = None
     """Of NCCL; None = read as the newest would."""
@@ -90,7 +90,7 @@ class Settings:
         number = values.integer(self.get(name) or "")
         return number.value if number else None
 
-    def names(self, name: str) -> values.Names | None:
+    def names(self, name: str) -> values.NameList | None:
         """A list of interfaces (NCCL_SOCKET_IFNAME) or adapters (NCCL_IB_HCA); None = not set, or too short."""
         value = self.get(name)
         if value is None or (name in _INTERFACES and len(value) < 2):
@@ -106,12 +106,12 @@ class Settings:
         """Every variable that is known, in order of the names."""
         return self.beginning("")
 
-    def read_files(self) -> tuple[File, ...]:
+    def read_files(self) -> tuple[ParsedConfFile, ...]:
         """The configuration files that NCCL reads, in its order."""
         self._known()
         return self.files
 
-    def lines(self) -> Iterator[tuple[File, Line]]:
+    def lines(self) -> Iterator[tuple[ParsedConfFile, ConfLine]]:
         """Every line of every file that can be read."""
         for file in self.read_files():
             if not isinstance(file.lines, Unknown):
@@ -126,10 +126,12 @@ class Settings:
 _INTERFACES = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME")
 
 
-def of(host: HostFacts, version: Version | None = None) -> Settings:
+def of(host: HostFacts, version: Version | None = None) -> NcclSettings:
     """The settings of a snapshot, as this version of NCCL would build them."""
     if host.env_source.startswith(_NONE):
-        return Settings(version=version, unread=f"the environment is not known: {host.env_source[len(_NONE) :]}")
+        return NcclSettings(
+            version=version, unread=f"the environment is not known: {host.env_source[len(_NONE) :]}"
+        )
     return build(host.env, _read_by(version, host.conf_files, host.env), version, host.env_source)
 
 
@@ -138,12 +140,12 @@ def build(
     files: Sequence[ConfFile] = (),
     version: Version | None = None,
     source: str = "process",
-) -> Settings:
+) -> NcclSettings:
     """The effective environment; `files` are those that NCCL reads, in its order."""
     origin = "environment" if source == "process" else source
     variables = {name: Variable(name=name, value=value, origin=origin) for name, value in environment.items()}
     read = tuple(_read(file, variables, version) for file in files)
-    return Settings(variables=MappingProxyType(variables), files=read, version=version)
+    return NcclSettings(variables=MappingProxyType(variables), files=read, version=version)
 
 
 def _read_by(
@@ -158,15 +160,17 @@ def _read_by(
     return tuple(file for file in (user, by_role.get("system")) if file is not None)
 
 
-def _read(file: ConfFile, variables: dict[str, Variable], version: Version | None) -> File:
+def _read(file: ConfFile, variables: dict[str, Variable], version: Version | None) -> ParsedConfFile:
     """Read a file, and put what it sets into `variables`."""
     if isinstance(file.text, Unknown):
-        return File(role=file.role, path=file.path, lines=file.text)
+        return ParsedConfFile(role=file.role, path=file.path, lines=file.text)
     lines = tuple(_lines(file, file.text.encode(errors="replace"), variables, version))
-    return File(role=file.role, path=file.path, lines=lines)
+    return ParsedConfFile(role=file.role, path=file.path, lines=lines)
 
 
-def _lines(file: ConfFile, data: bytes, variables: dict[str, Variable], version: Version | None) -> Iterator[Line]:
+def _lines(
+    file: ConfFile, data: bytes, variables: dict[str, Variable], version: Version | None
+) -> Iterator[ConfLine]:
     newest = version is None or version >= _CHUNKS
     with_comments = version is None or version >= _COMMENTS
     for number, raw in _pieces(data, newest):
@@ -176,9 +180,9 @@ def _lines(file: ConfFile, data: bytes, variables: dict[str, Variable], version:
         name, found, value = text.partition(b"=")
         shown = text.decode(errors="replace")
         if text.startswith(b"#") and with_comments:
-            yield Line(number=number, text=shown, fate="comment")
+            yield ConfLine(number=number, text=shown, fate="comment")
         elif not found or not name:  # setenv refuses an empty name
-            yield Line(number=number, text=shown, fate="ignored" if text.strip() else "blank")
+            yield ConfLine(number=number, text=shown, fate="ignored" if text.strip() else "blank")
         else:
             yield _assign(file, number, shown, name, value, variables)
 
@@ -193,14 +197,14 @@ def _pieces(data: bytes, newest: bool) -> Iterator[tuple[int, bytes]]:
 
 def _assign(
     file: ConfFile, number: int, text: str, name: bytes, value: bytes, variables: dict[str, Variable]
-) -> Line:
+) -> ConfLine:
     key = name[:_LONGEST_VALUE].decode(errors="replace")
     given = value[:_LONGEST_VALUE].decode(errors="replace")
     winner = variables.get(key)
     if winner is None:
         variables[key] = Variable(name=key, value=given, origin=f"{file.path}:{number}", from_file=True)
     fate: Fate = "overridden" if winner else "used"
-    return Line(number=number, text=text, fate=fate, name=key, value=given, winner=winner)
+    return ConfLine(number=number, text=text, fate=fate, name=key, value=given, winner=winner)
 
 
 def environment_of(data: bytes, where: str) -> dict[str, str]:

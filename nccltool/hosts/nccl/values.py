@@ -97,7 +97,7 @@ def torch_bool(text: str) -> bool | None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Name:
+class ListedName:
     """One entry of a list of interfaces or adapters."""
 
     name: str
@@ -108,12 +108,12 @@ class Name:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Names:
+class NameList:
     """A list of interfaces or adapters, as NCCL_SOCKET_IFNAME and NCCL_IB_HCA have it."""
 
     exclude: bool
     exact: bool
-    entries: tuple[Name, ...]
+    entries: tuple[ListedName, ...]
 
     def chooses(self, name: str, port: int = -1) -> bool:
         """Whether the list chooses an interface, or a port of an adapter."""
@@ -123,12 +123,12 @@ class Names:
         """Whether an entry fits; an empty list fits everything."""
         return not self.entries or any(self._fits(entry, name, port) for entry in self.entries)
 
-    def _fits(self, entry: Name, name: str, port: int) -> bool:
+    def _fits(self, entry: ListedName, name: str, port: int) -> bool:
         named = name == entry.name if self.exact else name.startswith(entry.name)
         return named and (port == -1 or entry.port in (-1, port))
 
 
-def names(text: str, longest: int, version: Version | None = None) -> Names:
+def names(text: str, longest: int, version: Version | None = None) -> NameList:
     """Read `[^][=]name[:port[:rail[:plane]]],...`; NCCL keeps the `longest` first (16 interfaces, 32 adapters).
 
     Without a version, as the newest NCCL reads it.
@@ -139,20 +139,20 @@ def names(text: str, longest: int, version: Version | None = None) -> Names:
     text = text[1:] if exact else text
     with_rails = version is None or version >= RAILS
     entries = (_name(word, with_rails) for word in text.split(",") if word.partition(":")[0])
-    return Names(exclude=exclude, exact=exact, entries=tuple(islice(entries, longest)))
+    return NameList(exclude=exclude, exact=exact, entries=tuple(islice(entries, longest)))
 
 
-def _name(word: str, with_rails: bool) -> Name:
+def _name(word: str, with_rails: bool) -> ListedName:
     name, *numbers = word.split(":")
     if not with_rails:
-        return Name(name=name, port=atoi(numbers[0]) if numbers else -1)
+        return ListedName(name=name, port=atoi(numbers[0]) if numbers else -1)
     port, rail, plane = [atoi(number) if number else -1 for number in [*numbers, "", "", ""][:3]]
     # cut as the C string of 64 bytes is
     cut = name.encode(errors="surrogateescape")[:_LONGEST_NAME].decode(errors="surrogateescape")
-    return Name(name=cut, port=port, rail=rail, plane=plane)
+    return ListedName(name=cut, port=port, rail=rail, plane=plane)
 
 
-Problem = Literal["word", "function", "no function", "nothing"]
+WordProblem = Literal["word", "function", "no function", "nothing"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,7 +163,7 @@ class Selection:
     """Function -> what it may use; a function that is missing is not restricted."""
     named: tuple[str, ...]
     """Words that were given to choose something, in the spelling of NCCL."""
-    unknown: tuple[tuple[Problem, str], ...]
+    unknown: tuple[tuple[WordProblem, str], ...]
     """Words that NCCL does not know; from 2.24 on initialization fails at the first one."""
 
 
@@ -173,7 +173,7 @@ def selection(text: str, words: tuple[str, ...], version: Version | None = None)
         return _plain_selection(text, words)
     left: dict[str, tuple[str, ...]] = {}
     named: list[str] = []
-    unknown: list[tuple[Problem, str]] = []
+    unknown: list[tuple[WordProblem, str]] = []
     for number, part in enumerate(part for part in text.split(";") if part):
         pieces = [piece for piece in part.split(":") if piece]
         if not pieces:

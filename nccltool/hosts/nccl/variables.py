@@ -20,7 +20,7 @@ _FILE = Path(__file__).parent / "nccl_env.json"
 _LONGEST_NAME = 80
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class KnownVariable(msgspec.Struct, frozen=True, kw_only=True):
     """A variable."""
 
     name: str
@@ -71,9 +71,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def every() -> Mapping[str, Entry]:
+def every() -> Mapping[str, KnownVariable]:
     """All variables, by name."""
-    return {entry.name: entry for entry in msgspec.json.decode(_FILE.read_bytes(), type=list[Entry])}
+    return {entry.name: entry for entry in msgspec.json.decode(_FILE.read_bytes(), type=list[KnownVariable])}
 
 
 def nearest(name: str) -> tuple[str, ...]:

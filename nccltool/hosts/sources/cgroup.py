@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Count, Limit, Limits, Text
+from nccltool.hosts.facts import Count, Limit, ProcessLimits, Text
 from nccltool.hosts.sources.base import Tree
 
 _ROOT = "/sys/fs/cgroup"
@@ -15,7 +15,7 @@ _UNLIMITED_V1 = 1 << 60
 """Version 1 writes the largest number of pages for no limit."""
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Limits:
+def read(tree: Tree, env: Mapping[str, str]) -> ProcessLimits:
     """The smallest limits between this process's group and the root of what is visible here."""
     del env
     lines = tree.lines("/proc/self/cgroup")
@@ -30,8 +30,8 @@ def read(tree: Tree, env: Mapping[str, str]) -> Limits:
     return _unknown(Unknown(f"no cgroup is mounted under {_ROOT}"))
 
 
-def _unknown(why: Unknown) -> Limits:
-    return Limits(**dict.fromkeys(_LEAVES, why))
+def _unknown(why: Unknown) -> ProcessLimits:
+    return ProcessLimits(**dict.fromkeys(_LEAVES, why))
 
 
 def _up(root: str, path: str) -> Iterator[str]:
@@ -41,10 +41,10 @@ def _up(root: str, path: str) -> Iterator[str]:
         yield "/".join((root, *parts[:depth]))
 
 
-def _second(tree: Tree, path: str) -> Limits:
+def _second(tree: Tree, path: str) -> ProcessLimits:
     groups = [group for group in _up(_ROOT, path) if tree.exists(group) is True]
     own = groups[0] if groups else _ROOT
-    return Limits(
+    return ProcessLimits(
         cgroup_version=2,
         cgroup_path=path,
         pids_max=_smallest(tree, groups, "pids.max"),
@@ -56,7 +56,7 @@ def _second(tree: Tree, path: str) -> Limits:
     )
 
 
-def _first(tree: Tree, paths: Mapping[str, str]) -> Limits:
+def _first(tree: Tree, paths: Mapping[str, str]) -> ProcessLimits:
     def groups(controller: str) -> list[str]:
         found = _up(f"{_ROOT}/{controller}", paths.get(controller, "/"))
         return [group for group in found if tree.exists(group) is True]
@@ -64,7 +64,7 @@ def _first(tree: Tree, paths: Mapping[str, str]) -> Limits:
     pids, memory, cpu, cpuset = (groups(name) for name in ("pids", "memory", "cpu", "cpuset"))
     limit = _smallest(tree, memory, "memory.limit_in_bytes")
     quotas = [_quota_v1(tree, group) for group in cpu]
-    return Limits(
+    return ProcessLimits(
         cgroup_version=1,
         cgroup_path=paths.get("memory", "/"),
         pids_max=_smallest(tree, pids, "pids.max"),

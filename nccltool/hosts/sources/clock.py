@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from nccltool.hosts.facts import Clock, all_unknown
+from nccltool.hosts.facts import KernelClock, all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 _TIME_ERROR = 5
@@ -26,16 +26,16 @@ class _Timex(ctypes.Structure):
     )
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Clock:
+def read(tree: Tree, env: Mapping[str, str]) -> KernelClock:
     """Time and discipline."""
     del env
     if not tree.live:
-        return all_unknown(Clock, CAPTURED)
+        return all_unknown(KernelClock, CAPTURED)
     state = _Timex()
     answer = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(state))
     if answer < 0:
-        return all_unknown(Clock, f"adjtimex failed: {os.strerror(ctypes.get_errno())}", time_s=time.time())
-    return Clock(
+        return all_unknown(KernelClock, f"adjtimex failed: {os.strerror(ctypes.get_errno())}", time_s=time.time())
+    return KernelClock(
         time_s=time.time(),
         synchronised=answer != _TIME_ERROR and not state.status & _STA_UNSYNC,
         max_error_s=state.maxerror / 1e6,

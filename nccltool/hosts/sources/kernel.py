@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Kernel, Module, Setting, Text
+from nccltool.hosts.facts import Kernel, KernelModule, Setting, Text
 from nccltool.hosts.sources.base import Tree
 
 SYSCTLS = (
@@ -72,7 +72,7 @@ def _arch(tree: Tree) -> Text:
     return next((arch for mark, arch in marks.items() if mark in info), Unknown("/proc/cpuinfo does not tell"))
 
 
-def _modules(tree: Tree) -> tuple[Module, ...] | Unknown:
+def _modules(tree: Tree) -> tuple[KernelModule, ...] | Unknown:
     """/sys/module also has what is built in; a container may hide it, /proc/modules it cannot."""
     folder, lines = tree.names("/sys/module"), tree.lines("/proc/modules")
     if isinstance(folder, Unknown) and isinstance(lines, Unknown):
@@ -82,6 +82,6 @@ def _modules(tree: Tree) -> tuple[Module, ...] | Unknown:
     return tuple(_module(tree, name) for name in sorted(names) if _MODULES.fullmatch(name))
 
 
-def _module(tree: Tree, name: str) -> Module:
+def _module(tree: Tree, name: str) -> KernelModule:
     version = tree.text(f"/sys/module/{name}/version")
-    return Module(name=name, version="" if isinstance(version, Unknown) else version)
+    return KernelModule(name=name, version="" if isinstance(version, Unknown) else version)

@@ -30,7 +30,7 @@ _VERSIONS = (
     re.compile(rb"NCCL version (\d+\.\d+\.\d+)"),
     re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"),
 )
-_Found = dict[str, tuple[str, str]]
+_LibraryFound = dict[str, tuple[str, str]]
 """File name -> (path, origin): the first that the loader meets."""
 
 
@@ -87,11 +87,11 @@ def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin,
     return tuple(found.values())
 
 
-def _found(tree: Tree, env: Mapping[str, str], seconds: float, names: tuple[str, ...]) -> _Found:
+def _found(tree: Tree, env: Mapping[str, str], seconds: float, names: tuple[str, ...]) -> _LibraryFound:
     """Where the loader finds these, in its order: LD_LIBRARY_PATH, ldconfig, the default folders."""
     folders, cached = _folders(tree, env), _cache(tree)
     paths = [folder for folder in folders if folder[1] == "LD_LIBRARY_PATH"]
-    found: _Found = {}
+    found: _LibraryFound = {}
     for name in names:
         asked = [(f"{folder}/{name}", origin) for folder, origin in paths]
         if not isinstance(cached, Unknown) and name in cached:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Count, Flag, Limit, Limits, Texts
+from nccltool.hosts.facts import Count, Flag, Limit, ProcessLimits, Texts
 from nccltool.hosts.sources.base import Tree
 
 _LIMITS = "/proc/self/limits"
@@ -19,12 +19,12 @@ _LOGIND = ("/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf")
 _DROP_INS = ("/usr/lib/systemd/logind.conf.d", "/etc/systemd/logind.conf.d")
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Limits:
+def read(tree: Tree, env: Mapping[str, str]) -> ProcessLimits:
     """All but the cgroup's."""
     del env
     lines, memory = tree.lines(_LIMITS), tree.lines("/proc/meminfo")
     nofile, memlock, stack, nproc, space, core = (_pair(lines, title) for title in _ROWS.values())
-    return Limits(
+    return ProcessLimits(
         nofile_soft=nofile[0],
         nofile_hard=nofile[1],
         memlock_soft_bytes=memlock[0],

@@ -4,13 +4,13 @@ import socket
 from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Names, Text, Texts
+from nccltool.hosts.facts import HostNames, Text, Texts
 from nccltool.hosts.sources.base import Tree, within
 
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost", "localhost4", "localhost6")
 
 
-def read(tree: Tree, env: Mapping[str, str], seconds: float) -> Names:
+def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
     """Looks names up, each with its own deadline: a dead name server costs many seconds."""
     hostname = tree.text("/proc/sys/kernel/hostname")
     if isinstance(hostname, Unknown) and tree.live:
@@ -23,7 +23,7 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> Names:
         own, theirs = (one if isinstance(one, Unknown | tuple) else () for one in found)
     else:
         own, theirs = (_captured(lines, name) for name in asked)
-    return Names(
+    return HostNames(
         hostname=hostname,
         addresses=hostname if isinstance(hostname, Unknown) else own,
         master_addr=theirs if master else Unknown("MASTER_ADDR is not set"),

@@ -40,12 +40,12 @@ class Nic:
     """Why the rate is not known."""
     source: str
     """The file that tells."""
-    slot: "Slot | None" = None
+    slot: "PcieSlot | None" = None
     """Where it is plugged in; None = not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Slot:
+class PcieSlot:
     """A PCIe slot as it was built; one that trains lower is a fault, and no smaller limit."""
 
     address: str
@@ -187,7 +187,7 @@ def _speed(folder: Path) -> tuple[float | None, str | None]:
     return megabits * 1e6 / 8, None
 
 
-def _slot(device_of: Path, root: Path) -> Slot | None:
+def _slot(device_of: Path, root: Path) -> PcieSlot | None:
     """The slower of the adapter and the port above it. What a virtual machine shows of either may be made up."""
     try:
         device = (device_of / "device").resolve(strict=True)
@@ -202,7 +202,7 @@ def _slot(device_of: Path, root: Path) -> Slot | None:
     if len(known) < len(ends) or not _is_bare(root):
         return None
     rate, text = min(known)
-    return Slot(address=address[1], text=text, bytes_per_s=rate)
+    return PcieSlot(address=address[1], text=text, bytes_per_s=rate)
 
 
 def _pcie(function: Path) -> tuple[float, str] | None:

@@ -38,7 +38,7 @@ def facts(place: Place) -> RankFacts:
     )
 
 
-def network(backend: str) -> transport.Wire:
+def network(backend: str) -> transport.UsableNetwork:
     """The network of this host, as `backend` uses it now that the group is set up."""
     return transport.network(backend, os.environ, nic.ethernet(), nic.rdma())
 

@@ -139,7 +139,7 @@ def clocks(place: Place, store: PrefixStore, timeout_s: float) -> list[float]:
 
 def networks(
     place: Place, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
-) -> dict[str, transport.Wire]:
+) -> dict[str, transport.UsableNetwork]:
     """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
     if decision.one_host:
         return {}
@@ -149,7 +149,7 @@ def networks(
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
     return {
-        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=transport.Wire)
+        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=transport.UsableNetwork)
         for host, rank in first.items()
     }
 

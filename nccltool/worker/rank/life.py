@@ -102,7 +102,10 @@ def _steps(job: Job, backend: str, world_size: int) -> int:
 
 
 def _world(
-    job: Job, decision: handshake.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, hosts_transport.Wire]
+    job: Job,
+    decision: handshake.Decision,
+    ranks: tuple[RankFacts, ...],
+    networks: dict[str, hosts_transport.UsableNetwork],
 ) -> events.World:
     limited = busbw_limit.of(job.ops, decision.backend, ranks, networks)
     transport, nics = hosts_transport.transport(decision.backend, ranks, networks)

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from nccltool.core.versions import Version
 from nccltool.doctor import judge
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import ConfFile, FileFact, HostFacts
-from nccltool.hosts.nccl.settings import Settings
+from nccltool.hosts.nccl.settings import NcclSettings
 
 Expectation = Literal["fires", "silent", "unknown"]
-UNREAD = Host(settings=Settings(unread="/proc/4242/environ cannot be read: Permission denied"))
+UNREAD = JudgedHost(settings=NcclSettings(unread="/proc/4242/environ cannot be read: Permission denied"))
 
 
 def host(
@@ -28,7 +28,7 @@ def host(
     local_ranks: int | None = 8,
     files_: tuple[FileFact, ...] = (),
     **parts: Any,
-) -> Host:
+) -> JudgedHost:
     """A host: environment, configuration files by role (`system`, `home`, `NCCL_CONF_FILE`), parts of facts."""
     paths = {"system": "/etc/nccl.conf", "home": "/root/.nccl.conf", "NCCL_CONF_FILE": "/opt/site/nccl.conf"}
     conf_files = tuple(ConfFile(role=role, path=paths[role], text=text) for role, text in (files or {}).items())
@@ -42,14 +42,14 @@ class Case:
 
     code: str
     expect: Expectation
-    hosts: tuple[Host, ...]
+    hosts: tuple[JudgedHost, ...]
     number: int
 
     def __str__(self) -> str:
         return f"{self.code} {self.expect} {self.number}"
 
 
-One = Host | tuple[Host, ...]
+One = JudgedHost | tuple[JudgedHost, ...]
 
 
 def of(

@@ -9,16 +9,16 @@ from nccltool.hosts.facts import (
     DeviceFile,
     FileFact,
     Gpu,
+    HostNames,
     Interface,
     Library,
-    Limits,
-    Names,
     Network,
     Nvidia,
     NvLink,
     Pci,
     PciDevice,
     Plugin,
+    ProcessLimits,
     Rdma,
     RdmaDevice,
     RdmaPort,
@@ -161,7 +161,7 @@ def shm(size: int = 64 << 30, **given: Any) -> Shm:
     return Shm(**{**facts, **given})
 
 
-def limits(**given: Any) -> Limits:
+def limits(**given: Any) -> ProcessLimits:
     """Limits of a healthy host."""
     facts = {
         "nofile_soft": 1048576,
@@ -175,7 +175,7 @@ def limits(**given: Any) -> Limits:
         "remove_ipc": False,
         "hugepages_total": 0,
     }
-    return Limits(**{**facts, **given})
+    return ProcessLimits(**{**facts, **given})
 
 
 def container(*devices: str, inside: bool = False, uid: int = 1000, **given: Any) -> Container:
@@ -194,7 +194,7 @@ AWS, GCP, AZURE, OCI = (Cloud(provider=name) for name in ("aws", "gcp", "azure",
 NO_CLOUD = Cloud(provider=None)
 
 
-def named(hostname: str = "n1", **given: Any) -> Names:
+def named(hostname: str = "n1", **given: Any) -> HostNames:
     """A host whose name resolves."""
     facts = {"hostname": hostname, "addresses": ("10.0.0.1",), "hosts_lines": ("127.0.0.1 localhost",)}
-    return Names(**{**facts, **given})
+    return HostNames(**{**facts, **given})

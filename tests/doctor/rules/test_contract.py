@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nccltool.doctor import judge, rules
-from nccltool.doctor.rules.base import Host, Rule
+from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts.facts import HostFacts
 from tests.doctor.rules.test_cases import CASES, RULES
 
@@ -88,5 +88,5 @@ def test_a_rule_that_does_not_need_the_rank_does_not_read_it(case: Any) -> None:
         assert judge.judge([without], [rule]).findings == judge.judge([host], [rule]).findings
 
 
-def _with_facts(host: Host, facts: HostFacts) -> Host:
+def _with_facts(host: JudgedHost, facts: HostFacts) -> JudgedHost:
     return replace(host, facts=facts)

@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts import reader
 from tests.captured_hosts.build import build
 from tests.captured_hosts.kinds import KINDS
@@ -29,12 +29,12 @@ PROFILES: dict[str, dict[str, str]] = {
 """Published by the clouds for their own machines: aws-ofi-nccl's cheat sheet, cluster-toolkit a3-ultragpu-8g."""
 
 
-def looked(folder: Path, kind: str, environment: dict[str, str]) -> Host:
+def looked(folder: Path, kind: str, environment: dict[str, str]) -> JudgedHost:
     facts = reader.take(build(folder, KINDS[kind]), environment)
     return judge.host_of(facts, Version(2, 28, 9), nodes=2)
 
 
-def severe(host: Host) -> list[str]:
+def severe(host: JudgedHost) -> list[str]:
     findings = judge.judge([host], rules.every()).findings
     return [f"{one.code} {one.message} {one.evidence}" for one in findings if one.severity != "info"]
 

@@ -11,7 +11,7 @@ from nccltool.core.versions import Version
 from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
-from nccltool.hosts.nccl.settings import Settings, build
+from nccltool.hosts.nccl.settings import NcclSettings, build
 from tests.doctor.rules import machines
 
 ANSWERS = [
@@ -22,7 +22,7 @@ ANSWERS = [
 NEWEST = Version(2, 30, 7)
 
 
-def of(**values: str) -> Settings:
+def of(**values: str) -> NcclSettings:
     return build({f"NCCL_{name}": value for name, value in values.items()}, version=NEWEST)
 
 
@@ -72,6 +72,7 @@ tables = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(
     rows=tables,
     values=st.fixed_dictionaries({}, optional={name: st.text(max_size=9) for name in ("A", "B", "C", "D")}),

@@ -13,7 +13,7 @@ from nccltool.hosts.nccl import settings
 OLD, NEW = Version(2, 21, 5), Version(2, 30, 7)
 
 
-def built(text: str, version: Version | None = NEW, **environment: str) -> settings.Settings:
+def built(text: str, version: Version | None = NEW, **environment: str) -> settings.NcclSettings:
     return settings.build(environment, [ConfFile(role="system", path="/etc/nccl.conf", text=text)], version)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nccltool.core.versions import Version
 from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl.values import ALGORITHMS, PROTOCOLS, Integer, Name
+from nccltool.hosts.nccl.values import ALGORITHMS, PROTOCOLS, Integer, ListedName
 
 OLD = Version(2, 21, 5)
 
@@ -68,26 +68,26 @@ def test_atoi_is_that_of_the_c_library(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "exclude", "exact", "entries"),
     [
-        ("eth", False, False, [Name(name="eth")]),
-        ("^=eth0,ib0", True, True, [Name(name="eth0"), Name(name="ib0")]),
-        ("=^eth0", False, True, [Name(name="^eth0")]),
-        ("=eth1,=eth0", False, True, [Name(name="eth1"), Name(name="=eth0")]),
+        ("eth", False, False, [ListedName(name="eth")]),
+        ("^=eth0,ib0", True, True, [ListedName(name="eth0"), ListedName(name="ib0")]),
+        ("=^eth0", False, True, [ListedName(name="^eth0")]),
+        ("=eth1,=eth0", False, True, [ListedName(name="eth1"), ListedName(name="=eth0")]),
         ("^", True, False, []),
         (",,", False, False, []),
-        ("mlx5_0:1,:2", False, False, [Name(name="mlx5_0", port=1)]),
-        ("mlx5_0:1:2:3", False, False, [Name(name="mlx5_0", port=1, rail=2, plane=3)]),
-        ("mlx5_0::2", False, False, [Name(name="mlx5_0", rail=2)]),
-        ("mlx5_0:x", False, False, [Name(name="mlx5_0", port=0)]),
-        ("e" * 70, False, False, [Name(name="e" * 63)]),
+        ("mlx5_0:1,:2", False, False, [ListedName(name="mlx5_0", port=1)]),
+        ("mlx5_0:1:2:3", False, False, [ListedName(name="mlx5_0", port=1, rail=2, plane=3)]),
+        ("mlx5_0::2", False, False, [ListedName(name="mlx5_0", rail=2)]),
+        ("mlx5_0:x", False, False, [ListedName(name="mlx5_0", port=0)]),
+        ("e" * 70, False, False, [ListedName(name="e" * 63)]),
     ],
 )
-def test_names(text: str, exclude: bool, exact: bool, entries: list[Name]) -> None:
+def test_names(text: str, exclude: bool, exact: bool, entries: list[ListedName]) -> None:
     names = values.names(text, 16)
     assert (names.exclude, names.exact, list(names.entries)) == (exclude, exact, entries)
 
 
 def test_names_of_old_releases_have_no_rail() -> None:
-    assert values.names("mlx5_0:1:2", 32, OLD).entries == (Name(name="mlx5_0", port=1),)
+    assert values.names("mlx5_0:1:2", 32, OLD).entries == (ListedName(name="mlx5_0", port=1),)
     assert len(values.names(",".join("abcdefghijklmnopqrstuvwxyz"), 16).entries) == 16
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Listener, Module, Route, Setting, known
+from nccltool.hosts.facts import KernelModule, Listener, Route, Setting, known
 from nccltool.hosts.sources import (
     cgroup,
     cloud,
@@ -383,7 +383,10 @@ class TestKernel:
             "sys/module/nvidia_peermem/version": "570.1\n",
         }
         found = kernel.read(tree(tmp_path, {**files, "sys/module/mlx5_core/x": ""}), {})
-        assert found.modules == (Module(name="mlx5_core"), Module(name="nvidia_peermem", version="570.1"))
+        assert found.modules == (
+            KernelModule(name="mlx5_core"),
+            KernelModule(name="nvidia_peermem", version="570.1"),
+        )
 
     def test_each_sysctl_has_its_own_reason(self, tmp_path: Path) -> None:
         found = kernel.read(tree(tmp_path, {"proc/sys/net/core/somaxconn": "4096\n"}), {})

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import facts as hosts_facts
-from nccltool.hosts.facts import Names
+from nccltool.hosts.facts import HostNames
 from nccltool.hosts.views import table
 from tests import captured_hosts
 
@@ -24,7 +24,7 @@ def test_the_json_is_the_snapshot(name: str) -> None:
 
 
 def test_control_characters_are_escaped() -> None:
-    host = replace(captured_hosts.healthy("tcp"), host="evil\x1b]0;x\x07", names=Names(addresses=("\x1b[2J",)))
+    host = replace(captured_hosts.healthy("tcp"), host="evil\x1b]0;x\x07", names=HostNames(addresses=("\x1b[2J",)))
     text = table.render(host, "table")
     assert [c for c in text if not c.isprintable() and c != "\n"] == []
     assert "evil\\x1b]0;x\\x07" in text

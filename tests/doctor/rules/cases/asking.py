@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Address, Interface, Network
-from nccltool.hosts.nccl.library import Answer
+from nccltool.hosts.nccl.library import LibraryAnswer
 from tests.doctor.rules.base import host, of
 
 _NETWORK = Network(
@@ -15,8 +15,8 @@ _NETWORK = Network(
 _ENV = {"NCCL_SOCKET_IFNAME": "eth"}
 
 
-def _asked(interface: str | None = "eth0", value: str = "eth") -> Host:
-    answer = Answer(
+def _asked(interface: str | None = "eth0", value: str = "eth") -> JudgedHost:
+    answer = LibraryAnswer(
         version=Version(2, 30, 7),
         code=0 if interface else 5,
         error="" if interface else "no socket interface found",

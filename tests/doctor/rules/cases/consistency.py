@@ -1,24 +1,24 @@
 """Cases of nccltool/doctor/rules/consistency.py."""
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Process
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import ProcessFacts
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import rdma
 
 
-def _job(name: str, *values: str | None) -> tuple[Host, ...]:
+def _job(name: str, *values: str | None) -> tuple[JudgedHost, ...]:
     """Hosts with these values of a variable."""
     return tuple(
         host({name: value} if value is not None else {}, host=f"n{number}") for number, value in enumerate(values)
     )
 
 
-def _ports(*active: int, **env: str) -> tuple[Host, ...]:
+def _ports(*active: int, **env: str) -> tuple[JudgedHost, ...]:
     return tuple(host(env, rdma=rdma(8, active=one), host=f"n{number}") for number, one in enumerate(active))
 
 
-_CHANGED = Process(changed=("NCCL_ALGO",))
+_CHANGED = ProcessFacts(changed=("NCCL_ALGO",))
 
 CASES = (
     of(
@@ -67,14 +67,14 @@ CASES = (
         fires=[host({"NCCL_ALGO": "Ring"}, process=_CHANGED)],
         silent=[
             host(process=_CHANGED),
-            host({"NCCL_ALGO": "Ring"}, process=Process(changed=())),
+            host({"NCCL_ALGO": "Ring"}, process=ProcessFacts(changed=())),
             host({"NCCL_ALGO": "Ring", "NCCL_NO_CACHE": "NCCL_ALGO"}, process=_CHANGED),
             host({"NCCL_ALGO": "Ring", "NCCL_NO_CACHE": "ALL"}, process=_CHANGED),
         ],
         unknown=[
             UNREAD,
             host({"NCCL_ALGO": "Ring"}),
-            host({"NCCL_ALGO": "Ring"}, process=Process(changed=Unknown("only the process itself knows"))),
+            host({"NCCL_ALGO": "Ring"}, process=ProcessFacts(changed=Unknown("only the process itself knows"))),
         ],
     ),
     of(

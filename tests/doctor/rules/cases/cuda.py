@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Setting, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import B200, L40S, NO_GPUS, gpu, named, nvidia
@@ -15,13 +15,13 @@ _MIXED = nvidia(gpus=(gpu(0), gpu(1, L40S)))
 _NVML_GONE = nvidia(nvml=Unknown("libnvidia-ml.so.1 is not there"))
 
 
-def _rank(number: int, visible: str, node: str = "n1", **env: str) -> Host:
+def _rank(number: int, visible: str, node: str = "n1", **env: str) -> JudgedHost:
     """A rank of a node; its number on the node is the same."""
     own = {"RANK": str(number), "LOCAL_RANK": str(number), "CUDA_VISIBLE_DEVICES": visible, **env}
     return host(own, host=node, boot_id=f"of {node}", names=named(node))
 
 
-def _listed(value: str, **given: Any) -> Host:
+def _listed(value: str, **given: Any) -> JudgedHost:
     return host({"CUDA_VISIBLE_DEVICES": value}, **{"nvidia": nvidia(), **given})
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Container, Cpu, DeviceFile, Kernel, Module, Nvidia, NvLink, Rdma
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import Container, Cpu, DeviceFile, Kernel, KernelModule, Nvidia, NvLink, Rdma
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, HIDDEN, NONE, gpus, hca, pci, rdma
 
@@ -16,24 +16,24 @@ _NEAR = pci(f"{_GPU} {_SWITCH} 0000:02:00.0", f"{_NIC} {_SWITCH} 0000:02:01.0")
 _FAR = pci(f"{_GPU} 0000:00:01.0 0000:02:00.0", f"{_NIC} 0000:80:01.0")
 _IB = rdma("mlx5_0")
 _PEERMEM = Kernel(
-    release="5.15.0-1058-generic", arch="x86_64", cmdline="ro", modules=(Module(name="nvidia_peermem"),)
+    release="5.15.0-1058-generic", arch="x86_64", cmdline="ro", modules=(KernelModule(name="nvidia_peermem"),)
 )
 _BARE = replace(_PEERMEM, modules=())
 _METAL, _VM = Cpu(hypervisor=False), Cpu(hypervisor=True)
 _HOPPER = gpus(_GPU)
 
 
-def _on(env: dict[str, str] | None = None, **given: Any) -> Host:
+def _on(env: dict[str, str] | None = None, **given: Any) -> JudgedHost:
     """A host with a GPU and a NIC behind one switch."""
     parts = {"rdma": _IB, "nvidia": _HOPPER, "kernel": _PEERMEM, "pci": _NEAR, "cpu": _METAL}
     return host(env, **{**parts, **given})
 
 
-def _level(value: str, **given: Any) -> Host:
+def _level(value: str, **given: Any) -> JudgedHost:
     return _on({"NCCL_NET_GDR_LEVEL": value}, **given)
 
 
-def _acs(word: int | Unknown | None, **given: Any) -> Host:
+def _acs(word: int | Unknown | None, **given: Any) -> JudgedHost:
     return _on(pci=pci(f"{_GPU} {_SWITCH} 0000:02:00.0", f"{_NIC} {_SWITCH} 0000:02:01.0", acs=word, **given))
 
 
@@ -41,7 +41,7 @@ def _driver(**given: Any) -> Nvidia:
     return replace(_HOPPER, **given)
 
 
-def _without(**given: Any) -> Host:
+def _without(**given: Any) -> JudgedHost:
     """Without peer memory: what dma-buf needs decides."""
     nvidia = {name: given.pop(name) for name in ("flavour", "cuda", "memory_peers") if name in given}
     return _on(kernel=replace(_BARE, **given), nvidia=_driver(**nvidia))
@@ -57,7 +57,7 @@ _FLUSH, _READ, _C2C = (
 )
 _GRACE = replace(_PEERMEM, arch="aarch64")
 _LINKED = NvLink(number=0, active=True, remote="cpu")
-_NV_PEER = replace(_BARE, modules=(Module(name="nv_peer_mem"),))
+_NV_PEER = replace(_BARE, modules=(KernelModule(name="nv_peer_mem"),))
 
 CASES = (
     of(

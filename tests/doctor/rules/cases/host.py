@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Cpu, Names, Network
+from nccltool.hosts.facts import Cpu, HostNames, Network
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import METAL, NO_GPUS, ROCE, VM, named, network, nvidia, pci, rdma
 
@@ -57,9 +57,9 @@ CASES = (
     ),
     of(
         "HOST004",
-        fires=[host(names=Names(hostname="n1", addresses=()))],
-        silent=[host(names=named()), host(names=Names(hostname="n1", addresses=()), nodes=1)],
-        unknown=[host(), host(names=Names(hostname="n1", addresses=()), nodes=None)],
+        fires=[host(names=HostNames(hostname="n1", addresses=()))],
+        silent=[host(names=named()), host(names=HostNames(hostname="n1", addresses=()), nodes=1)],
+        unknown=[host(), host(names=HostNames(hostname="n1", addresses=()), nodes=None)],
     ),
     of(
         "HOST005",

@@ -3,8 +3,8 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Container, DeviceFile, FileFact, Limits, RdmaPort, Setting
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import Container, DeviceFile, FileFact, ProcessLimits, RdmaPort, Setting
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, ETHERNET, HIDDEN, NONE, hca, ib, net, nic, plugin, rdma, roce
 
@@ -20,11 +20,11 @@ _ONE_LANE = rdma(hca("mlx5_0", ib(rate_gbps=50.0, width="1X")))
 _NDR200 = rdma(hca("mlx5_0", ib(rate_gbps=200.0, width="2X")))
 
 
-def _listed(value: str, devices: Any = _IB, **given: Any) -> Host:
+def _listed(value: str, devices: Any = _IB, **given: Any) -> JudgedHost:
     return host({"NCCL_IB_HCA": value}, rdma=devices, **given)
 
 
-def _off(**given: Any) -> Host:
+def _off(**given: Any) -> JudgedHost:
     return host({"NCCL_IB_DISABLE": "1"}, **{"rdma": _IB, "plugins": (), **given})
 
 
@@ -35,12 +35,12 @@ def _files(*devices: DeviceFile | str, **given: Any) -> Container:
     return Container(devices=tuple(files), **given)
 
 
-def _limited(size: int | Unknown | None, capabilities: int | Unknown = 0, **given: Any) -> Host:
+def _limited(size: int | Unknown | None, capabilities: int | Unknown = 0, **given: Any) -> JudgedHost:
     container = Container(capabilities=capabilities, user_namespace=given.pop("user_namespace", False))
-    return host(limits=Limits(memlock_soft_bytes=size), container=container, **{"rdma": _IB, **given})
+    return host(limits=ProcessLimits(memlock_soft_bytes=size), container=container, **{"rdma": _IB, **given})
 
 
-def _counted(when: str, name: str = "n1", **counters: str | Unknown) -> Host:
+def _counted(when: str, name: str = "n1", **counters: str | Unknown) -> JudgedHost:
     values = tuple(Setting(name=key, value=value) for key, value in counters.items())
     return host(rdma=rdma(hca("mlx5_0", ib(counters=values))), taken=when, boot_id=f"of {name}", host=name)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Address, Cpu, Kernel, Listener, Network
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import NO_GPUS, container, limits, named, namespaces, nvidia
@@ -11,12 +11,12 @@ from tests.doctor.rules.parts import NO_GPUS, container, limits, named, namespac
 _HERE = Address(interface="eth0", address="10.0.0.1", family="AF_INET")
 
 
-def _master(name: str, *addresses: str, **given: Any) -> Host:
+def _master(name: str, *addresses: str, **given: Any) -> JudgedHost:
     env = {"MASTER_ADDR": name, **given.pop("env", {})}
     return host(env, names=named(master_addr=addresses), **given)
 
 
-def _port(port: str, *taken: int, addresses: tuple[str, ...] = ("10.0.0.1",), **given: Any) -> Host:
+def _port(port: str, *taken: int, addresses: tuple[str, ...] = ("10.0.0.1",), **given: Any) -> JudgedHost:
     """A host where these ports are listened on, and 32768 to 60999 are handed out."""
     listeners = tuple(Listener(address="0.0.0.0", port=one, uid=1000) for one in taken)
     parts: dict[str, Any] = {
@@ -34,7 +34,7 @@ def _handing_out(ports: str, reserved: str = "") -> Kernel:
     )
 
 
-def _threads(count: str, cpuset: str = "0-63", **given: Any) -> Host:
+def _threads(count: str, cpuset: str = "0-63", **given: Any) -> JudgedHost:
     return host({"OMP_NUM_THREADS": count}, limits=limits(cpuset=cpuset), cpu=Cpu(allowed=cpuset), **given)
 
 

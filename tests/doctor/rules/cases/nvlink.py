@@ -1,7 +1,7 @@
 """Cases of nccltool/doctor/rules/nvlink.py."""
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Process, Services
+from nccltool.hosts.facts import ProcessFacts, Services
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.parts import (
     A100,
@@ -62,12 +62,12 @@ CASES = (
     ),
     of(
         "NV003",
-        fires=[host(nvidia=nvidia(), nccl=(2, 29, 2), process=Process(communicators=100))],
+        fires=[host(nvidia=nvidia(), nccl=(2, 29, 2), process=ProcessFacts(communicators=100))],
         silent=[
             host(_OFF),
-            host(nvidia=nvidia(), process=Process(communicators=20)),
-            host(nvidia=nvidia(), nccl=(2, 28, 3), process=Process(communicators=100)),
-            host(nvidia=nvidia(8, A100), process=Process(communicators=100)),
+            host(nvidia=nvidia(), process=ProcessFacts(communicators=20)),
+            host(nvidia=nvidia(), nccl=(2, 28, 3), process=ProcessFacts(communicators=100)),
+            host(nvidia=nvidia(8, A100), process=ProcessFacts(communicators=100)),
             host(nvidia=NO_GPUS),
         ],
         unknown=[UNREAD, host(nvidia=nvidia()), host(nvidia=nvidia(), nccl=None)],

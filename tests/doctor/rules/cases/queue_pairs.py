@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Cpu, Network, RdmaPort, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import HIDDEN, NONE, hca, ib, net, nic, plugin, rdma, roce
@@ -14,12 +14,12 @@ _ETH = net(nic("eth0", "10.0.0.1/24"))
 _OLD_TORCH, _TORCH = Versions(torch="2.1.2"), Versions(torch="2.8.0+cu128")
 
 
-def _ib(name: str, value: int | str, **given: Any) -> Host:
+def _ib(name: str, value: int | str, **given: Any) -> JudgedHost:
     env = {f"NCCL_IB_{name}": str(value), **given.pop("env", {})}
     return host(env, **given)
 
 
-def _cross(value: int | str, **given: Any) -> Host:
+def _cross(value: int | str, **given: Any) -> JudgedHost:
     return host({"NCCL_CROSS_NIC": str(value)}, **{"plugins": (), "network": _ETH, **given})
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Cloud, RdmaPort
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, HIDDEN, NONE, gids, hca, ib, net, nic, plugin, rdma, roce, table
@@ -17,18 +17,18 @@ _INVISIBLE = Unknown("/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/3 can
 _UNTYPED = roce(gids=tuple(type(gid)(index=gid.index, gid=gid.gid, netdev="eth0") for gid in table()))
 
 
-def _with(*ports: RdmaPort, **given: Any) -> Host:
+def _with(*ports: RdmaPort, **given: Any) -> JudgedHost:
     """A host with one device for each of these ports."""
     devices = (hca(f"mlx5_{number}", port) for number, port in enumerate(ports))
     return host(**{"rdma": rdma(*devices), **given})
 
 
-def _index(index: int | str, *ports: RdmaPort, **given: Any) -> Host:
+def _index(index: int | str, *ports: RdmaPort, **given: Any) -> JudgedHost:
     env = {"NCCL_IB_GID_INDEX": str(index), **given.pop("env", {})}
     return _with(*ports, env=env, **given) if ports else host(env, **given)
 
 
-def _set(name: str, value: str, *ports: RdmaPort, **given: Any) -> Host:
+def _set(name: str, value: str, *ports: RdmaPort, **given: Any) -> JudgedHost:
     return _with(*ports, env={f"NCCL_{name}": value}, **given) if ports else host({f"NCCL_{name}": value}, **given)
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import Host
-from nccltool.hosts.facts import Cpu, Kernel, Limits, Names
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import Cpu, HostNames, Kernel, ProcessLimits
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, ETHERNET, HIDDEN, NONE, net, nic, plugin, rdma, settings
 
@@ -17,34 +17,34 @@ _VETH = net(nic("eth0", "10.0.0.1/24", vendor=_VIRTUAL, virtual=True, speed=_VIR
 _THREADS, _SOCKETS = "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"
 
 
-def _on(value: str | None = None, **given: Any) -> Host:
+def _on(value: str | None = None, **given: Any) -> JudgedHost:
     """A host that has TCP only, with NCCL_SOCKET_IFNAME."""
     env = given.pop("env", {}) | ({"NCCL_SOCKET_IFNAME": value} if value else {})
     return host(env, **{"network": _BOTH, "rdma": NONE, "plugins": (), **given})
 
 
-def _tuned(threads: int | None, sockets: int | None = None, **given: Any) -> Host:
+def _tuned(threads: int | None, sockets: int | None = None, **given: Any) -> JudgedHost:
     env = {_THREADS: threads, _SOCKETS: sockets}
     return host({name: str(value) for name, value in env.items() if value is not None}, **given)
 
 
-def _range(text: str, **given: Any) -> Host:
+def _range(text: str, **given: Any) -> JudgedHost:
     return host(kernel=Kernel(sysctls=settings(net_ipv4_ip__local__port__range=text)), **given)
 
 
-def _busy(threads: int, **given: Any) -> Host:
+def _busy(threads: int, **given: Any) -> JudgedHost:
     network = net(nic("eth0", "10.0.0.1/24"), nic("eth1", "10.1.0.1/24"))
     parts = {
         "network": network,
         "rdma": NONE,
         "plugins": (),
         "cpu": Cpu(allowed="0-63,128"),
-        "limits": Limits(cpu_cores=None),
+        "limits": ProcessLimits(cpu_cores=None),
     }
     return _tuned(threads, **{**parts, **given})
 
 
-def _retry(count: str | None, sleep: str | None = None, **given: Any) -> Host:
+def _retry(count: str | None, sleep: str | None = None, **given: Any) -> JudgedHost:
     env = {"NCCL_SOCKET_RETRY_CNT": count, "NCCL_SOCKET_RETRY_SLEEP_MSEC": sleep}
     return host({name: value for name, value in env.items() if value is not None}, **given)
 
@@ -114,12 +114,12 @@ CASES = (
     of(
         "NETIF019",
         fires=[
-            host(names=Names(hostname="n1", addresses=("127.0.1.1",))),
-            host(names=Names(addresses=("::1", "10.0.0.1"))),
-            host(names=Names(hostname="n1", addresses=())),
+            host(names=HostNames(hostname="n1", addresses=("127.0.1.1",))),
+            host(names=HostNames(addresses=("::1", "10.0.0.1"))),
+            host(names=HostNames(hostname="n1", addresses=())),
         ],
         silent=[
-            host(names=Names(hostname="n1", addresses=("10.0.0.1", "127.0.1.1"))),
+            host(names=HostNames(hostname="n1", addresses=("10.0.0.1", "127.0.1.1"))),
             host({"GLOO_SOCKET_IFNAME": "eth0"}),
             host(nodes=1),
         ],
@@ -213,8 +213,8 @@ CASES = (
         "NETIF028",
         fires=[
             _busy(5),
-            _busy(4, limits=Limits(cpu_cores=32.0)),
-            _busy(1, limits=Limits(cpu_cores=0.5)),
+            _busy(4, limits=ProcessLimits(cpu_cores=32.0)),
+            _busy(1, limits=ProcessLimits(cpu_cores=0.5)),
             _busy(4, local_ranks=16),
         ],
         silent=[host(), _busy(4), _busy(16, rdma=ETHERNET), _busy(0)],

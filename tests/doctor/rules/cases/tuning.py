@@ -1,6 +1,6 @@
 """Cases of nccltool/doctor/rules/tuning.py."""
 
-from nccltool.doctor.rules.base import Host
+from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Rdma, RdmaDevice, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 
@@ -14,7 +14,7 @@ _TWO = Nvidia(
 )
 
 
-def _rank(number: int, **env: str) -> Host:
+def _rank(number: int, **env: str) -> JudgedHost:
     return host({"RANK": str(number), "LOCAL_RANK": str(number), **env}, nvidia=_TWO, boot_id="b")
 
 

@@ -35,7 +35,7 @@ def test_a_child_is_asked(newest: Path) -> None:
     answer = nccl_library.ask(
         str(newest), {"PATH": "/usr/bin", "NCCL_SOCKET_IFNAME": "lo", "NCCL_SOCKET_FAMILY": "AF_INET"}
     )
-    assert isinstance(answer, nccl_library.Answer)
+    assert isinstance(answer, nccl_library.LibraryAnswer)
     assert (answer.code, answer.interface, answer.address) == (0, "lo", "127.0.0.1")
     assert str(answer.version) == NEWEST[1]
     assert dict(answer.environment)["NCCL_SOCKET_IFNAME"] == "lo"
@@ -43,7 +43,7 @@ def test_a_child_is_asked(newest: Path) -> None:
 
 def test_a_refusal_has_its_words(newest: Path) -> None:
     answer = nccl_library.ask(str(newest), {"PATH": "/usr/bin", "NCCL_SOCKET_IFNAME": "nosuch"})
-    assert isinstance(answer, nccl_library.Answer)
+    assert isinstance(answer, nccl_library.LibraryAnswer)
     assert (answer.code, answer.interface, answer.address) == (5, None, None)
     assert "no socket interface found" in answer.error
 

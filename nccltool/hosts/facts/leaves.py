@@ -1,0 +1,68 @@
+"""What a fact is made of: a value or the reason why there is none."""
+
+from functools import lru_cache
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from nccltool.core.unknown import Unknown
+
+
+class NotKnown(Exception):
+    """A rule needs a fact that is Unknown. `str()` is the reason."""
+
+
+NOT_READ = Unknown("it was not looked at")
+
+
+T = TypeVar("T")
+P = TypeVar("P", bound=msgspec.Struct)
+Text: TypeAlias = str | Unknown
+Count: TypeAlias = int | Unknown
+Number: TypeAlias = float | Unknown
+Flag: TypeAlias = bool | Unknown
+Limit: TypeAlias = int | Unknown | None
+"""None = unlimited."""
+Texts: TypeAlias = tuple[str, ...] | Unknown
+
+
+def known(leaf: T | Unknown) -> T:
+    """The value of a leaf. Raises NotKnown with the reason where there is none."""
+    if isinstance(leaf, Unknown):
+        raise NotKnown(leaf.reason)
+    return leaf
+
+
+def or_none(leaf: T | Unknown) -> T | None:
+    """The value of a leaf, or None: for evidence and tables, where the reason does not matter."""
+    return None if isinstance(leaf, Unknown) else leaf
+
+
+class Setting(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A named text of the kernel: a sysctl, a parameter of a driver, a counter."""
+
+    name: str
+    value: Text = NOT_READ
+
+
+def all_unknown(part: type[P], reason: str, **given: object) -> P:
+    """A part each of whose leaves is Unknown for one reason; what is given, or is no leaf, stays as it is."""
+    leaves = [one.name for one in msgspec.structs.fields(part) if one.default is NOT_READ]
+    return part(**{**{name: Unknown(reason) for name in leaves}, **given})
+
+
+@lru_cache(maxsize=256)
+def numbers(text: str) -> frozenset[int]:
+    """The numbers of a list as the kernel writes it, `0-3,8`. Raises NotKnown for anything else."""
+    found: set[int] = set()
+    for word in text.strip().split(",") if text.strip() else ():
+        first, _, last = word.partition("-")
+        plain = word.isascii() and first.isdecimal() and (last.isdecimal() or "-" not in word)
+        if not plain or len(word) > _LONGEST_RANGE or len(found) > _MOST_NUMBERS:
+            raise NotKnown(f"{text[:40]!r} is no list of processors")
+        found.update(range(int(first), min(int(last or first), int(first) + _MOST_NUMBERS) + 1))
+    return frozenset(found)
+
+
+_LONGEST_RANGE, _MOST_NUMBERS = 12, 1 << 16
+"""Ports are the longest list of the kernel."""

@@ -1,0 +1,145 @@
+"""All facts of a host in one snapshot, to be saved as JSON and judged elsewhere."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from nccltool.core.errors import BadInput
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts.files import ConfFile, FileFact
+from nccltool.hosts.facts.gpu import Nvidia
+from nccltool.hosts.facts.leaves import NOT_READ, Text
+from nccltool.hosts.facts.network import Network
+from nccltool.hosts.facts.pci import Pci
+from nccltool.hosts.facts.process import Container, ProcessFacts, ProcessLimits, Shm
+from nccltool.hosts.facts.rdma import Rdma
+from nccltool.hosts.facts.software import Plugin, Versions
+from nccltool.hosts.facts.system import Cloud, Cpu, HostNames, Kernel, KernelClock, Services
+
+SCHEMA = 1
+
+
+KIND = "facts"
+
+
+class HostFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A snapshot of one host, as one rank sees it."""
+
+    schema: int = SCHEMA
+    kind: str = KIND
+    host: str
+    """Its name, for people; `names.hostname` where that is known."""
+    root: str = "/"
+    """`/`, or the captured tree that was read."""
+    taken: str = ""
+    """RFC 3339, UTC."""
+    seconds: float = 0.0
+    """How long looking took."""
+    boot_id: Text = NOT_READ
+    """/proc/sys/kernel/random/boot_id: the same for containers of one host."""
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the process that an allow-list of names admits: no secrets."""
+    env_source: str = "process"
+    """`process`, `pid N`, or the file that was read."""
+    conf_files: tuple[ConfFile, ...] = ()
+    """In NCCL's order: the user's, then the system's."""
+    files: tuple[FileFact, ...] = ()
+    network: Network = Network()
+    rdma: Rdma = Rdma()
+    pci: Pci = Pci()
+    nvidia: Nvidia = Nvidia()
+    kernel: Kernel = Kernel()
+    cpu: Cpu = Cpu()
+    limits: ProcessLimits = ProcessLimits()
+    shm: Shm = Shm()
+    container: Container = Container()
+    names: HostNames = HostNames()
+    versions: Versions = Versions()
+    plugins: tuple[Plugin, ...] | Unknown = NOT_READ
+    """libnccl-net*, libnccl-tuner*, libnccl-profiler*, libnccl-env* in the order of the loader."""
+    cloud: Cloud = Cloud()
+    clock: KernelClock = KernelClock()
+    services: Services = Services()
+    process: ProcessFacts = ProcessFacts()
+
+    def file(self, asked_by: str) -> FileFact | None:
+        """The file that a variable names; for well-known ones, give the path."""
+        return next((one for one in self.files if asked_by in (one.asked_by, one.path)), None)
+
+
+def to_json(host: HostFacts, indent: int = 2) -> str:
+    """The snapshot as JSON; `indent=0` gives one line."""
+    raw = msgspec.json.encode(host)
+    return (msgspec.json.format(raw, indent=indent) if indent else raw).decode()
+
+
+_DECODER = msgspec.json.Decoder(HostFacts)
+
+
+def from_json(text: bytes | str, where: str) -> HostFacts:
+    """Read a snapshot. Raises BadInput that names `where` and the key that is wrong."""
+    try:
+        host = _DECODER.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadInput(f"{where} is not a snapshot of facts: {error}", _REMEDY) from error
+    return _checked(host, where)
+
+
+def _checked(host: HostFacts, where: str) -> HostFacts:
+    if host.kind != KIND:
+        raise BadInput(f"{where} is a document of kind {host.kind!r}, not {KIND!r}", _REMEDY)
+    if host.schema != SCHEMA:
+        raise BadInput(f"{where} has schema {host.schema}, this nccltool reads {SCHEMA}", "use its own version")
+    return host
+
+
+_REMEDY = "save one with: nccltool facts --output FILE"
+
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+_DIGEST_BYTES = 16
+
+
+class SnapshotReader:
+    """Reads snapshots of many hosts: what they have in common is decoded once, and is one object in all."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[str, msgspec.json.Decoder[Any]] = {}
+        self._parts: dict[tuple[str, bytes], Any] = {}
+        self._links: dict[object, Any] = {}
+
+    def read(self, text: bytes, where: str) -> HostFacts:
+        """A snapshot. Raises BadInput that names `where` and the key that is wrong."""
+        try:
+            parts = _OBJECT.decode(text)
+            host = HostFacts(**{name: self._part(name, bytes(parts[name])) for name in _PARTS & parts.keys()})
+        except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
+            return from_json(text, where)  # which names the key
+        return _checked(host, where)
+
+    def _part(self, name: str, raw: bytes) -> Any:
+        key = (name, blake2b(raw, digest_size=_DIGEST_BYTES).digest())
+        if key not in self._parts:
+            if name not in self._decoders:
+                self._decoders[name] = msgspec.json.Decoder(_PART_TYPES[name])
+            part = self._decoders[name].decode(raw)
+            self._parts[key] = self._with_links(part) if isinstance(part, Nvidia) else part
+        return self._parts[key]
+
+    def _with_links(self, part: Nvidia) -> Nvidia:
+        """GPUs have a name each; their NVLinks, of which one has up to 18, are alike, and half of all there is."""
+        if isinstance(part.gpus, Unknown):
+            return part
+        replace, links = msgspec.structs.replace, self._links
+        gpus = (replace(gpu, nvlinks=links.setdefault(gpu.nvlinks, gpu.nvlinks)) for gpu in part.gpus)
+        return replace(part, gpus=tuple(gpus))
+
+
+_PART_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
+
+
+_PARTS = _PART_TYPES.keys()

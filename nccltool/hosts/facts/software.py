@@ -1,0 +1,58 @@
+"""Software on a host: versions, libraries, plugins."""
+
+import msgspec
+
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts.leaves import NOT_READ, Count, Setting, Text, Texts
+
+
+class Library(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A shared library on disk, looked at without loading it."""
+
+    path: str
+    """As found on the search path."""
+    real_path: Text = NOT_READ
+    """Behind symbolic links."""
+    origin: str
+    """`wheel`, `LD_PRELOAD`, `LD_LIBRARY_PATH`, `ldconfig`, `system` (default folders), `conda`, `variable` (a
+    NCCL_*_PLUGIN is a path), or `vendor` (a well-known folder that the loader does not search by itself)."""
+    version: Text = NOT_READ
+    """libnccl: `2.27.3`; aws-ofi-nccl: its release."""
+    size_bytes: Count = NOT_READ
+    """0 = an empty file, e.g. a mount that failed."""
+
+
+class Plugin(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A plugin that NCCL could load. Source: the folders that the loader searches."""
+
+    library: Library
+    name: str
+    """File name, e.g. `libnccl-net-ofi.so`."""
+    symbols: Texts = NOT_READ
+    """Plugin tables that it exports: ncclNetPlugin_v10, ncclCollNetPlugin_v10, ncclTunerPlugin_v4, ..."""
+
+
+class Versions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Software, from files and package metadata; nothing is imported or loaded. '' = not installed."""
+
+    nccltool: str = ""
+    python: Text = NOT_READ
+    torch: Text = NOT_READ
+    """e.g. `2.13.0+cu130`. Source: the metadata of the package."""
+    torch_cuda: Text = NOT_READ
+    """CUDA of the torch build, e.g. `13.0`; '' = a build without CUDA. Source: torch/version.py, as text."""
+    nccl: Text = NOT_READ
+    """The libnccl that torch here would load: the wheel nvidia-nccl-cu*, else the first on the loader path."""
+    nccl_source: str = ""
+    """Where `nccl` was taken from."""
+    libnccl: tuple[Library, ...] | Unknown = NOT_READ
+    """Every libnccl.so.2 that can be reached, in the order of the loader."""
+    packages: tuple[Setting, ...] | Unknown = NOT_READ
+    """torch, megatron-core and nvidia-* wheels with their versions."""
+    ofed: Text = NOT_READ
+    """Version of mlx5_core where it names one (DOCA / MLNX_OFED); '' = the kernel's own driver."""
+    libfabric: Text = NOT_READ
+    """Path of libfabric.so.1; '' = none."""
+    glibc: Text = NOT_READ
+    os: Text = NOT_READ
+    """PRETTY_NAME of /etc/os-release."""
