@@ -48,7 +48,7 @@ LONGEST_MODULE = 400
 TOO_LONG = {
     *("preflight.judge", "doctor.rules.infiniband", "doctor.rules.tuning", "preflight.suites"),
     *("doctor.rules.roce", "triage.timeline", "doctor.rules.interfaces", "doctor.rules.queue_pairs"),
-    *("compare.judge", "doctor.rules.sockets", "triage.logs.nccl_warnings", "doctor.rules.gdr"),
+    *("doctor.rules.sockets", "triage.logs.nccl_warnings", "doctor.rules.gdr"),
     *("doctor.rules.nvlink", "launch.runner", "launch.launchers.slurm", "hosts.differences"),
     *("worker.train.loop", "preflight.run", "launch.events", "train.judge", "doctor.rules.p2p"),
 }

@@ -24,13 +24,13 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     from pathlib import Path
 
     from nccltool.cli.screen import put, write
-    from nccltool.compare import baselines, inputs, judge, run_samples
+    from nccltool.compare import baselines, effects, inputs, judge, run_samples
     from nccltool.compare.views import comparison
     from nccltool.core import run_directory
 
     base = Path(shown["run_dir"]) if shown["run_dir"] else run_directory.default_base()
     store = Path(shown["store"]) if shown["store"] else baselines.default_file()
-    settings = judge.Settings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
+    settings = effects.CompareSettings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
     found = judge.compare(
         judge.circumstances(), inputs.side(a, base, store), inputs.side(b, base, store), settings
     )

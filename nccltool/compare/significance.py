@@ -44,12 +44,21 @@ def median_variance(count: int) -> float:
 
 
 def two_sided(statistic: float, freedom: float) -> float:
-    """How likely Student's t is to be at least so far from 0."""
+    """How likely Student's t is to be at least so far from 0; `freedom` is a whole number, or NORMAL.
+
+    Finite sums of Abramowitz and Stegun 1964, 26.7.3 (odd) and 26.7.4 (even).
+    """
     if freedom == NORMAL:
         return 2 * NormalDist().cdf(-abs(statistic))
-    if statistic == 0:
-        return 1.0
-    return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + statistic * statistic))
+    angle = math.atan2(abs(statistic), math.sqrt(freedom))
+    odd = int(freedom) % 2
+    term = total = math.cos(angle) if odd else 1.0
+    for n in range(2 + odd, int(freedom), 2):
+        term *= math.cos(angle) ** 2 * (n - 1) / n
+        total += term
+    if not odd:
+        return max(1 - math.sin(angle) * total, 0.0)
+    return max(1 - 2 / math.pi * (angle + (math.sin(angle) * total if freedom > 1 else 0.0)), 0.0)
 
 
 @functools.cache
@@ -72,26 +81,3 @@ def holm(chances: Sequence[float]) -> list[float]:
         worst = max(worst, min(1.0, chances[index] * (len(chances) - place)))
         adjusted[index] = worst
     return adjusted
-
-
-def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function (NIST DLMF 8.17)."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # where its continued fraction converges quickly
-        return 1 - _incomplete_beta(b, a, 1 - x)
-    log_front = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    return math.exp(log_front) / a / _fraction(a, b, x)
-
-
-def _fraction(a: float, b: float, x: float, terms: int = 60) -> float:
-    """The continued fraction 1 + d1/(1 + d2/(1 + ...)) of DLMF 8.17.22, from its end."""
-    value = 1.0
-    for n in range(terms, 0, -1):
-        m, odd = divmod(n, 2)
-        if odd:
-            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        else:
-            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        value = 1 + term / value
-    return value

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nccltool.compare import baselines, judge
+from nccltool.compare import baselines, effects, judge
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Finding, Subject
@@ -98,7 +98,7 @@ def against(name: str | None, store: str | None) -> Against:
     baseline = baselines.named(name, store)
 
     def held(run: Run | Preflight) -> Iterable[Sample]:
-        rows = judge.against(baseline, run.info, run.measurements, judge.Settings())
+        rows = judge.against(baseline, run.info, run.measurements, effects.CompareSettings())
         return metrics.of_baseline(run.info, rows)
 
     return held

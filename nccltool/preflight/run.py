@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from nccltool import __version__
-from nccltool.compare import baselines, judge
+from nccltool.compare import baselines, effects, judge
 from nccltool.compare.result import Against
 from nccltool.core import documents
 from nccltool.core.errors import BadInput, NccltoolError, RunDirError
@@ -276,7 +276,7 @@ def _word(outcomes: Sequence[Judged]) -> str:
 def _baseline(word: str, store: Path | None) -> Callable[[Run], Sequence[Against]]:
     """Holds a run against a baseline, that of a name or of a file. Raises BadInput when there is none."""
     baseline = baselines.named(word, store)
-    return lambda run: judge.against(baseline, run.info, run.measurements, judge.Settings())
+    return lambda run: judge.against(baseline, run.info, run.measurements, effects.CompareSettings())
 
 
 def _baseline_not_asked(ladder: Ladder) -> tuple[Judged, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nccltool.compare import judge, run_samples
-from nccltool.compare.judge import Settings
+from nccltool.compare.effects import CompareSettings
 from nccltool.compare.result import Baseline, Circumstances, Comparison, RowKey, RowSample, RunSample, Side
 from nccltool.core.errors import BadInput
 from nccltool.probe.result import Measurement
@@ -41,7 +41,7 @@ def side(name: str, *runs: RunSample) -> Side:
 
 
 def compared(a: Side, b: Side, **settings: Any) -> Comparison:
-    return judge.compare(info(), a, b, Settings(**settings))
+    return judge.compare(info(), a, b, CompareSettings(**settings))
 
 
 def of(name: str, *times: float) -> Side:
@@ -234,13 +234,13 @@ def test_against_a_baseline(row: Measurement, status: str, reason: str) -> None:
             for each in BASELINE.runs
         ),
     )
-    found = judge.against(eight, info(**here, **unknown), (row, usual), Settings(margin=0.05))
+    found = judge.against(eight, info(**here, **unknown), (row, usual), CompareSettings(margin=0.05))
     assert (found[0].status, found[0].reason) == (status, reason)
     assert found[1].status == "pass"
 
 
 def test_against_a_baseline_of_something_else() -> None:
-    (found,) = judge.against(BASELINE, info(), (_measured(1.0),), Settings())
+    (found,) = judge.against(BASELINE, info(), (_measured(1.0),), CompareSettings())
     assert found.status == "unknown"
     assert "transport (ib; not known)" in found.reason
     assert found.expected_busbw_bytes_per_s is None

@@ -1,0 +1,128 @@
+"""The measurements that two sides have in common, row by row. Pure."""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from statistics import median
+
+from nccltool.compare import run_samples, significance
+from nccltool.compare.result import (
+    RowKey,
+    RowSample,
+    Side,
+)
+from nccltool.core.errors import BadInput
+from nccltool.core.units import format_bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairedRow:
+    """A row of both sides: logarithms of times, one a run."""
+
+    key: RowKey
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    busbw_a: float
+    busbw_b: float
+    within: float | None
+    """Spread of single iterations in a usual run, of the side where it is larger; None = not known."""
+
+    @property
+    def change(self) -> float:
+        """Logarithm of the bus bandwidth of B over that of A."""
+        return median(self.a) - median(self.b)
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the spread between runs."""
+        return len(self.a) + len(self.b) - 2
+
+    @property
+    def error_factor(self) -> float:
+        """Standard error of the change, for a spread of 1."""
+        return math.sqrt(significance.median_variance(len(self.a)) + significance.median_variance(len(self.b)))
+
+    @property
+    def own(self) -> float | None:
+        """The spread between runs as these runs show it."""
+        return significance.pooled_sigma(self.a, self.b)
+
+
+RowOfRuns = tuple[RowSample, ...]
+"""A measurement of all runs of a side."""
+_RowsByKey = dict[tuple[object, ...], RowOfRuns]
+
+
+def paired(
+    a: Side, b: Side, ignore: Collection[str]
+) -> tuple[list[PairedRow], tuple[RowKey, ...], tuple[RowKey, ...], bool]:
+    """(rows of both sides, those of A only, those of B only, whether all have medians). Raises BadInput."""
+    ours, theirs = rows_of(a, ignore), rows_of(b, ignore)
+    both = [key for key in ours if key in theirs]
+    if not both:
+        _nothing_in_common(a, b, ours, theirs)
+    used = [row for key in both for row in (*ours[key], *theirs[key])]
+    statistic = all(row.median_s for row in used)
+    pairs = [_pair(ours[key], theirs[key], statistic) for key in both]
+    return (
+        pairs,
+        tuple(ours[key][0].key for key in ours if key not in theirs),
+        tuple(theirs[key][0].key for key in theirs if key not in ours),
+        statistic,
+    )
+
+
+def rows_of(side: Side, ignore: Collection[str]) -> _RowsByKey:
+    """The rows of a side over its runs."""
+    found: dict[tuple[object, ...], dict[str, RowSample]] = {}
+    for run in side.runs:
+        for row in run.rows:
+            of_runs = found.setdefault(run_samples.without(row.key, ignore), {})
+            if run.id in of_runs:
+                raise BadInput(
+                    f"run {run.id} has several rows of {row.key.op} at {format_bytes(row.key.bytes)}"
+                    + (" that differ only in what --ignore names" if of_runs[run.id].key != row.key else ""),
+                    "ignore less, or leave this run out",
+                )
+            of_runs[run.id] = row
+    return {key: tuple(of_runs.values()) for key, of_runs in found.items()}
+
+
+def _nothing_in_common(a: Side, b: Side, ours: _RowsByKey, theirs: _RowsByKey) -> None:
+    for side, rows in ((a, ours), (b, theirs)):
+        if not rows:
+            raise BadInput(f"{side.name} has no measurements to compare", "nccltool runs shows what a run has")
+    keys = [[row[0].key for row in side.values()] for side in (ours, theirs)]
+    what = "; ".join(run_samples.row_differences(*keys)) or "no row has all of its keys on both sides"
+    raise BadInput(
+        f"{a.name} and {b.name} have no measurement in common: {what}",
+        "measure the same on both sides; --ignore takes dtype, reduce-op, placement and cadence",
+    )
+
+
+def _pair(ours: RowOfRuns, theirs: RowOfRuns, by_median: bool) -> PairedRow:
+    times = [[typical_time(row, by_median) for row in side] for side in (ours, theirs)]
+    within = [_within(side) for side in (ours, theirs)]
+    return PairedRow(
+        key=ours[0].key,
+        a=tuple(map(math.log, times[0])),
+        b=tuple(map(math.log, times[1])),
+        busbw_a=busbw_at(ours, median(times[0])),
+        busbw_b=busbw_at(theirs, median(times[1])),
+        within=None if None in within else max(spread for spread in within if spread is not None),
+    )
+
+
+def _within(rows: RowOfRuns) -> float | None:
+    known = [row.spread for row in rows if row.spread is not None]
+    return median(known) if len(known) == len(rows) else None
+
+
+def typical_time(row: RowSample, by_median: bool) -> float:
+    """Of one run: its median, or its mean where a source keeps no medians."""
+    return row.median_s if by_median and row.median_s else row.mean_s
+
+
+def busbw_at(rows: RowOfRuns, time_s: float) -> float:
+    """At this time; size and factor are the same in all rows."""
+    return rows[0].busbw_bytes_per_s * rows[0].mean_s / time_s
