@@ -6,14 +6,22 @@ from typing import Any
 from nccltool.core.findings import Finding, Subject, Verdict
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
-from nccltool.launch.job import Job
 from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.run_state import RunState
+from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import LatencyModel, Measurement, Run
+from nccltool.probe.state import ProbeState
 
 
-def job(**changes: Any) -> Job:
+def measured(state: RunState) -> ProbeState:
+    """What was measured in a run."""
+    assert isinstance(state.product, ProbeState)
+    return state.product
+
+
+def job(**changes: Any) -> ProbeJob:
     return replace(
-        Job(run_id="20250102T030405Z-beef", ops=("all_reduce",), nodes=2, nproc_per_node=2, emulated=True),
+        ProbeJob(run_id="20250102T030405Z-beef", ops=("all_reduce",), nodes=2, nproc_per_node=2, emulated=True),
         **changes,
     )
 

@@ -35,8 +35,6 @@ KNOTS = {
     ("core", "train"),
     ("core", "preflight"),
     ("hosts", "launch"),
-    ("launch", "probe"),
-    ("launch", "train"),
     ("triage", "probe"),
     ("probe", "train"),
 }
@@ -50,7 +48,7 @@ TOO_LONG = {
     *("doctor.rules.roce", "triage.timeline", "doctor.rules.interfaces", "doctor.rules.queue_pairs"),
     *("doctor.rules.sockets", "triage.logs.nccl_warnings", "doctor.rules.gdr"),
     *("doctor.rules.nvlink", "launch.runner", "launch.launchers.slurm", "hosts.differences"),
-    *("worker.train.loop", "preflight.run", "launch.events", "train.judge", "doctor.rules.p2p"),
+    *("worker.train.loop", "preflight.run", "train.judge", "doctor.rules.p2p"),
 }
 """Still to be divided."""
 

@@ -13,13 +13,16 @@ import click
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.launch.events import Flowed, OfTraining, Result, TimedSteps, TrainedStep
 from nccltool.launch.launchers.base import Launch
 from nccltool.launch.run_state import RunState
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
 from nccltool.probe import collectives, views
+from nccltool.probe.events import Result
 from nccltool.probe.result import Run
+from nccltool.probe.state import ProbeState
+from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
+from nccltool.train.state import TrainState
 
 _REFRESH_S = 0.1
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
@@ -34,7 +37,6 @@ class Screen:
         self._verbose, self._quiet, self._leads = verbose, quiet, leads
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not quiet and leads
         self._shown_rows = 0
-        self._shown_trained = 0
         self._drawn_at = 0.0
 
     @classmethod
@@ -81,16 +83,19 @@ class Screen:
             sys.stderr.flush()
 
     def _new_rows(self, state: RunState) -> None:
-        world_size = state.world.world_size if state.world else 1
-        for result, samples in state.results[self._shown_rows :]:
+        match state.product:
+            case ProbeState(results=results):
+                world_size = state.world.world_size if state.world else 1
+                rows = [_row(*result, world_size) for result in results[self._shown_rows :]]
+                self._shown_rows = len(results)
+            case TrainState(said=said) as heard:
+                rows = [row for event in said[self._shown_rows :] if (row := _trained_row(event, heard))]
+                self._shown_rows = len(said)
+            case _:
+                rows = []
+        for row in rows:
             self._line("")
-            click.echo(_row(result, samples, world_size), err=True)
-        self._shown_rows = len(state.results)
-        for event in state.trained[self._shown_trained :]:
-            if row := _trained_row(event, state):
-                self._line("")
-                click.echo(row, err=True)
-        self._shown_trained = len(state.trained)
+            click.echo(row, err=True)
 
 
 def _status(state: RunState, now: float) -> str:
@@ -102,7 +107,7 @@ def _status(state: RunState, now: float) -> str:
             return f"{len(state.hosts_met)} hosts are here, {elapsed}"
         came = sum(1 for rank in state.ranks.values() if rank.facts)
         return f"{came} of {state.expected_ranks} ranks are here, {elapsed}"
-    done = f"[{state.steps_done}/{state.world.steps}]"
+    done = f"[{state.product.steps_done}/{state.world.steps}]"
     entered = [rank.entered for rank in state.ranks.values() if rank.entered]
     if not entered:
         return f"{done} {elapsed}"
@@ -119,7 +124,7 @@ def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
     )
 
 
-def _trained_row(event: OfTraining, state: RunState) -> str | None:
+def _trained_row(event: OfTraining, heard: TrainState) -> str | None:
     match event:
         case TrainedStep():
             left_out = "  overflowed: not updated" if event.overflowed else ""
@@ -128,7 +133,7 @@ def _trained_row(event: OfTraining, state: RunState) -> str | None:
                 f"loss {float(event.loss):.7g}  reference {float(event.reference_loss):.7g}{left_out}"
             )
         case TimedSteps():
-            samples = state.samples(event.step)
+            samples = heard.samples(event.step)
             mean_s = sum(samples) / len(samples) / 1e9 if samples else math.nan
             return f"{event.strategy:9} {len(samples)} timed {format_seconds(mean_s):>9}  each"
         case Flowed():

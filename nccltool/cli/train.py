@@ -74,17 +74,16 @@ def command(**options: object) -> None:
     from nccltool.core import run_directory
     from nccltool.core.command_line import this_command
     from nccltool.launch.runner import signals_held
-    from nccltool.probe.run import Probe
-    from nccltool.train import judge, tensorboard
     from nccltool.train import options as train_options
+    from nccltool.train import tensorboard
+    from nccltool.train.run import SmokeTrainings
 
     run_dir, board = options.pop("run_dir"), options.pop("tensorboard")
-    train = Probe(
+    train = SmokeTrainings(
         order=train_options.from_options(options),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=None,
         command=this_command(),
-        judge=judge.judged,
         tell=put if options["events"] else None,
     )
     if board and train.order.leads:

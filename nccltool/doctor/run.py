@@ -235,7 +235,7 @@ def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:
     if asked.where is None:
         return _here(asked), ()
     where = asked.where
-    job = Job(run_id=new_id(), ops=(), kind="facts", env=dict(where.env), node_variable=where.node_variable)
+    job = Job(run_id=new_id(), kind="facts", env=dict(where.env), node_variable=where.node_variable)
     taken = host_inventory.take(where.launch, job)
     if not taken.snapshots:
         raise _nobody(taken.findings)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nccltool.core.errors import BadInput
+from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
+from nccltool.probe.job import ProbeJob
 
 ROOM_S = 600
 """What --time has above --deadline where it is not said: to start, and to import from a slow file system."""
@@ -68,7 +70,7 @@ def render(made: Script) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _order(values: Mapping[str, Any]) -> probe_options.Order:
+def _order(values: Mapping[str, Any]) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the script will, in an allocation of so many nodes."""
     nodes = values["nodes"] or 1
     allocation = {"SLURM_JOB_ID": "0", "SLURM_JOB_NODELIST": f"n[1-{nodes}]" if nodes > 1 else "n1"}

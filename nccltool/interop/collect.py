@@ -18,16 +18,22 @@ import msgspec
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
-from nccltool.launch import blame, events, printed_events, runner
+from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job
 from nccltool.launch.printed_events import Begin, Begun, End, Ended, Line
 from nccltool.launch.run_state import RunState
+from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import collectives, dtypes, judge
+from nccltool.probe.events import OF_PROBES, Result, Samples
+from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
 from nccltool.probe.run import judged
 from nccltool.train import judge as train_judge
+from nccltool.train.events import OF_TRAININGS
+from nccltool.train.job import TrainJob
 
 STANDARD_INPUT = "-"
+_READER = events.EventReader(*events.EVERYWHERE, *OF_PROBES, *OF_TRAININGS, Begin, End)
 _LONGEST = 2**20
 """Bytes of a line: an event has at most events.MAX_LINE and its stamp; longer text is taken in stretches."""
 _MOST_WAITING = 10_000
@@ -97,7 +103,8 @@ class _Merge:
 
     def __init__(self, draft: Draft) -> None:
         self.parts: dict[str, Part] = {}
-        self.state = RunState(Job(run_id="", ops=()), ranks_seen=0, now=0.0)
+        self.state: RunState | None = None
+        """Of the run, from when its first command has said what was run."""
         self.damaged = ""
         """Where the first damaged line is."""
         self._draft = draft
@@ -117,7 +124,7 @@ class _Merge:
 
     def _take(self, text: bytes) -> None:
         try:
-            line = printed_events.read(text)
+            line = printed_events.read(text, _READER)
         except printed_events.Damaged:
             self.damaged = self.damaged or self._here()
             return
@@ -158,11 +165,13 @@ class _Merge:
                 pass
             case Begin():
                 part.begin += event.text
-                part.begun = None if event.more else _document(part, part.begin, Begun)
+                if not event.more:
+                    part.begun = _begun(part, part.begin)
+                    self.state = self.state or RunState(part.begun.job, ranks_seen=0, now=0.0)
                 return
             case End():
                 part.end += event.text
-                part.ended = None if event.more else _document(part, part.end, Ended)
+                part.ended = None if event.more else _decoded(part, part.end, Ended)
                 return
             case None:
                 return
@@ -173,7 +182,8 @@ class _Merge:
             case _:
                 _check(part, event)
         self._draft.event(line.text)
-        self.state.apply(event, line.time)
+        if self.state is not None:
+            self.state.apply(event, line.time)
 
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
@@ -188,29 +198,43 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
         raise BadInput(f"{name!r} cannot be read: {error}", hint) from error
 
 
-Document = TypeVar("Document", Begun, Ended)
+Said = TypeVar("Said")
 
 
-def _document(part: Part, text: str, kind: type[Document]) -> Document:
+def _decoded(part: Part, text: str, kind: type[Said]) -> Said:
     try:
-        document: Document = msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
         raise _other_release(part, str(error)) from error
-    if isinstance(document, Begun):
-        job: Job = document.job
+
+
+class _Asked(msgspec.Struct):
+    job: msgspec.Raw
+
+
+_JOBS: dict[str, type[ProbeJob] | type[TrainJob]] = {"probe": ProbeJob, "train": TrainJob}
+
+
+def _begun(part: Part, text: str) -> Begun:
+    begun = _decoded(part, text, Begun)
+    if begun.job.kind not in _JOBS:
+        raise _other_release(part, begun.job.kind)
+    job = _decoded(part, bytes(_decoded(part, text, _Asked).job).decode(), _JOBS[begun.job.kind])
+    unknown = set()
+    if isinstance(job, ProbeJob):
         unknown = {*job.ops} - {*collectives.NAMES} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
-        if job.run_id != part.run_id:
-            unknown.add("a run id that is not its own")
-        if unknown:
-            raise _other_release(part, ", ".join(sorted(unknown)))
-    return document
+    if job.run_id != part.run_id:
+        unknown.add("a run id that is not its own")
+    if unknown:
+        raise _other_release(part, ", ".join(sorted(unknown)))
+    return replace(begun, job=job)
 
 
-def _check(part: Part, event: events.AnyEvent) -> None:
+def _check(part: Part, event: events.Event) -> None:
     """What a later release could say and this one could not work with."""
-    if isinstance(event, events.Result) and event.op not in collectives.NAMES:
+    if isinstance(event, Result) and event.op not in collectives.NAMES:
         raise _other_release(part, event.op)
-    if isinstance(event, events.Samples) and min(event.ns, default=1) <= 0:
+    if isinstance(event, Samples) and min(event.ns, default=1) <= 0:
         raise _other_release(part, "a time that is not positive")
 
 
@@ -228,6 +252,7 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
     assert told.begun is not None
     run_id = leader.run_id if leader else next((part.met for part in parts.values() if part.met), told.run_id)
     begun, state = replace(told.begun, leads=True, job=replace(told.begun.job, run_id=run_id)), merge.state
+    assert state is not None
     state.job, state.expected_ranks = begun.job, _ranks(begun)
     state.faults.sort(key=lambda rank: state.ranks[rank].fault_at or 0.0)
     if leader is None or leader.ended is None:
@@ -236,8 +261,8 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
         ended = leader.ended
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
         findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
-    judge_it = judged if state.job.train is None else train_judge.judged
-    run = judge_it(runner.Outcome(state, findings, interrupted), begun)
+    judge_it = judged if isinstance(state.job, ProbeJob) else train_judge.judged
+    run = judge_it(LaunchOutcome(state, findings, interrupted), begun)
     seconds = leader.ended.duration_s if leader and leader.ended else None
     return state.job, replace(run, info=replace(run.info, duration_s=seconds))
 
@@ -278,7 +303,8 @@ def _of_one_run(merge: _Merge, where: str) -> dict[int, Part]:
 def _asked(part: Part) -> tuple[object, ...]:
     assert part.begun is not None
     job = part.begun.job
-    return job.kind, job.train, job.ops, job.sizes, job.dtype, job.nodes, job.endpoint
+    what = (job.ops, job.sizes, job.dtype) if isinstance(job, ProbeJob) else (getattr(job, "train", None),)
+    return job.kind, *what, job.nodes, job.endpoint
 
 
 def _mixed(one: Part, other: Part, why: str) -> BadInput:
@@ -302,7 +328,7 @@ def _guessed(state: RunState, begun: Begun, parts: dict[int, Part]) -> tuple[Fin
     culprit = blame.after_fault(state)
     return (
         *dict.fromkeys(state.findings),
-        *judge.wrong_data(state.wrong),
+        *state.product.findings(),
         *_silent(begun, parts),
         *([culprit] if culprit else []),
     )

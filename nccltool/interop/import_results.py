@@ -17,8 +17,8 @@ from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.interop import importers
 from nccltool.interop.importers import Half, Report, Row, Told, checks
-from nccltool.launch.job import Job, Sizes
 from nccltool.probe import collectives, judge, latency_model, nccl_tests
+from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Measurement, Run
 
 STANDARD_INPUT = "-"
@@ -55,7 +55,7 @@ def read(names: Sequence[str], told: Told, command: Sequence[str]) -> tuple[Impo
 def keep(imported: Imported, base: Path) -> Path:
     """Store a run beside those that were measured here; its source is log.txt. Raises RunDirError."""
     run, rows = imported.run, imported.run.measurements
-    job = Job(
+    job = ProbeJob(
         run_id=run.info.id,
         ops=tuple(dict.fromkeys(row.op for row in rows)),
         sizes=Sizes(listed=tuple(dict.fromkeys(row.bytes for row in rows))),

@@ -9,7 +9,9 @@ from typing import Any
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes, parse_bytes
 from nccltool.interop.manifests import Request
+from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
+from nccltool.probe.job import ProbeJob
 
 JOIN_TIMEOUT_S = 600
 """--join-timeout of pods where nothing is said: they do not start together, and each pulls its image first."""
@@ -95,7 +97,7 @@ def request_of_patch(asked: Asked, options: Mapping[str, Any]) -> Request:
     )
 
 
-def _order(asked: Asked, gpus: int) -> probe_options.Order:
+def _order(asked: Asked, gpus: int) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the pods will; whether this machine has GPUs does not matter to them."""
     values = dict(asked.values)
     if gpus and values["backend"] == "auto":

@@ -6,28 +6,28 @@ other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
 """
 
 import contextlib
+import operator
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import partial, reduce
+from typing import Any, ClassVar
 
 import msgspec
 
 from nccltool.core.findings import Finding
 from nccltool.launch.rank_facts import RankFacts
-from nccltool.probe.busbw_limit import Limit
-from nccltool.probe.result import Cadence, Placement
 
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
 """PIPE_BUF on Linux: a write up to this size is atomic."""
 TAKEN_BUT = "it takes the connection, but what it sends does not arrive"
 """How a failure of Reached begins that is one of large packets."""
-SAMPLES_PER_EVENT = 180
-"""Nanosecond integers of up to 19 digits that fit an event."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
     """Base of all events."""
+
+    awaits_saving: ClassVar[bool] = False
+    """Whether who said it waits until it is on disk."""
 
 
 class Node(Event, frozen=True, tag="node"):
@@ -101,11 +101,6 @@ class World(Event, frozen=True, tag="world"):
     backend_version: str
     backend_reason: str
     steps: int
-    limits: tuple[Limit, ...] = ()
-    limit_source: str | None = None
-    limit_unknown_reason: str | None = None
-    transport: str | None = None
-    nics: str | None = None
 
 
 class Enter(Event, frozen=True, tag="enter"):
@@ -121,146 +116,10 @@ class Enter(Event, frozen=True, tag="enter"):
     """Phase and what a rank waits for in it, where the phase alone does not say."""
 
 
-class Samples(Event, frozen=True, tag="samples"):
-    """Rank 0: nanoseconds per iteration, a stretch of them."""
-
-    step: int
-    ns: tuple[int, ...]
-
-
-class Result(Event, frozen=True, tag="result"):
-    """Rank 0: a step is done; its samples have been sent. The runner answers `saved` when it is on disk."""
-
-    step: int
-    op: str
-    count: int
-    bytes: int
-    bytes_per_rank: int
-    dtype: str
-    reduce_op: str | None
-    placement: Placement
-    cadence: Cadence
-    noisy: bool
-    """The budget ended before the interval was as narrow as asked for."""
-    wrong: int | None
-    late_rank: int | None = None
-    late_s: float | None = None
-
-
-class WrongData(Event, frozen=True, tag="wrong"):
-    """A rank found wrong elements in its receive buffer."""
-
-    rank: int
-    step: int
-    op: str
-    bytes: int
-    elements: int
-    first_index: int
-    got: str
-    expected: str
-    source: str
-
-
-class TrainedStep(Event, frozen=True, tag="trained-step"):
-    """Rank 0: a step of a smoke training has been held against the reference. Numbers are texts: some are nan."""
-
-    step: int
-    strategy: str
-    number: int
-    loss: str
-    reference_loss: str
-    gradient_norm: str
-    reference_gradient_norm: str
-    ns: int
-    overflowed: bool = False
-
-
-class Diverged(Event, frozen=True, tag="diverged"):
-    """A rank's part of a training is not that of the reference."""
-
-    rank: int
-    step: int
-    strategy: str
-    number: int
-    what: str
-    got: str
-    expected: str
-    error: str
-    tolerance: float
-    shares: tuple[float, ...] = ()
-    """With which weight each micro-batch is in the gradient; empty when no weights explain it."""
-
-
-class Compared(Event, frozen=True, tag="compared"):
-    """A rank has done the steps that are held against the reference."""
-
-    rank: int
-    strategy: str
-    micro_batches: int
-    errors: tuple[tuple[str, str, float], ...]
-    """What, the largest relative error of it, its tolerance."""
-    rule: str
-
-
-class TimedSteps(Event, frozen=True, tag="timed-steps"):
-    """Rank 0: the timed steps of a training are done; their samples have been sent."""
-
-    step: int
-    strategy: str
-    sequences: int
-    tokens: int
-    without_sync_ns: int | None
-    alone_ns: int | None
-    rank_ns: tuple[int, ...]
-    """What each rank took for all steps without synchronisation."""
-    peak_bytes: tuple[int | None, ...]
-
-
-class Flowed(Event, frozen=True, tag="flowed"):
-    """Rank 0: how long each rank computed of the time that it was in the timed steps of a pipeline."""
-
-    strategy: str
-    ranks: int
-    """Of one pipeline."""
-    micro_batches: int
-    stages: int
-    """On each rank."""
-    computing_ns: tuple[int, ...]
-    running_ns: tuple[int, ...]
-
-
-class CheckpointSaved(Event, frozen=True, tag="checkpoint-saved"):
-    """Rank 0: a checkpoint of a training is whole."""
-
-    strategy: str
-    number: int
-    bytes: int
-    ns: int
-
-
-class Resumed(Event, frozen=True, tag="resumed"):
-    """Rank 0: a training goes on from a checkpoint."""
-
-    strategy: str
-    number: int
-    """The step that is in it."""
-    folder: str
-    ranks_then: int
-    sequences: int
-    ns: int
-
-
 class Anew(Event, frozen=True, tag="anew"):
     """The runner: all ranks have ended, and are started anew; what follows comes from others."""
 
     attempt: int
-
-
-class NotTrained(Event, frozen=True, tag="not-trained"):
-    """Rank 0: a way to train that cannot be done here."""
-
-    strategy: str
-    reason: str
 
 
 class Reported(Event, frozen=True, tag="finding"):
@@ -330,44 +189,15 @@ class Bye(Event, frozen=True, tag="bye"):
     """Most memory that was resident at once; None when it cannot be read."""
 
 
-AnyEvent = (
-    Node
-    | Reached
-    | FactsPiece
-    | Spawned
-    | Hello
-    | Met
-    | World
-    | Enter
-    | Samples
-    | Result
-    | WrongData
-    | TrainedStep
-    | Diverged
-    | Compared
-    | TimedSteps
-    | Flowed
-    | NotTrained
-    | CheckpointSaved
-    | Resumed
-    | Anew
-    | Reported
-    | Failed
-    | Beat
-    | Exited
-    | AgentKilled
-    | Log
-    | Stack
-    | Bye
+EVERYWHERE: tuple[type[Event], ...] = (
+    *(Node, Reached, FactsPiece, Spawned, Hello, Met, World, Enter, Anew, Reported, Failed, Beat, Exited),
+    *(AgentKilled, Log, Stack, Bye),
 )
-
-OfTraining = TrainedStep | Diverged | Compared | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
-"""What ranks say of smoke trainings."""
+"""What is said in runs of all kinds; what the ranks of a product say besides, that product knows."""
 
 _SHORTEST_CUT = 16
 """Longer than the words that must stay whole: kinds of events, operations, types."""
 
-_decoder = msgspec.json.Decoder(AnyEvent)
 _encoder = msgspec.json.Encoder()
 
 
@@ -403,12 +233,25 @@ def _each_text(plain: Any, change: Callable[[str], str]) -> Any:
     return change(plain) if isinstance(plain, str) else plain
 
 
-def decode(line: bytes) -> AnyEvent | None:
-    """The event of a line, or None for log text (also for a damaged event)."""
-    if not line.startswith(RECORD_SEPARATOR):
-        return None
-    try:
-        event: AnyEvent = _decoder.decode(line[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return event
+class EventReader:
+    """Reads events of these kinds. One that has the tag of an earlier one takes its place."""
+
+    def __init__(self, *kinds: type[Event]) -> None:
+        by_tag = {kind.__struct_config__.tag: kind for kind in kinds}
+        self._decoder = msgspec.json.Decoder(reduce(operator.or_, by_tag.values()))
+
+    def from_json(self, text: bytes) -> Event | None:
+        """The event, or None when it is damaged or of another kind."""
+        try:
+            event: Event = self._decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        return event
+
+    def decode(self, line: bytes) -> Event | None:
+        """The event of a line, or None for log text."""
+        return self.from_json(line[1:]) if line.startswith(RECORD_SEPARATOR) else None
+
+
+decode = EventReader(*EVERYWHERE).decode
+"""Of runs in which no ranks are started."""

@@ -28,13 +28,12 @@ Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1Mi
     ms       for slow: milliseconds
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.core.units import parse_bytes
-from nccltool.probe.collectives import NAMES
-from nccltool.train.strategies import NAMES as STRATEGIES
 
 OF_TRAININGS = ("sum", "duplicate", "lose", "scale")
 """Only a training can do these."""
@@ -64,15 +63,18 @@ class Fault:
         return here and self.op in (None, op) and self.size in (None, size) and self.step in (None, step)
 
 
-def parse(text: str) -> Fault | None:
-    """The drill that `text` asks for; None for an empty text. Raises BadInput with the word that is wrong."""
+def parse(text: str, ops: Collection[str] = ()) -> Fault | None:
+    """The drill that `text` asks for; None for an empty text. Raises BadInput with the word that is wrong.
+
+    `ops` are the operations and strategies that there are; where it is empty, somebody has looked before.
+    """
     if not text:
         return None
     action, _, rest = text.partition(":")
     if action not in ACTIONS:
         raise _bad(f"{action!r} is not an action", f"choose from {', '.join(ACTIONS)}")
     pairs = dict(_pair(word) for word in rest.split(",") if word)
-    fault = Fault(action=action, **{key: _value(key, value) for key, value in pairs.items()})
+    fault = Fault(action=action, **{key: _value(key, value, ops) for key, value in pairs.items()})
     if fault.at in ("start", "hello") and (fault.op or fault.size):
         raise _bad(f"at={fault.at} comes before any operation", "leave op= and size= out, or choose another at=")
     return replace(fault, at="check") if action in NUMERICAL else fault
@@ -86,7 +88,7 @@ def _pair(word: str) -> tuple[str, str]:
     return key, value
 
 
-def _value(key: str, text: str) -> Any:
+def _value(key: str, text: str, ops: Collection[str]) -> Any:
     if key == "size":
         try:
             return parse_bytes(text)
@@ -98,8 +100,8 @@ def _value(key: str, text: str) -> Any:
         if key == "step" and not int(text):
             raise _bad("there is no step 0 in a training", "steps are counted from 1")
         return int(text)
-    allowed = PLACES if key == "at" else (*NAMES, *STRATEGIES)
-    if text not in allowed:
+    allowed = PLACES if key == "at" else ops
+    if allowed and text not in allowed:
         raise _bad(f"{key}={text} is not known", f"choose from {', '.join(allowed)}")
     return text
 

@@ -1,50 +1,17 @@
-"""What to run and where, as it crosses to the workers."""
+"""Where to run something, as it crosses to the workers. A product adds to it what is its own."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
-from nccltool.probe.result import Cadence
-from nccltool.train.spec import TrainSpec
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sizes:
-    """The sizes of a sweep, in bytes: an explicit list, or first to last by a factor or a step."""
-
-    listed: tuple[int, ...] = ()
-    first: int | None = None
-    last: int | None = None
-    factor: int | None = None
-    step: int | None = None
+from nccltool.launch.product_state import ProductState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """What to run and where; crosses to the workers as JSON."""
+    """Where to run something, and for how long; crosses to the workers as JSON."""
 
     run_id: str
-    ops: tuple[str, ...]
-    kind: Literal["probe", "facts", "train", "reach", "preflight"] = "probe"
-    """facts: the nodes only look at their hosts; reach: they then try to reach each other; preflight: a suite,
-    whose runs have jobs of their own."""
-    train: TrainSpec | None = None
-    """For kind train."""
-    sizes: Sizes = field(default_factory=Sizes)
-    dtype: str = "float32"
-    reduce_op: str = "sum"
-    iterations: int | None = None
-    """Timed iterations; None = until precise enough."""
-    warmup: int | None = None
-    """Iterations before them; None = until times settle."""
-    precision: float = 0.02
-    """Relative half-width of the 95 % interval of the median at which a row is precise enough."""
-    budget_s: float = 0.2
-    """Time that one row may take to get there."""
-    checks: int = 1
-    cadence: Cadence = "stream"
-    placement: Literal["natural", "in-place", "out-of-place", "both"] = "natural"
-    """Which forms of an operation to run; natural = the one that torch users call."""
-    cuda_graph: bool = False
+    kind: str
+    """facts: the nodes look at their hosts; reach: they then try to reach each other; else the product."""
     nodes: int | None = None
     """Nodes that the user expects; None inside a job whose launcher decided it."""
     nproc_per_node: int | None = None
@@ -74,3 +41,7 @@ class Job:
     """The variable of the environment that has the number of a remote node; empty = node_ranks has it."""
     env: dict[str, str] = field(default_factory=dict)
     """Variables for remote nodes."""
+
+    def new_state(self) -> ProductState:
+        """What the product keeps of a run of this job, before anything was said. Of jobs that start ranks."""
+        raise NotImplementedError(self.kind)

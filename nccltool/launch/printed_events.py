@@ -139,17 +139,28 @@ class ToldRunDir(RunDir):
     def _is_ours(self, line: bytes) -> bool:
         if not self._begun.leads or self._begun.parts == 1:
             return True  # nothing of others comes here
-        event = events.decode(events.RECORD_SEPARATOR + line)
+        said = _whose.decode(line)
         nodes = self._begun.job.node_ranks
-        if isinstance(event, events.Spawned) and event.node_rank in nodes:
-            self._ours.add(event.rank)
-        if isinstance(event, events.AgentKilled):
-            return event.node_rank in nodes
-        rank = event.facts.rank if isinstance(event, events.Hello) else getattr(event, "rank", None)
-        return rank is None or rank in self._ours  # without a rank: from rank 0, or a finding of anybody
+        rank = said.facts.rank if said.facts else said.rank
+        if rank is None:  # from rank 0, or a finding of anybody, or of an agent
+            return said.node_rank is None or said.node_rank in nodes
+        if said.node_rank in nodes:  # it was spawned there
+            self._ours.add(rank)
+        return rank in self._ours
 
 
-StreamEvent = events.AnyEvent | Begin | End
+class _OfWhom(msgspec.Struct):
+    rank: int | None = None
+
+
+class _Whose(_OfWhom):
+    """Whom an event is about."""
+
+    node_rank: int | None = None
+    facts: _OfWhom | None = None
+
+
+_whose = msgspec.json.Decoder(_Whose)
 
 
 class Line(NamedTuple):
@@ -159,7 +170,7 @@ class Line(NamedTuple):
     part: int
     number: int
     time: float
-    event: StreamEvent | None
+    event: events.Event | None
     """None = of a kind that this release does not know."""
     text: bytes
     """The event without its stamp, as a line of JSON."""
@@ -169,10 +180,7 @@ class Damaged(Exception):
     """A line was one of the stream and has been cut or changed."""
 
 
-_decoder = msgspec.json.Decoder(StreamEvent)
-
-
-def read(line: bytes) -> Line | None:
+def read(line: bytes, reader: events.EventReader) -> Line | None:
     """The event in a line of a log, wherever it stands in it; None for other text. Raises Damaged."""
     if b'{"event":"' not in line:
         return None
@@ -187,8 +195,5 @@ def read(line: bytes) -> Line | None:
     body, plain, run_id, part, number, at, checksum = found.groups()
     if zlib.crc32(body) != int(checksum):
         raise Damaged
-    try:
-        event: StreamEvent | None = _decoder.decode(found[0])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        event = None  # whole, as the checksum says
+    event = reader.from_json(found[0])  # the line is whole, as the checksum says
     return Line(run_id.decode(), int(part), int(number), float(at), event, plain + b"}\n")

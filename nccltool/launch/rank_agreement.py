@@ -7,7 +7,6 @@ from dataclasses import replace
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch.job import Job
 from nccltool.launch.rank_facts import RankFacts
-from nccltool.probe.dtypes import why_not
 
 CLOCK_TOLERANCE_S = 5.0
 """torch elastic's keep-alive interval; its c10d rendezvous drops a node that is three of them behind
@@ -50,11 +49,10 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
     return "gloo", who or f"rank {first.rank} on {first.host} has {lack}"
 
 
-def backend_problems(job: Job, backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
-    """Why the backend cannot do the job, as findings."""
-    reason = why_not(backend, job.dtype, job.reduce_op, job.ops)
+def backend_problems(backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
+    """Why ranks cannot use the backend, as findings."""
     lacking = [facts for facts in ranks if backend == "nccl" and (facts.gpu is None or facts.nccl is None)]
-    found = [
+    return tuple(
         Finding(
             code="backend-unavailable",
             severity="error",
@@ -64,18 +62,7 @@ def backend_problems(job: Job, backend: str, ranks: Sequence[RankFacts]) -> tupl
             remedy="use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA",
         )
         for facts in lacking[:1]
-    ]
-    if reason:
-        found.append(
-            Finding(
-                code="unsupported",
-                severity="error",
-                subject=Subject(kind="run", name=f"{job.dtype} {job.reduce_op}"),
-                message=reason,
-                remedy="choose another -d or -o",
-            )
-        )
-    return tuple(found)
+    )
 
 
 def is_emulated(ranks: Sequence[RankFacts]) -> bool:

@@ -2,19 +2,15 @@
 
 import signal
 from collections import deque
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from nccltool.core import statistics
 from nccltool.core.findings import Finding
 from nccltool.core.text import is_noise
 from nccltool.launch import events
 from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.job import Job
+from nccltool.launch.product_state import ProductState
 from nccltool.launch.rank_facts import RankFacts
-from nccltool.probe import collectives
-from nccltool.probe.busbw_limit import Limit
-from nccltool.probe.result import Measurement
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
@@ -58,10 +54,11 @@ class RankState:
 
 
 class RunState:
-    """All ranks, and what was measured."""
+    """All ranks, and what the product keeps of what they say."""
 
     def __init__(self, job: Job, ranks_seen: int, now: float) -> None:
         self.job = job
+        self.product: ProductState = job.new_state()
         self.expected_ranks = ranks_seen
         """How many ranks must be heard of here."""
         self.ranks: dict[int, RankState] = {}
@@ -69,23 +66,15 @@ class RunState:
         """Remote hosts that spoke, also those whose ranks never did."""
         self.world: events.World | None = None
         self.findings: list[Finding] = []
-        self.wrong: list[events.WrongData] = []
-        self.results: list[tuple[events.Result, tuple[int, ...]]] = []
         self.started_at = self.progress_at = now
         self.fault_at: float | None = None
         self.faults: list[int] = []
         """Ranks in the order in which they failed or died."""
         self.agents_killed: list[events.AgentKilled] = []
-        self.trained: list[events.OfTraining] = []
-        """What ranks said of smoke trainings."""
-        self.carried = 0
-        """How much of it was said by ranks of an earlier attempt."""
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
         self.snapshots = Assembly()
         """The facts of the nodes' hosts, where there are several."""
-        self._samples: dict[int, list[int]] = {}
-        self._done: set[int] = set()
         self._left, self._ended = 0, 0
         """How many ranks are done in order, and how many have ended: asked for at every event of every rank."""
 
@@ -96,19 +85,16 @@ class RunState:
         self.job, self.expected_ranks = job, job.nodes * job.nproc_per_node
         self.progress_at = now
 
-    def anew(self, job: Job, ranks_seen: int, done: Collection[str], now: float) -> "RunState":
-        """For the next attempt of a run whose ranks are all started anew: what they have said of trainings stays,
-        and of those that are not done the steps, which may be done again."""
+    def for_another_attempt(self, job: Job, ranks_seen: int, product: ProductState, now: float) -> "RunState":
+        """When all ranks are started anew; the product says what it keeps."""
         after = RunState(job, ranks_seen, now)
-        after.started_at = self.started_at
-        steps = (events.TrainedStep, events.CheckpointSaved, events.Resumed)
-        after.trained = [e for e in self.trained if e.strategy in done or isinstance(e, steps)]
-        after.carried = len(after.trained)
-        timed = {e.step for e in after.trained if isinstance(e, events.TimedSteps)}
-        ended = (events.TrainedStep, events.TimedSteps)
-        after._done = {e.step for e in after.trained if isinstance(e, ended) and e.strategy in done}
-        after._samples = {step: samples for step, samples in self._samples.items() if step in timed}
+        after.product, after.started_at = product, self.started_at
         return after
+
+    @property
+    def world_size(self) -> int:
+        """All ranks of the run, or until they have met, those that were asked for."""
+        return self.world.world_size if self.world else self.expected_ranks
 
     @property
     def everybody_spawned(self) -> bool:
@@ -131,21 +117,20 @@ class RunState:
         """No rank that ever started is still there."""
         return bool(self.ranks) and self._ended == len(self.ranks)
 
-    def apply(self, event: events.AnyEvent, now: float) -> None:
+    def apply(self, event: events.Event, now: float) -> None:
         """Take an event in."""
+        self.product.take(event)
         rank = event.facts.rank if isinstance(event, events.Hello) else getattr(event, "rank", None)
         if isinstance(rank, int):
             state = self.ranks.get(rank)
             if state is None:
                 state = self.ranks[rank] = RankState(rank)
             state.heard_at = now
-            if isinstance(event, events.Diverged | events.Compared):
-                self.trained.append(event)
             self._apply_to_rank(state, event, now)
         else:
             self._apply_to_run(event, now)
 
-    def _apply_to_rank(self, state: RankState, event: events.AnyEvent, now: float) -> None:
+    def _apply_to_rank(self, state: RankState, event: events.Event, now: float) -> None:
         match event:
             case events.Beat():
                 self._beat(state, event, now)
@@ -164,8 +149,6 @@ class RunState:
             case events.Enter():
                 state.entered = event
                 self.began.setdefault(event.step, now)
-            case events.WrongData():
-                self.wrong.append(event)
             case events.Bye():
                 self._left += not state.said_bye
                 state.said_bye = True
@@ -191,7 +174,7 @@ class RunState:
             state.fault_at = now
             self.faults.append(state.rank)
 
-    def _apply_to_run(self, event: events.AnyEvent, now: float) -> None:
+    def _apply_to_run(self, event: events.Event, now: float) -> None:
         self.progress_at = now
         match event:
             case events.World():
@@ -205,67 +188,3 @@ class RunState:
                 self.fault_at = self.fault_at or now
             case events.FactsPiece():
                 self.snapshots.take(event)
-            case events.NotTrained() | events.Flowed() | events.CheckpointSaved() | events.Resumed():
-                self.trained.append(event)
-            case events.TrainedStep() | events.TimedSteps():
-                self.trained.append(event)
-                self._done.add(event.step)
-            case events.Samples():
-                self._samples.setdefault(event.step, []).extend(event.ns)
-            case events.Result():
-                self._done.add(event.step)
-                self.results.append((event, tuple(self._samples.pop(event.step, ()))))
-
-    def samples(self, step: int) -> tuple[int, ...]:
-        """Nanoseconds that came for a step without a result of its own."""
-        return tuple(self._samples.get(step, ()))
-
-    @property
-    def steps_done(self) -> int:
-        """Operations at a size, or steps of a training, that are done."""
-        return len(self._done)
-
-    def result_seen(self, step: int) -> bool:
-        """Whether a step is done."""
-        return step in self._done
-
-    def measurements(self) -> tuple[Measurement, ...]:
-        """All that was measured."""
-        return tuple(self._measurements())
-
-    def _measurements(self) -> Iterator[Measurement]:
-        world_size = self.world.world_size if self.world else 1
-        limits = {limit.op: limit for limit in self.world.limits} if self.world else {}
-        for result, samples in self.results:
-            if samples:
-                yield measurement(result, samples, world_size, limits.get(result.op))
-
-
-def measurement(
-    result: events.Result, samples_ns: tuple[int, ...], world_size: int, limit: Limit | None = None
-) -> Measurement:
-    """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
-    nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
-    collective = collectives.get(result.op)
-    times = statistics.summarise([ns / 1e9 / collective.TRIPS for ns in samples_ns])
-    algbw = result.bytes / times.mean
-    return Measurement(
-        op=result.op,
-        bytes=result.bytes,
-        bytes_per_rank=result.bytes_per_rank,
-        count=result.count,
-        dtype=result.dtype,
-        reduce_op=result.reduce_op,
-        placement=result.placement,
-        cadence=result.cadence,
-        iterations=len(samples_ns),
-        time_s=times,
-        algbw_bytes_per_s=algbw,
-        busbw_bytes_per_s=algbw * collective.bus_factor(world_size),
-        wrong=result.wrong,
-        noisy=result.noisy,
-        late_rank=result.late_rank,
-        late_s=result.late_s,
-        limit_busbw_bytes_per_s=limit.busbw_bytes_per_s if limit else None,
-        limit_may_be_exceeded=limit is not None and limit.may_be_exceeded,
-    )

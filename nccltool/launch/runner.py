@@ -25,12 +25,9 @@ from nccltool.hosts.sources import net
 from nccltool.launch import blame, events, instructions
 from nccltool.launch.child_processes import Child, Children, environment
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import Launch
 from nccltool.launch.meeting import Gathering
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
-from nccltool.probe import judge
-from nccltool.probe.options import Order
-from nccltool.train.result import Restart
 
 SETTLE_S = 1.5
 """After the first fault, how long to listen to what the other ranks have to say."""
@@ -57,25 +54,23 @@ Progress = Callable[[RunState], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a run; `state` holds the measurements."""
+class LaunchOutcome:
+    """What came of a run; the product judges it."""
 
     state: RunState
     findings: tuple[Finding, ...]
     interrupted: bool
     """Ended by Ctrl-C or a signal."""
-    restarts: tuple[Restart, ...] = ()
-    """See nccltool.launch.restarts."""
 
 
 def run(
-    order: Order, launch: Launch, run_dir: RunDir, progress: Progress, state: RunState | None = None
-) -> Outcome:
+    order: LaunchOrder[Job], run_dir: RunDir, progress: Progress, state: RunState | None = None
+) -> LaunchOutcome:
     """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
     processes.adopt_orphans()
     scratch = _scratch(run_dir)
     job = replace(order.job, scratch=scratch)
-    runner = _Runner(job, order, launch, run_dir, progress, state)
+    runner = _Runner(job, order, run_dir, progress, state)
     try:
         with signals_taken(runner.interrupt):
             runner.start()
@@ -118,15 +113,15 @@ class _Runner:
     def __init__(
         self,
         job: Job,
-        order: Order,
-        launch: Launch,
+        order: LaunchOrder[Job],
         run_dir: RunDir,
         progress: Progress,
         state: RunState | None,
     ) -> None:
         now = time.monotonic()
         self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
-        self._launch, self._children = launch, Children(launch, environment(job.scratch))
+        self._launch = launch = order.launch
+        self._children = Children(launch, environment(job.scratch))
         self._state = state or RunState(job, order.ranks_seen, now)
         self._gathering = Gathering(job, launch.names(), order.keep_going, now) if launch.remote else None
         self._told_at = now
@@ -149,7 +144,7 @@ class _Runner:
         """Start the node processes and give them the job."""
         self._children.start([msgspec.json.encode(job) + b"\n" for job in self._launch.jobs(self._job)])
 
-    def until_end(self) -> Outcome:
+    def until_end(self) -> LaunchOutcome:
         """Listen until all is said, or the time is up."""
         interrupted = False
         try:
@@ -168,14 +163,14 @@ class _Runner:
             self._ending = run_dir_full(
                 error, "the run was ended: a result must be saved before the next one starts"
             )
-        return Outcome(self._state, self._findings(interrupted), interrupted)
+        return LaunchOutcome(self._state, self._findings(interrupted), interrupted)
 
     def _listen(self) -> None:
         for child, line, is_events in self._children.listen():
             self._take(child, line, is_events)
 
     def _take(self, child: Child, line: bytes, is_events: bool) -> None:
-        event = events.decode(line) if is_events else None
+        event = self._state.product.reader.decode(line) if is_events else None
         if event is None:
             text = line.decode(errors="replace")
             is_alarm = not is_events and self._launch.alarm(text)
@@ -193,7 +188,7 @@ class _Runner:
             self._meet(child, event)
             return
         self._state.apply(event, time.monotonic())
-        if isinstance(event, events.Result):
+        if event.awaits_saving:
             self._run_dir.sync()
             self._tell(instructions.Saved())
 
@@ -322,8 +317,8 @@ class _Runner:
         state = self._state
         if self._was_scheduled and self._ending is not None:  # what ranks and nodes said of it are echoes
             notes = (finding for finding in state.findings if finding.severity != "error")
-            return (*notes, *judge.wrong_data(state.wrong), self._ending)
-        found = [*state.findings, *judge.wrong_data(state.wrong)]
+            return (*notes, *state.product.findings(), self._ending)
+        found = [*state.findings, *state.product.findings()]
         if self._gathering is not None:
             found = [*self._gathering.findings, *map(self._with_host, found), *self._explained]
         if self._ending is not None:
@@ -428,15 +423,13 @@ def _alone(here: str, others: Sequence[str]) -> Finding:
 
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:
-    steps = {event.step for event in state.trained if isinstance(event, events.TrainedStep | events.TimedSteps)}
-    done = f"{len(state.results) + len(steps)} of {state.world.steps}" if state.world else "0"
-    less = "fewer strategies, --steps, --time-steps" if state.job.train else "--op, -e, -n"
+    done = f"{state.product.steps_done} of {state.world.steps}" if state.world else "0"
     return Finding(
         code="deadline",
         severity="error",
         subject=Subject(kind="run", name="deadline"),
         message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
-        remedy=f"ask for less ({less}), or raise --deadline",
+        remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
     )
 
 

@@ -35,7 +35,9 @@ from nccltool.preflight.result import Judged, Preflight
 from nccltool.preflight.stages import Rung
 from nccltool.preflight.stages.base import Climbed, Ladder
 from nccltool.preflight.suites import RUNGS, Platform, Suite
+from nccltool.probe import collectives
 from nccltool.probe.result import Measurement, Run
+from nccltool.train import strategies
 from nccltool.train.result import Training
 from nccltool.triage import document
 from nccltool.triage import run as triage_run
@@ -80,7 +82,7 @@ def asked(options: Mapping[str, Any], base: Path, command: tuple[str, ...], env:
     word = options["platform"]
     named = None if word in ("auto", "none") else suites.read_platform(suites.find(word, "platform"))
     budget = options["total_budget"]
-    fault_injection.parse(env.get(fault_injection.VARIABLE, ""))
+    fault_injection.parse(env.get(fault_injection.VARIABLE, ""), (*collectives.NAMES, *strategies.NAMES))
     return Asked(
         suite=suites.with_platform(suite, named) if named else suite,
         platform=named,
@@ -294,7 +296,7 @@ def _baseline_not_asked(ladder: Ladder) -> tuple[Judged, ...]:
 
 def _folder(ask: Asked) -> Path:
     """A folder as runs have one, so that `nccltool runs` and what watches the folder of runs find it."""
-    job = Job(run_id=new_id(), ops=(), kind="preflight", nodes=ask.where.nodes, fault=ask.fault)
+    job = Job(run_id=new_id(), kind="preflight", nodes=ask.where.nodes, fault=ask.fault)
     folder = ask.base / job.run_id
     if ask.hosts_dir is not None:
         _takes_files(ask.hosts_dir)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from nccltool.core.findings import Finding, Subject, Verdict
 from nccltool.core.units import format_bytes, format_gb_per_s
-from nccltool.launch.events import WrongData
+from nccltool.probe.events import WrongData
 from nccltool.probe.result import Measurement
 from nccltool.train.result import Training
 

@@ -1,54 +1,38 @@
-"""From the words of the command line to a Job; every word that cannot be used is one clear sentence."""
+"""From the words of the command line to an order; every word that cannot be used is one clear sentence."""
 
 import difflib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.units import parse_bytes
 from nccltool.hosts.sources import gpu
 from nccltool.launch import fault_injection, selection
-from nccltool.launch.job import Job, Sizes
-from nccltool.launch.launchers.base import Launch
+from nccltool.launch.job import Job
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.selection import Where
 from nccltool.probe import collectives, dtypes, plan
+from nccltool.probe.job import ProbeJob, Sizes
+from nccltool.train import strategies
 
+_DRILLED = (*collectives.NAMES, *strategies.NAMES)
+AnyJob = TypeVar("AnyJob", bound=Job)
 MOST_SIZES = 10_000
 """More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
-    """A job, and this command's part in it."""
-
-    job: Job
-    leads: bool
-    """Rank 0 is ours: we judge and show."""
-    ranks_seen: int
-    """Ranks whose events reach us; 0 = not known before remote nodes have met."""
-    launch: Launch
-    """How its nodes are started."""
-    part: int = 0
-    """Our rank in a launcher's job."""
-    keep_going: bool = False
-    """Measure with the hosts that can take part when others cannot."""
-    max_restarts: int = 0
-    """How often all ranks may be started anew after one has failed."""
-
-
-def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
+def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> LaunchOrder[ProbeJob]:
     """The order that the options of `nccltool probe` describe. Raises BadInput."""
     options = selection.joined(options, env)
     where = selection.choose(options, env)
     return ordered(_job(options, env, where), options, where)
 
 
-def ordered(job: Job, options: Mapping[str, Any], where: Where) -> Order:
+def ordered(job: AnyJob, options: Mapping[str, Any], where: Where) -> LaunchOrder[AnyJob]:
     """A job, and what the options and the launcher make of this command."""
-    return Order(
+    return LaunchOrder(
         job=job,
         leads=where.leads,
         ranks_seen=where.ranks_seen,
@@ -59,9 +43,9 @@ def ordered(job: Job, options: Mapping[str, Any], where: Where) -> Order:
     )
 
 
-def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Job:
+def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> ProbeJob:
     dtype, reduce_op, ops = _what(options, env, where)
-    return Job(
+    return ProbeJob(
         run_id=run_directory.new_id(),
         ops=ops,
         sizes=_whole_elements(_sizes(options), dtype),
@@ -99,7 +83,7 @@ def placed(options: Mapping[str, Any], where: Where) -> dict[str, Any]:
 
 def _fault(env: Mapping[str, str], where: Where) -> str:
     fault = drill_of(env, where)
-    drill = fault_injection.parse(fault)
+    drill = fault_injection.parse(fault, _DRILLED)
     if drill is not None and drill.action in fault_injection.OF_TRAININGS:
         raise BadInput(
             f"{fault_injection.VARIABLE}: {drill.action} is for nccltool train", "probe has corrupt, for one"
@@ -110,7 +94,7 @@ def _fault(env: Mapping[str, str], where: Where) -> str:
 def drill_of(env: Mapping[str, str], where: Where) -> str:
     """The drill that the environment asks for, which is one of a rank that there is. Raises BadInput."""
     fault = env.get(fault_injection.VARIABLE, "")
-    drill = fault_injection.parse(fault)
+    drill = fault_injection.parse(fault, _DRILLED)
     if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
         raise BadInput(
             f"{fault_injection.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0"

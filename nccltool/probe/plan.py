@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nccltool.launch.job import Job, Sizes
+from nccltool.core.findings import Finding, Subject
 from nccltool.probe import collectives
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
-from nccltool.probe.dtypes import ELEMENT_SIZE
+from nccltool.probe.dtypes import ELEMENT_SIZE, why_not
+from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Placement
 
 DEFAULT_LAST = {"gloo": 16 * 2**20, "nccl": 1 * 2**30}
@@ -52,19 +53,19 @@ def _grow(first: int, last: int, factor: int, step: int | None) -> Iterator[int]
         size = size + step if step else size * factor
 
 
-def steps(job: Job, backend: str, world_size: int) -> tuple[Step, ...]:
+def steps(job: ProbeJob, backend: str, world_size: int) -> tuple[Step, ...]:
     """The steps that can be run in a world of this size; `left_out` names the others."""
     possible = [step for step in _all(job, backend, world_size) if isinstance(step, Step)]
     return tuple(replace(step, index=index) for index, step in enumerate(possible))
 
 
-def left_out(job: Job, backend: str, world_size: int) -> tuple[LeftOut, ...]:
+def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[LeftOut, ...]:
     """What `steps` leaves out."""
     impossible = [step for step in _all(job, backend, world_size) if isinstance(step, LeftOut)]
     return tuple(dict.fromkeys(impossible))
 
 
-def _all(job: Job, backend: str, world_size: int) -> Iterator[Step | LeftOut]:
+def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | LeftOut]:
     for op in job.ops:
         collective = collectives.get(op)
         if world_size < collective.MIN_WORLD:
@@ -84,10 +85,20 @@ def _placements(collective: collectives.Collective, wanted: str) -> tuple[Placem
     return tuple(have for have in collective.PLACEMENTS if wanted in ("both", have))
 
 
-def _step(job: Job, op: str, size: int, placement: Placement, world_size: int) -> Step | LeftOut:
+def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | LeftOut:
     element_size = ELEMENT_SIZE[job.dtype]
     layout = collectives.get(op).layout(size // element_size, world_size, element_size)
     if not layout.bytes:  # nccl-tests prints such rows, as size 0
         least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
         return LeftOut(op, size, f"{size} B is less than {least}")
     return Step(0, op, placement, layout)
+
+
+def unsupported(job: ProbeJob, backend: str) -> tuple[Finding, ...]:
+    """Why the backend cannot do the job, as findings."""
+    reason = why_not(backend, job.dtype, job.reduce_op, job.ops)
+    if reason is None:
+        return ()
+    subject = Subject(kind="run", name=f"{job.dtype} {job.reduce_op}")
+    remedy = "choose another -d or -o"
+    return (Finding(code="unsupported", severity="error", subject=subject, message=reason, remedy=remedy),)

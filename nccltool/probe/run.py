@@ -16,14 +16,20 @@ from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes
 from nccltool.hosts import differences
-from nccltool.launch import restarts, runner
+from nccltool.launch import runner
+from nccltool.launch.events import World
+from nccltool.launch.job import Job
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, Ended, Teller, ToldRunDir
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.launch.run_state import RunState
+from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import judge as probe_judge
 from nccltool.probe import latency_model, plan
-from nccltool.probe.options import Order
+from nccltool.probe.events import MeasuredWorld
+from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
+from nccltool.probe.state import ProbeState
 from nccltool.triage import failed_run
 
 
@@ -31,13 +37,10 @@ from nccltool.triage import failed_run
 class Probe:
     """What to run, where to keep it, and what to expect of it."""
 
-    order: Order
+    order: LaunchOrder[Job]
     runs_folder: Path
     min_busbw_gb_per_s: float | None
     command: Sequence[str]
-
-    judge: "Callable[[runner.Outcome, Begun], Run] | None" = None
-    """What came of it; None = as a probe."""
     tell: Callable[[str], None] | None = None
     """Prints a line of the event stream; None = it is not asked for."""
 
@@ -49,7 +52,7 @@ class Probe:
         if teller is not None:
             teller.begin(begun)
         begin = time.monotonic()
-        outcome = self._outcome(run_dir, progress)
+        outcome = self.launched(run_dir, progress)
         seconds = round(time.monotonic() - begin, 3)
         run = self._judged(outcome, begun, seconds)
         if begun.leads and (said := failed_run.findings(run, run_dir.path)):
@@ -69,13 +72,16 @@ class Probe:
                 teller.end(_ended(outcome, seconds))
         return run, run_dir.path
 
-    def _outcome(self, run_dir: RunDir, progress: runner.Progress) -> runner.Outcome:
-        if self.order.max_restarts:
-            return restarts.run(self.order, run_dir, progress)
-        return runner.run(self.order, self.order.launch, run_dir, progress)
+    def launched(self, run_dir: RunDir, progress: runner.Progress) -> LaunchOutcome:
+        """Start the ranks, and watch them to their end."""
+        return runner.run(self.order, run_dir, progress)
 
-    def _judged(self, outcome: runner.Outcome, begun: Begun, seconds: float) -> Run:
-        run = (self.judge or judged)(outcome, begun)
+    def judged(self, outcome: LaunchOutcome, begun: Begun) -> Run:
+        """JUDGE what came of it."""
+        return judged(outcome, begun)
+
+    def _judged(self, outcome: LaunchOutcome, begun: Begun, seconds: float) -> Run:
+        run = self.judged(outcome, begun)
         return replace(run, info=replace(run.info, duration_s=seconds))
 
     def _begun(self) -> Begun:
@@ -97,7 +103,7 @@ class Probe:
         )
 
 
-def _ended(outcome: runner.Outcome, seconds: float) -> Ended:
+def _ended(outcome: LaunchOutcome, seconds: float) -> Ended:
     return Ended(
         duration_s=seconds,
         findings=outcome.findings,
@@ -107,24 +113,27 @@ def _ended(outcome: runner.Outcome, seconds: float) -> Ended:
     )
 
 
-def judged(outcome: runner.Outcome, begun: Begun) -> Run:
+def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
     """JUDGE what came of a run."""
     state = outcome.state
-    measurements = state.measurements()
-    ops = state.job.ops if state.everybody_left else ()  # what a fault cut off is no open question
+    job, measured = state.job, state.product
+    assert isinstance(job, ProbeJob)
+    assert isinstance(measured, ProbeState)
+    measurements = measured.measurements()
+    ops = job.ops if state.everybody_left else ()  # what a fault cut off is no open question
     findings = (
         *outcome.findings,
         *probe_judge.below(measurements, ops, begun.min_busbw_gb_per_s),
         *latency_model.dips(measurements),
         *_differences(state),
-        *_left_out(state),
+        *_left_out(job, state.world),
     )
     if not begun.leads:
         verdict = probe_judge.followed(findings, outcome.interrupted)
     else:
         verdict = probe_judge.verdict(measurements, findings, outcome.interrupted)
     return Run(
-        info=info(state, begun),
+        info=info(state, begun, job.cuda_graph),
         verdict=verdict,
         measurements=measurements,
         findings=findings,
@@ -138,8 +147,7 @@ def _differences(state: RunState) -> tuple[Finding, ...]:
     return differences.compare(snapshots).findings if len(snapshots) > 1 else ()
 
 
-def _left_out(state: RunState) -> tuple[Finding, ...]:
-    world = state.world
+def _left_out(job: ProbeJob, world: World | None) -> tuple[Finding, ...]:
     if world is None:
         return ()
     return tuple(
@@ -149,7 +157,7 @@ def _left_out(state: RunState) -> tuple[Finding, ...]:
             subject=Subject(kind="operation", name=out.op),
             message=f"{out.op}{_at(out.nominal_bytes)} was left out: {out.reason}",
         )
-        for out in plan.left_out(state.job, world.backend, world.world_size)
+        for out in plan.left_out(job, world.backend, world.world_size)
     )
 
 
@@ -157,8 +165,9 @@ def _at(size: int | None) -> str:
     return "" if size is None else f" at {format_bytes(size)}"
 
 
-def info(state: RunState, begun: Begun) -> RunInfo:
+def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
     """The circumstances of a run."""
+    measured = state.world if isinstance(state.world, MeasuredWorld) else None
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     world = state.world
     nodes = {rank.node_rank if rank.node_rank >= 0 else rank.host for rank in state.ranks.values()}
@@ -173,17 +182,17 @@ def info(state: RunState, begun: Begun) -> RunInfo:
         backend_reason=world.backend_reason if world else None,
         nodes=state.job.nodes or len(nodes) or None,
         emulated=world.emulated if world else state.job.emulated,
-        world_size=world.world_size if world else state.expected_ranks,
+        world_size=state.world_size,
         hosts=tuple(
             dict.fromkeys([rank.host for _, rank in sorted(state.ranks.items())] or sorted(state.hosts_met))
         ),
-        limit_source=world.limit_source if world else None,
-        limit_unknown_reason=world.limit_unknown_reason if world else None,
-        transport=world.transport if world else None,
-        nics=world.nics if world else None,
+        limit_source=measured.limit_source if measured else None,
+        limit_unknown_reason=measured.limit_unknown_reason if measured else None,
+        transport=measured.transport if measured else None,
+        nics=measured.nics if measured else None,
         gpu=_gpus(facts),
         ranks_per_node=_ranks_per_node(facts),
-        cuda_graph=state.job.cuda_graph,
+        cuda_graph=cuda_graph,
     )
 
 

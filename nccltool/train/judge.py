@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from nccltool.core import statistics
 from nccltool.core.findings import CheckStatus, Finding, Subject
 from nccltool.core.statistics import Stats
-from nccltool.launch import events, runner
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
+from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import judge
 from nccltool.probe.result import Run
 from nccltool.probe.run import info
-from nccltool.train import peak_flops, pipeline_schedules, strategy_options
+from nccltool.train import events, peak_flops, pipeline_schedules, strategy_options
+from nccltool.train.job import TrainJob
 from nccltool.train.result import Bubble, Checkpointing, Oracle, Training, TrainStep
 from nccltool.train.spec import TrainSpec
+from nccltool.train.state import heard as heard_of
 
 SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
@@ -41,27 +43,28 @@ class _Heard:
     left_out: str | None = None
 
 
-def judged(outcome: runner.Outcome, begun: Begun) -> Run:
+def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
     """What came of a run of smoke trainings."""
-    state, spec = outcome.state, begun.job.train
-    assert spec is not None
-    heard = _by_strategy(state.trained)
+    state, job, said = outcome.state, begun.job, heard_of(outcome.state)
+    assert isinstance(job, TrainJob)
+    spec = job.train
+    heard = _by_strategy(said.said)
     trainings = tuple(_training(name, heard[name], state, spec) for name in spec.strategies)
     wrong = tuple(finding for name in spec.strategies for finding in _wrong(name, heard[name], state, spec))
     left_out = tuple(_left_out(training) for training in trainings if training.status == "skip")
-    resumed = tuple(_resumed(event, state) for name in spec.strategies for event in heard[name].resumed)
+    resumed = tuple(_resumed(event, state, spec) for name in spec.strategies for event in heard[name].resumed)
     findings = (*_without_world_of_one(outcome.findings), *wrong, *left_out, *resumed)
     verdict = judge.followed(findings, outcome.interrupted)
     if begun.leads:
         verdict = judge.of_trainings(trainings, findings, outcome.interrupted)
     return Run(
         kind="train",
-        info=info(state, begun),
+        info=info(state, begun, cuda_graph=False),
         verdict=verdict,
         measurements=(),
         findings=findings,
         trainings=trainings,
-        restarts=outcome.restarts,
+        restarts=said.restarts,
     )
 
 
@@ -163,8 +166,7 @@ def _status(heard: _Heard, state: RunState) -> tuple[CheckStatus, str]:
 
 
 def _all_compared(heard: _Heard, state: RunState) -> bool:
-    ranks = state.world.world_size if state.world else state.expected_ranks
-    return len({event.rank for event in heard.compared}) == ranks > 0
+    return len({event.rank for event in heard.compared}) == state.world_size > 0
 
 
 def _utilisation(tokens_per_s: float | None, spec: TrainSpec, state: RunState) -> tuple[float | None, str]:
@@ -233,7 +235,7 @@ def _worst(compared: Sequence[events.Compared], what: str) -> float | None:
 
 
 def _times(timed: events.TimedSteps | None, state: RunState) -> Stats | None:
-    samples = state.samples(timed.step) if timed else ()
+    samples = heard_of(state).samples(timed.step) if timed else ()
     return statistics.summarise([ns / 1e9 for ns in samples]) if samples else None
 
 
@@ -273,9 +275,8 @@ def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> list[F
         return []
     first = min(event.number for event in heard.wrong)
     there = _most_telling([event for event in heard.wrong if event.number == first])
-    world = state.world.world_size if state.world else state.expected_ranks
     is_compressed = strategy_options.of(name, spec).comm_hook == "powersgd"
-    named, blamed = _ranks(there, world, _micro_batches(heard))
+    named, blamed = _ranks(there, state.world_size, _micro_batches(heard))
     event = next((event for event in there if event.rank == blamed), there[0])
     return [
         Finding(
@@ -383,12 +384,11 @@ def _left_out(training: Training) -> Finding:
     )
 
 
-def _resumed(event: events.Resumed, state: RunState) -> Finding:
-    ranks = state.world.world_size if state.world else state.expected_ranks
-    spec = state.job.train
+def _resumed(event: events.Resumed, state: RunState, spec: TrainSpec) -> Finding:
+    ranks = state.world_size
     shared = f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "shared by all ranks"
     message = f"{event.strategy} went on after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
-    if spec is not None and event.number >= spec.steps:
+    if event.number >= spec.steps:
         message += "no step was left to do, and only its parameters were held against the reference"
     else:
         message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"

@@ -1,4 +1,4 @@
-"""From the words of `nccltool train` to a Job; every word that cannot be used is one clear sentence."""
+"""From the words of `nccltool train` to an order; every word that cannot be used is one clear sentence."""
 
 import difflib
 import os
@@ -10,12 +10,12 @@ from nccltool.core import output_folders, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
 from nccltool.launch import selection
-from nccltool.launch.job import Job
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.selection import Where
 from nccltool.probe import dtypes
 from nccltool.probe import options as probe_options
-from nccltool.probe.options import Order
 from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
+from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 
 SIZES: dict[str, dict[str, int]] = {
@@ -38,18 +38,16 @@ _WORDS = {"bucket_mib": "--bucket", "reshard": "--no-reshard"}
 """Field of TrainSpec -> option, where they have different names."""
 
 
-def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> Order:
+def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> LaunchOrder[TrainJob]:
     """The order that the options of `nccltool train` describe. Raises BadInput."""
     options = selection.joined(options, env)
     where = selection.choose(options, env)
     return probe_options.ordered(_job(options, env, where), options, where)
 
 
-def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Job:
-    return Job(
+def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> TrainJob:
+    return TrainJob(
         run_id=run_directory.new_id(),
-        kind="train",
-        ops=(),
         train=_possible(_spec(options, where), options, env, where),
         fault=checkpoint_options.fault_of(options, env, where),
         **probe_options.placed(options, where),

@@ -10,6 +10,8 @@ import msgspec
 
 from nccltool.core import processes
 from nccltool.launch.job import Job
+from nccltool.probe.job import ProbeJob
+from nccltool.train.job import TrainJob
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import inventory, remote
 
@@ -26,7 +28,7 @@ def main() -> None:
         os._exit(1)
     if line is None:
         sys.exit(f"no job came on standard input within {JOB_S:.0f} s")
-    job = msgspec.json.decode(line, type=Job)
+    job = _job(line)
     if job.kind == "facts":
         code = inventory.main(job, out_fd)
     elif job.remote:
@@ -38,6 +40,14 @@ def main() -> None:
     os._exit(min(code, 255))
 
 
+_PRODUCTS: dict[str, type[Job]] = {"probe": ProbeJob, "train": TrainJob}
+
+
+def _job(line: str) -> Job:
+    job = msgspec.json.decode(line, type=Job)
+    return msgspec.json.decode(line, type=_PRODUCTS.get(job.kind, Job))
+
+
 def _load(job: Job) -> remote.NodeMain:
     if job.kind == "reach":  # who reaches whom is asked of the far ends; no rank is started
         return lambda *_: 0
@@ -45,7 +55,7 @@ def _load(job: Job) -> remote.NodeMain:
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     from nccltool.worker.node import local  # torch
 
-    if job.train is not None:
+    if isinstance(job, TrainJob):
         from nccltool.worker.train import strategies
 
         strategies.load(job.train.strategies)

@@ -26,8 +26,8 @@ import torch.distributed as dist
 from benchmarks import extent, quiet
 from nccltool.core import statistics as core_statistics
 from nccltool.core.units import format_bytes
-from nccltool.launch.job import Job, Sizes
 from nccltool.probe import plan, stopping
+from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import Slot
@@ -150,7 +150,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
 
 
 def _size(size: int) -> Row:
-    job = Job(
+    job = ProbeJob(
         run_id="bench",
         ops=("all_reduce",),
         sizes=Sizes(listed=(size,)),

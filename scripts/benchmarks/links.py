@@ -98,8 +98,8 @@ def rank(number: int, first: str) -> None:
     import torch.distributed as dist
 
     from benchmarks import overhead, quiet
-    from nccltool.launch.job import Job, Sizes
     from nccltool.probe import plan
+    from nccltool.probe.job import ProbeJob, Sizes
 
     quiet.share_a_core()
     wait = timedelta(seconds=60)
@@ -107,7 +107,7 @@ def rank(number: int, first: str) -> None:
     dist.init_process_group("gloo", store=store, rank=number, world_size=2, timeout=wait)
     for op in ("ping_pong", "send_recv"):
         for size in BARE_SIZES:
-            job = Job(run_id="bench", ops=(op,), sizes=Sizes(listed=(size,)))
+            job = ProbeJob(run_id="bench", ops=(op,), sizes=Sizes(listed=(size,)))
             step = plan.steps(job, "gloo", 2)[0]
             bare_s, logs, own_s = overhead.alternate(job, step, SECONDS_EACH)
             row = {"op": op, "bytes": step.layout.bytes, "bare_s": bare_s, "logs": logs, "own_s": own_s}

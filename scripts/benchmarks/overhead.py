@@ -26,8 +26,8 @@ import torch.distributed as dist
 
 from benchmarks import extent, quiet
 from nccltool.core.units import format_bytes
-from nccltool.launch.job import Job, Sizes
 from nccltool.probe import collectives, plan
+from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import Slot
@@ -121,7 +121,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     for op in collectives.NAMES:
         for size in SIZES:
             sizes = Sizes(listed=(max(size, _smallest(op)),))
-            job = Job(run_id="bench", ops=(op,), sizes=sizes)
+            job = ProbeJob(run_id="bench", ops=(op,), sizes=sizes)
             step = plan.steps(job, "gloo", WORLD)[0]
             bare_s, logs, own_s = alternate(job, step, SECONDS[size])
             if rank == 0:
@@ -135,7 +135,7 @@ def _smallest(op: str) -> int:
     return 8 if whole else 16 * WORLD
 
 
-def alternate(job: Job, step: plan.Step, seconds: float) -> tuple[float, tuple[float, ...], float]:
+def alternate(job: ProbeJob, step: plan.Step, seconds: float) -> tuple[float, tuple[float, ...], float]:
     """(bare seconds, log(ours / bare) of each pair, our own seconds)."""
     prober = Prober(job, torch.device("cpu"), Slot(), Channel(1, None), Drill(None, dist.get_rank()))
     send, recv = prober.buffers(step)

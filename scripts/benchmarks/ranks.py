@@ -16,11 +16,12 @@ from pathlib import Path
 from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 from nccltool.launch import events
-from nccltool.launch.events import AnyEvent
-from nccltool.launch.job import Job
+from nccltool.launch.events import Event
 from nccltool.launch.printed_events import Begun, Ended, Teller
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives, plan
+from nccltool.probe.events import Result, Samples
+from nccltool.probe.job import ProbeJob
 
 NODES, RANKS_OF_NODE = extent.of(1250, 4), 8
 TARGET_S = 10.0
@@ -82,7 +83,7 @@ class _Node:
     killed: bool
     steps: tuple[plan.Step, ...]
 
-    def stream(self) -> Iterator[AnyEvent | None]:
+    def stream(self) -> Iterator[Event | None]:
         """Its events; None where the other nodes' turn is."""
         ranks = range(self.rank * RANKS_OF_NODE, (self.rank + 1) * RANKS_OF_NODE)
         yield from (events.Spawned(rank=rank, node_rank=self.rank, host=self.host, pid=rank + 1) for rank in ranks)
@@ -106,14 +107,14 @@ class _Node:
     def host(self) -> str:
         return f"n{self.rank:04}"
 
-    def _step(self, number: int, step: plan.Step, ranks: range) -> Iterator[AnyEvent]:
+    def _step(self, number: int, step: plan.Step, ranks: range) -> Iterator[Event]:
         if number % _BEATS_EVERY == 0:
             yield from (events.Beat(rank=r, phase="timing", step=number, calls=41, state="S") for r in ranks)
         if self.rank == 0:
-            yield events.Samples(step=number, ns=tuple(10**6 + 977 * n % 10**5 for n in range(_SAMPLES)))
+            yield Samples(step=number, ns=tuple(10**6 + 977 * n % 10**5 for n in range(_SAMPLES)))
             yield self._result(number, step)
 
-    def _end_of_killed(self, ranks: range) -> Iterator[AnyEvent | None]:
+    def _end_of_killed(self, ranks: range) -> Iterator[Event | None]:
         yield None
         if VICTIM in ranks:
             yield events.Exited(rank=VICTIM, code=-9)
@@ -141,7 +142,7 @@ class _Node:
             host_addresses=("192.0.2.1",),
         )
 
-    def _world(self) -> AnyEvent:
+    def _world(self) -> Event:
         return events.World(
             world_size=NODES * RANKS_OF_NODE,
             emulated=False,
@@ -151,8 +152,8 @@ class _Node:
             steps=len(self.steps),
         )
 
-    def _result(self, number: int, step: plan.Step) -> AnyEvent:
-        return events.Result(
+    def _result(self, number: int, step: plan.Step) -> Event:
+        return Result(
             step=number,
             op=step.op,
             count=step.layout.count,
@@ -169,7 +170,9 @@ class _Node:
 
 def _write(file: Path, killed: bool) -> int:
     """All logs in one file; how many lines."""
-    job = Job(run_id="", ops=collectives.NAMES, nodes=NODES, nproc_per_node=RANKS_OF_NODE, endpoint="n0000:29500")
+    job = ProbeJob(
+        run_id="", ops=collectives.NAMES, nodes=NODES, nproc_per_node=RANKS_OF_NODE, endpoint="n0000:29500"
+    )
     steps = plan.steps(job, "nccl", NODES * RANKS_OF_NODE)
     count = 0
     with file.open("w", buffering=2**20) as log:
@@ -198,7 +201,7 @@ def _write(file: Path, killed: bool) -> int:
     return count
 
 
-def _begun(job: Job, node: int) -> Begun:
+def _begun(job: ProbeJob, node: int) -> Begun:
     from dataclasses import replace
 
     return Begun(

@@ -26,8 +26,8 @@ from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
-from nccltool.launch.job import Job
 from nccltool.probe import collectives
+from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Measurement, Run
 
 RATE = 200
@@ -104,7 +104,7 @@ def _fill(base: Path) -> None:
         for op in collectives.NAMES
         for size in range(SERIES // 5 // len(collectives.NAMES) + 1)
     )
-    folder = RunDir(base, Job(run_id=info.id, ops=collectives.NAMES))
+    folder = RunDir(base, ProbeJob(run_id=info.id, ops=collectives.NAMES))
     folder.finish(
         Run(info=info, verdict=Verdict(status="pass", exit_code=0), measurements=rows, findings=(), models=())
     )

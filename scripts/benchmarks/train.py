@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks import extent, quiet
 from benchmarks.overhead import interval
-from nccltool.launch.job import Job
+from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import Slot
@@ -72,7 +72,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     quiet.share_a_core()
     store = dist.FileStore(str(Path(folder) / "store"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=120))
-    job = Job(run_id="bench", ops=(), kind="train", train=SPEC)
+    job = TrainJob(run_id="bench", train=SPEC)
     trainer = Trainer(job, torch.device("cpu"), Slot(), Channel(1, None), Drill(None, rank))
     setup = trainer.setup("ddp")
     pairs: list[tuple[float, float]] = []

@@ -12,8 +12,9 @@ import pytest
 from nccltool.core import documents
 from nccltool.core.findings import Finding
 from nccltool.launch import events, runner
-from nccltool.launch.events import AnyEvent
+from nccltool.launch.events import Event
 from nccltool.probe import views
+from nccltool.probe.events import Result, Samples
 from nccltool.probe.result import Run
 from tests.cli.conftest import Act
 from tests.conftest import Nccltool
@@ -27,7 +28,7 @@ HELLO = [events.Hello(facts=facts(rank, node_rank=rank, host="alpha", gpu=None))
 
 def measured(
     step: int, op: str = "all_reduce", size: int = 1024, ms: Sequence[int] = (2,), **changes: Any
-) -> list[AnyEvent]:
+) -> list[Event]:
     """A step from its beginning to its result."""
     fields: dict[str, Any] = {
         "count": size // 4,
@@ -43,12 +44,12 @@ def measured(
     return [
         events.Enter(rank=0, step=step, op=op, bytes=size),
         events.Enter(rank=1, step=step, op=op, bytes=size),
-        events.Samples(step=step, ns=tuple(one * 1_000_000 for one in ms)),
-        events.Result(step=step, op=op, **{**fields, **changes}),
+        Samples(step=step, ns=tuple(one * 1_000_000 for one in ms)),
+        Result(step=step, op=op, **{**fields, **changes}),
     ]
 
 
-GOOD: list[AnyEvent] = [*HELLO, WORLD, *measured(0), *measured(1, size=2**20, ms=(1, 2, 3))]
+GOOD: list[Event] = [*HELLO, WORLD, *measured(0), *measured(1, size=2**20, ms=(1, 2, 3))]
 LAUNCHER = "launcher: local (no hosts are named and no scheduler is around)"
 COMMAND = ("probe", "--nodes", "2", "--op", "all_reduce", "--sizes", "1K,1M")
 
@@ -155,7 +156,7 @@ DIED = finding()
     ],
 )
 def test_exit_codes(
-    stream: Sequence[AnyEvent],
+    stream: Sequence[Event],
     findings: list[Finding],
     interrupted: bool,
     words: list[str],
@@ -172,7 +173,7 @@ def test_exit_codes(
     _, run = the_run(tmp_path)
     assert (said.code, shown["exit_code"], shown["status"]) == (code, code, status)
     assert [one.code for one in run.findings] == kept
-    assert len(run.measurements) == sum(isinstance(event, events.Result) for event in stream)
+    assert len(run.measurements) == sum(isinstance(event, Result) for event in stream)
 
 
 def test_what_was_left_out_is_said(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
@@ -209,7 +210,7 @@ def test_a_result_that_cannot_be_saved_is_shown_all_the_same(
     runs = tmp_path / "state/nccltool/runs"
     played = runner.run
 
-    def and_take_the_folder_away(*words: Any) -> runner.Outcome:
+    def and_take_the_folder_away(*words: Any) -> runner.LaunchOutcome:
         outcome = played(*words)
         (folder,) = runs.iterdir()
         folder.rename(tmp_path / "gone")

@@ -11,7 +11,7 @@ import pytest
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, RunDirError
 from nccltool.core.run_directory import Entry, RunDir
-from nccltool.launch.job import Job
+from nccltool.probe.job import ProbeJob
 from tests.samples import failing_run, good_run, job
 
 
@@ -28,7 +28,7 @@ def saved(base: Path, run_id: str, document: str | None = "good") -> Path:
 
 def test_everything_is_there_as_it_comes(tmp_path: Path) -> None:
     folder = RunDir(tmp_path / "made" / "with parents", job())
-    assert msgspec.json.decode((folder.path / "job.json").read_bytes(), type=Job) == job()
+    assert msgspec.json.decode((folder.path / "job.json").read_bytes(), type=ProbeJob) == job()
     folder.event(b'{"event":"bye","rank":0}\n')
     folder.log("a line\n")
     assert (folder.path / "events.jsonl").read_text() == '{"event":"bye","rank":0}\n'

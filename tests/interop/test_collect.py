@@ -25,6 +25,7 @@ from tests.support.streams import (
     ended,
     forms,
     good,
+    job_of,
     leaving,
     mixed,
     part,
@@ -178,8 +179,8 @@ def test_the_stream_of_node_0_is_cut(tmp_path: Path) -> None:
 
 def test_who_died_is_found_without_node_0(tmp_path: Path) -> None:
     """The pod of node 0 was killed before it could say anything about it; a rank of node 1 had died first."""
-    dead: list[events.AnyEvent] = [events.Exited(rank=3, code=-9)]
-    echo: list[events.AnyEvent] = [
+    dead: list[events.Event] = [events.Exited(rank=3, code=-9)]
+    echo: list[events.Event] = [
         events.Failed(rank=2, in_collective=True, text="Connection closed"),
         events.Exited(rank=2, code=1),
     ]
@@ -249,7 +250,7 @@ OTHER = "20250109T000000Z-0001"
             "F:1 and F:{len1} are not of one run: both",
         ),
         (
-            [*good(0), *good(1, job=replace(begun(1).job, ops=("broadcast",)))],
+            [*good(0), *good(1, job=replace(job_of(1), ops=("broadcast",)))],
             "F:1 and F:{len0} are not of one run",
         ),
         (
@@ -270,7 +271,7 @@ def test_a_log_that_begins_late_is_found_before_all_of_it_is_held(tmp_path: Path
 
 
 def test_operations_of_a_later_release(tmp_path: Path) -> None:
-    start = begun(0, job=replace(begun(0).job, ops=("all_reduce", "scan")))
+    start = begun(0, job=replace(job_of(0), ops=("all_reduce", "scan")))
     assert refusal(part(start, [], ended()), tmp_path) == (
         "F:1: part 0 said what this nccltool does not understand: scan"
     )

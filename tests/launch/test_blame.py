@@ -11,37 +11,36 @@ import pytest
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import blame, events
-from nccltool.launch.events import AnyEvent
+from nccltool.launch.events import Event
 from nccltool.launch.run_state import RunState
+from nccltool.probe.events import Result
 from tests.samples import facts, job
 
 RANKS = range(4)
 HOSTS = ("alpha", "alpha", "beta", "beta")
 
 
-def spawned(ranks: Iterable[int] = RANKS) -> list[AnyEvent]:
+def spawned(ranks: Iterable[int] = RANKS) -> list[Event]:
     return [events.Spawned(rank=rank, node_rank=rank // 2, host=HOSTS[rank], pid=1000 + rank) for rank in ranks]
 
 
-def hello(ranks: Iterable[int] = RANKS) -> list[AnyEvent]:
+def hello(ranks: Iterable[int] = RANKS) -> list[Event]:
     return [events.Hello(facts=facts(rank)) for rank in ranks]
 
 
-def enter(
-    ranks: Iterable[int] = RANKS, step: int = 0, op: str = "all_reduce", size: int = 2**20
-) -> list[AnyEvent]:
+def enter(ranks: Iterable[int] = RANKS, step: int = 0, op: str = "all_reduce", size: int = 2**20) -> list[Event]:
     return [events.Enter(rank=rank, step=step, op=op, bytes=size) for rank in ranks]
 
 
 def beats(
     ranks: Iterable[int] = RANKS, phase: str = "timing", step: int = 0, calls: int = 7, state: str = "S"
-) -> list[AnyEvent]:
+) -> list[Event]:
     return [events.Beat(rank=rank, phase=phase, step=step, calls=calls, state=state) for rank in ranks]
 
 
-def result(step: int = 0) -> list[AnyEvent]:
+def result(step: int = 0) -> list[Event]:
     return [
-        events.Result(
+        Result(
             step=step,
             op="all_reduce",
             count=2**18,
@@ -57,27 +56,27 @@ def result(step: int = 0) -> list[AnyEvent]:
     ]
 
 
-def log(rank: int, *lines: str) -> list[AnyEvent]:
+def log(rank: int, *lines: str) -> list[Event]:
     return [events.Log(rank=rank, text=line) for line in lines]
 
 
-def died(rank: int, code: int) -> list[AnyEvent]:
+def died(rank: int, code: int) -> list[Event]:
     return [events.Exited(rank=rank, code=code)]
 
 
-def agent_killed(node_rank: int) -> list[AnyEvent]:
+def agent_killed(node_rank: int) -> list[Event]:
     return [events.AgentKilled(node_rank=node_rank, host=HOSTS[2 * node_rank], code=-9)]
 
 
-def raised(rank: int, text: str, in_collective: bool = False) -> list[AnyEvent]:
+def raised(rank: int, text: str, in_collective: bool = False) -> list[Event]:
     return [events.Failed(rank=rank, in_collective=in_collective, text=text), events.Exited(rank=rank, code=1)]
 
 
-def echo(rank: int) -> list[AnyEvent]:
+def echo(rank: int) -> list[Event]:
     return raised(rank, f"RuntimeError: [{rank}] Connection closed by peer\nmore about it", in_collective=True)
 
 
-def after(*happened: Sequence[AnyEvent], ranks: int = 4) -> RunState:
+def after(*happened: Sequence[Event], ranks: int = 4) -> RunState:
     run = RunState(job(), ranks, now=0.5)
     for number, event in enumerate((event for part in happened for event in part), start=1):
         run.apply(event, float(number))
@@ -506,7 +505,7 @@ def test_after_silence(run: RunState, culprit: Finding) -> None:
 
 def test_of_many_that_wait_a_few_are_shown() -> None:
     every = range(64)
-    streams: list[Sequence[AnyEvent]] = [
+    streams: list[Sequence[Event]] = [
         [events.Spawned(rank=rank, node_rank=rank // 8, host=f"n{rank // 8}", pid=rank) for rank in every],
         enter(every),
         beats(every),

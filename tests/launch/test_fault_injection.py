@@ -5,6 +5,7 @@ import pytest
 from nccltool.core.errors import BadInput
 from nccltool.launch import fault_injection
 from nccltool.launch.fault_injection import Fault
+from nccltool.probe import collectives
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_no_drill() -> None:
 )
 def test_a_bad_word_is_named_with_the_variable(text: str, message: str) -> None:
     with pytest.raises(BadInput) as error:
-        fault_injection.parse(text)
+        fault_injection.parse(text, collectives.NAMES)
     assert error.value.message == f"NCCLTOOL_FAULT: {message}"
     assert error.value.remedy
 

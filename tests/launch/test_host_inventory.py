@@ -11,7 +11,7 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers import ssh
 from nccltool.launch.launchers.base import WORKER, Command, Launch
 
-JOB = Job(run_id="x", ops=(), kind="facts")
+JOB = Job(run_id="x", kind="facts")
 GOOD = (sys.executable, *WORKER)
 
 

@@ -13,7 +13,7 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers import ssh
 from nccltool.launch.launchers.base import WORKER, Command, Launch
 
-JOB = Job(run_id="x", ops=(), kind="reach")
+JOB = Job(run_id="x", kind="reach")
 GOOD = (sys.executable, *WORKER)
 
 

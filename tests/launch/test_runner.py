@@ -19,11 +19,12 @@ from nccltool.core.run_directory import RunDir
 from nccltool.launch import child_processes, events, runner
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import Command, Launch
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
-from nccltool.launch.runner import Outcome
-from nccltool.probe.options import Order
+from nccltool.launch.runner import LaunchOutcome
+from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
-from tests.samples import finding, job
+from tests.samples import finding, job, measured
 
 PREAMBLE = """
 import json, os, signal, sys, time
@@ -44,7 +45,7 @@ WORLD = dict(world_size=1, emulated=False, backend="gloo", backend_version="2", 
 
 ONE = job(nodes=1, nproc_per_node=1, emulated=False, timeout_s=60.0, join_timeout_s=60.0, deadline_s=60.0)
 
-Play = Callable[..., Outcome]
+Play = Callable[..., LaunchOutcome]
 
 
 @pytest.fixture
@@ -65,11 +66,11 @@ def play(folder: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     def run(
         program: str, wanted: Job = ONE, progress: Callable[[RunState], None] = lambda state: None, ranks: int = 1
-    ) -> Outcome:
+    ) -> LaunchOutcome:
         command = Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,))
         launch = Launch(launcher="local", why="a test", commands=(command,))
-        order = Order(job=wanted, leads=True, ranks_seen=ranks, launch=launch)
-        return runner.run(order, launch, folder, progress)
+        order = LaunchOrder(job=wanted, leads=True, ranks_seen=ranks, launch=launch)
+        return runner.run(order, folder, progress)
 
     yield run
     ctypes.CDLL(None).prctl(processes._PR_SET_CHILD_SUBREAPER, 0)
@@ -95,7 +96,7 @@ leave(0)
 """
     )
     assert (outcome.findings, outcome.interrupted) == ((), False)
-    assert [row.time_s.mean for row in outcome.state.measurements()] == [1.5e-6, 1.5e-6]
+    assert [row.time_s.mean for row in measured(outcome.state).measurements()] == [1.5e-6, 1.5e-6]
     assert synced == [folder._events] * 2
     kept = [json.loads(line)["event"] for line in text_of(folder, "events.jsonl").splitlines()]
     assert kept == ["spawned", "world", "samples", "result", "samples", "result", "bye", "exit"]
@@ -201,7 +202,7 @@ while True:
             remedy="ask for less (--op, -e, -n), or raise --deadline",
         ),
     )
-    assert len(outcome.state.measurements()) == 1
+    assert len(measured(outcome.state).measurements()) == 1
 
 
 def test_the_deadline_of_a_training_speaks_of_its_steps(play: Play) -> None:
@@ -217,7 +218,9 @@ while True:
     say("enter", rank=0, step=1, op="ddp", bytes=0)
     time.sleep(0.05)
 """,
-        replace(ONE, kind="train", train=TrainSpec(strategies=("ddp",)), deadline_s=0.5),
+        TrainJob(
+            run_id=ONE.run_id, nodes=1, nproc_per_node=1, train=TrainSpec(strategies=("ddp",)), deadline_s=0.5
+        ),
     )
     (found,) = outcome.findings
     assert found.message == "the run took longer than 500 ms; 1 of 7 steps were done"
@@ -258,7 +261,7 @@ leave(0)
 """
     )
     assert [found.code for found in outcome.findings] == ["wrong-data"]
-    assert len(outcome.state.measurements()) == 1
+    assert len(measured(outcome.state).measurements()) == 1
 
 
 def test_a_run_directory_that_takes_no_more(play: Play, folder: RunDir) -> None:
@@ -282,12 +285,12 @@ def test_a_run_directory_that_takes_no_more(play: Play, folder: RunDir) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_and_keeps_what_was_measured(play: Play, number: signal.Signals) -> None:
     def interrupt(state: RunState) -> None:
-        if state.results:
+        if measured(state).results:
             os.kill(os.getpid(), number)
 
     outcome = play("spawned(0)\nsay('world', **WORLD)\nmeasure(0)\ntime.sleep(600)", progress=interrupt)
     assert (outcome.interrupted, outcome.findings) == (True, ())
-    assert len(outcome.state.measurements()) == 1
+    assert len(measured(outcome.state).measurements()) == 1
 
 
 def test_a_fault_to_which_somebody_reacts_with_a_signal_comes_first(play: Play) -> None:

@@ -16,14 +16,15 @@ from nccltool.core.run_directory import RunDir
 from nccltool.launch import runner
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.base import Command, Inquiry, Launch
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
-from nccltool.launch.runner import Outcome
-from nccltool.probe.options import Order
+from nccltool.launch.runner import LaunchOutcome
 from tests.launch.test_runner import ONE, PREAMBLE
+from tests.samples import measured
 
 CANCELLED = "0: slurmstepd: error: *** STEP 3.0 ON n1 CANCELLED AT 2026-11-21T07:53:21 ***"
 JOB = "JobId=3 JobState={} Reason={} Restarts=0 EndTime=2026-11-21T07:55:28 PreemptTime=None"
-Play = Callable[..., Outcome]
+Play = Callable[..., LaunchOutcome]
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +40,9 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     monkeypatch.setattr(runner, "SETTLE_S", 0.6)
     monkeypatch.setattr(runner, "ECHOES_S", 0.6)
 
-    def run(program: str, progress: Callable[[RunState], None] = lambda state: None, answer: str = "") -> Outcome:
+    def run(
+        program: str, progress: Callable[[RunState], None] = lambda state: None, answer: str = ""
+    ) -> LaunchOutcome:
         asked = (sys.executable, "-I", "-S", "-c", f"print({answer!r})")
         launch = Launch(
             launcher="slurm",
@@ -49,16 +52,16 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             alarm=slurm.alarm,
             inquiry=Inquiry(argv=asked, read=lambda text: slurm.from_job("3", text)),
         )
-        order = Order(job=ONE, leads=True, ranks_seen=1, launch=launch)
+        order = LaunchOrder(job=ONE, leads=True, ranks_seen=1, launch=launch)
         run_dir = RunDir(tmp_path / "runs", ONE)
-        outcome = runner.run(order, launch, run_dir, progress)
+        outcome = runner.run(order, run_dir, progress)
         run_dir.close()
         return outcome
 
     return run
 
 
-def codes(outcome: Outcome) -> list[str]:
+def codes(outcome: LaunchOutcome) -> list[str]:
     return [finding.code for finding in outcome.findings]
 
 
@@ -66,7 +69,7 @@ def test_a_step_that_is_cancelled(play: Play) -> None:
     outcome = play(f"spawned(0); measure(0); print({CANCELLED!r}, file=sys.stderr, flush=True); time.sleep(60)")
     assert (codes(outcome), outcome.interrupted) == (["slurm-cancelled"], False)
     assert outcome.findings[0].evidence == (CANCELLED,)
-    assert [row.bytes for row in outcome.state.measurements()] == [8]
+    assert [row.bytes for row in measured(outcome.state).measurements()] == [8]
 
 
 def test_the_reason_comes_after_the_deaths(play: Play) -> None:
@@ -168,7 +171,7 @@ for start in range(0, 4096, 1024):
     launch = Launch(launcher="slurm", why="a test", commands=commands, unwrapper=slurm.Labels)
     wanted = replace(ONE, timeout_s=5.0)
     run_dir = RunDir(tmp_path / "runs", wanted)
-    runner.run(Order(job=wanted, leads=True, ranks_seen=1, launch=launch), launch, run_dir, lambda state: None)
+    runner.run(LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch), run_dir, lambda state: None)
     run_dir.close()
     kept = [json.loads(line) for line in (run_dir.path / "events.jsonl").read_text().splitlines()]
     assert [(event["rank"], set(event["text"]), len(event["text"])) for event in kept] == [

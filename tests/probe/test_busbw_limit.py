@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from nccltool.hosts.transport import UsableNetwork
-from nccltool.launch import events, run_state
+from nccltool.launch import events
+from nccltool.launch.events import EventReader
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import busbw_limit, collectives
 from nccltool.probe.busbw_limit import Limit, Limits
 from nccltool.probe.collectives.base import Layout
-from tests.launch.test_run_state import result
+from nccltool.probe.events import MeasuredWorld
+from nccltool.probe.state import measurement
+from tests.probe.test_state import result
 from tests.samples import facts, world
 
 GB = 1e9
@@ -272,7 +275,7 @@ def test_an_operation_that_stays_inside_hosts_is_named() -> None:
 
 def test_limits_fit_an_event_whole() -> None:
     most = busbw_limit.of(collectives.NAMES, "nccl", world(), SAME)
-    event = events.World(
+    event = MeasuredWorld(
         world_size=10**5,
         emulated=False,
         backend="nccl",
@@ -283,13 +286,11 @@ def test_limits_fit_an_event_whole() -> None:
         limit_source=f"{most.source}; {most.source}",
     )
     assert len(most.rows) == len(collectives.NAMES)
-    assert events.decode(events.encode(event)) == event
+    assert EventReader(MeasuredWorld).decode(events.encode(event)) == event
 
 
 def test_a_measurement_takes_its_limit_along() -> None:
-    row = run_state.measurement(
-        result(), (1000,), 4, Limit(op="all_reduce", busbw_bytes_per_s=9.0, may_be_exceeded=True)
-    )
+    row = measurement(result(), (1000,), 4, Limit(op="all_reduce", busbw_bytes_per_s=9.0, may_be_exceeded=True))
     assert (row.limit_busbw_bytes_per_s, row.limit_may_be_exceeded) == (9.0, True)
-    row = run_state.measurement(result(), (1000,), 4)
+    row = measurement(result(), (1000,), 4)
     assert (row.limit_busbw_bytes_per_s, row.limit_may_be_exceeded) == (None, False)

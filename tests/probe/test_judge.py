@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from nccltool.core.findings import Finding, Subject, Verdict
-from nccltool.launch.events import WrongData
 from nccltool.probe import judge
+from nccltool.probe.events import WrongData
 from nccltool.probe.result import Measurement
 from tests.samples import finding, measurement, stats
 

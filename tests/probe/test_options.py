@@ -10,19 +10,19 @@ import pytest
 from nccltool.cli import cli
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
-from nccltool.launch.job import Job, Sizes
 from nccltool.launch.launchers import local
+from nccltool.launch.order import LaunchOrder
 from nccltool.probe import collectives
 from nccltool.probe import options as probe_options
 from nccltool.probe.dtypes import ELEMENT_SIZE
-from nccltool.probe.options import Order
+from nccltool.probe.job import ProbeJob, Sizes
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 MIB = 2**20
 
 ANYHOW = local.launch((0,), "how it is started is tested in test_launching")
-PLAIN = Order(
-    job=Job(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)),
+PLAIN = LaunchOrder(
+    job=ProbeJob(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)),
     leads=True,
     ranks_seen=2,
     launch=ANYHOW,
@@ -38,14 +38,14 @@ def options(*words: str) -> dict[str, Any]:
     return cli.commands["probe"].make_context("probe", list(words), parent).params
 
 
-def ordered(words: str, env: Mapping[str, str] = NO_GPU) -> Order:
+def ordered(words: str, env: Mapping[str, str] = NO_GPU) -> LaunchOrder[ProbeJob]:
     """What the words mean, without the id of the run, which is new each time."""
     order = probe_options.from_options(options(*words.split()), env)
     assert order.job.run_id
     return replace(order, job=replace(order.job, run_id=""), launch=ANYHOW)
 
 
-def job(**changes: Any) -> Order:
+def job(**changes: Any) -> LaunchOrder[ProbeJob]:
     """The plain order with another job."""
     return replace(PLAIN, job=replace(PLAIN.job, **changes))
 
@@ -87,7 +87,7 @@ def job(**changes: Any) -> Order:
         ),
         (
             "--nodes 2 --nproc-per-node 4 --node-rank 1 --rdzv-endpoint node1:29500",
-            Order(
+            LaunchOrder(
                 launch=ANYHOW,
                 job=replace(PLAIN.job, nodes=2, nproc_per_node=4, node_ranks=(1,), endpoint="node1:29500"),
                 leads=False,
@@ -96,7 +96,7 @@ def job(**changes: Any) -> Order:
         ),
     ],
 )
-def test_words(words: str, order: Order) -> None:
+def test_words(words: str, order: LaunchOrder[ProbeJob]) -> None:
     assert ordered(words) == order
 
 
@@ -264,30 +264,30 @@ def rank(number: int) -> dict[str, str]:
     }
 
 
-LAUNCHED = Job(run_id="", ops=collectives.NAMES, node_ranks=())
+LAUNCHED = ProbeJob(run_id="", ops=collectives.NAMES, node_ranks=())
 
 
 @pytest.mark.parametrize(
     ("words", "number", "order"),
     [
-        ("", 0, Order(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
-        ("", 3, Order(launch=ANYHOW, job=LAUNCHED, leads=False, ranks_seen=1, part=3)),
+        ("", 0, LaunchOrder(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
+        ("", 3, LaunchOrder(launch=ANYHOW, job=LAUNCHED, leads=False, ranks_seen=1, part=3)),
         (
             "--nodes 2 --nproc-per-node 2",
             1,
-            Order(
+            LaunchOrder(
                 launch=ANYHOW, job=replace(LAUNCHED, nodes=2, nproc_per_node=2), leads=False, ranks_seen=1, part=1
             ),
         ),
-        ("--nproc-per-node auto", 0, Order(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
+        ("--nproc-per-node auto", 0, LaunchOrder(launch=ANYHOW, job=LAUNCHED, leads=True, ranks_seen=4)),
         (
             "--rdzv-endpoint node-b:1",
             0,
-            Order(launch=ANYHOW, job=replace(LAUNCHED, endpoint="node-b:1"), leads=True, ranks_seen=4),
+            LaunchOrder(launch=ANYHOW, job=replace(LAUNCHED, endpoint="node-b:1"), leads=True, ranks_seen=4),
         ),
     ],
 )
-def test_inside_a_job_the_command_is_one_rank(words: str, number: int, order: Order) -> None:
+def test_inside_a_job_the_command_is_one_rank(words: str, number: int, order: LaunchOrder[ProbeJob]) -> None:
     assert ordered(words, rank(number)) == order
 
 

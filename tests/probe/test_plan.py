@@ -2,9 +2,9 @@
 
 import pytest
 
-from nccltool.launch.job import Sizes
 from nccltool.probe import collectives, plan
 from nccltool.probe.collectives.base import Layout
+from nccltool.probe.job import Sizes
 from nccltool.probe.plan import LeftOut, Step
 from tests.samples import job
 
@@ -100,3 +100,20 @@ def test_what_cannot_be_run_is_left_out_and_named(
 def test_the_default_sweep_leaves_nothing_out_but_pairs_of_one(backend: str, world_size: int) -> None:
     missing = plan.left_out(job(ops=collectives.NAMES), backend, world_size)
     assert {out.op for out in missing} == ({"send_recv", "ping_pong"} if world_size == 1 else set())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "reduce_op", "backend", "messages"),
+    [
+        ("float32", "sum", "gloo", []),
+        ("float16", "avg", "gloo", []),
+        ("int32", "avg", "nccl", []),
+        ("int32", "avg", "gloo", ["gloo cannot average int32: use -o sum, or a floating type"]),
+    ],
+)
+def test_what_a_backend_cannot_do(dtype: str, reduce_op: str, backend: str, messages: list[str]) -> None:
+    found = plan.unsupported(job(dtype=dtype, reduce_op=reduce_op), backend)
+    assert [(one.code, one.severity, one.subject.name, one.message, one.remedy) for one in found] == [
+        ("unsupported", "error", f"{dtype} {reduce_op}", message, "choose another -d or -o")
+        for message in messages
+    ]

@@ -6,8 +6,10 @@ from typing import Any
 
 from nccltool.core.findings import Finding
 from nccltool.launch import events
-from nccltool.launch.events import AnyEvent
+from nccltool.launch.events import Event
 from nccltool.launch.printed_events import Begun, Ended, Teller
+from nccltool.probe.events import Result, Samples
+from nccltool.probe.job import ProbeJob
 from tests.samples import facts, job
 
 LEADER, FOLLOWER = "20250102T030405Z-beef", "20250102T030406Z-cafe"
@@ -16,16 +18,15 @@ WORLD = events.World(
 )
 
 
+def job_of(node: int) -> ProbeJob:
+    """As the command of one of two nodes has it."""
+    return job(run_id=FOLLOWER if node else LEADER, emulated=False, node_ranks=(node,), endpoint="alpha:1")
+
+
 def begun(node: int, **changes: Any) -> Begun:
     """What the command of one of two nodes knows at its beginning."""
-    fields = {
-        "run_id": FOLLOWER if node else LEADER,
-        "emulated": False,
-        "node_ranks": (node,),
-        "endpoint": "alpha:1",
-    }
     plain = Begun(
-        job=job(**fields),
+        job=job_of(node),
         leads=node == 0,
         part=node,
         parts=2,
@@ -43,8 +44,8 @@ def ended(findings: Sequence[Finding] = (), interrupted: bool = False) -> Ended:
     return Ended(findings=tuple(findings), interrupted=interrupted, nodes=2, ranks_seen=4)
 
 
-def result(step: int, size: int) -> events.Result:
-    return events.Result(
+def result(step: int, size: int) -> Result:
+    return Result(
         step=step,
         op="all_reduce",
         count=size // 4,
@@ -59,7 +60,7 @@ def result(step: int, size: int) -> events.Result:
     )
 
 
-def beginning(node: int) -> list[AnyEvent]:
+def beginning(node: int) -> list[Event]:
     ranks = (2 * node, 2 * node + 1)
     host = ("alpha", "beta")[node]
     return [
@@ -70,19 +71,19 @@ def beginning(node: int) -> list[AnyEvent]:
     ]
 
 
-def steps(node: int) -> list[AnyEvent]:
-    said: list[AnyEvent] = []
+def steps(node: int) -> list[Event]:
+    said: list[Event] = []
     for step, size in enumerate((1024, 2**20)):
         said += [events.Enter(rank=2 * node + r, step=step, op="all_reduce", bytes=size) for r in (0, 1)]
         if node == 0:
-            said += [events.Samples(step=step, ns=(10**6, 2 * 10**6)), events.Samples(step=step, ns=(4 * 10**6,))]
+            said += [Samples(step=step, ns=(10**6, 2 * 10**6)), Samples(step=step, ns=(4 * 10**6,))]
             said += [result(step, size)]
     return said
 
 
-def leaving(node: int) -> list[AnyEvent]:
+def leaving(node: int) -> list[Event]:
     ranks = (2 * node, 2 * node + 1)
-    said: list[AnyEvent] = [events.Log(rank=ranks[0], text='a line with "quotes"')]
+    said: list[Event] = [events.Log(rank=ranks[0], text='a line with "quotes"')]
     return [
         *said,
         *(events.Bye(rank=rank) for rank in ranks),
@@ -90,7 +91,7 @@ def leaving(node: int) -> list[AnyEvent]:
     ]
 
 
-def part(start: Begun, said: Sequence[AnyEvent], end: Ended | None) -> list[bytes]:
+def part(start: Begun, said: Sequence[Event], end: Ended | None) -> list[bytes]:
     """The lines of one command."""
     lines: list[str] = []
     teller = Teller(lines.append, start.job.run_id, start.part)

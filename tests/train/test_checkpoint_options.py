@@ -8,24 +8,23 @@ import pytest
 
 from nccltool.cli.train import command
 from nccltool.core.errors import BadInput
-from nccltool.probe.options import Order
+from nccltool.launch.order import LaunchOrder
 from nccltool.train import checkpoints
 from nccltool.train import options as train_options
+from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from tests.train.test_checkpoints import saved
 
 TASK = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}
 
 
-def order(*words: str, **env: str) -> Order:
+def order(*words: str, **env: str) -> LaunchOrder[TrainJob]:
     options: dict[str, Any] = command.make_context("train", list(words), parent=click.Context(command)).params
     return train_options.from_options(options, env)
 
 
 def spec(*words: str) -> TrainSpec:
-    train = order(*words).job.train
-    assert train is not None
-    return train
+    return order(*words).job.train
 
 
 def test_a_rank_to_kill_is_a_drill_of_the_first_attempt() -> None:

@@ -11,12 +11,15 @@ from nccltool.core.findings import Finding
 from nccltool.launch import events
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
-from nccltool.launch.runner import Outcome
+from nccltool.launch.runner import LaunchOutcome
+from nccltool.probe.events import Samples
 from nccltool.probe.result import Run
 from nccltool.probe.views import table
 from nccltool.train import judge, peak_flops
+from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, TimedSteps, TrainedStep
+from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
-from tests.samples import facts, finding, job
+from tests.samples import facts, finding
 
 RANKS = 2
 TOLERANCE = 1e-5
@@ -25,11 +28,12 @@ WORLD = events.World(
 )
 
 
-def judged(*said: events.AnyEvent, findings: tuple[Finding, ...] = (), **spec: Any) -> Run:
-    asked = job(
-        kind="train",
-        ops=(),
+def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any) -> Run:
+    asked = TrainJob(
+        run_id="20250102T030405Z-beef",
+        nodes=2,
         nproc_per_node=1,
+        emulated=True,
         train=TrainSpec(**{"strategies": ("ddp",), "steps": 2, "timed_steps": 2, **spec}),
     )
     state = RunState(asked, RANKS, now=0.0)
@@ -47,11 +51,11 @@ def judged(*said: events.AnyEvent, findings: tuple[Finding, ...] = (), **spec: A
         torch="2.13.0",
         min_busbw_gb_per_s=None,
     )
-    return judge.judged(Outcome(state, findings, interrupted=False), begun)
+    return judge.judged(LaunchOutcome(state, findings, interrupted=False), begun)
 
 
-def step(number: int, loss: str = "5.5", reference: str = "5.5") -> events.TrainedStep:
-    return events.TrainedStep(
+def step(number: int, loss: str = "5.5", reference: str = "5.5") -> TrainedStep:
+    return TrainedStep(
         step=number - 1,
         strategy="ddp",
         number=number,
@@ -63,16 +67,12 @@ def step(number: int, loss: str = "5.5", reference: str = "5.5") -> events.Train
     )
 
 
-def compared(
-    rank: int, error: str = "1e-07", strategy: str = "ddp", micro_batches: int = RANKS
-) -> events.Compared:
+def compared(rank: int, error: str = "1e-07", strategy: str = "ddp", micro_batches: int = RANKS) -> Compared:
     errors = tuple((what, error, 2 * TOLERANCE) for what in ("parameters", "loss", "gradient", "update"))
-    return events.Compared(
-        rank=rank, strategy=strategy, micro_batches=micro_batches, errors=errors, rule="step x 1e-05"
-    )
+    return Compared(rank=rank, strategy=strategy, micro_batches=micro_batches, errors=errors, rule="step x 1e-05")
 
 
-def diverged(rank: int, what: str, number: int = 2, **changes: Any) -> events.Diverged:
+def diverged(rank: int, what: str, number: int = 2, **changes: Any) -> Diverged:
     fields: dict[str, Any] = {
         "got": "1.5",
         "expected": "0.5",
@@ -80,12 +80,10 @@ def diverged(rank: int, what: str, number: int = 2, **changes: Any) -> events.Di
         "tolerance": TOLERANCE,
         "shares": (),
     }
-    return events.Diverged(
-        rank=rank, step=number - 1, strategy="ddp", number=number, what=what, **{**fields, **changes}
-    )
+    return Diverged(rank=rank, step=number - 1, strategy="ddp", number=number, what=what, **{**fields, **changes})
 
 
-TIMED = events.TimedSteps(
+TIMED = TimedSteps(
     step=2,
     strategy="ddp",
     sequences=8,
@@ -95,7 +93,7 @@ TIMED = events.TimedSteps(
     rank_ns=(20_000_000, 30_000_000),
     peak_bytes=(2**28, None),
 )
-SAMPLES = events.Samples(step=2, ns=(20_000_000, 20_000_000))
+SAMPLES = Samples(step=2, ns=(20_000_000, 20_000_000))
 BOTH = (compared(0), compared(1))
 RIGHT = (step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, TIMED)
 
@@ -133,7 +131,7 @@ def test_what_was_not_timed_is_not_known() -> None:
     assert done.exposed_communication_method == "not known: no step was timed"
 
 
-FLOWED = events.Flowed(
+FLOWED = Flowed(
     strategy="pipeline",
     ranks=2,
     micro_batches=4,
@@ -162,9 +160,7 @@ def test_the_bubble_of_too_few_micro_batches_is_not_known() -> None:
 
 
 def test_no_rank_stands_out() -> None:
-    even = events.TimedSteps(
-        **{name: getattr(TIMED, name) for name in TIMED.__struct_fields__} | {"rank_ns": (20, 24)}
-    )
+    even = TimedSteps(**{name: getattr(TIMED, name) for name in TIMED.__struct_fields__} | {"rank_ns": (20, 24)})
     (done,) = judged(step(1), *BOTH, SAMPLES, even).trainings
     assert done.slowest_rank is None
 
@@ -223,7 +219,7 @@ EVERYWHERE = (diverged(0, "gradient"), diverged(1, "gradient"))
     ],
 )
 def test_a_wrong_training(
-    wrong: tuple[events.Diverged, ...], rank: str | None, message: str, evidence: str | None
+    wrong: tuple[Diverged, ...], rank: str | None, message: str, evidence: str | None
 ) -> None:
     run = judged(step(1), step(2), *wrong, *BOTH)
     assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
@@ -258,9 +254,9 @@ def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expe
 @pytest.mark.parametrize(
     ("said", "findings", "code", "statuses"),
     [
-        ((events.NotTrained(strategy="ddp", reason="so"),), (), 4, ["skip", "unknown"]),
+        ((NotTrained(strategy="ddp", reason="so"),), (), 4, ["skip", "unknown"]),
         (
-            (events.NotTrained(strategy="ddp", reason="so"), *(compared(r, strategy="fsdp") for r in (0, 1))),
+            (NotTrained(strategy="ddp", reason="so"), *(compared(r, strategy="fsdp") for r in (0, 1))),
             (),
             0,
             ["skip", "pass"],
@@ -271,7 +267,7 @@ def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expe
     ],
 )
 def test_the_verdict(
-    said: tuple[events.AnyEvent, ...], findings: tuple[Finding, ...], code: int, statuses: list[str]
+    said: tuple[events.Event, ...], findings: tuple[Finding, ...], code: int, statuses: list[str]
 ) -> None:
     run = judged(*said, findings=findings, strategies=("ddp", "fsdp"))
     assert run.verdict.exit_code == code
@@ -293,7 +289,7 @@ def test_the_table() -> None:
     assert rows(judged(*RIGHT)) == [
         ["ddp", "yes", "1e-05", "0.00011", "20", "ms", "400", "12800", "25%", "50%", "256", "MiB"]
     ]
-    nothing = judged(events.NotTrained(strategy="ddp", reason="so"))
+    nothing = judged(NotTrained(strategy="ddp", reason="so"))
     assert rows(nothing) == [["ddp", "left", "out", "?", "?", "?", "?", "?", "?", "?", "?"]]
     text = table.render(nothing)
     assert "INFO left-out: ddp was left out: so\n" in text
@@ -348,9 +344,9 @@ def test_the_slowest_rank_is_shown() -> None:
     assert "slowest without communication, by a quarter and more: rank 1 in ddp\n" in table.render(judged(*RIGHT))
 
 
-def overflowed(number: int) -> events.TrainedStep:
-    said = {name: getattr(step(number), name) for name in events.TrainedStep.__struct_fields__}
-    return events.TrainedStep(**said | {"gradient_norm": "inf", "overflowed": True})
+def overflowed(number: int) -> TrainedStep:
+    said = {name: getattr(step(number), name) for name in TrainedStep.__struct_fields__}
+    return TrainedStep(**said | {"gradient_norm": "inf", "overflowed": True})
 
 
 def test_a_step_that_overflowed_is_told() -> None:

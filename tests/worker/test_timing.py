@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nccltool.launch.job import Job
+from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Group
 from nccltool.worker.probe.timing import Timer
 from nccltool.worker.progress_page import Slot
@@ -53,7 +53,7 @@ def test_how_many_calls_are_made(
     warmup: int | None, iterations: int | None, warm: int, timed: int, cadence: str
 ) -> None:
     calls: list[str] = []
-    job = Job(run_id="r", ops=("all_reduce",), warmup=warmup, iterations=iterations, cadence=cadence)  # type: ignore[arg-type]
+    job = ProbeJob(run_id="r", ops=("all_reduce",), warmup=warmup, iterations=iterations, cadence=cadence)  # type: ignore[arg-type]
     timer = Timer(job, Alone(), Steady(), Slot())
     samples = timer.measure(lambda: calls.append("warm"), lambda: calls.append("timed"))
     edges = 2 if cadence == "stream" and timed == 13 else 0  # of one batch; batches of five have none

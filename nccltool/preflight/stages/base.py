@@ -84,7 +84,6 @@ class Ladder:
             return host_survey.here(self.hosts)
         job = Job(
             run_id=new_id(),
-            ops=(),
             kind="reach",
             env=dict(self.where.env),
             node_variable=self.where.node_variable,

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nccltool.launch import events
-from nccltool.launch.job import Job
-from nccltool.probe import collectives
+from nccltool.probe import collectives, events
 from nccltool.probe.collectives import Collective
+from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
 from nccltool.worker.agreement import Group
 from nccltool.worker.channel import Channel
@@ -25,7 +24,7 @@ _POISON = 77
 class Checker:
     """Compares every element that a step delivers with what it must be."""
 
-    job: Job
+    job: ProbeJob
     group: Group
     slot: Slot
     channel: Channel

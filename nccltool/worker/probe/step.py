@@ -5,8 +5,9 @@ from torch import Tensor
 
 from nccltool.core import processes, statistics
 from nccltool.launch import events
-from nccltool.launch.job import Job
 from nccltool.probe import collectives
+from nccltool.probe.events import SAMPLES_PER_EVENT, Result, Samples
+from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
 from nccltool.worker.agreement import Group
 from nccltool.worker.channel import Channel
@@ -22,7 +23,7 @@ from nccltool.worker.rank.fault import Drill
 class Prober:
     """Runs steps, one after the other, in the same order on all ranks."""
 
-    def __init__(self, job: Job, device: torch.device, slot: Slot, channel: Channel, drill: Drill) -> None:
+    def __init__(self, job: ProbeJob, device: torch.device, slot: Slot, channel: Channel, drill: Drill) -> None:
         self._job, self._slot, self._channel, self._drill = job, slot, channel, drill
         self._comm = TorchComm(job.reduce_op)
         self._group = Group(device, slot)
@@ -69,9 +70,9 @@ class Prober:
     def _report_samples(self, step: Step, samples: list[int]) -> None:
         if self._group.rank:
             return
-        for start in range(0, len(samples), events.SAMPLES_PER_EVENT):
-            chunk = tuple(samples[start : start + events.SAMPLES_PER_EVENT])
-            self._channel.emit(events.Samples(step=step.index, ns=chunk))
+        for start in range(0, len(samples), SAMPLES_PER_EVENT):
+            chunk = tuple(samples[start : start + SAMPLES_PER_EVENT])
+            self._channel.emit(Samples(step=step.index, ns=chunk))
 
     def _report_result(
         self, step: Step, samples: list[int], late: tuple[int, float] | None, wrong: int | None
@@ -80,7 +81,7 @@ class Prober:
             return
         late_rank, late_s = late or (None, None)
         self._channel.emit(
-            events.Result(
+            Result(
                 step=step.index,
                 op=step.op,
                 count=step.layout.count,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-from nccltool.launch.job import Job
 from nccltool.probe import late_rank, stopping
+from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Group
 from nccltool.worker.probe.clock import Clock
 from nccltool.worker.progress_page import Slot
@@ -18,7 +18,7 @@ Call = Callable[[], None]
 class Timer:
     """Times calls as the job asks for it. All ranks make the same calls: rank 0 decides how many."""
 
-    job: Job
+    job: ProbeJob
     group: Group
     clock: Clock
     slot: Slot

@@ -6,7 +6,7 @@ The store answers while a rank is missing, where a collective would hang.
 import json
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -21,6 +21,9 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.worker.rank import facts as rank_facts
+
+Unsupported = Callable[[str], tuple[Finding, ...]]
+"""What of the work a backend cannot do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +53,7 @@ class Decision:
 
 
 def meet(
-    job: Job, place: Place, store: PrefixStore, facts: RankFacts
+    job: Job, place: Place, store: PrefixStore, facts: RankFacts, unsupported: Unsupported
 ) -> tuple[Decision, tuple[Finding, ...], tuple[RankFacts, ...]]:
     """Exchange greetings: (decision; and on rank 0 the findings and everybody's facts)."""
     towards = net.local_address_towards(place.store_host, place.store_port)
@@ -66,16 +69,22 @@ def meet(
     ]
     ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
     greetings = [replace(greeting, facts=facts) for greeting, facts in zip(greetings, ranks, strict=True)]
-    decision, findings = judge(job, greetings)
+    decision, findings = judge(job, greetings, unsupported)
     store.set("decision", msgspec.json.encode(decision))
     return decision, findings, ranks
 
 
-def judge(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Finding, ...]]:
+def judge(
+    job: Job, greetings: Sequence[Greeting], unsupported: Unsupported
+) -> tuple[Decision, tuple[Finding, ...]]:
     """Whether to go on, and over what."""
     ranks = [greeting.facts for greeting in greetings]
     backend, reason = rank_agreement.choose_backend(job, ranks)
-    findings = (*rank_agreement.check(job, ranks), *rank_agreement.backend_problems(job, backend, ranks))
+    findings = (
+        *rank_agreement.check(job, ranks),
+        *rank_agreement.backend_problems(backend, ranks),
+        *unsupported(backend),
+    )
     leader = ranks[0].host_id
     others = [g for g in greetings if g.facts.host_id != leader]
     dialled = [g.dialled for g in others if g.dialled and not net.is_loopback(g.dialled)]

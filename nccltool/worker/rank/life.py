@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from datetime import timedelta
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -17,6 +18,9 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import busbw_limit, plan
+from nccltool.probe.events import MeasuredWorld
+from nccltool.probe.job import ProbeJob
+from nccltool.train.job import TrainJob
 from nccltool.worker.agreement import CollectiveFailed
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import StoreAddress, connect
@@ -59,7 +63,8 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     drill.at("hello")
     address = StoreAddress(place.store_host, place.store_port)
     store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
-    decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts))()
+    unsupported = partial(_unsupported, job)
+    decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts, unsupported))()
     if decision.run_id != job.run_id:
         channel.emit(events.Met(rank=place.rank, run_id=decision.run_id))
     _report(channel, findings)
@@ -85,20 +90,26 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
 def _work(
     job: Job, backend: str, place: Place, device: torch.device, slot: Slot, channel: Channel, drill: Drill
 ) -> None:
-    if job.train is not None:
+    if isinstance(job, TrainJob):
         from nccltool.worker.train.loop import Trainer  # the first optimizer costs 0.7 s
 
         Trainer(job, device, slot, channel, drill).run()
         return
+    assert isinstance(job, ProbeJob)
     prober = Prober(job, device, slot, channel, drill)
     for step in plan.steps(job, backend, place.world_size):
         prober.run(step)
 
 
 def _steps(job: Job, backend: str, world_size: int) -> int:
-    if job.train is not None:
-        return len(job.train.strategies) * (job.train.steps + 1)
-    return len(plan.steps(job, backend, world_size))
+    if isinstance(job, ProbeJob):
+        return len(plan.steps(job, backend, world_size))
+    assert isinstance(job, TrainJob)
+    return len(job.train.strategies) * (job.train.steps + 1)
+
+
+def _unsupported(job: Job, backend: str) -> tuple[Finding, ...]:
+    return plan.unsupported(job, backend) if isinstance(job, ProbeJob) else ()
 
 
 def _world(
@@ -106,10 +117,10 @@ def _world(
     decision: handshake.Decision,
     ranks: tuple[RankFacts, ...],
     networks: dict[str, hosts_transport.UsableNetwork],
-) -> events.World:
-    limited = busbw_limit.of(job.ops, decision.backend, ranks, networks)
+) -> MeasuredWorld:
+    limited = busbw_limit.of(job.ops if isinstance(job, ProbeJob) else (), decision.backend, ranks, networks)
     transport, nics = hosts_transport.transport(decision.backend, ranks, networks)
-    return events.World(
+    return MeasuredWorld(
         world_size=len(ranks),
         emulated=rank_agreement.is_emulated(ranks),
         backend=decision.backend,

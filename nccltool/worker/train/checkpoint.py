@@ -26,6 +26,7 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events
 from nccltool.train import checkpoints
 from nccltool.train.checkpoints import File, Mark
+from nccltool.train.events import CheckpointSaved, Resumed
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import CollectiveFailed, Group, of_communication
 from nccltool.worker.channel import Channel
@@ -209,7 +210,7 @@ class Checkpoints:
             raise
         if not self._group.rank:
             size, took = sum(file.bytes for file in files.values()), time.perf_counter_ns() - begin
-            self._channel.emit(events.CheckpointSaved(strategy=name, number=number, bytes=size, ns=took))
+            self._channel.emit(CheckpointSaved(strategy=name, number=number, bytes=size, ns=took))
 
     def load(self, strategy: Strategy, setup: Setup, mark: Mark) -> None:
         """Give the ranks what was saved. Raises CheckpointsFailed."""
@@ -222,7 +223,7 @@ class Checkpoints:
             strategy.scaler.scale, strategy.scaler.good_steps = mark.scale, mark.good_steps
         if not self._group.rank:
             self._channel.emit(
-                events.Resumed(
+                Resumed(
                     strategy=mark.strategy,
                     number=mark.step,
                     folder=str(path),

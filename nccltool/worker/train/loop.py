@@ -14,9 +14,11 @@ from torch import Tensor
 
 from nccltool.core import processes
 from nccltool.launch import events
-from nccltool.launch.job import Job
+from nccltool.probe.events import Samples
 from nccltool.train import strategy_options, tolerance
 from nccltool.train.checkpoints import Mark
+from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, TimedSteps, TrainedStep
+from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import CollectiveFailed, Group, of_communication
 from nccltool.worker.channel import Channel
@@ -46,8 +48,7 @@ Step = Callable[[Tensor, int], None]
 class Trainer:
     """Runs the strategies of a job, one after the other, in the same order on all ranks."""
 
-    def __init__(self, job: Job, device: torch.device, slot: Slot, channel: Channel, drill: Drill) -> None:
-        assert job.train is not None
+    def __init__(self, job: TrainJob, device: torch.device, slot: Slot, channel: Channel, drill: Drill) -> None:
         self._spec: TrainSpec = job.train
         self._slot, self._channel, self._drill = slot, channel, drill
         self._group = Group(device, slot)
@@ -84,7 +85,7 @@ class Trainer:
             reason = str(cannot)
         if self._group.maximum([bool(reason)])[0] or strategy is None:
             if reason and self._group.rank == 0:
-                self._channel.emit(events.NotTrained(strategy=name, reason=reason))
+                self._channel.emit(NotTrained(strategy=name, reason=reason))
             return
         if self._checkpoints is not None and saved is not None:
             self._checkpoints.load(strategy, setup, saved)
@@ -203,7 +204,7 @@ class Trainer:
         for difference in differences:
             if difference.is_wrong:
                 self._channel.emit(
-                    events.Diverged(
+                    Diverged(
                         rank=self._group.rank,
                         step=index,
                         strategy=self._name,
@@ -237,7 +238,7 @@ class Trainer:
         columns = zip(*([_number(bits) for bits in row] for row in everybodys), strict=True)
         losses = [next((loss for loss in column if loss == loss), float("nan")) for column in columns]
         self._channel.emit(
-            events.TrainedStep(
+            TrainedStep(
                 step=index,
                 strategy=self._name,
                 number=number,
@@ -252,7 +253,7 @@ class Trainer:
 
     def _compared(self, strategy: Strategy, worst: dict[str, Difference], rule: str) -> None:
         self._channel.emit(
-            events.Compared(
+            Compared(
                 rank=self._group.rank,
                 strategy=self._name,
                 micro_batches=strategy.micro_batches,
@@ -291,9 +292,9 @@ class Trainer:
         if self._group.rank:
             return
         for start in range(0, len(slowest), _MOST_NS):
-            self._channel.emit(events.Samples(step=index, ns=tuple(slowest[start : start + _MOST_NS])))
+            self._channel.emit(Samples(step=index, ns=tuple(slowest[start : start + _MOST_NS])))
         self._channel.emit(
-            events.TimedSteps(
+            TimedSteps(
                 step=index,
                 strategy=self._name,
                 sequences=setup.sequences,
@@ -310,7 +311,7 @@ class Trainer:
         if self._group.rank:
             return
         self._channel.emit(
-            events.Flowed(
+            Flowed(
                 strategy=self._name,
                 ranks=flow.ranks,
                 micro_batches=flow.micro_batches,

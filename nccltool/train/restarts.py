@@ -17,12 +17,16 @@ from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.core.units import format_seconds
-from nccltool.launch import events, fault_injection, runner
-from nccltool.launch.job import Job
+from nccltool.launch import fault_injection, runner
+from nccltool.launch.events import Anew
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
-from nccltool.launch.runner import Outcome, Progress
-from nccltool.probe.options import Order
+from nccltool.launch.runner import LaunchOutcome, Progress
+from nccltool.train.events import Compared, Diverged, NotTrained, OfTraining, Resumed, TimedSteps
+from nccltool.train.job import TrainJob
 from nccltool.train.result import Restart
+from nccltool.train.spec import TrainSpec
+from nccltool.train.state import TrainState, heard
 
 WORTH_IT = frozenset(
     {
@@ -49,7 +53,7 @@ class _Attempt:
     ended_at: float
 
 
-def run(order: Order, run_dir: RunDir, progress: Progress) -> Outcome:
+def run(order: LaunchOrder[TrainJob], run_dir: RunDir, progress: Progress) -> LaunchOutcome:
     """Run a job of trainings, starting all ranks anew up to `order.max_restarts` times."""
     signals: list[int] = []
     failed: list[_Attempt] = []
@@ -58,61 +62,62 @@ def run(order: Order, run_dir: RunDir, progress: Progress) -> Outcome:
         signals.append(number)
 
     with runner.signals_taken(hear):  # between two attempts, when nothing runs that they could end
-        outcome = runner.run(order, order.launch, run_dir, progress)
+        outcome = runner.run(order, run_dir, progress)
         while len(failed) < order.max_restarts and not signals and (culprit := _worth_another(outcome)):
             state, now = outcome.state, time.monotonic()
+            spec, said = _spec(state), heard(state)
             failed.append(_Attempt(state=state, findings=outcome.findings, culprit=culprit, ended_at=now))
-            order = replace(order, job=_next(order.job, state))
+            done = _done(spec, said, state.world_size)
+            order = replace(
+                order, job=replace(order.job, attempt=order.job.attempt + 1, train=replace(spec, done=done))
+            )
             _note(run_dir, order.job.attempt, culprit)
-            anew = state.anew(order.job, order.ranks_seen, order.job.train.done if order.job.train else (), now)
-            outcome = runner.run(order, order.launch, run_dir, progress, anew)
+            said = said.for_another_attempt(done)
+            anew = state.for_another_attempt(order.job, order.ranks_seen, said, now)
+            outcome = runner.run(order, run_dir, progress, anew)
     return _together(order, failed, replace(outcome, interrupted=outcome.interrupted or _cut(signals, outcome)))
 
 
-def _cut(signals: Sequence[int], outcome: Outcome) -> bool:
+def _cut(signals: Sequence[int], outcome: LaunchOutcome) -> bool:
     return bool(signals) and not outcome.state.everybody_left
 
 
-def _worth_another(outcome: Outcome) -> Finding | None:
+def _worth_another(outcome: LaunchOutcome) -> Finding | None:
     """What ended an attempt, when another one may do better."""
     errors = [finding for finding in outcome.findings if finding.severity == "error"]
     worth = bool(errors) and all(finding.code in WORTH_IT for finding in errors) and not outcome.interrupted
     return errors[-1] if worth else None
 
 
-def _next(job: Job, state: RunState) -> Job:
-    assert job.train is not None
-    return replace(job, attempt=job.attempt + 1, train=replace(job.train, done=done(state)))
+def _spec(state: RunState) -> TrainSpec:
+    assert isinstance(state.job, TrainJob)
+    return state.job.train
 
 
-def done(state: RunState) -> tuple[str, ...]:
+def _done(spec: TrainSpec, heard: TrainState, ranks: int) -> tuple[str, ...]:
     """The strategies of which nothing is left to do."""
-    spec = state.job.train
-    assert spec is not None
-    ranks = state.world.world_size if state.world else state.expected_ranks
-    return tuple(name for name in spec.strategies if name in spec.done or _is_done(name, state, ranks))
+    return tuple(name for name in spec.strategies if name in spec.done or _is_done(name, spec, heard, ranks))
 
 
-def _is_done(name: str, state: RunState, ranks: int) -> bool:
-    said = [event for event in state.trained if event.strategy == name]
-    if any(isinstance(event, events.NotTrained) for event in said):
+def _is_done(name: str, spec: TrainSpec, heard: TrainState, ranks: int) -> bool:
+    said = [event for event in heard.said if event.strategy == name]
+    if any(isinstance(event, NotTrained) for event in said):
         return True
-    compared = {event.rank for event in said if isinstance(event, events.Compared)}
-    timed = state.job.train is None or not state.job.train.timed_steps
-    ended = timed or any(isinstance(event, events.Diverged | events.TimedSteps) for event in said)
+    compared = {event.rank for event in said if isinstance(event, Compared)}
+    ended = not spec.timed_steps or any(isinstance(event, Diverged | TimedSteps) for event in said)
     return len(compared) == ranks and ended
 
 
 def _note(run_dir: RunDir, attempt: int, culprit: Finding) -> None:
     with contextlib.suppress(RunDirError):  # the next event ends the run for it
         run_dir.log(f"{culprit.message}\nattempt {attempt + 1}: all ranks are started anew\n")
-        run_dir.event(msgspec.json.encode(events.Anew(attempt=attempt)) + b"\n")
+        run_dir.event(msgspec.json.encode(Anew(attempt=attempt)) + b"\n")
 
 
 # ---- what came of all attempts
 
 
-def _together(order: Order, failed: Sequence[_Attempt], last: Outcome) -> Outcome:
+def _together(order: LaunchOrder[TrainJob], failed: Sequence[_Attempt], last: LaunchOutcome) -> LaunchOutcome:
     states = [*(attempt.state for attempt in failed), last.state]
     ends = [*(attempt.ended_at for attempt in failed[1:]), None]  # of the attempt after each that failed
     restarts = tuple(
@@ -121,14 +126,14 @@ def _together(order: Order, failed: Sequence[_Attempt], last: Outcome) -> Outcom
     )
     notes = [f for attempt in failed for f in attempt.findings if f.severity != "error"]
     said = [_said(restart, attempt, order) for restart, attempt in zip(restarts, failed, strict=True)]
-    findings = tuple(dict.fromkeys([*notes, *said, *last.findings]))
-    return replace(last, findings=findings, restarts=restarts)
+    heard(last.state).restarts = restarts
+    return replace(last, findings=tuple(dict.fromkeys([*notes, *said, *last.findings])))
 
 
 def _restart(number: int, attempt: _Attempt, after: RunState, after_ended_at: float | None) -> Restart:
     before, culprit = attempt.state, attempt.culprit
     struck = max(before.began, default=None)
-    strategy, step = _place(before.job, struck)
+    strategy, step = _place(_spec(before), struck)
     began = attempt.ended_at if struck is None else before.began[struck]
     again = after_ended_at if struck is None else after.began.get(struck, after_ended_at)
     return Restart(
@@ -143,23 +148,23 @@ def _restart(number: int, attempt: _Attempt, after: RunState, after_ended_at: fl
     )
 
 
-def _place(job: Job, index: int | None) -> tuple[str | None, int | None]:
+def _place(spec: TrainSpec, index: int | None) -> tuple[str | None, int | None]:
     """(strategy, number of the step that is held against the reference) of a step of the run."""
-    spec = job.train
-    if spec is None or index is None:
+    if index is None:
         return None, None
     strategy, number = divmod(index, spec.steps + 1)
     return spec.strategies[strategy], number + 1 if number < spec.steps else None
 
 
 def _resumed(strategy: str | None, after: RunState) -> int | None:
-    fresh: Iterable[events.OfTraining] = after.trained[after.carried :]
-    numbers = [e.number for e in fresh if isinstance(e, events.Resumed) and e.strategy == strategy]
-    begun = {_place(after.job, index)[0] for index in after.began}
+    said = heard(after)
+    fresh: Iterable[OfTraining] = said.said[said.carried :]
+    numbers = [e.number for e in fresh if isinstance(e, Resumed) and e.strategy == strategy]
+    begun = {_place(_spec(after), index)[0] for index in after.began}
     return numbers[0] if numbers else 0 if strategy in begun else None
 
 
-def _said(restart: Restart, attempt: _Attempt, order: Order) -> Finding:
+def _said(restart: Restart, attempt: _Attempt, order: LaunchOrder[TrainJob]) -> Finding:
     went_on = f"{restart.strategy or 'the run'} "
     if restart.resumed_from:
         went_on += f"went on after step {restart.resumed_from}"

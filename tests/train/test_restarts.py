@@ -12,19 +12,19 @@ import pytest
 
 from nccltool.core.findings import Subject
 from nccltool.core.run_directory import RunDir
-from nccltool.launch import restarts, runner
-from nccltool.launch.job import Job
+from nccltool.launch import runner
 from nccltool.launch.launchers.base import Command, Launch
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
-from nccltool.launch.runner import Outcome
-from nccltool.probe.options import Order
+from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.result import Run
-from nccltool.train import judge
+from nccltool.train import judge, restarts
+from nccltool.train.job import TrainJob
 from nccltool.train.result import Restart
 from nccltool.train.spec import TrainSpec
+from nccltool.train.state import heard
 from tests.launch.test_runner import PREAMBLE
-from tests.samples import job
 
 STEPS = 3
 SAYS = """
@@ -52,12 +52,12 @@ ready("ddp", 3)
 leave(0)
 """
 
-Play = Callable[..., Outcome]
+Play = Callable[..., LaunchOutcome]
 
 
-def asked(*strategies: str) -> Job:
+def asked(*strategies: str) -> TrainJob:
     spec = TrainSpec(strategies=strategies, steps=STEPS, timed_steps=1, checkpoint="/c")
-    return job(kind="train", ops=(), nodes=1, nproc_per_node=1, emulated=False, train=spec)
+    return TrainJob(run_id="20250102T030405Z-beef", nodes=1, nproc_per_node=1, train=spec)
 
 
 @pytest.fixture
@@ -71,13 +71,13 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     def run(
         program: str,
         most: int,
-        wanted: Job | None = None,
+        wanted: TrainJob | None = None,
         progress: Callable[[RunState], None] = lambda state: None,
-    ) -> Outcome:
+    ) -> LaunchOutcome:
         command = Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + SAYS + program), nodes=(0,))
         launch = Launch(launcher="local", why="a test", commands=(command,))
         wanted = wanted or asked("ddp")
-        order = Order(job=wanted, leads=True, ranks_seen=1, launch=launch, max_restarts=most)
+        order = LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch, max_restarts=most)
         run_dir = RunDir(tmp_path / "runs", wanted)
         try:
             return restarts.run(order, run_dir, progress)
@@ -88,7 +88,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     return run
 
 
-def judged(outcome: Outcome, wanted: Job) -> Run:
+def judged(outcome: LaunchOutcome, wanted: TrainJob) -> Run:
     begun = Begun(
         job=wanted,
         leads=True,
@@ -120,7 +120,7 @@ leave(0)
 
 def test_a_run_goes_on_where_its_checkpoint_ends(play: Play, tmp_path: Path) -> None:
     outcome = play(RESUMING, 2)
-    (restart,) = outcome.restarts
+    (restart,) = heard(outcome.state).restarts
     assert restart.lost_s is not None
     assert restart.lost_s > 0
     assert replace(restart, message="", lost_s=None) == Restart(
@@ -138,7 +138,7 @@ def test_a_run_goes_on_where_its_checkpoint_ends(play: Play, tmp_path: Path) -> 
     assert [(step.step, step.loss) for step in one.steps] == [(1, 5.5), (2, 5.5), (3, 5.5)]
     assert one.checkpoint
     assert (one.checkpoint.resumed_from, one.checkpoint.ranks_then, one.checkpoint.load_s) == (1, 1, 1.0)
-    assert (run.verdict.status, run.verdict.exit_code, run.restarts) == ("warn", 0, outcome.restarts)
+    assert (run.verdict.status, run.verdict.exit_code, run.restarts) == ("warn", 0, heard(outcome.state).restarts)
     found = {finding.code: finding for finding in run.findings}
     assert [finding.severity for finding in run.findings] == ["warning", "info"]
     assert (
@@ -185,7 +185,7 @@ leave(0)
 
 def test_when_no_restart_is_left_the_last_culprit_is_named(play: Play) -> None:
     outcome = play("step(0, 1)\nkilled()", 2)
-    assert [restart.attempt for restart in outcome.restarts] == [1, 2]
+    assert [restart.attempt for restart in heard(outcome.state).restarts] == [1, 2]
     assert [finding.code for finding in outcome.findings] == ["restarted", "restarted", "rank-died"]
     run = judged(outcome, asked("ddp"))
     assert (run.verdict.status, run.verdict.exit_code) == ("incomplete", 3)
@@ -203,13 +203,13 @@ FULL = 'dict(code="checkpoint-unusable", severity="error", subject=dict(kind="fi
 )
 def test_what_would_be_the_same_again_is_not_tried_again(play: Play, program: str, code: str) -> None:
     outcome = play(program, 3)
-    assert outcome.restarts == ()
+    assert heard(outcome.state).restarts == ()
     assert code in {finding.code for finding in outcome.findings}
 
 
 def test_a_run_in_order_is_one_attempt(play: Play) -> None:
     outcome = play(IN_ORDER, 3)
-    assert (outcome.restarts, outcome.findings, outcome.interrupted) == ((), (), False)
+    assert (heard(outcome.state).restarts, outcome.findings, outcome.interrupted) == ((), (), False)
 
 
 def test_a_signal_ends_it_for_good(play: Play) -> None:
@@ -218,5 +218,5 @@ def test_a_signal_ends_it_for_good(play: Play) -> None:
             signal.raise_signal(signal.SIGINT)
 
     outcome = play("killed() if attempt == 0 else time.sleep(60)", 5, progress=interrupt)
-    assert (outcome.interrupted, len(outcome.restarts)) == (True, 1)
-    assert outcome.restarts[0].lost_s is None
+    assert (outcome.interrupted, len(heard(outcome.state).restarts)) == (True, 1)
+    assert heard(outcome.state).restarts[0].lost_s is None

@@ -1,0 +1,66 @@
+"""What the ranks of a measurement say in the event stream (nccltool.launch.events), beside what all ranks say."""
+
+from typing import ClassVar
+
+from nccltool.launch import events
+from nccltool.launch.events import Event
+from nccltool.probe.busbw_limit import Limit
+from nccltool.probe.result import Cadence, Placement
+
+SAMPLES_PER_EVENT = 180
+"""Nanosecond integers of up to 19 digits that fit an event."""
+
+
+class Samples(Event, frozen=True, tag="samples"):
+    """Rank 0: nanoseconds per iteration, a stretch of them."""
+
+    step: int
+    ns: tuple[int, ...]
+
+
+class Result(Event, frozen=True, tag="result"):
+    """Rank 0: a step is done; its samples have been sent. The runner answers `saved` when it is on disk."""
+
+    awaits_saving: ClassVar[bool] = True
+
+    step: int
+    op: str
+    count: int
+    bytes: int
+    bytes_per_rank: int
+    dtype: str
+    reduce_op: str | None
+    placement: Placement
+    cadence: Cadence
+    noisy: bool
+    """The budget ended before the interval was as narrow as asked for."""
+    wrong: int | None
+    late_rank: int | None = None
+    late_s: float | None = None
+
+
+class WrongData(Event, frozen=True, tag="wrong"):
+    """A rank found wrong elements in its receive buffer."""
+
+    rank: int
+    step: int
+    op: str
+    bytes: int
+    elements: int
+    first_index: int
+    got: str
+    expected: str
+    source: str
+
+
+class MeasuredWorld(events.World, frozen=True, tag="world"):
+    """What carries the bytes, and the most that it allows."""
+
+    limits: tuple[Limit, ...] = ()
+    limit_source: str | None = None
+    limit_unknown_reason: str | None = None
+    transport: str | None = None
+    nics: str | None = None
+
+
+OF_PROBES: tuple[type[Event], ...] = (MeasuredWorld, Samples, Result, WrongData)

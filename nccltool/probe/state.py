@@ -1,0 +1,96 @@
+"""What a measurement has come to, from what its ranks say."""
+
+from collections.abc import Iterator
+
+from nccltool.core import statistics
+from nccltool.core.findings import Finding
+from nccltool.launch.events import EVERYWHERE, Event, EventReader, World
+from nccltool.probe import collectives, judge
+from nccltool.probe.busbw_limit import Limit
+from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
+from nccltool.probe.result import Measurement
+
+_READER = EventReader(*EVERYWHERE, *OF_PROBES)
+
+
+class ProbeState:
+    """What was measured (a nccltool.launch.product_state.ProductState)."""
+
+    reader = _READER
+    ask_for_less = "--op, -e, -n"
+
+    def __init__(self) -> None:
+        self.results: list[tuple[Result, tuple[int, ...]]] = []
+        """Each with its samples in nanoseconds."""
+        self._wrong: list[WrongData] = []
+        self._samples: dict[int, list[int]] = {}
+        self._done: set[int] = set()
+        self._world_size = 1
+        self._limits: dict[str, Limit] = {}
+
+    def take(self, event: Event) -> None:
+        """Take an event in."""
+        match event:
+            case Samples():
+                self._samples.setdefault(event.step, []).extend(event.ns)
+            case Result():
+                self._done.add(event.step)
+                self.results.append((event, tuple(self._samples.pop(event.step, ()))))
+            case WrongData():
+                self._wrong.append(event)
+            case World():
+                self._world_size = event.world_size
+                limits = event.limits if isinstance(event, MeasuredWorld) else ()
+                self._limits = {limit.op: limit for limit in limits}
+
+    @property
+    def steps_done(self) -> int:
+        """Operations at a size that are done."""
+        return len(self._done)
+
+    def is_done(self, step: int) -> bool:
+        """Whether a step is done."""
+        return step in self._done
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Which ranks received wrong data."""
+        return judge.wrong_data(self._wrong)
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All that was measured."""
+        return tuple(self._measurements())
+
+    def _measurements(self) -> Iterator[Measurement]:
+        for result, samples in self.results:
+            if samples:
+                yield measurement(result, samples, self._world_size, self._limits.get(result.op))
+
+
+def measurement(
+    result: Result, samples_ns: tuple[int, ...], world_size: int, limit: Limit | None = None
+) -> Measurement:
+    """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
+    nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
+    collective = collectives.get(result.op)
+    times = statistics.summarise([ns / 1e9 / collective.TRIPS for ns in samples_ns])
+    algbw = result.bytes / times.mean
+    return Measurement(
+        op=result.op,
+        bytes=result.bytes,
+        bytes_per_rank=result.bytes_per_rank,
+        count=result.count,
+        dtype=result.dtype,
+        reduce_op=result.reduce_op,
+        placement=result.placement,
+        cadence=result.cadence,
+        iterations=len(samples_ns),
+        time_s=times,
+        algbw_bytes_per_s=algbw,
+        busbw_bytes_per_s=algbw * collective.bus_factor(world_size),
+        wrong=result.wrong,
+        noisy=result.noisy,
+        late_rank=result.late_rank,
+        late_s=result.late_s,
+        limit_busbw_bytes_per_s=limit.busbw_bytes_per_s if limit else None,
+        limit_may_be_exceeded=limit is not None and limit.may_be_exceeded,
+    )

@@ -1,0 +1,73 @@
+"""What smoke trainings have come to, from what their ranks say."""
+
+from collections.abc import Collection
+
+from nccltool.core.findings import Finding
+from nccltool.launch.events import EVERYWHERE, Event, EventReader
+from nccltool.launch.run_state import RunState
+from nccltool.probe.events import Samples
+from nccltool.train.events import OF_TRAININGS, CheckpointSaved, OfTraining, Resumed, TimedSteps, TrainedStep
+from nccltool.train.result import Restart
+
+_READER = EventReader(*EVERYWHERE, *OF_TRAININGS)
+
+
+class TrainState:
+    """What ranks said of smoke trainings (a nccltool.launch.product_state.ProductState)."""
+
+    reader = _READER
+    ask_for_less = "fewer strategies, --steps, --time-steps"
+
+    def __init__(self) -> None:
+        self.said: list[OfTraining] = []
+        self.carried = 0
+        """How much of it was said by ranks of an earlier attempt."""
+        self.restarts: tuple[Restart, ...] = ()
+        """Of the whole run, when it has ended."""
+        self._samples: dict[int, list[int]] = {}
+        self._done: set[int] = set()
+
+    def take(self, event: Event) -> None:
+        """Take an event in."""
+        if isinstance(event, Samples):
+            self._samples.setdefault(event.step, []).extend(event.ns)
+        elif isinstance(event, OfTraining):
+            self.said.append(event)
+            if isinstance(event, TrainedStep | TimedSteps):
+                self._done.add(event.step)
+
+    def for_another_attempt(self, done: Collection[str]) -> "TrainState":
+        """When all ranks are started anew: what they have said stays, and of strategies that are not done the
+        steps, which may be done again."""
+        after = TrainState()
+        steps = (TrainedStep, CheckpointSaved, Resumed)
+        after.said = [event for event in self.said if event.strategy in done or isinstance(event, steps)]
+        after.carried = len(after.said)
+        timed = {event.step for event in after.said if isinstance(event, TimedSteps)}
+        ended = (TrainedStep, TimedSteps)
+        after._done = {e.step for e in after.said if isinstance(e, ended) and e.strategy in done}
+        after._samples = {step: samples for step, samples in self._samples.items() if step in timed}
+        return after
+
+    @property
+    def steps_done(self) -> int:
+        """Steps held against the reference, and stretches of timed steps, that are done."""
+        return len(self._done)
+
+    def is_done(self, step: int) -> bool:
+        """Whether a step is done."""
+        return step in self._done
+
+    def findings(self) -> tuple[Finding, ...]:
+        """The judge names what is wrong, at the end."""
+        return ()
+
+    def samples(self, step: int) -> tuple[int, ...]:
+        """Nanoseconds of the timed steps."""
+        return tuple(self._samples.get(step, ()))
+
+
+def heard(state: RunState) -> TrainState:
+    """What was heard of the trainings, in a run of them."""
+    assert isinstance(state.product, TrainState)
+    return state.product

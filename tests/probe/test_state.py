@@ -1,0 +1,89 @@
+"""What was measured, from events alone."""
+
+import pytest
+
+from nccltool.core.statistics import Stats
+from nccltool.launch.events import Event, World
+from nccltool.probe.events import Result, Samples
+from nccltool.probe.result import Measurement
+from nccltool.probe.state import ProbeState, measurement
+
+
+def state(*happened: Event) -> ProbeState:
+    measured = ProbeState()
+    for event in happened:
+        measured.take(event)
+    return measured
+
+
+def result(**changes: object) -> Result:
+    fields: dict[str, object] = {
+        "step": 0,
+        "op": "all_reduce",
+        "count": 256,
+        "bytes": 1024,
+        "bytes_per_rank": 1024,
+        "dtype": "float32",
+        "reduce_op": "sum",
+        "placement": "in-place",
+        "cadence": "stream",
+        "noisy": False,
+        "wrong": 0,
+    }
+    return Result(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+WORLD = World(
+    world_size=4, emulated=True, backend="gloo", backend_version="2.13.0", backend_reason="no GPU", steps=9
+)
+
+
+def test_samples_belong_to_their_step() -> None:
+    run = state(
+        WORLD,
+        Samples(step=0, ns=(1_000_000, 2_000_000)),
+        Samples(step=1, ns=(5,)),
+        Samples(step=0, ns=(3_000_000,)),
+        result(noisy=True, late_rank=2, late_s=0.004),
+    )
+    assert run.is_done(0)
+    assert not run.is_done(1)
+    assert run.measurements() == (
+        Measurement(
+            op="all_reduce",
+            bytes=1024,
+            bytes_per_rank=1024,
+            count=256,
+            dtype="float32",
+            reduce_op="sum",
+            placement="in-place",
+            cadence="stream",
+            iterations=3,
+            time_s=Stats(mean=0.002, median=0.002, p90=0.003, p99=None, min=0.001, max=0.003, ci95=None),
+            algbw_bytes_per_s=512_000.0,
+            busbw_bytes_per_s=768_000.0,  # times 2 (4 - 1) / 4
+            wrong=0,
+            noisy=True,
+            late_rank=2,
+            late_s=0.004,
+        ),
+    )
+
+
+def test_a_result_without_samples_is_not_a_measurement() -> None:
+    assert state(WORLD, result()).measurements() == ()
+
+
+@pytest.mark.parametrize(
+    ("op", "world_size", "ns", "algbw", "busbw"),
+    [
+        ("all_reduce", 8, (1_000, 3_000), 512e6, 896e6),  # of the mean time, not the mean of the rates
+        ("all_reduce", 1, (1_000,), 1024e6, 0.0),
+        ("all_gather", 4, (1_000,), 1024e6, 768e6),
+        ("broadcast", 4, (1_000,), 1024e6, 1024e6),
+        ("ping_pong", 4, (2_000,), 1024e6, 1024e6),  # there and back
+    ],
+)
+def test_bandwidth(op: str, world_size: int, ns: tuple[int, ...], algbw: float, busbw: float) -> None:
+    row = measurement(result(op=op), ns, world_size)
+    assert (row.algbw_bytes_per_s, row.busbw_bytes_per_s) == pytest.approx((algbw, busbw))
