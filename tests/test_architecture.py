@@ -35,7 +35,6 @@ KNOTS = {
     ("core", "train"),
     ("core", "preflight"),
     ("hosts", "launch"),
-    ("triage", "probe"),
     ("probe", "train"),
 }
 """Still to be untied."""

@@ -47,7 +47,7 @@ def command(
     from nccltool.cli.screen import put, write
     from nccltool.core import run_directory
     from nccltool.monitor import export
-    from nccltool.monitor.exporters import exposition as expositions
+    from nccltool.monitor import exposition as expositions
     from nccltool.monitor.exporters.pushgateway import check
 
     _fit(textfile, pushgateway, output, exposition, others)

@@ -82,18 +82,18 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
     from nccltool.core import run_directory
     from nccltool.core.command_line import this_command
     from nccltool.core.errors import BadInput
-    from nccltool.monitor import repeat
+    from nccltool.monitor import probe_loop
     from nccltool.preflight.suites import parse_duration
     from nccltool.probe import options as probe_options
 
     if not loop:
         raise BadInput("--serve goes with --loop", "use nccltool serve beside single runs")
     every_s = parse_duration(str(loop), "--loop")
-    if every_s < repeat.LEAST_S:
-        raise BadInput(f"--loop {loop} is too short", f"at least {repeat.LEAST_S:g} s")
+    if every_s < probe_loop.LEAST_S:
+        raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")
     if not probe_options.from_options(options).job.node_ranks:
         raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
-    return repeat.Loop(
+    return probe_loop.ProbeLoop(
         words=this_command()[1:],
         every_s=every_s,
         listen=None if serve is None else str(serve),

@@ -22,11 +22,11 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
 
     from nccltool.core import run_directory
     from nccltool.monitor import export, serve
-    from nccltool.monitor.exporters import webconfig
+    from nccltool.monitor.web_config import WebConfig, check, read
 
-    web = webconfig.read(web_config) if web_config else webconfig.WebConfig()
+    web = read(web_config) if web_config else WebConfig()
     if web_config:
-        webconfig.check(web, web_config)
+        check(web, web_config)
     listening = serve.listen(listen)
     run_dir, against = others["run_dir"], export.against(others["baseline"], others["store"])
     base = Path(run_dir) if run_dir else run_directory.default_base()

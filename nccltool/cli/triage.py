@@ -28,11 +28,11 @@ def command(paths: tuple[str, ...], **options: Any) -> None:
     from nccltool.core.command_line import this_command
     from nccltool.core.errors import BadInput
     from nccltool.triage import run
-    from nccltool.triage.logs import growing
+    from nccltool.triage.logs import tail
 
     if "" in paths:  # which would be this folder: "$LOG" with LOG not set
         raise BadInput("a PATH is empty", "name a log, a folder of logs, or - for standard input")
-    if options["follow"] or (paths == ("-",) and growing.is_live("-")):
+    if options["follow"] or (paths == ("-",) and tail.is_live("-")):
         raise SystemExit(_follow(paths, options))
     if options["for_s"] is not None:
         raise click.UsageError("--for has no effect without --follow.")
@@ -54,7 +54,7 @@ def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         if options["form"] != "json":  # which is one document
             _show(incident, options)
 
-    order = follow.Order(
+    order = follow.FollowOptions(
         paths=paths,
         command=this_command(),
         settle_s=options["settle"],
@@ -79,7 +79,7 @@ def _show(incident: Any, options: dict[str, Any]) -> None:
     if options["form"] == "json":
         text = incident_to_json(incident) + "\n"
     else:
-        text = table.summary(incident.picture) if options["summary"] else table.render(incident)
+        text = table.summary(incident.overview) if options["summary"] else table.render(incident)
     if options["output"]:
         write(options["output"], text)
     else:

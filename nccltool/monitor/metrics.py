@@ -22,7 +22,7 @@ HOST_STATUSES: tuple[str, ...] = get_args(HostVerdict.__annotations__["status"])
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class PrometheusMetric:
     """One metric: what it means, and its labels in the order of a sample's values."""
 
     name: str
@@ -46,15 +46,17 @@ _ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
 _MEASURED = "measurement_timestamp_seconds"
 
 METRICS = (
-    Metric("build_info", "gauge", "", "1 for the versions of the newest run.", ("version", "torch", "nccl")),
-    Metric(
+    PrometheusMetric(
+        "build_info", "gauge", "", "1 for the versions of the newest run.", ("version", "torch", "nccl")
+    ),
+    PrometheusMetric(
         "last_run_timestamp_seconds",
         "gauge",
         "seconds",
         "Unix time at which the newest run of a command began.",
         ("command",),
     ),
-    Metric(
+    PrometheusMetric(
         "last_run_success",
         "gauge",
         "",
@@ -62,113 +64,115 @@ METRICS = (
         "not judge.",
         ("command",),
     ),
-    Metric(
+    PrometheusMetric(
         "last_run_status",
         "gauge",
         "",
         "1 for the status of the newest run of a command, 0 for the others.",
         ("command", "status"),
     ),
-    Metric(
+    PrometheusMetric(
         "last_run_duration_seconds", "gauge", "seconds", "How long the newest run of a command took.", ("command",)
     ),
-    Metric(
+    PrometheusMetric(
         "bus_bandwidth_bytes_per_second",
         "gauge",
         "bytes_per_second",
         "Bus bandwidth (busbw) of an operation at a size, from the mean time of the slowest rank.",
         _ROW,
     ),
-    Metric(
+    PrometheusMetric(
         "bus_bandwidth_limit_bytes_per_second",
         "gauge",
         "bytes_per_second",
         "The most that the wires allow; absent where it is not known.",
         _ROW,
     ),
-    Metric(
+    PrometheusMetric(
         "latency_seconds",
         "summary",
         "seconds",
         "Time of one call on the slowest rank: median, and 0.9 and 0.99 where there are enough samples.",
         (*_ROW, "quantile"),
     ),
-    Metric(
+    PrometheusMetric(
         "late_seconds",
         "gauge",
         "seconds",
         "How long the others waited for one rank; absent where no rank stood out.",
         _ROW,
     ),
-    Metric(
+    PrometheusMetric(
         _MEASURED,
         "gauge",
         "seconds",
         "Unix time of the oldest run that rows of an operation come from.",
         ("op", "nodes", "world_size"),
     ),
-    Metric(
+    PrometheusMetric(
         "baseline_ratio",
         "gauge",
         "",
         "Bus bandwidth over that of the baseline; absent where runs are not comparable or too noisy to tell.",
         ("op", "bytes", "nodes", "world_size"),
     ),
-    Metric(
+    PrometheusMetric(
         "wrong_elements_total",
         "counter",
         "",
         "Wrong elements that ranks received, over the runs that are exported.",
         ("op",),
     ),
-    Metric(
+    PrometheusMetric(
         "check_status",
         "gauge",
         "",
         "1 for the status of a check on a host, 0 for the others; host is empty for all hosts together.",
         ("check", "host", "status"),
     ),
-    Metric(
+    PrometheusMetric(
         "host_status",
         "gauge",
         "",
         "1 for what the newest preflight came to for a host, 0 for the others.",
         ("host", "status"),
     ),
-    Metric("suspect", "gauge", "", "1 when a host should be taken out, 0 when not.", ("host",)),
-    Metric("expected_hosts", "gauge", "", "Hosts that the newest preflight was asked about."),
-    Metric("missing_hosts", "gauge", "", "Hosts of the newest preflight that did not come."),
-    Metric("train_step_seconds", "gauge", "seconds", "Mean time of a step on the slowest rank.", ("strategy",)),
-    Metric(
+    PrometheusMetric("suspect", "gauge", "", "1 when a host should be taken out, 0 when not.", ("host",)),
+    PrometheusMetric("expected_hosts", "gauge", "", "Hosts that the newest preflight was asked about."),
+    PrometheusMetric("missing_hosts", "gauge", "", "Hosts of the newest preflight that did not come."),
+    PrometheusMetric(
+        "train_step_seconds", "gauge", "seconds", "Mean time of a step on the slowest rank.", ("strategy",)
+    ),
+    PrometheusMetric(
         "train_loss_error",
         "gauge",
         "",
         "Largest difference of a loss from the reference in one process, relative to it.",
         ("strategy",),
     ),
-    Metric(
+    PrometheusMetric(
         "train_correct",
         "gauge",
         "",
         "1 when the training equals the reference, 0 when not; absent where that could not be told.",
         ("strategy",),
     ),
-    Metric(
+    PrometheusMetric(
         "train_samples_per_second",
         "gauge",
         "samples_per_second",
         "Sequences a second over all ranks.",
         ("strategy",),
     ),
-    Metric(
+    PrometheusMetric(
         "train_exposed_communication_ratio",
         "gauge",
         "",
         "Share of a step that would be saved if communication took no time.",
         ("strategy",),
     ),
-    Metric("damaged_runs", "gauge", "", "Runs in the run directory that cannot be read."),
-    Metric(
+    PrometheusMetric("damaged_runs", "gauge", "", "Runs in the run directory that cannot be read."),
+    PrometheusMetric(
         "run_directory_readable",
         "gauge",
         "",

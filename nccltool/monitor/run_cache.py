@@ -30,7 +30,7 @@ AHEAD_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunScan:
     """What a look at the run directory found."""
 
     samples: tuple[Sample, ...]
@@ -64,15 +64,15 @@ class _Found:
     damaged: int
 
 
-class Shelf:
+class RunCache:
     """The runs of a folder."""
 
     def __init__(self, base: Path, max_age_s: float, against: Against = without_baseline) -> None:
         self._base, self._max_age_s, self._against = base, max_age_s, against
         self._read: dict[tuple[str, int], _Read] = {}
-        self._last: tuple[_Found, Seen] | None = None
+        self._last: tuple[_Found, RunScan] | None = None
 
-    def look(self, now: float | None = None) -> Seen:
+    def look(self, now: float | None = None) -> RunScan:
         """What is there now (`now`: Unix time); the same object as before where nothing is new.
 
         Never raises for what is in the folder.
@@ -84,7 +84,7 @@ class Shelf:
             folders = run_directory.folders(self._base)[-NEWEST:]
         except (BadInput, OSError) as error:
             self._read.clear()
-            return Seen((Sample("run_directory_readable", (), 0.0),), (), str(error))
+            return RunScan((Sample("run_directory_readable", (), 0.0),), (), str(error))
         there = {folder.name for folder in folders}
         self._read = {known: read for known, read in self._read.items() if known[0] in there}
         runs_there = (self._run(folder, now) for folder in reversed(folders))
@@ -131,10 +131,10 @@ def _found(reads: list[_Read], now: float, max_age_s: float) -> _Found:
     return _Found(tuple(sets), entries, sum(read.is_damaged for read in reads))
 
 
-def _seen(found: _Found) -> Seen:
+def _seen(found: _Found) -> RunScan:
     damaged = Sample("damaged_runs", (), float(found.damaged))
     readable = Sample("run_directory_readable", (), 1.0)
-    return Seen((*metrics.merged(found.sets), damaged, readable), found.entries)
+    return RunScan((*metrics.merged(found.sets), damaged, readable), found.entries)
 
 
 def _finished(folder: Path, against: Against) -> _Read:

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
+from nccltool.monitor import exposition, http_server
 from nccltool.monitor.export import Against, without_baseline
-from nccltool.monitor.exporters import exposition, http
-from nccltool.monitor.exporters.webconfig import WebConfig
-from nccltool.monitor.run_cache import Seen, Shelf
+from nccltool.monitor.run_cache import RunCache, RunScan
+from nccltool.monitor.web_config import WebConfig
 
 STALE_LOOKS = 4
 """So many looks may fail to come before nothing is shown any more."""
@@ -42,20 +42,20 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        shelf = Shelf(self.base, self.max_age_s, self.against)
+        shelf = RunCache(self.base, self.max_age_s, self.against)
         pages = _Pages(shelf)
         newest = [await asyncio.to_thread(pages.look)]
-        app = http.App(lambda: newest[0], max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web)
+        app = http_server.MetricsApp(lambda: newest[0], max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web)
         looking = asyncio.create_task(self._look(pages, newest))
         ready()
         try:
-            await http.serve(app, self.listening, self.web, ended.wait)
+            await http_server.serve(app, self.listening, self.web, ended.wait)
         finally:
             looking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await looking
 
-    async def _look(self, pages: "_Pages", newest: list[http.Page]) -> None:
+    async def _look(self, pages: "_Pages", newest: list[http_server.MetricsPage]) -> None:
         """In a thread: a file system that hangs holds up the looks, not the answers."""
         while True:
             await asyncio.sleep(self.every_s)
@@ -79,11 +79,11 @@ def listen(address: str) -> socket.socket:
 def _listening(host: str, port: int) -> socket.socket:
     """Without a host, on all addresses: where the kernel has no IPv6, those of IPv4."""
     try:
-        return http.listen(host or "::", port)
+        return http_server.listen(host or "::", port)
     except OSError as error:
         if host or error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
             raise
-        return http.listen("0.0.0.0", port)  # noqa: S104
+        return http_server.listen("0.0.0.0", port)  # noqa: S104
 
 
 class _Pages:
@@ -92,11 +92,11 @@ class _Pages:
     To write 10,000 series anew at each look would cost 0.2 s of a core and leave holes in the process's memory.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: RunCache) -> None:
         self._shelf = shelf
-        self._last: tuple[Seen, http.Page] | None = None
+        self._last: tuple[RunScan, http_server.MetricsPage] | None = None
 
-    def look(self) -> http.Page:
+    def look(self) -> http_server.MetricsPage:
         seen = self._shelf.look()
         if self._last is not None and self._last[0] is seen:
             page = replace(self._last[1], made=time.monotonic())
@@ -106,16 +106,18 @@ class _Pages:
         return page
 
 
-def _page(seen: Seen) -> http.Page:
-    return http.Page(
-        text=http.Body.of(http.TEXT, exposition.text(seen.samples)),
-        openmetrics=http.Body.of(http.OPENMETRICS, exposition.text(seen.samples, "openmetrics")),
-        runs=http.Body.of(http.JSON, _runs(seen)),
+def _page(seen: RunScan) -> http_server.MetricsPage:
+    return http_server.MetricsPage(
+        text=http_server.ResponseBody.of(http_server.TEXT, exposition.text(seen.samples)),
+        openmetrics=http_server.ResponseBody.of(
+            http_server.OPENMETRICS, exposition.text(seen.samples, "openmetrics")
+        ),
+        runs=http_server.ResponseBody.of(http_server.JSON, _runs(seen)),
         made=time.monotonic(),
     )
 
 
-def _runs(seen: Seen) -> bytes:
+def _runs(seen: RunScan) -> bytes:
     """The list of runs, the newest first; without folders, which are nobody's business over the network."""
     rows = [{name: value for name, value in asdict(entry).items() if name != "path"} for entry in seen.entries]
     document = {"schema": 1, "kind": "runs", "problem": seen.problem, "runs": rows}

@@ -55,7 +55,7 @@ class Probe:
         outcome = self.launched(run_dir, progress)
         seconds = round(time.monotonic() - begin, 3)
         run = self._judged(outcome, begun, seconds)
-        if begun.leads and (said := failed_run.findings(run, run_dir.path)):
+        if begun.leads and (said := failed_run.findings(run.info, run.verdict, run.findings, run_dir.path)):
             outcome = replace(outcome, findings=(*outcome.findings, *said))
             run = self._judged(outcome, begun, seconds)
         try:

@@ -23,6 +23,6 @@ def incident_to_json(incident: Incident) -> str:
         "evidence": incident.evidence,
         "decides": incident.decides,
         "lines_read": incident.lines_read,
-        "picture": incident.picture,
+        "picture": incident.overview,
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from nccltool.core import external_commands
-from nccltool.core.findings import Finding, Subject
-from nccltool.probe.result import Run
+from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.run_info import RunInfo
 from nccltool.triage.incident import Incident
 
 CONFIDENCE = 0.5
@@ -40,15 +40,15 @@ _SAME: Mapping[str, frozenset[str]] = {
 runner knows more: it sees the processes themselves."""
 
 
-def findings(run: Run, folder: Path) -> tuple[Finding, ...]:
-    """What to add to the findings of a run. It looks only at a run that failed."""
-    errors = [finding for finding in run.findings if finding.severity == "error"]
-    if not errors or run.verdict.exit_code not in (1, 3):
+def findings(info: RunInfo, verdict: Verdict, known: Sequence[Finding], folder: Path) -> tuple[Finding, ...]:
+    """What to add to the findings that are known of a run. It looks only at a run that failed."""
+    errors = [finding for finding in known if finding.severity == "error"]
+    if not errors or verdict.exit_code not in (1, 3):
         return ()
     from nccltool.triage import run as triage_run  # takes longer to import than a run that went well should wait
 
     try:
-        incident = triage_run.of_run(folder, run.info.command, _of_the_kernel(run))
+        incident = triage_run.of_run(folder, info.command, _of_the_kernel(info))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the run has its own result
         return (_could_not(error, folder),)
     if incident is None or incident.confidence < CONFIDENCE or _is_known(incident, errors):
@@ -56,9 +56,9 @@ def findings(run: Run, folder: Path) -> tuple[Finding, ...]:
     return (_finding(incident, errors, folder),)
 
 
-def _of_the_kernel(run: Run) -> Mapping[str, bytes]:
+def _of_the_kernel(info: RunInfo) -> Mapping[str, bytes]:
     """What the kernel of this host has said since the run began; nothing where it may not be read."""
-    since = datetime.fromisoformat(run.info.started).astimezone()
+    since = datetime.fromisoformat(info.started).astimezone()
     done = external_commands.run(("dmesg", "--ctime", "--since", f"{since:%Y-%m-%d %H:%M:%S}"), KERNEL_S)
     said = done.out.encode() if isinstance(done, external_commands.Done) and done.code == 0 else b""
     return {f"kernel log of {platform.node()}": said}

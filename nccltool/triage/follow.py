@@ -18,10 +18,11 @@ from nccltool.core.findings import Verdict
 from nccltool.triage import flight_recorder, run
 from nccltool.triage.causes.base import ECHOES as ECHOING
 from nccltool.triage.incident import Incident
-from nccltool.triage.judge import Judged, judge
-from nccltool.triage.logs import Growing, growing
-from nccltool.triage.timeline import Builder, Story
-from nccltool.triage.watched_files import Incoming
+from nccltool.triage.judge import Diagnosis, judge
+from nccltool.triage.log_discovery import LogDiscovery
+from nccltool.triage.logs import tail
+from nccltool.triage.logs.reader import IncrementalLogReader
+from nccltool.triage.timeline import Timeline, TimelineBuilder
 
 CONFIDENCE = 0.6
 MARGIN = 0.2
@@ -48,7 +49,7 @@ _ENDED = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class FollowOptions:
     """What to follow, and for how long."""
 
     paths: tuple[str, ...]
@@ -62,7 +63,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowResult:
     """What came of it."""
 
     incident: Incident
@@ -76,9 +77,9 @@ Say = Callable[[str], None]
 Tell = Callable[[Incident], None]
 
 
-def follow(order: Order, say: Say, tell: Tell) -> Followed:
+def follow(order: FollowOptions, say: Say, tell: Tell) -> FollowResult:
     """Follow logs to the first sure diagnosis, or to their end. `say` takes notes, `tell` what is sure before."""
-    incoming = Incoming(order.paths, order.trust_pickle, order.settle_s / 2, say)
+    incoming = LogDiscovery(order.paths, order.trust_pickle, order.settle_s / 2, say)
     with _Interrupts() as interrupts, contextlib.closing(incoming) as inputs:
         return _Follower(order, inputs, say, tell).until_end(interrupts)
 
@@ -112,8 +113,8 @@ class _Interrupts:
 class _Read:
     """A log, and how far it has been read."""
 
-    log: growing.Log
-    reader: Growing
+    log: tail.LineBuffer
+    reader: IncrementalLogReader
     took_at: float
     part_is_told: bool = False
 
@@ -121,10 +122,10 @@ class _Read:
 class _Follower:
     """What is known, and since when."""
 
-    def __init__(self, order: Order, inputs: Incoming, say: Say, tell: Tell) -> None:
+    def __init__(self, order: FollowOptions, inputs: LogDiscovery, say: Say, tell: Tell) -> None:
         now = time.monotonic()
         self._order, self._inputs, self._say, self._tell = order, inputs, say, tell
-        self._builder = Builder()
+        self._builder = TimelineBuilder()
         self._reads: dict[str, _Read] = {}
         self._began_at = self._came_at = now
         self._caught_up = False
@@ -139,7 +140,7 @@ class _Follower:
         self._failed = False
         self._told: tuple[str, str] | None = None
 
-    def until_end(self, interrupts: _Interrupts) -> Followed:
+    def until_end(self, interrupts: _Interrupts) -> FollowResult:
         """Follow until it is sure, or there is nothing more to come."""
         why = ""
         while not why:
@@ -153,7 +154,7 @@ class _Follower:
         incident = self._incident(is_over=why != "the time of --for is over")
         if why == "interrupted":
             incident = replace(incident, verdict=Verdict(status="incomplete", exit_code=130))
-        return Followed(incident, why, self._told is not None and _key(incident) == self._told)
+        return FollowResult(incident, why, self._told is not None and _key(incident) == self._told)
 
     def _say_what_is_waited_for(self, now: float) -> None:
         """Once, when nothing comes for a moment: a log that is complete needs no such note."""
@@ -192,12 +193,12 @@ class _Follower:
         self._take(pipe.log, piece)
         return caught_up and not piece
 
-    def _take(self, log: growing.Log, piece: bytes) -> None:
+    def _take(self, log: tail.LineBuffer, piece: bytes) -> None:
         if not piece:
             return
         now = time.monotonic()
         self._came_at = now
-        read = self._reads.setdefault(log.name, _Read(log, Growing(log.name), now))
+        read = self._reads.setdefault(log.name, _Read(log, IncrementalLogReader(log.name), now))
         read.took_at, read.part_is_told = now, False
         if whole := log.take(piece):
             self._add(read, whole)
@@ -211,14 +212,14 @@ class _Follower:
             elif event.role in ("state", "success") and event.kind.startswith("nccl."):
                 self._has_ended = False  # another job goes on in the same log
 
-    def _end(self, log: growing.Log) -> None:
+    def _end(self, log: tail.LineBuffer) -> None:
         """No more will come of a log."""
         if (read := self._reads.get(log.name)) and log.rest:
             self._add(read, log.rest)
             log.rest = b""
 
     def _take_packed(self, name: str, chunks: Iterator[bytes]) -> None:
-        log = growing.Log(name)
+        log = tail.LineBuffer(name)
         for chunk in chunks:
             self._take(log, chunk)
         self._end(log)
@@ -240,7 +241,7 @@ class _Follower:
         """Whether a process was seen that had a log open for writing, and now there is none."""
         if now < self._scan_at or not self._inputs.files:
             return False
-        has_writer = growing.has_writer(frozenset(self._inputs.files))
+        has_writer = tail.has_writer(frozenset(self._inputs.files))
         self._scan_at = time.monotonic() + max(SCAN_S, _COST * (time.monotonic() - now))
         self._had_writer |= has_writer
         return self._had_writer and not has_writer
@@ -258,28 +259,26 @@ class _Follower:
         return self._order.settle_s * (ECHOES if echoes else 1)
 
     def _judge(self, now: float) -> None:
-        story = self._story(now, is_over=False)
-        judged, failed = judge(story), story.failed
+        timeline = self._story(now, is_over=False)
+        diagnosis, failed = judge(timeline), timeline.failed
         self._is_stale, self._judged_at = False, now
         self._judging_s = time.monotonic() - now
-        first, *others = judged.candidates or (None,)
+        first, *others = diagnosis.candidates or (None,)
         lead = first.confidence - (others[0].confidence if others and others[0] else 0.0) if first else 0.0
-        is_likely = judged.root_cause not in ("none", "other") and judged.confidence >= CONFIDENCE
-        held = _key(judged) if failed and is_likely and lead >= MARGIN else None
+        is_likely = diagnosis.root_cause not in ("none", "other") and diagnosis.confidence >= CONFIDENCE
+        held = _key(diagnosis) if failed and is_likely and lead >= MARGIN else None
         if (held, failed) != (self._held, self._failed):
             if held != self._held:
                 self._held_since = now
             self._held, self._failed = held, failed
-            self._note(judged, failed)
+            self._note(diagnosis, failed)
 
-    def _note(self, judged: Judged, failed: bool) -> None:
+    def _note(self, diagnosis: Diagnosis, failed: bool) -> None:
+        about = f"{diagnosis.root_cause} (confidence {diagnosis.confidence:.2f})"
         if self._held is not None:
-            about = f"{judged.root_cause} (confidence {judged.confidence:.2f})"
             self._say(f"looks like {about}; sure when nothing changes that for {self._needed_s():g} s")
         elif failed:
-            self._say(
-                f"something failed; not sure yet what: {judged.root_cause} (confidence {judged.confidence:.2f})"
-            )
+            self._say(f"something failed; not sure yet what: {about}")
         else:
             self._say("what had failed was overcome")
 
@@ -287,7 +286,7 @@ class _Follower:
         """Whether a log's last line has no end, and has had none for so long that none will come."""
         return bool(read.log.rest) and now - read.took_at >= self._order.settle_s
 
-    def _story(self, now: float, is_over: bool) -> Story:
+    def _story(self, now: float, is_over: bool) -> Timeline:
         """What is known; the job is over, or more may come."""
         for read in self._reads.values():
             for event in read.reader.counted():
@@ -302,18 +301,18 @@ class _Follower:
         for event in flight_recorder.events(dumps):
             builder.add(event)
         lines = sum(read.reader.lines_read for read in self._reads.values())
-        story = builder.story(lines + len(parts) + len(dumps))
+        timeline = builder.timeline(lines + len(parts) + len(dumps))
         stands_still = is_over or now - self._came_at > STANDS_STILL_S
-        said = story.hung is not None and (story.failures() or story.echoes())
-        return story if stands_still or said else replace(story, hung=None)
+        said = timeline.hung is not None and (timeline.failures() or timeline.echoes())
+        return timeline if stands_still or said else replace(timeline, hung=None)
 
     def _incident(self, is_over: bool) -> Incident:
         return run.incident(self._story(time.monotonic(), is_over), self._order.command)
 
 
-def _key(judged: Judged | Incident) -> tuple[str, str]:
-    offender = judged.offender
-    return judged.root_cause, f"{offender.kind} {offender.name}" if offender else ""
+def _key(diagnosis: Diagnosis | Incident) -> tuple[str, str]:
+    offender = diagnosis.offender
+    return diagnosis.root_cause, f"{offender.kind} {offender.name}" if offender else ""
 
 
 def names(paths: Sequence[str]) -> str:

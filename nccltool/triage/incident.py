@@ -40,7 +40,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
+class OverviewTable:
     """Rows of text under headers."""
 
     title: str
@@ -49,10 +49,10 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Picture:
+class Overview:
     """What the logs show of hosts and communicators, and what differs between hosts."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[OverviewTable, ...] = ()
     differences: tuple[str, ...] = ()
 
 
@@ -73,4 +73,4 @@ class Incident:
     decides: str
     """What would settle it between the first two candidates."""
     lines_read: int
-    picture: Picture = field(default_factory=Picture)
+    overview: Overview = field(default_factory=Overview)

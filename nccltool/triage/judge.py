@@ -1,4 +1,4 @@
-"""JUDGE a story with all causes: root cause, confidence, offender, the lines that prove it, the runner-up.
+"""JUDGE a timeline with all causes: root cause, confidence, offender, the lines that prove it, the runner-up.
 
 How it is weighed, so that anybody can follow it:
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from nccltool.triage import causes
 from nccltool.triage.causes.base import ECHOES, Clue, Offender
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 STRONG = 0.55
 """A score above FITS: more than "looks like it"."""
@@ -27,7 +27,7 @@ LEAST = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
+class WeighedCause:
     """A root cause and how much speaks for it."""
 
     root_cause: str
@@ -37,45 +37,45 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
+class Diagnosis:
     """What happened."""
 
     root_cause: str
     confidence: float
     offender: Offender | None
-    first_failure: Event | None
-    candidates: tuple[Candidate, ...]
-    evidence: tuple[Event, ...]
+    first_failure: LogEvent | None
+    candidates: tuple[WeighedCause, ...]
+    evidence: tuple[LogEvent, ...]
     decides: str
     """What would settle it between the root cause and the runner-up."""
     lines_read: int
 
 
-def judge(story: Story) -> Judged:
-    """The root cause of a story."""
-    weighed = _explained(story, [_weigh(label, story) for label in causes.LABELS])
+def judge(timeline: Timeline) -> Diagnosis:
+    """The root cause of a timeline."""
+    weighed = _explained(timeline, [_weigh(label, timeline) for label in causes.LABELS])
     ranked = sorted((made for made in weighed if made.confidence > 0), key=lambda made: -made.confidence)
-    if story.lines_read == 0:
-        return _nothing(story)
-    best = ranked[0] if ranked else Candidate(root_cause="none", confidence=LEAST, why=("nothing is known",))
+    if timeline.lines_read == 0:
+        return _nothing(timeline)
+    best = ranked[0] if ranked else WeighedCause(root_cause="none", confidence=LEAST, why=("nothing is known",))
     runner_up = next((made for made in ranked[1:] if made.confidence >= LEAST), None)
     cause = causes.find(best.root_cause)
     assert cause is not None
     confidence = best.confidence * (1 - (runner_up.confidence if runner_up else 0.0) / 2)
-    return Judged(
+    return Diagnosis(
         root_cause=best.root_cause,
         confidence=round(confidence, 2),
-        offender=cause.offender(story, best.clues),
-        first_failure=_first_failure(story, best),
+        offender=cause.offender(timeline, best.clues),
+        first_failure=_first_failure(timeline, best),
         candidates=tuple(replace(made, confidence=round(made.confidence, 2)) for made in ranked[:5]),
         evidence=_evidence(best),
         decides=_decides(best, runner_up),
-        lines_read=story.lines_read,
+        lines_read=timeline.lines_read,
     )
 
 
-def _nothing(story: Story) -> Judged:
-    return Judged(
+def _nothing(timeline: Timeline) -> Diagnosis:
+    return Diagnosis(
         root_cause="none",
         confidence=0.0,
         offender=None,
@@ -83,14 +83,14 @@ def _nothing(story: Story) -> Judged:
         candidates=(),
         evidence=(),
         decides="a log that has lines",
-        lines_read=story.lines_read,
+        lines_read=timeline.lines_read,
     )
 
 
-def _weigh(label: str, story: Story) -> Candidate:
+def _weigh(label: str, timeline: Timeline) -> WeighedCause:
     cause = causes.find(label)
     assert cause is not None
-    clues = tuple(cause.clues(story))
+    clues = tuple(cause.clues(timeline))
     against, doubt = 1.0, 1.0
     for strength in _strengths(clues):
         if strength >= 0:
@@ -98,7 +98,7 @@ def _weigh(label: str, story: Story) -> Candidate:
         else:
             against *= 1 + strength
     why = tuple(dict.fromkeys(clue.why for clue in sorted(clues, key=lambda clue: -clue.strength)))
-    return Candidate(root_cause=label, confidence=(1 - doubt) * against, why=why, clues=clues)
+    return WeighedCause(root_cause=label, confidence=(1 - doubt) * against, why=why, clues=clues)
 
 
 def _strengths(clues: Sequence[Clue]) -> Iterator[float]:
@@ -113,24 +113,24 @@ def _strengths(clues: Sequence[Clue]) -> Iterator[float]:
     yield from strongest.values()
 
 
-def _explained(story: Story, weighed: Sequence[Candidate]) -> list[Candidate]:
+def _explained(timeline: Timeline, weighed: Sequence[WeighedCause]) -> list[WeighedCause]:
     """Echoes of stronger causes, and later ones, lose."""
-    return [_after(story, one, [other for other in weighed if other is not one]) for one in weighed]
+    return [_after(timeline, one, [other for other in weighed if other is not one]) for one in weighed]
 
 
-def _after(story: Story, one: Candidate, others: Sequence[Candidate]) -> Candidate:
+def _after(timeline: Timeline, one: WeighedCause, others: Sequence[WeighedCause]) -> WeighedCause:
     left = one.confidence
     explains = [other for other in others if other.confidence >= STRONG and one.root_cause in _explains(other)]
     mutual = _explains(one)
     explains = [other for other in explains if other.root_cause not in mutual or other.confidence > one.confidence]
     if explains:
         left *= 1 - EXPLAINED
-    elif one.confidence >= STRONG and _is_later(story, one, others):
+    elif one.confidence >= STRONG and _is_later(timeline, one, others):
         left *= 1 - LATER
     return replace(one, confidence=left)
 
 
-def _explains(made: Candidate) -> frozenset[str]:
+def _explains(made: WeighedCause) -> frozenset[str]:
     cause = causes.find(made.root_cause)
     own: frozenset[str] = getattr(cause, "EXPLAINS", ECHOES)
     shared = (
@@ -139,39 +139,39 @@ def _explains(made: Candidate) -> frozenset[str]:
     return own | shared
 
 
-def _is_later(story: Story, one: Candidate, others: Sequence[Candidate]) -> bool:
-    own = _earliest(story, one.clues)
+def _is_later(timeline: Timeline, one: WeighedCause, others: Sequence[WeighedCause]) -> bool:
+    own = _earliest(timeline, one.clues)
     for other in others:
-        first = _earliest(story, other.clues)
-        if other.confidence >= STRONG and own and first and story.before(first, own):
+        first = _earliest(timeline, other.clues)
+        if other.confidence >= STRONG and own and first and timeline.before(first, own):
             return True
     return False
 
 
-def _earliest(story: Story, clues: Sequence[Clue]) -> Event | None:
+def _earliest(timeline: Timeline, clues: Sequence[Clue]) -> LogEvent | None:
     events = [clue.event for clue in clues if clue.event and clue.strength >= 0.5]
-    return story.earliest(events)
+    return timeline.earliest(events)
 
 
-def _first_failure(story: Story, best: Candidate) -> Event | None:
+def _first_failure(timeline: Timeline, best: WeighedCause) -> LogEvent | None:
     """The first line that shows this cause; where it has none, the first failure at all."""
     if best.root_cause == "none":
         return None
     own = [clue.event for clue in best.clues if clue.event and clue.strength >= 0.4]
     said = [event for event in own if event.role in ("failure", "echo")]
     if said or own:
-        return story.earliest(said or own)
-    return next(iter((*story.failures(), *story.echoes())), None)
+        return timeline.earliest(said or own)
+    return next(iter((*timeline.failures(), *timeline.echoes())), None)
 
 
-def _evidence(best: Candidate) -> tuple[Event, ...]:
+def _evidence(best: WeighedCause) -> tuple[LogEvent, ...]:
     ordered = sorted(
         (clue for clue in best.clues if clue.event and clue.strength > 0), key=lambda clue: -clue.strength
     )
     return tuple(_unique(ordered))[:6]
 
 
-def _unique(clues: Sequence[Clue]) -> Iterator[Event]:
+def _unique(clues: Sequence[Clue]) -> Iterator[LogEvent]:
     seen: set[tuple[str, int]] = set()
     for clue in clues:
         if clue.event and (clue.event.file, clue.event.line) not in seen:
@@ -179,7 +179,7 @@ def _unique(clues: Sequence[Clue]) -> Iterator[Event]:
             yield clue.event
 
 
-def _decides(best: Candidate, runner_up: Candidate | None) -> str:
+def _decides(best: WeighedCause, runner_up: WeighedCause | None) -> str:
     cause = causes.find(best.root_cause)
     assert cause is not None
     if runner_up is None:

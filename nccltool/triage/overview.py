@@ -1,13 +1,13 @@
-"""What a story shows of hosts and communicators, as tables, and what differs between hosts."""
+"""What a timeline shows of hosts and communicators, as tables, and what differs between hosts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from nccltool.core.host_lists import fold
-from nccltool.triage.incident import Picture, Table
-from nccltool.triage.timeline import Communicator, HostPicture, Story
+from nccltool.triage.incident import Overview, OverviewTable
+from nccltool.triage.timeline import ObservedCommunicator, ObservedHost, Timeline
 
-_ASPECTS: Mapping[str, Callable[[HostPicture], str]] = {
+_ASPECTS: Mapping[str, Callable[[ObservedHost], str]] = {
     "NCCL": lambda host: ", ".join(host.versions),
     "driver": lambda host: ", ".join(host.driver),
     "network": lambda host: ", ".join(host.networks),
@@ -20,22 +20,22 @@ _ASPECTS: Mapping[str, Callable[[HostPicture], str]] = {
 _MOST_RANKS = 8
 
 
-def picture(story: Story) -> Picture:
-    """The tables of a story."""
-    hosts = list(story.hosts.values())
-    if not hosts and not story.communicators:
-        return Picture()
-    tables = [_hosts(hosts), _settings(hosts), _communicators(story.communicators)]
-    return Picture(tables=tuple(table for table in tables if table.rows), differences=tuple(_differences(hosts)))
+def overview(timeline: Timeline) -> Overview:
+    """The tables of a timeline."""
+    hosts = list(timeline.hosts.values())
+    if not hosts and not timeline.communicators:
+        return Overview()
+    tables = [_hosts(hosts), _settings(hosts), _communicators(timeline.communicators)]
+    return Overview(tables=tuple(table for table in tables if table.rows), differences=tuple(_differences(hosts)))
 
 
-def _hosts(hosts: list[HostPicture]) -> Table:
+def _hosts(hosts: list[ObservedHost]) -> OverviewTable:
     used = [name for name, of in _ASPECTS.items() if any(map(of, hosts))]
     rows = tuple((host.name, *(_ASPECTS[name](host) or "?" for name in used)) for host in hosts)
-    return Table(title="hosts", headers=("host", *used), rows=rows)
+    return OverviewTable(title="hosts", headers=("host", *used), rows=rows)
 
 
-def _gdr(host: HostPicture) -> str:
+def _gdr(host: ObservedHost) -> str:
     """Of the connections over HCAs, as far as they are logged; else what NCCL says of the HCAs."""
     over = {
         name: count for name, count in host.transports.items() if name.startswith("NET/") and "Socket" not in name
@@ -48,7 +48,7 @@ def _gdr(host: HostPicture) -> str:
     return "on" if host.gdr_hcas else ""
 
 
-def _settings(hosts: list[HostPicture]) -> Table:
+def _settings(hosts: list[ObservedHost]) -> OverviewTable:
     """Variables that NCCL echoed; one row where all hosts have the same value."""
     rows = []
     for name in sorted({name for host in hosts for name in host.environment}):
@@ -56,10 +56,10 @@ def _settings(hosts: list[HostPicture]) -> Table:
         for host in hosts:
             values.setdefault(host.environment.get(name, "(not echoed)"), []).append(host.name)
         rows += [(name, value, "all" if len(values) == 1 else fold(where)) for value, where in values.items()]
-    return Table(title="variables", headers=("variable", "value", "hosts"), rows=tuple(rows))
+    return OverviewTable(title="variables", headers=("variable", "value", "hosts"), rows=tuple(rows))
 
 
-def _communicators(known: tuple[Communicator, ...]) -> Table:
+def _communicators(known: tuple[ObservedCommunicator, ...]) -> OverviewTable:
     rows = tuple(
         (
             one.id,
@@ -72,7 +72,7 @@ def _communicators(known: tuple[Communicator, ...]) -> Table:
         for one in known
     )
     headers = ("communicator", "ranks", "nodes", "began", "complete", "never complete")
-    return Table(title="communicators", headers=headers, rows=rows)
+    return OverviewTable(title="communicators", headers=headers, rows=rows)
 
 
 def _ranks(ranks: frozenset[int]) -> str:
@@ -81,7 +81,7 @@ def _ranks(ranks: frozenset[int]) -> str:
     return " ".join(listed[:_MOST_RANKS]) + more
 
 
-def _differences(hosts: list[HostPicture]) -> Iterator[str]:
+def _differences(hosts: list[ObservedHost]) -> Iterator[str]:
     """Aspects in which hosts differ that should be alike."""
     for name, of in _ASPECTS.items():
         values = {host.name: of(host) for host in hosts if of(host)}

@@ -18,8 +18,9 @@ import msgspec
 
 from nccltool.core import processes
 from nccltool.core.errors import BadInput
-from nccltool.triage.logs import Reader, sources
-from nccltool.triage.logs.base import Event
+from nccltool.triage.logs import log_files
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.reader import LogReader
 
 MOST_PROCESSES = 4
 """Of 55 MiB each: more would not fit into the memory that reading may take."""
@@ -38,7 +39,7 @@ _HEAD = struct.Struct("<I?")
 class Some(msgspec.Struct, frozen=True, tag="events"):
     """Events of the file that is being read."""
 
-    events: list[Event]
+    events: list[LogEvent]
 
 
 class End(msgspec.Struct, frozen=True, tag="end"):
@@ -57,7 +58,7 @@ class Bad(msgspec.Struct, frozen=True, tag="bad"):
 _decoder = msgspec.msgpack.Decoder(Some | End | Bad)
 
 
-def events(files: Sequence[str], reader: Reader, most: int | None = None) -> Iterator[Event]:
+def events(files: Sequence[str], reader: LogReader, most: int | None = None) -> Iterator[LogEvent]:
     """The events of files, in their order; the reader counts the lines. Raises BadInput when one cannot be read.
 
     `most`: processes at most; as many as there are processors when None is given.
@@ -66,7 +67,7 @@ def events(files: Sequence[str], reader: Reader, most: int | None = None) -> Ite
     count = min(allowed, MOST_PROCESSES, len(files))
     if count < 2 or not (most or _is_worth_it(files)) or not all(map(_can_be_told, files)):
         for file in files:
-            yield from reader.read(file, sources.chunks(file))
+            yield from reader.read(file, log_files.chunks(file))
         return
     crew = _Crew(files, count)
     try:
@@ -158,7 +159,7 @@ class _Crew:
         self._held_bytes = 0
         self._all = [_Process() for _ in range(count)]
 
-    def events(self, reader: Reader) -> Iterator[Event]:
+    def events(self, reader: LogReader) -> Iterator[LogEvent]:
         """All events, in the order of the files."""
         for turn in range(len(self._files)):
             before, ended = reader.lines_read, False
@@ -221,12 +222,12 @@ def _lost(file: str, code: int) -> BadInput:
 
 def _serve() -> None:
     """Read the files that the parent names, one at a time, until it names no more."""
-    reader = Reader()
+    reader = LogReader()
     for line in sys.stdin.buffer:
         file = msgspec.json.decode(line, type=str)
         before = reader.lines_read
         try:
-            found = reader.read(file, sources.chunks(file))
+            found = reader.read(file, log_files.chunks(file))
             while some := list(islice(found, _BATCH)):
                 _answer(Some(some))
             _answer(End(reader.lines_read - before))

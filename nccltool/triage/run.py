@@ -1,4 +1,4 @@
-"""From files to an incident: read the logs, put the story together, judge it."""
+"""From files to an incident: read the logs, put the timeline together, judge it."""
 
 import itertools
 import time
@@ -13,11 +13,12 @@ from nccltool.core.findings import Finding, Subject, Verdict
 from nccltool.core.run_info import RunInfo
 from nccltool.triage import causes, flight_recorder, parallel_reader
 from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
-from nccltool.triage.judge import Judged, judge
-from nccltool.triage.logs import Reader, sources
-from nccltool.triage.logs.base import Event
-from nccltool.triage.overview import picture
-from nccltool.triage.timeline import Builder, Story
+from nccltool.triage.judge import Diagnosis, judge
+from nccltool.triage.logs import log_files
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.overview import overview
+from nccltool.triage.timeline import Timeline, TimelineBuilder
 
 FINDINGS: dict[str, str] = {}  # the codes are root causes, which have pages of their own
 
@@ -47,10 +48,15 @@ def triage(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = 
     return incident(read(paths, trust_pickle), command)
 
 
-def read(paths: Sequence[str], trust_pickle: bool = False) -> Story:
-    """The story of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
-    reader, builder, dumps, logs = Reader(), Builder(), list[flight_recorder.Dump](), list[str]()
-    for file in sources.files(paths):
+def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
+    """The timeline of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
+    reader, builder, dumps, logs = (
+        LogReader(),
+        TimelineBuilder(),
+        list[flight_recorder.RecorderDump](),
+        list[str](),
+    )
+    for file in log_files.files(paths):
         if recorded := flight_recorder.dump(file, trust_pickle):
             dumps.append(recorded)
         else:
@@ -59,7 +65,7 @@ def read(paths: Sequence[str], trust_pickle: bool = False) -> Story:
         builder.add(event)
     for event in flight_recorder.events(dumps):
         builder.add(event)
-    return builder.story(reader.lines_read + len(dumps))
+    return builder.timeline(reader.lines_read + len(dumps))
 
 
 def of_run(
@@ -69,14 +75,14 @@ def of_run(
 
     Takes no longer than `limit_s` to read: of a log that is too large, the beginning and the end are read.
     """
-    reader, builder = Reader(), Builder()
+    reader, builder = LogReader(), TimelineBuilder()
     parts = [*_of_log(folder / "log.txt"), *((name, iter([said])) for name, said in more.items())]
     begin = time.monotonic()
     for number, (name, chunks) in enumerate(parts, start=1):  # each gets its share of the time, and what is left
         for event in reader.read(name, _until(begin + limit_s * number / len(parts), chunks)):
             builder.add(event)
-    story = builder.story(reader.lines_read)
-    return incident(story, command) if story.events else None
+    timeline = builder.timeline(reader.lines_read)
+    return incident(timeline, command) if timeline.events else None
 
 
 def _of_log(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -95,7 +101,7 @@ def _of_log(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
 def _between(path: Path, start: int, end: int) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(start)
-        while start < end and (chunk := file.read(min(sources.CHUNK_BYTES, end - start))):
+        while start < end and (chunk := file.read(min(log_files.CHUNK_BYTES, end - start))):
             start += len(chunk)
             yield chunk
 
@@ -104,82 +110,82 @@ def _until(end: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
     return itertools.takewhile(lambda _: time.monotonic() < end, chunks)
 
 
-def incident(story: Story, command: tuple[str, ...]) -> Incident:
-    """The judgement of a story, with its circumstances."""
-    judged = judge(story)
-    verdict = _verdict(story, judged)
+def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
+    """The judgement of a timeline, with its circumstances."""
+    diagnosis = judge(timeline)
+    verdict = _verdict(timeline, diagnosis)
     return Incident(
-        info=_info(story, command),
+        info=_info(timeline, command),
         verdict=verdict,
-        findings=(_finding(judged),) if verdict.status == "fail" else (),
-        root_cause=judged.root_cause,
-        confidence=judged.confidence,
-        offender=judged.offender,
-        first_failure=_line(story, judged.first_failure) if judged.first_failure else None,
+        findings=(_finding(diagnosis),) if verdict.status == "fail" else (),
+        root_cause=diagnosis.root_cause,
+        confidence=diagnosis.confidence,
+        offender=diagnosis.offender,
+        first_failure=_line(timeline, diagnosis.first_failure) if diagnosis.first_failure else None,
         candidates=tuple(
             Candidate(root_cause=made.root_cause, confidence=made.confidence, why=made.why)
-            for made in judged.candidates
+            for made in diagnosis.candidates
         ),
-        evidence=tuple(_line(story, event) for event in judged.evidence),
-        decides=judged.decides,
-        lines_read=judged.lines_read,
-        picture=picture(story),
+        evidence=tuple(_line(timeline, event) for event in diagnosis.evidence),
+        decides=diagnosis.decides,
+        lines_read=diagnosis.lines_read,
+        overview=overview(timeline),
     )
 
 
-def _verdict(story: Story, judged: Judged) -> Verdict:
-    """fail: a cause was found. unknown: there was nothing that could be judged."""
-    if judged.root_cause != "none":
+def _verdict(timeline: Timeline, diagnosis: Diagnosis) -> Verdict:
+    """fail: a cause was found. unknown: there was nothing that could be diagnosis."""
+    if diagnosis.root_cause != "none":
         return Verdict(status="fail", exit_code=1)
-    if not story.events:
+    if not timeline.events:
         return Verdict(status="unknown", exit_code=4)
     return Verdict(status="pass", exit_code=0)
 
 
-def _finding(judged: Judged) -> Finding:
-    label, event = judged.root_cause, judged.first_failure
+def _finding(diagnosis: Diagnosis) -> Finding:
+    label, event = diagnosis.root_cause, diagnosis.first_failure
     return Finding(
         code=label,
         severity="error",
-        subject=_subject(judged.offender, event),
-        message=f"{causes.summary(label)} ({', '.join(judged.candidates[0].why[:3])})",
-        evidence=tuple(f"{one.file}:{one.line}: {one.text}" for one in judged.evidence),
+        subject=_subject(diagnosis.offender, event),
+        message=f"{causes.summary(label)} ({', '.join(diagnosis.candidates[0].why[:3])})",
+        evidence=tuple(f"{one.file}:{one.line}: {one.text}" for one in diagnosis.evidence),
         remedy=" ".join(causes.section(label, "Fix").split()),
         page=f"docs/runbooks/causes/{label}.md",
     )
 
 
-def _subject(offender: Offender | None, event: Event | None) -> Subject:
+def _subject(offender: Offender | None, event: LogEvent | None) -> Subject:
     if offender is not None:
         return Subject(kind=_SUBJECTS.get(offender.kind, "run"), name=offender.name)
     return Subject(kind="file", name=event.file) if event else Subject(kind="run", name="")
 
 
-def _line(story: Story, event: Event) -> LogLine:
+def _line(timeline: Timeline, event: LogEvent) -> LogLine:
     return LogLine(
         file=event.file,
         line=event.line,
-        rank=story.rank_of(event),
+        rank=timeline.rank_of(event),
         host=event.host,
         time=event.time,
         text=event.text,
     )
 
 
-def _info(story: Story, command: tuple[str, ...]) -> RunInfo:
+def _info(timeline: Timeline, command: tuple[str, ...]) -> RunInfo:
     now = datetime.now(UTC)
-    versions = sorted(story.versions)
+    versions = sorted(timeline.versions)
     return RunInfo(
         id=f"{now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:4]}",
         started=f"{now:%Y-%m-%dT%H:%M:%SZ}",
         command=command,
         nccltool=__version__,
         torch=None,
-        backend="nccl" if versions or story.hosts else None,
+        backend="nccl" if versions or timeline.hosts else None,
         backend_version=", ".join(versions) or None,
         backend_reason=None,
-        nodes=story.nodes or None,
+        nodes=timeline.nodes or None,
         emulated=False,
-        world_size=story.world_size,
-        hosts=tuple(story.hosts),
+        world_size=timeline.world_size,
+        hosts=tuple(timeline.hosts),
     )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nccltool.triage.logs.base import Event
+from nccltool.triage.logs.base import LogEvent
 
 _KEPT = 64
 """Events of one kind that are kept for each host, or each rank where the host is not known."""
@@ -45,7 +45,7 @@ _ENDS = ("torchrun.exit", "torchrun.failed", "mpi.exit", "job.exit")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Timeout:
+class CollectiveTimeout:
     """A collective that a rank gave up waiting for."""
 
     rank: int | None
@@ -53,7 +53,7 @@ class Timeout:
     sequence: int | None
     op: str
     size: str
-    event: Event
+    event: LogEvent
 
     @property
     def call(self) -> tuple[str, str]:
@@ -62,7 +62,7 @@ class Timeout:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Exit:
+class ProcessExit:
     """How a process ended."""
 
     rank: int | None
@@ -70,13 +70,13 @@ class Exit:
     code: int | None
     signal: int | None
     first: bool
-    event: Event
+    event: LogEvent
     local: int | None = None
     """The number of the process on its host, where the rank is not said."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HostPicture:
+class ObservedHost:
     """What one host's lines say about it."""
 
     name: str
@@ -96,7 +96,7 @@ class HostPicture:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Communicator:
+class ObservedCommunicator:
     """What the lines say about one communicator."""
 
     id: str
@@ -109,20 +109,20 @@ class Communicator:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Story:
+class Timeline:
     """All that the causes look at."""
 
-    events: Mapping[str, tuple[Event, ...]]
+    events: Mapping[str, tuple[LogEvent, ...]]
     counts: Mapping[str, int]
     order: Mapping[str, int]
     """File -> its number."""
-    hosts: Mapping[str, HostPicture]
-    communicators: tuple[Communicator, ...]
-    timeouts: tuple[Timeout, ...]
-    exits: tuple[Exit, ...]
+    hosts: Mapping[str, ObservedHost]
+    communicators: tuple[ObservedCommunicator, ...]
+    timeouts: tuple[CollectiveTimeout, ...]
+    exits: tuple[ProcessExit, ...]
     environment: Mapping[str, tuple[str, ...]]
     world_size: int | None
-    hung: Event | None
+    hung: LogEvent | None
     """The last line before a job stood still, as far as that can be seen."""
     processes: Mapping[tuple[str, int], int]
     """(host, pid) -> rank."""
@@ -132,12 +132,12 @@ class Story:
     """Whatever failed, a job then came to its end in order, without somebody having changed its settings."""
     lines_read: int
 
-    def of(self, *kinds: str) -> tuple[Event, ...]:
+    def of(self, *kinds: str) -> tuple[LogEvent, ...]:
         """The events of these kinds, in their order."""
         found = [event for kind in kinds for event in self.events.get(kind, ())]
         return tuple(sorted(found, key=self.place)) if len(kinds) > 1 else tuple(found)
 
-    def first(self, *kinds: str) -> Event | None:
+    def first(self, *kinds: str) -> LogEvent | None:
         """The first event of these kinds."""
         return next(iter(self.of(*kinds)), None)
 
@@ -145,11 +145,11 @@ class Story:
         """Whether there is one."""
         return any(kind in self.events for kind in kinds)
 
-    def place(self, event: Event) -> tuple[int, int]:
+    def place(self, event: LogEvent) -> tuple[int, int]:
         """Where an event stands: events of one file can be compared."""
         return self.order[event.file], event.line
 
-    def before(self, one: Event, other: Event) -> bool:
+    def before(self, one: LogEvent, other: LogEvent) -> bool:
         """Whether one happened before the other: by their places in one file, else by their times."""
         if one.file == other.file or one.time is None or other.time is None:
             return self.place(one) < self.place(other)
@@ -157,23 +157,23 @@ class Story:
             one.time[-min(len(one.time), len(other.time)) :] < other.time[-min(len(one.time), len(other.time)) :]
         )
 
-    def earliest(self, events: Iterable[Event]) -> Event | None:
+    def earliest(self, events: Iterable[LogEvent]) -> LogEvent | None:
         """The event that happened before all others."""
-        first: Event | None = None
+        first: LogEvent | None = None
         for event in events:
             if first is None or self.before(event, first):
                 first = event
         return first
 
-    def failures(self) -> tuple[Event, ...]:
+    def failures(self) -> tuple[LogEvent, ...]:
         """Everything that went wrong somewhere, echoes left out."""
         return self._with_role("failure")
 
-    def echoes(self) -> tuple[Event, ...]:
+    def echoes(self) -> tuple[LogEvent, ...]:
         """Consequences of what went wrong elsewhere."""
         return self._with_role("echo")
 
-    def _with_role(self, role: str) -> tuple[Event, ...]:
+    def _with_role(self, role: str) -> tuple[LogEvent, ...]:
         found = [event for events in self.events.values() for event in events if event.role == role]
         return tuple(sorted(found, key=self.place))
 
@@ -183,7 +183,7 @@ class Story:
         wrong = any(event.role in ("failure", "echo") for events in self.events.values() for event in events)
         return self.hung is not None or (wrong and not self.recovered)
 
-    def rank_of(self, event: Event) -> int | None:
+    def rank_of(self, event: LogEvent) -> int | None:
         """The rank that wrote a line: by its label, by the process, or by the task of the launcher."""
         if event.rank is not None:
             return event.rank
@@ -220,11 +220,11 @@ class Story:
         return frozenset(version.partition("+")[0] for host in self.hosts.values() for version in host.versions)
 
 
-class Builder:
-    """Takes events as they come, and tells the story so far."""
+class TimelineBuilder:
+    """Takes events as they come, and tells the timeline so far."""
 
     def __init__(self) -> None:
-        self._events: dict[str, list[Event]] = {}
+        self._events: dict[str, list[LogEvent]] = {}
         self._counts: Counter[str] = Counter()
         self._kept: Counter[tuple[str, str | int | None]] = Counter()
         self._order: dict[str, int] = {}
@@ -232,7 +232,7 @@ class Builder:
         self._communicators: dict[str, _Communicator] = {}
         self._environment: dict[str, dict[str, None]] = {}
         self._hosts_of_labels: dict[tuple[str, str], str] = {}
-        self._unplaced: list[Event] = []
+        self._unplaced: list[LogEvent] = []
         self._last_failure: tuple[int, int] | None = None
         self._last_success: tuple[int, int] | None = None
         self._changed_since: bool = False
@@ -243,10 +243,10 @@ class Builder:
         self._tasks: set[int] = set()
         self._tasks_differ: bool = False
         self._names: dict[tuple[str, str, str], str] = {}
-        self._open_test: Event | None = None
-        self._hung: Event | None = None
+        self._open_test: LogEvent | None = None
+        self._hung: LogEvent | None = None
 
-    def add(self, event: Event) -> None:
+    def add(self, event: LogEvent) -> None:
         """Take one event."""
         if event.repeats:
             self._counts[event.kind] += event.repeats
@@ -267,7 +267,7 @@ class Builder:
             self._kept[key] += 1
             self._events.setdefault(event.kind, []).append(event)
 
-    def _follow(self, event: Event, place: tuple[int, int]) -> None:
+    def _follow(self, event: LogEvent, place: tuple[int, int]) -> None:
         if event.role in ("failure", "echo"):
             if event.kind not in _ENDINGS or self._last_success is None:
                 self._last_failure, self._changed_since = place, False
@@ -284,7 +284,7 @@ class Builder:
         elif event.kind == "shell.command" and _starts_a_job(event.get("command")):
             self._changed_since = self._last_failure is not None
 
-    def _watch(self, event: Event) -> None:
+    def _watch(self, event: LogEvent) -> None:
         """A test that printed its heading and no row stood still."""
         if event.kind == "bench.header":
             self._open_test = event
@@ -298,7 +298,7 @@ class Builder:
             self._hung = self._hung or self._open_test
             self._open_test = None
 
-    def _attribute(self, event: Event) -> None:
+    def _attribute(self, event: LogEvent) -> None:
         """Which rank a process or a task is: from the lines that name both."""
         if event.task is not None:
             self._tasks.add(event.task)
@@ -311,7 +311,7 @@ class Builder:
         elif own:
             self._processes.setdefault((event.host, event.pid), int(own))
 
-    def _state(self, event: Event) -> None:
+    def _state(self, event: LogEvent) -> None:
         if event.host:
             self._hosts_of_labels.setdefault((event.file, event.label), event.host)
         host = event.host or (self._hosts_of_labels.get((event.file, event.label)) if event.label else None)
@@ -325,7 +325,7 @@ class Builder:
         if event.kind == "shell.world" and event.get("world").isdecimal():
             self._world[int(event.get("world"))] += 1
 
-    def _communicator(self, event: Event, host: str) -> None:
+    def _communicator(self, event: LogEvent, host: str) -> None:
         size = int(event.get("nranks") or 0)
         own = (host, str(event.pid), event.get("comm"))
         name = event.get("id") or self._names.get(own) or f"of {size} ranks"
@@ -340,14 +340,14 @@ class Builder:
         else:
             known.nodes = max(known.nodes or 0, int(event.get("nodes")))
 
-    def story(self, lines_read: int) -> Story:
+    def timeline(self, lines_read: int) -> Timeline:
         """What is known now."""
-        hosts = {name: host.picture(name) for name, host in self._hosts.items()}
+        hosts = {name: host.observed(name) for name, host in self._hosts.items()}
         for event in self._unplaced if not any(host.versions for host in hosts.values()) else ():
             name = next(iter(hosts), _NO_HOST)
-            picture = hosts.get(name, HostPicture(name=name))
-            hosts[name] = _with_version(picture, event.get("version"))
-        return Story(
+            observed = hosts.get(name, ObservedHost(name=name))
+            hosts[name] = _with_version(observed, event.get("version"))
+        return Timeline(
             events={kind: tuple(events) for kind, events in self._events.items()},
             counts=dict(self._counts),
             order=dict(self._order),
@@ -364,7 +364,7 @@ class Builder:
             lines_read=lines_read,
         )
 
-    def _stuck_in_init(self) -> Event | None:
+    def _stuck_in_init(self) -> LogEvent | None:
         """The last line of a log in which ranks began to make a communicator and none has finished."""
         moved = ("nccl.init-complete", "nccl.rings", "job.progress", "bench.row", "bench.average", "torch.timeout")
         if any(kind in self._events for kind in moved) or self._last_failure or self._last_success:
@@ -402,7 +402,7 @@ class _Host:
         self._ranks: set[int] = set()
         self._environment: dict[str, str] = {}
 
-    def add(self, event: Event) -> None:
+    def add(self, event: LogEvent) -> None:
         """Take what a line says about the host."""
         note = self._seen.setdefault
         if event.kind in ("nccl.init-start", "nccl.init-complete") and event.rank is not None:
@@ -428,10 +428,10 @@ class _Host:
             if event.kind in names:
                 note(event.kind, {})[event.get(names[event.kind])] = None
 
-    def picture(self, name: str) -> HostPicture:
+    def observed(self, name: str) -> ObservedHost:
         """What is known of it now."""
         seen = {key: tuple(values) for key, values in self._seen.items()}
-        return HostPicture(
+        return ObservedHost(
             name=name,
             ranks=tuple(sorted(self._ranks)),
             versions=seen.get("nccl.version", ()),
@@ -458,9 +458,9 @@ class _Communicator:
         self.nodes: int | None = None
         self.gpus: dict[tuple[str, str], set[int]] = {}
 
-    def told(self, name: str) -> Communicator:
+    def told(self, name: str) -> ObservedCommunicator:
         """What is known of it now."""
-        return Communicator(
+        return ObservedCommunicator(
             id=name,
             size=self.size,
             started=frozenset(self.started),
@@ -489,15 +489,15 @@ def _transport(via: str) -> str:
     return "/".join(parts[:2]) if parts[0] == "P2P" else parts[0]
 
 
-def _with_version(picture: HostPicture, version: str) -> HostPicture:
-    return replace(picture, versions=tuple(dict.fromkeys((*picture.versions, version))))
+def _with_version(observed: ObservedHost, version: str) -> ObservedHost:
+    return replace(observed, versions=tuple(dict.fromkeys((*observed.versions, version))))
 
 
-def _timeout(event: Event) -> Timeout:
+def _timeout(event: LogEvent) -> CollectiveTimeout:
     sequence = event.get("sequence")
     size = event.get("in") or event.get("shape")
     group = event.get("guid") or event.get("pg")
-    return Timeout(
+    return CollectiveTimeout(
         rank=event.rank,
         group=group,
         sequence=int(sequence) if sequence else None,
@@ -518,7 +518,7 @@ _WORDS = {
 }
 
 
-def _exit(event: Event) -> Exit:
+def _exit(event: LogEvent) -> ProcessExit:
     code = int(event.get("code")) if re.fullmatch(r"-?\d{1,5}", event.get("code")) else None
     signal = _SIGNALS.get(event.get("signal"))
     if event.get("number").isdecimal():
@@ -536,7 +536,7 @@ def _exit(event: Event) -> Exit:
     rank = event.rank
     if rank is None and event.get("tasks").isdecimal():
         rank = int(event.get("tasks"))
-    return Exit(
+    return ProcessExit(
         rank=rank,
         host=event.host,
         code=code,
@@ -547,6 +547,6 @@ def _exit(event: Event) -> Exit:
     )
 
 
-def ranks_of(timeouts: Iterable[Timeout]) -> frozenset[int]:
+def ranks_of(timeouts: Iterable[CollectiveTimeout]) -> frozenset[int]:
     """The ranks that gave up waiting."""
     return frozenset(timeout.rank for timeout in timeouts if timeout.rank is not None)

@@ -41,7 +41,7 @@ incident = triaging.triage([sys.argv[1]], ())
 took, passed = time.process_time() - before, time.monotonic() - clock
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-answer = repr((incident.root_cause, incident.picture))
+answer = repr((incident.root_cause, incident.overview))
 print(json.dumps([took, passed, peak, children, incident.lines_read, answer]))
 """
 
@@ -117,12 +117,10 @@ def _read(log: Path, how: str = "") -> Read:
 
 def _grep(log: Path) -> float:
     """Seconds of the processor that grep needs for some of the expressions."""
-    from nccltool.triage import logs as triage_logs
+    from nccltool.triage.logs import reader
 
     words = [
-        re.escape(item.literal)
-        for item in triage_logs.PATTERNS
-        if item.role == "failure" and len(item.literal) > 9
+        re.escape(item.literal) for item in reader.PATTERNS if item.role == "failure" and len(item.literal) > 9
     ]
     before = os.times()
     subprocess.run(["grep", "-c", "-E", "|".join(words[:GREPPED]), str(log)], check=False, capture_output=True)

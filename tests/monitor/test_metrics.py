@@ -21,7 +21,7 @@ LABELS = {
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=[metric.name for metric in METRICS])
-def test_a_metric_keeps_to_the_rules_of_prometheus(metric: metrics.Metric) -> None:
+def test_a_metric_keeps_to_the_rules_of_prometheus(metric: metrics.PrometheusMetric) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name)
     assert (metric.kind == "counter") == metric.name.endswith("_total")
     assert metric.name.endswith(metric.unit)

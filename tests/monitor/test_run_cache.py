@@ -13,7 +13,7 @@ from nccltool.core.errors import BadInput
 from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
 from nccltool.monitor import export, metrics
-from nccltool.monitor.run_cache import Seen, Shelf
+from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Measurement, Run
 from tests import samples
@@ -34,14 +34,14 @@ def put(base: Path, started: str, *rows: Measurement, status: str = "pass", docu
     return folder.path
 
 
-def of(seen: Seen, name: str) -> dict[tuple[str, ...], float]:
+def of(seen: RunScan, name: str) -> dict[tuple[str, ...], float]:
     return {sample.labels: sample.value for sample in seen.samples if sample.metric == name}
 
 
 def test_of_each_row_the_newest_number(tmp_path: Path) -> None:
     put(tmp_path, "03:00:00", samples.measurement(busbw_bytes_per_s=1.0), samples.measurement(bytes=8))
     put(tmp_path, "03:30:00", samples.measurement(busbw_bytes_per_s=2.0), status="fail")
-    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    seen = RunCache(tmp_path, DAY_S).look(NOW)
     found = {labels[1]: value for labels, value in of(seen, "bus_bandwidth_bytes_per_second").items()}
     assert found[str(2**20)] == 2.0
     assert "8" in found
@@ -54,7 +54,7 @@ def test_of_each_row_the_newest_number(tmp_path: Path) -> None:
 
 def test_numbers_that_are_too_old_are_not_shown_but_that_there_was_a_run_is(tmp_path: Path) -> None:
     put(tmp_path, "03:00:00", samples.measurement())
-    seen = Shelf(tmp_path, 60.0).look(NOW)
+    seen = RunCache(tmp_path, 60.0).look(NOW)
     assert not of(seen, "bus_bandwidth_bytes_per_second")
     assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:00:00Z")}
 
@@ -65,7 +65,7 @@ def test_a_run_without_an_end_failed_once_its_deadline_has_passed(
 ) -> None:
     put(tmp_path, "02:00:00")
     put(tmp_path, started, document=False)
-    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    seen = RunCache(tmp_path, DAY_S).look(NOW)
     assert of(seen, "last_run_success") == {("probe",): 0.0 if failed else 1.0}
     assert [entry.status for entry in seen.entries] == (["incomplete", "pass"] if failed else ["pass"])
 
@@ -74,7 +74,7 @@ def test_a_run_without_an_end_failed_once_its_deadline_has_passed(
 def test_a_damaged_run_is_counted_and_hides_nothing(tmp_path: Path, text: bytes) -> None:
     put(tmp_path, "03:00:00")
     (put(tmp_path, "03:10:00") / "run.json").write_bytes(text)
-    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    seen = RunCache(tmp_path, DAY_S).look(NOW)
     assert of(seen, "damaged_runs") == {(): 1.0}
     assert of(seen, "last_run_success") == {("probe",): 1.0}
     assert [entry.status for entry in seen.entries] == ["unknown", "pass"]
@@ -83,14 +83,14 @@ def test_a_damaged_run_is_counted_and_hides_nothing(tmp_path: Path, text: bytes)
 def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     (tmp_path / "folder").mkdir()
-    seen = Shelf(tmp_path, DAY_S).look(NOW)
+    seen = RunCache(tmp_path, DAY_S).look(NOW)
     assert (seen.entries, of(seen, "damaged_runs")) == ((), {(): 0.0})
 
 
 def test_a_run_directory_that_goes_away_takes_its_numbers_with_it(tmp_path: Path) -> None:
     base = tmp_path / "runs"
     put(base, "03:00:00", samples.measurement())
-    shelf = Shelf(base, DAY_S)
+    shelf = RunCache(base, DAY_S)
     assert of(shelf.look(NOW), "bus_bandwidth_bytes_per_second")
     base.rename(tmp_path / "elsewhere")
     seen = shelf.look(NOW)
@@ -102,7 +102,7 @@ def test_a_run_directory_that_goes_away_takes_its_numbers_with_it(tmp_path: Path
 
 def test_a_run_that_changed_is_read_again(tmp_path: Path) -> None:
     folder = put(tmp_path, "03:00:00", samples.measurement())
-    shelf = Shelf(tmp_path, DAY_S)
+    shelf = RunCache(tmp_path, DAY_S)
     assert of(shelf.look(NOW), "last_run_success") == {("probe",): 1.0}
     text = (folder / "run.json").read_text().replace('"status": "pass"', '"status": "fail"')
     (folder / "run.json").write_text(text)
@@ -119,10 +119,10 @@ def test_a_run_that_is_shown_is_held_against_the_baseline_and_an_old_one_is_not(
         asked.append(run.info.id)
         return [metrics.Sample("baseline_ratio", ("all_reduce", "8", "2", "4"), 0.5)]
 
-    seen = Shelf(tmp_path, 3600.0, against).look(NOW)
+    seen = RunCache(tmp_path, 3600.0, against).look(NOW)
     assert of(seen, "baseline_ratio") == {("all_reduce", "8", "2", "4"): 0.5}
     assert asked == ["20250102T033000Z-beef", "20250102T030000Z-beef"]
-    assert not of(Shelf(tmp_path, 60.0, against).look(NOW), "baseline_ratio")
+    assert not of(RunCache(tmp_path, 60.0, against).look(NOW), "baseline_ratio")
 
 
 def test_a_real_baseline(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_real_baseline(tmp_path: Path) -> None:
     assert [sample.value for sample in found if sample.metric == "baseline_ratio"] == [
         pytest.approx(1.0, abs=0.01)
     ]
-    seen = Shelf(base, DAY_S, held).look(NOW)
+    seen = RunCache(base, DAY_S, held).look(NOW)
     assert list(of(seen, "baseline_ratio").values()) == [pytest.approx(1.0, abs=0.01)]
     with pytest.raises(BadInput, match="no baseline 'day'"):
         export.against("day", str(store))
@@ -144,7 +144,7 @@ def test_a_real_baseline(tmp_path: Path) -> None:
 
 def test_where_nothing_is_new_the_same_is_seen(tmp_path: Path) -> None:
     put(tmp_path, "03:00:00", samples.measurement())
-    shelf = Shelf(tmp_path, 3 * 3600.0)
+    shelf = RunCache(tmp_path, 3 * 3600.0)
     seen = shelf.look(NOW)
     assert shelf.look(NOW + 1) is seen
     put(tmp_path, "03:30:00", samples.measurement(bytes=8))
@@ -162,7 +162,7 @@ def test_where_nothing_is_new_the_same_is_seen(tmp_path: Path) -> None:
 def test_a_run_of_tomorrow_does_not_look_fresh_for_ever(tmp_path: Path) -> None:
     put(tmp_path, "03:00:00")
     put(tmp_path, "03:30:00", samples.measurement(), status="fail")
-    shelf = Shelf(tmp_path, DAY_S)
+    shelf = RunCache(tmp_path, DAY_S)
     early = shelf.look(NOW - 2 * 3600.0)
     assert (of(early, "damaged_runs"), of(early, "last_run_success")) == ({(): 1.0}, {("probe",): 1.0})
     assert not of(early, "bus_bandwidth_bytes_per_second")
@@ -171,7 +171,7 @@ def test_a_run_of_tomorrow_does_not_look_fresh_for_ever(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_gone_is_forgotten(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, DAY_S)
+    shelf = RunCache(tmp_path, DAY_S)
     for minute in range(3):
         folder = put(tmp_path, f"03:0{minute}:00", samples.measurement())
         shelf.look(NOW)
@@ -183,7 +183,7 @@ def test_a_run_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 def test_a_damaged_run_that_is_mended_is_shown_although_its_time_is_the_same(tmp_path: Path) -> None:
     file = put(tmp_path, "03:00:00") / "run.json"
     whole, when = file.read_bytes(), file.stat().st_mtime_ns
-    shelf = Shelf(tmp_path, DAY_S)
+    shelf = RunCache(tmp_path, DAY_S)
     for text, damaged in ((b"{", 1.0), (whole, 0.0)):
         file.write_bytes(text)
         os.utime(file, ns=(when, when))
@@ -195,8 +195,8 @@ def test_a_pipe_and_a_number_without_end_are_damaged_runs(tmp_path: Path) -> Non
     os.mkfifo(put(tmp_path, "03:10:00", document=False) / "run.json")
     file = put(tmp_path, "03:20:00", samples.measurement(wrong=77)) / "run.json"
     file.write_text(file.read_text().replace("77", "7" * 400))
-    looked: list[Seen] = []
-    looking = threading.Thread(target=lambda: looked.append(Shelf(tmp_path, DAY_S).look(NOW)), daemon=True)
+    looked: list[RunScan] = []
+    looking = threading.Thread(target=lambda: looked.append(RunCache(tmp_path, DAY_S).look(NOW)), daemon=True)
     looking.start()
     looking.join(30.0)
     [seen] = looked

@@ -23,9 +23,9 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 
 from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
+from nccltool.monitor import http_server
 from nccltool.monitor import serve as monitor_serve
-from nccltool.monitor.exporters import http as http_server
-from nccltool.monitor.exporters.webconfig import WebConfig
+from nccltool.monitor.web_config import WebConfig
 from nccltool.probe.result import Run
 from tests import samples
 from tests.support.commands import until
@@ -183,8 +183,8 @@ def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server
 @pytest.mark.parametrize("path", ["/metrics", "/runs", "/healthz"])
 @pytest.mark.parametrize(("age_s", "status"), [(0.0, 200), (61.0, 503)])
 def test_what_was_not_looked_at_for_too_long_is_not_shown(path: str, age_s: float, status: int) -> None:
-    body = http_server.Body.of(http_server.TEXT, b"nccltool_last_run_success 1\n")
-    page = http_server.Page(text=body, openmetrics=body, runs=body, made=time.monotonic() - age_s)
+    body = http_server.ResponseBody.of(http_server.TEXT, b"nccltool_last_run_success 1\n")
+    page = http_server.MetricsPage(text=body, openmetrics=body, runs=body, made=time.monotonic() - age_s)
     sent: list[dict[str, Any]] = []
 
     async def send(message: dict[str, Any]) -> None:
@@ -193,7 +193,7 @@ def test_what_was_not_looked_at_for_too_long_is_not_shown(path: str, age_s: floa
     async def receive() -> dict[str, Any]:
         return {"type": "http.request"}
 
-    app = http_server.App(lambda: page, 60.0, WebConfig())
+    app = http_server.MetricsApp(lambda: page, 60.0, WebConfig())
     asyncio.run(app({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send))
     assert sent[0]["status"] == status
     text = b"".join(message.get("body", b"") for message in sent)

@@ -27,6 +27,10 @@ def failed(*errors: Finding) -> Run:
     return replace(failing_run(), findings=errors, verdict=Verdict(status="incomplete", exit_code=3))
 
 
+def added_to(run: Run, folder: Path) -> tuple[Finding, ...]:
+    return failed_run.findings(run.info, run.verdict, run.findings, folder)
+
+
 @pytest.fixture(autouse=True)
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A dmesg that says what is in a file."""
@@ -67,7 +71,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_only_what_is_not_known_yet_is_said(tmp_path: Path, log: str, errors: list[Finding], words: str) -> None:
     (tmp_path / "log.txt").write_text(log)
-    said = failed_run.findings(failed(*errors), tmp_path)
+    said = added_to(failed(*errors), tmp_path)
     assert [(finding.code, finding.severity) for finding in said] == ([("triage", "info")] if words else [])
     for finding in said:
         assert words in finding.message
@@ -79,7 +83,7 @@ def test_only_what_is_not_known_yet_is_said(tmp_path: Path, log: str, errors: li
 def test_the_kernel_is_asked_since_the_run_began(tmp_path: Path, kernel: Path) -> None:
     (tmp_path / "log.txt").write_text(LOST)
     kernel.write_text(OOM)
-    (finding,) = failed_run.findings(failed(found("rank-died")), tmp_path)
+    (finding,) = added_to(failed(found("rank-died")), tmp_path)
     assert finding.message.startswith("the logs say out-of-memory")
     assert OOM.strip() in finding.evidence[0]
     assert (tmp_path / "words").read_text().startswith("--ctime --since 20")
@@ -89,12 +93,12 @@ def test_the_kernel_is_asked_since_the_run_began(tmp_path: Path, kernel: Path) -
 def test_a_run_that_did_not_fail_is_not_looked_at(tmp_path: Path, code: int) -> None:
     (tmp_path / "log.txt").write_text(LOGS["shm-64m-pod"])
     run = replace(failed(found("rank-died")), verdict=Verdict(status="unknown", exit_code=code))
-    assert failed_run.findings(run, tmp_path) == ()
+    assert added_to(run, tmp_path) == ()
 
 
 def test_a_failure_of_its_own_is_said_and_nothing_more(tmp_path: Path) -> None:
     (tmp_path / "log.txt").mkdir()
-    (finding,) = failed_run.findings(failed(found("rank-died")), tmp_path)
+    (finding,) = added_to(failed(found("rank-died")), tmp_path)
     assert finding.severity == "info"
     assert finding.message.startswith("the logs of the run could not be judged: IsADirectoryError: ")
 

@@ -62,7 +62,7 @@ def batch(place: int, *names: str, finished: bool = False) -> list[dict[str, Any
     return [*inside, end]
 
 
-def write(folder: Path, *ranks: list[Any], world: int = 0) -> list[flight_recorder.Dump]:
+def write(folder: Path, *ranks: list[Any], world: int = 0) -> list[flight_recorder.RecorderDump]:
     for rank, entries in enumerate(ranks):
         document = {
             "entries": entries,
@@ -77,7 +77,7 @@ def write(folder: Path, *ranks: list[Any], world: int = 0) -> list[flight_record
     return [one for one in dumps if one]
 
 
-def found(dumps: list[flight_recorder.Dump]) -> list[tuple[str, int | None]]:
+def found(dumps: list[flight_recorder.RecorderDump]) -> list[tuple[str, int | None]]:
     return [(event.kind, event.rank) for event in flight_recorder.events(dumps)]
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.triage import follow as triage_follow
-from nccltool.triage import watched_files
-from nccltool.triage.follow import Followed, Order
+from nccltool.triage import log_discovery
+from nccltool.triage.follow import FollowOptions, FollowResult
 from nccltool.triage.incident import Incident
 from tests.incidents import INCIDENTS
 from tests.triage.test_flight_recorder import GOOD, waits, write
@@ -32,7 +32,7 @@ SURE, SURE_OF_AN_ECHO = "sure for 0.4 s", "sure for 1.2 s"
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triage_follow, "TICK_S", 0.05)
     monkeypatch.setattr(triage_follow, "SCAN_S", 0.1)
-    monkeypatch.setattr(watched_files, "SCAN_S", 0.1)
+    monkeypatch.setattr(log_discovery, "SCAN_S", 0.1)
 
 
 @contextmanager
@@ -51,10 +51,10 @@ def meanwhile(write: Callable[[], None]) -> Iterator[None]:
         other.join()
 
 
-def follow(*paths: Path, settle_s: float = 0.4, for_s: float = LIMIT_S) -> tuple[Followed, list[str]]:
+def follow(*paths: Path, settle_s: float = 0.4, for_s: float = LIMIT_S) -> tuple[FollowResult, list[str]]:
     said: list[str] = []
     names = tuple(map(str, paths))
-    order = Order(paths=names, command=(), settle_s=settle_s, for_s=for_s)
+    order = FollowOptions(paths=names, command=(), settle_s=settle_s, for_s=for_s)
     return triage_follow.follow(order, said.append, refuse), said
 
 
@@ -70,7 +70,7 @@ def append(path: Path, text: str) -> None:
             time.sleep(0.1)
 
 
-def summed(followed: Followed) -> tuple[str, int, str]:
+def summed(followed: FollowResult) -> tuple[str, int, str]:
     """What it was, the exit code, and why it ended: the thread that writes here may be seen to be gone first."""
     why = followed.why.replace("nobody writes any more", SURE)
     return followed.incident.root_cause, followed.incident.verdict.exit_code, why

@@ -5,29 +5,29 @@ from collections.abc import Iterable
 import pytest
 
 from nccltool.triage.causes.base import Clue
-from nccltool.triage.judge import Judged, _strengths, judge
-from nccltool.triage.logs import Reader
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Builder, Story
+from nccltool.triage.judge import Diagnosis, _strengths, judge
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline import Timeline, TimelineBuilder
 from tests.incidents import INCIDENTS, Incident
 
 
-def told(*logs: str) -> Story:
-    """The story of logs, a file each."""
-    reader, builder = Reader(), Builder()
+def timeline_of(*logs: str) -> Timeline:
+    """The timeline of logs, a file each."""
+    reader, builder = LogReader(), TimelineBuilder()
     for number, log in enumerate(logs):
         for event in reader.read(f"log{number}", [log.encode()]):
             builder.add(event)
-    return builder.story(reader.lines_read)
+    return builder.timeline(reader.lines_read)
 
 
-def judged(*logs: str) -> Judged:
-    return judge(told(*logs))
+def diagnosis(*logs: str) -> Diagnosis:
+    return judge(timeline_of(*logs))
 
 
 @pytest.mark.parametrize("incident", INCIDENTS, ids=str)
 def test_the_root_cause_and_the_offender_of_a_log(incident: Incident) -> None:
-    found = judged(incident.log)
+    found = diagnosis(incident.log)
     assert found.root_cause == incident.root_cause
     if incident.offender:
         assert found.offender is not None
@@ -36,7 +36,7 @@ def test_the_root_cause_and_the_offender_of_a_log(incident: Incident) -> None:
 
 @pytest.mark.parametrize("incident", [one for one in INCIDENTS if one.root_cause != "none"], ids=str)
 def test_a_cause_is_proved_by_a_line_of_the_log(incident: Incident) -> None:
-    found = judged(incident.log)
+    found = diagnosis(incident.log)
     assert found.first_failure is not None
     line = incident.log.split("\n")[found.first_failure.line - 1]
     assert found.first_failure.text[:40].strip() in line
@@ -49,24 +49,24 @@ def test_a_cause_is_proved_by_a_line_of_the_log(incident: Incident) -> None:
 def test_launchers_labels_change_nothing(incident: Incident) -> None:
     """The same log behind the label of a pod, with colours and carriage returns, shows the same cause."""
     lines = [f"\x1b[36m[pod/train-0/main] \x1b[0m{line}\r" for line in incident.log.splitlines()]
-    assert judged("\n".join(lines)).root_cause == incident.root_cause
+    assert diagnosis("\n".join(lines)).root_cause == incident.root_cause
 
 
 def test_nothing_is_judged_without_lines() -> None:
-    assert (judged().root_cause, judged().confidence, judged("").candidates) == ("none", 0.0, ())
+    assert (diagnosis().root_cause, diagnosis().confidence, diagnosis("").candidates) == ("none", 0.0, ())
 
 
 def test_echoes_do_not_win_over_what_caused_them() -> None:
     timeouts = next(one.log for one in INCIDENTS if one.name == "one-rank-silent")
     oom = next(one.log for one in INCIDENTS if one.name == "oom-killer")
-    found = judged(timeouts, oom)
+    found = diagnosis(timeouts, oom)
     assert found.root_cause == "out-of-memory"
     assert "straggler-timeout" in [made.root_cause for made in found.candidates]
 
 
 def test_the_runner_up_costs_confidence_and_is_to_be_settled() -> None:
-    alone = judged("x1:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n")
-    both = judged(
+    alone = diagnosis("x1:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n")
+    both = diagnosis(
         "x1:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n"
         "x1:1:1 [0] NCCL WARN Call to connect to 10.0.0.1<5> failed : No route to host\n"
     )
@@ -78,30 +78,30 @@ def test_the_runner_up_costs_confidence_and_is_to_be_settled() -> None:
 def test_of_two_causes_the_earlier_one_wins() -> None:
     shm = "x1:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n"
     files = "x1:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n"
-    assert judged(shm + files).root_cause == "shm-size"
-    assert judged(files + shm).root_cause == "fd-limit"
+    assert diagnosis(shm + files).root_cause == "shm-size"
+    assert diagnosis(files + shm).root_cause == "fd-limit"
 
 
 def test_files_are_ordered_by_their_times() -> None:
     shm = "[2026-01-01 10:00:05] b:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n"
     files = "[2026-01-01 10:00:01] a:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n"
-    assert judged(shm, files).root_cause == "fd-limit"
+    assert diagnosis(shm, files).root_cause == "fd-limit"
 
 
 def test_a_failure_that_was_overcome_is_none() -> None:
     log = "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\nretrying with 8\n"
-    assert judged(log).root_cause == "out-of-memory"
-    assert judged(log + "{'train_runtime': 12.0}\n").root_cause == "none"
+    assert diagnosis(log).root_cause == "out-of-memory"
+    assert diagnosis(log + "{'train_runtime': 12.0}\n").root_cause == "none"
 
 
 def test_a_later_run_with_other_settings_does_not_overcome_a_failure() -> None:
     log = "h:1:1 [0] NCCL WARN Cuda failure 'peer access is not supported between these two devices'\n"
     later = "$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n# Avg bus bandwidth    : 5.0\n"
-    assert judged(log + later).root_cause == "p2p-acs-iommu"
+    assert diagnosis(log + later).root_cause == "p2p-acs-iommu"
 
 
 def _clue(line: int, strength: float) -> Clue:
-    event = Event(kind="k", role="failure", text="", file="f", line=line)
+    event = LogEvent(kind="k", role="failure", text="", file="f", line=line)
     return Clue(strength=strength, why="", event=event)
 
 
@@ -118,23 +118,23 @@ def test_one_line_is_one_reason(clues: Iterable[Clue], strengths: list[float]) -
 
 
 def test_a_rank_is_known_by_its_process() -> None:
-    story = told(
+    timeline = timeline_of(
         "n1:77:80 [3] NCCL INFO comm 0x1 rank 11 nranks 16 cudaDev 3 busId 1 commId 0x9 - Init START\n"
         "n1:77:81 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n"
     )
-    (event,) = story.of("cuda.oom")
-    assert (event.rank, story.rank_of(event)) == (None, 11)
+    (event,) = timeline.of("cuda.oom")
+    assert (event.rank, timeline.rank_of(event)) == (None, 11)
 
 
 def test_a_communicator_that_was_never_complete() -> None:
     line = "n1:{0}:9 [0] NCCL INFO comm 0xa{0} rank {0} nranks 3 cudaDev 0 busId {0} commId 0x9 - Init {1}\n"
-    story = told(*(line.format(rank, "START") for rank in (0, 1, 2)), line.format(0, "COMPLETE"))
-    (known,) = story.communicators
+    timeline = timeline_of(*(line.format(rank, "START") for rank in (0, 1, 2)), line.format(0, "COMPLETE"))
+    (known,) = timeline.communicators
     assert (known.id, known.size, sorted(known.started - known.completed)) == ("0x9", 3, [1, 2])
 
 
 def test_a_story_is_kept_in_bounded_space() -> None:
     log = "n1:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n" * 5000
-    story = told(log)
-    assert len(story.of("limits.files")) <= 64
-    assert story.lines_read == 5000
+    timeline = timeline_of(log)
+    assert len(timeline.of("limits.files")) <= 64
+    assert timeline.lines_read == 5000

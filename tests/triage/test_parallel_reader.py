@@ -10,8 +10,9 @@ import pytest
 from nccltool.core import processes
 from nccltool.core.errors import BadInput
 from nccltool.triage import parallel_reader
-from nccltool.triage.logs import Reader, sources
-from nccltool.triage.logs.base import Event
+from nccltool.triage.logs import log_files
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.reader import LogReader
 from tests.incidents import INCIDENTS
 
 
@@ -19,11 +20,11 @@ def logs(folder: Path, repeats: int = 1) -> list[str]:
     for number, incident in enumerate(INCIDENTS[:24]):
         (folder / f"rank{number:02}.log").write_text(incident.log * repeats)
     (folder / "empty.log").write_text("")
-    return sources.files([str(folder)])
+    return log_files.files([str(folder)])
 
 
-def read(files: list[str], most: int) -> tuple[list[Event], int]:
-    reader = Reader()
+def read(files: list[str], most: int) -> tuple[list[LogEvent], int]:
+    reader = LogReader()
     return list(parallel_reader.events(files, reader, most)), reader.lines_read
 
 
@@ -46,7 +47,7 @@ def test_two_processes_say_what_one_says(held: int, tmp_path: Path, monkeypatch:
 def test_small_folders_and_standard_input_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel_reader, "_Crew", None)
     files = logs(tmp_path)
-    reader = Reader()
+    reader = LogReader()
     assert list(parallel_reader.events(files, reader)) == read(files, 1)[0]
     assert not parallel_reader._can_be_told("-")
     assert not parallel_reader._can_be_told(os.fsdecode(b"rank\xff.log"))
@@ -56,17 +57,17 @@ def test_large_folders_are_worth_processes(tmp_path: Path) -> None:
     for name, size in (("a.log", 40 << 20), ("b.log", 15 << 20), ("c.log.gz", 1 << 20)):
         with (tmp_path / name).open("wb") as file:
             file.truncate(size)
-    a, b, c = sources.files([str(tmp_path)])
+    a, b, c = log_files.files([str(tmp_path)])
     assert [parallel_reader._is_worth_it(some) for some in ([a], [a, b], [a, b, c])] == [False, False, True]
 
 
 def test_a_file_that_cannot_be_read_is_said_when_it_is_its_turn(tmp_path: Path) -> None:
     files = logs(tmp_path)
     Path(files[5]).write_bytes(b"\xfd7zXZ\x00" + b"garbage that is no stream")
-    found: list[Event] = []
+    found: list[LogEvent] = []
     with pytest.raises(BadInput, match=f"{files[5]} cannot be read"):
-        found += list(parallel_reader.events(files[:5], Reader(), 2))
-        for event in parallel_reader.events(files, Reader(), 2):
+        found += list(parallel_reader.events(files[:5], LogReader(), 2))
+        for event in parallel_reader.events(files, LogReader(), 2):
             found.append(event)
     assert {event.file for event in found} == set(files[:5]) - {files[0]}  # the empty one says nothing
     assert no_reader_is_left()
@@ -93,7 +94,7 @@ def test_a_process_that_dies_is_an_error_that_names_its_file(tmp_path: Path) -> 
 
 
 def test_nothing_is_left_when_nobody_listens_any_more(tmp_path: Path) -> None:
-    found = parallel_reader.events(logs(tmp_path, repeats=200), Reader(), 2)
+    found = parallel_reader.events(logs(tmp_path, repeats=200), LogReader(), 2)
     next(found)
     assert not no_reader_is_left()
     found.close()  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nccltool.triage import flight_recorder
-from nccltool.triage.logs.base import Event
+from nccltool.triage.logs.base import LogEvent
 from tests.triage.test_flight_recorder import GOOD, batch, waits, write
 
 pytestmark = pytest.mark.torch
@@ -47,7 +47,7 @@ def analysed(folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-def ours(folder: Path) -> Event:
+def ours(folder: Path) -> LogEvent:
     dumps = [flight_recorder.dump(str(folder / f"trace_{rank}.json")) for rank in _RANKS]
     (event,) = flight_recorder.events([one for one in dumps if one])
     return event

@@ -15,7 +15,7 @@ from urllib.request import HTTPSHandler, Request, build_opener
 from prometheus_client import push_to_gateway
 
 from nccltool.core.errors import BadInput, NccltoolError
-from nccltool.monitor.exporters import exposition
+from nccltool.monitor import exposition
 from nccltool.monitor.metrics import METRICS, Sample
 
 FIRST_PAUSE_S = 0.5

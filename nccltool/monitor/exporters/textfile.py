@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.monitor.exporters import exposition
+from nccltool.monitor import exposition
 from nccltool.monitor.metrics import Sample
 
 SUFFIX = ".prom"

@@ -1,4 +1,4 @@
-"""JUDGE a story: one root cause a file, found by listing this folder; its docstring is its runbook page."""
+"""JUDGE a timeline: one root cause a file, found by listing this folder; its docstring is its runbook page."""
 
 import inspect
 import pkgutil

@@ -35,7 +35,7 @@ from nccltool.triage.causes.base import (
     rank_that_ended_first,
     signs,
 )
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the first traceback, and whether it came before the first time-out"
 EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
@@ -55,46 +55,46 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Exceptions that are nobody's echo."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    for used in story.of("torch.nccl-error"):
+    yield from signs(timeline, _SIGNS)
+    for used in timeline.of("torch.nccl-error"):
         if used.get("error") in ("invalid usage", "invalid argument"):
             yield Clue(strength=FITS, why="NCCL was used in a way that it does not allow", event=used)
             break
-    yield from of_source(story, "misc/argcheck")
-    if event := story.first("app.exception"):
+    yield from of_source(timeline, "misc/argcheck")
+    if event := timeline.first("app.exception"):
         yield Clue(strength=0.75, why=f"a rank raised {event.get('type')}", event=event)
-        waiting = story.first("torch.timeout")
-        if waiting and story.before(event, waiting):
+        waiting = timeline.first("torch.timeout")
+        if waiting and timeline.before(event, waiting):
             yield Clue(strength=FITS, why="it did so before the others timed out", event=event)
         elif waiting:
             yield Clue(strength=-FITS, why="others had timed out before", event=waiting)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The parameters that DDP names, else the rank that failed first."""
-    for event in story.of("torch.unused-names"):
+    for event in timeline.of("torch.unused-names"):
         return Offender(kind="parameter", name=_module(event.get("names")))
-    own = story.of("app.exception", "app.assert", "nccl.bad-argument", *_SIGNS)
-    ranks = [rank for event in own if (rank := story.rank_of(event)) is not None]
+    own = timeline.of("app.exception", "app.assert", "nccl.bad-argument", *_SIGNS)
+    ranks = [rank for event in own if (rank := timeline.rank_of(event)) is not None]
     if ranks:
         return Offender(kind="rank", name=str(ranks[0]))
-    if failed := rank_that_ended_first(story):
+    if failed := rank_that_ended_first(timeline):
         return Offender(kind="rank", name=failed)
     found = rank_or_host(clues)
-    return found if found and found.kind == "rank" else _of_a_library(story) or found
+    return found if found and found.kind == "rank" else _of_a_library(timeline) or found
 
 
 _OWN_FAULTS = ("CUDA error", "invalid usage", "invalid argument")
 
 
-def _of_a_library(story: Story) -> Offender | None:
+def _of_a_library(timeline: Timeline) -> Offender | None:
     """The rank whose traceback ends with what CUDA or NCCL answered to it: the line that tells why has no rank."""
-    for event in story.of("app.echo"):
-        rank = story.rank_of(event)
+    for event in timeline.of("app.echo"):
+        rank = timeline.rank_of(event)
         if rank is not None and any(words in event.text for words in _OWN_FAULTS):
             return Offender(kind="rank", name=str(rank))
     return None

@@ -3,8 +3,8 @@
 A cause is a file of this folder. Its docstring is its page, with the sections of SECTIONS. It has
 
     DECIDES                     one sentence: what would settle whether it is this cause
-    clues(story)                what speaks for it (strength above 0) and against it (below 0)
-    offender(story, clues)      what to look at first; None when the logs name nothing
+    clues(timeline)                what speaks for it (strength above 0) and against it (below 0)
+    offender(timeline, clues)      what to look at first; None when the logs name nothing
     EXPLAINS                    causes whose evidence this one accounts for (optional; see ECHOES)
 
 The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are four words, not tuned numbers.
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nccltool.triage.incident import Offender
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 SAYS = 0.9
 """The text names this cause, and hardly any other prints it."""
@@ -46,7 +46,7 @@ class Clue:
     strength: float
     """0 to 1 for it, below 0 against it."""
     why: str
-    event: Event | None = None
+    event: LogEvent | None = None
 
 
 class Cause(Protocol):
@@ -55,10 +55,10 @@ class Cause(Protocol):
     __doc__: str | None
     DECIDES: str
 
-    def clues(self, story: Story) -> Iterator[Clue]:
+    def clues(self, timeline: Timeline) -> Iterator[Clue]:
         """What speaks for and against it."""
 
-    def offender(self, story: Story, clues: Sequence[Clue]) -> Offender | None:
+    def offender(self, timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         """What to look at first."""
 
 
@@ -66,14 +66,14 @@ Signs = Mapping[str, tuple[float, str]]
 """Kind of event -> (strength, why)."""
 
 
-def signs(story: Story, table: Signs) -> Iterator[Clue]:
+def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:
     """A clue for each kind of event that is there, with its first event."""
     for kind, (strength, why) in table.items():
-        if event := story.first(kind):
+        if event := timeline.first(kind):
             yield Clue(strength=strength, why=why, event=event)
 
 
-def proofs(clues: Iterable[Clue]) -> list[Event]:
+def proofs(clues: Iterable[Clue]) -> list[LogEvent]:
     """The events behind the clues for a cause, the strongest first."""
     strongest = sorted(
         (clue for clue in clues if clue.event and clue.strength > 0), key=lambda clue: -clue.strength
@@ -103,11 +103,11 @@ def rank_or_host(clues: Iterable[Clue]) -> Offender | None:
     return None
 
 
-def rank_first(story: Story, clues: Iterable[Clue]) -> Offender | None:
+def rank_first(timeline: Timeline, clues: Iterable[Clue]) -> Offender | None:
     """The rank of the strongest clue, also where only its process is known; else the host."""
     clues = list(clues)
     for event in proofs(clues):
-        rank = story.rank_of(event)
+        rank = timeline.rank_of(event)
         if rank is not None:
             return Offender(kind="rank", name=str(rank))
     return rank_or_host(clues)
@@ -117,43 +117,43 @@ _ENDED_BY_OTHERS = frozenset({1, 2, 6, 9, 15})
 """Signals by which agents and schedulers end the rest: HUP, INT, ABRT of the watchdog, KILL, TERM."""
 
 
-def rank_that_ended_first(story: Story) -> str | None:
+def rank_that_ended_first(timeline: Timeline) -> str | None:
     """The rank that ended by itself before the others were ended, as launchers tell it."""
-    named = [ended for ended in story.exits if ended.rank is not None]
+    named = [ended for ended in timeline.exits if ended.rank is not None]
     first = next((ended for ended in named if ended.first), None)
     if first is None:
         first = next((one for one in named if one.code and one.signal not in _ENDED_BY_OTHERS), None)
     if first is not None:
         return str(first.rank)
-    one_host = len(story.hosts) <= 1 and (story.nodes or 1) == 1
-    own = [one.local for one in story.exits if one.code and one.signal not in _ENDED_BY_OTHERS]
+    one_host = len(timeline.hosts) <= 1 and (timeline.nodes or 1) == 1
+    own = [one.local for one in timeline.exits if one.code and one.signal not in _ENDED_BY_OTHERS]
     return next((str(local) for local in own if local is not None), None) if one_host else None
 
 
-def of_source(story: Story, *beginnings: str) -> Iterator[Clue]:
+def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
     """A warning that no pattern knows, or an error that was handed up without one, from these source files."""
-    if not story.failed:
+    if not timeline.failed:
         return
     files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
-    for event in story.of("nccl.warning"):
+    for event in timeline.of("nccl.warning"):
         if files.search(event.get("where")):
             yield Clue(strength=FITS, why=f"NCCL warned in {event.get('where')}", event=event)
             return
-    known = any(not event.kind.startswith(("app.", "job.", "torchrun.")) for event in story.failures())
-    trace = story.first("nccl.trace")
-    if trace and not known and not story.has("nccl.warning") and files.search(trace.get("where")):
+    known = any(not event.kind.startswith(("app.", "job.", "torchrun.")) for event in timeline.failures())
+    trace = timeline.first("nccl.trace")
+    if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):
         yield Clue(strength=0.4, why=f"an error came out of {trace.get('where')}", event=trace)
 
 
-def hca_of(story: Story, host: str | None) -> str | None:
+def hca_of(timeline: Timeline, host: str | None) -> str | None:
     """The HCA of a host whose lines name only one, or the first that its connections use."""
-    picture = story.hosts.get(host or "")
-    return picture.hcas[0] if picture and picture.hcas else None
+    observed = timeline.hosts.get(host or "")
+    return observed.hcas[0] if observed and observed.hcas else None
 
 
-def part(story: Story, kind: str, *kinds: str, name: str) -> Offender | None:
+def part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | None:
     """The first value that lines of these kinds have for a part (hca, port, gpu), as an offender of this kind."""
-    for event in story.of(*kinds):
+    for event in timeline.of(*kinds):
         if value := event.get(name):
             return Offender(kind=kind, name=value)
     return None

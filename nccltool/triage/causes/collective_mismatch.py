@@ -27,8 +27,8 @@ To the owner of the training code, with both calls and their stacks (flight reco
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, odd_one_out, part, rank_or_host, signs
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story, Timeout
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import CollectiveTimeout, Timeline
 
 DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
@@ -45,28 +45,30 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Calls that differ at the same place of the sequence."""
-    yield from signs(story, _SIGNS)
-    if (event := story.first("nccl.truncated")) and story.has("nccl.init-complete", "bench.row", "nccl.rings"):
+    yield from signs(timeline, _SIGNS)
+    if (event := timeline.first("nccl.truncated")) and timeline.has(
+        "nccl.init-complete", "bench.row", "nccl.rings"
+    ):
         yield Clue(strength=0.75, why="a message had another size than its receiver expected", event=event)
     elif event:
         yield Clue(strength=FITS, why="a message had another size than its receiver expected", event=event)
-    if differing := _differing(story):
+    if differing := _differing(timeline):
         one, other = differing
         why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
         yield Clue(strength=0.9, why=why, event=one.event)
-    elif odd := _calls_differ(story):
+    elif odd := _calls_differ(timeline):
         yield Clue(strength=0.8, why="ranks made different calls at the same place", event=odd)
 
 
-def _call(timeout: Timeout) -> str:
+def _call(timeout: CollectiveTimeout) -> str:
     return f"{timeout.op} of {timeout.size or '?'} elements"
 
 
-def _at_same_place(story: Story) -> list[dict[int, Timeout]]:
-    places: dict[tuple[str, int | None], dict[int, Timeout]] = {}
-    for timeout in story.timeouts:
+def _at_same_place(timeline: Timeline) -> list[dict[int, CollectiveTimeout]]:
+    places: dict[tuple[str, int | None], dict[int, CollectiveTimeout]] = {}
+    for timeout in timeline.timeouts:
         if timeout.rank is not None:
             places.setdefault((timeout.group, timeout.sequence), {}).setdefault(timeout.rank, timeout)
     return list(places.values())
@@ -76,9 +78,9 @@ _ONE_SIDED = ("SEND", "RECV", "COALESCED", "P2P")
 """Operations that differ between ranks by nature."""
 
 
-def _differing(story: Story) -> tuple[Timeout, Timeout] | None:
+def _differing(timeline: Timeline) -> tuple[CollectiveTimeout, CollectiveTimeout] | None:
     """Two ranks that time out at the same place in different calls; the odd one first."""
-    for by_rank in _at_same_place(story):
+    for by_rank in _at_same_place(timeline):
         calls = {str(rank): f"{t.op} {t.size}" for rank, t in by_rank.items() if not t.op.startswith(_ONE_SIDED)}
         if len(set(calls.values())) > 1:
             odd = odd_one_out(calls) or next(iter(calls))
@@ -87,13 +89,13 @@ def _differing(story: Story) -> tuple[Timeout, Timeout] | None:
     return None
 
 
-def _calls_differ(story: Story) -> Event | None:
+def _calls_differ(timeline: Timeline) -> LogEvent | None:
     """A rank whose logged call (NCCL_DEBUG_SUBSYS=COLL) is not that of the others at the same opCount."""
-    seen: dict[str, dict[str, tuple[str, Event]]] = {}
-    for event in story.of("nccl.call"):
+    seen: dict[str, dict[str, tuple[str, LogEvent]]] = {}
+    for event in timeline.of("nccl.call"):
         what = f"{event.get('op')} {event.get('count')} {event.get('type')}"
         seen.setdefault(event.get("sequence"), {}).setdefault(f"{event.host}:{event.pid}", (what, event))
-    if not story.failed or story.has("nccl.no-algorithm"):
+    if not timeline.failed or timeline.has("nccl.no-algorithm"):
         return None
     for calls in seen.values():
         if odd := odd_one_out({who: what for who, (what, _) in calls.items()}):
@@ -101,31 +103,31 @@ def _calls_differ(story: Story) -> Event | None:
     return None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The rank whose call is not that of the others."""
-    prints = _fingerprints(story)
+    prints = _fingerprints(timeline)
     if prints and (odd := odd_one_out(prints)):
         return Offender(kind="rank", name=odd)
-    if differing := _differing(story):
+    if differing := _differing(timeline):
         return Offender(kind="rank", name=str(differing[0].rank))
-    if found := part(story, "rank", "nccl.mismatched", "ras.rank", name="rank"):
+    if found := part(timeline, "rank", "nccl.mismatched", "ras.rank", name="rank"):
         return found
     if prints and len(set(prints.values())) > 1:
-        return Offender(kind="rank", name=_blamed(story) or list(prints)[-1])
+        return Offender(kind="rank", name=_blamed(timeline) or list(prints)[-1])
     return rank_or_host(clues)
 
 
-def _fingerprints(story: Story) -> dict[str, str]:
+def _fingerprints(timeline: Timeline) -> dict[str, str]:
     """Rank -> its call, from all statements; without the sequence number, which every rank counts for itself."""
     found: dict[str, str] = {}
-    for event in story.of("torch.fingerprint"):
+    for event in timeline.of("torch.fingerprint"):
         for who, what in (("first", "firstprint"), ("second", "secondprint")):
             if event.get(who):
                 found[event.get(who)] = event.get(what).split("TensorDtypes")[0]
     return found
 
 
-def _blamed(story: Story) -> str | None:
+def _blamed(timeline: Timeline) -> str | None:
     """The rank that most statements name as the other one."""
-    named = [event.get("second") for event in story.of("torch.fingerprint") if event.get("second")]
+    named = [event.get("second") for event in timeline.of("torch.fingerprint") if event.get("second")]
     return max(set(named), key=named.count) if named else None

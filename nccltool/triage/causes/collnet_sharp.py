@@ -26,7 +26,7 @@ To the fabric team, with the log of sharp_am.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import SAYS, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "plugin"})
@@ -38,16 +38,16 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of SHARP, where the job did not get over them."""
-    if story.failed:
-        yield from signs(story, _SIGNS)
-        yield from of_source(story, "transport/coll_net", "sharp_plugin")
+    if timeline.failed:
+        yield from signs(timeline, _SIGNS)
+        yield from of_source(timeline, "transport/coll_net", "sharp_plugin")
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host where SHARP failed."""
-    for event in story.of("sharp.failed", "sharp.crash", "sharp.fallback"):
+    for event in timeline.of("sharp.failed", "sharp.crash", "sharp.fallback"):
         if event.host:
             return Offender(kind="host", name=event.host)
     return host_or_rank(clues)

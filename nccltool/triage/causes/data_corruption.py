@@ -29,7 +29,7 @@ At once, to the owners of the hosts and of the results.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
 EXPLAINS = frozenset({"none", "other", "app-error", "straggler-timeout", "peer-exited", "slow-path"})
@@ -40,20 +40,20 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Checks that failed; against it speaks whatever failed before."""
-    yield from signs(story, _SIGNS)
-    wrong = story.first("data.wrong", "data.check-failed")
-    first = next((e for e in story.failures() if not e.kind.startswith(("data.", "app."))), None)
-    if wrong and first and story.before(first, wrong):
+    yield from signs(timeline, _SIGNS)
+    wrong = timeline.first("data.wrong", "data.check-failed")
+    first = next((e for e in timeline.failures() if not e.kind.startswith(("data.", "app."))), None)
+    if wrong and first and timeline.before(first, wrong):
         yield Clue(strength=-FITS, why="something else failed before", event=first)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host where it was seen."""
     found = host_or_rank(clues)
-    if found is None and (event := story.first("bench.device")):
+    if found is None and (event := timeline.first("bench.device")):
         return Offender(kind="host", name=event.get("node"))
-    if found is None and len(story.host_names) == 1:
-        return Offender(kind="host", name=story.host_names[0])
+    if found is None and len(timeline.host_names) == 1:
+        return Offender(kind="host", name=timeline.host_names[0])
     return found

@@ -28,7 +28,7 @@ To the scheduler's owner, when it gives one GPU to two tasks.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import TYPICAL, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -36,31 +36,31 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 _SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL saw two ranks on one GPU")}
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """NCCL's own check, and two ranks with one PCI address."""
-    yield from signs(story, _SIGNS)
-    if story.failed and _shared(story):
-        event = story.first("nccl.init-start")
+    yield from signs(timeline, _SIGNS)
+    if timeline.failed and _shared(timeline):
+        event = timeline.first("nccl.init-start")
         yield Clue(strength=TYPICAL, why="two ranks of a communicator have the same PCI address", event=event)
 
 
-def _shared(story: Story) -> tuple[int, ...]:
-    for known in story.communicators:
+def _shared(timeline: Timeline) -> tuple[int, ...]:
+    for known in timeline.communicators:
         for (_, bus), ranks in known.gpus.items():
             if bus and len(ranks) > 1 and len(known.started) == known.size:
                 return ranks
     return ()
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The GPU when both ranks name each other or more than two share it, else the rank that names the other."""
-    named = [event for event in story.of("nccl.duplicate-gpu") if event.get("rank")]
+    named = [event for event in timeline.of("nccl.duplicate-gpu") if event.get("rank")]
     pairs = {(event.get("rank"), event.get("other")) for event in named}
     alike = {frozenset(pair) for pair in pairs}
     if named and (len(alike) > 1 or all((other, rank) in pairs for rank, other in pairs)):
         return Offender(kind="gpu", name=named[0].get("gpu"))
     if named:
         return Offender(kind="rank", name=named[0].get("rank"))
-    if ranks := _shared(story):
+    if ranks := _shared(timeline):
         return Offender(kind="rank", name=str(ranks[-1]))
     return host_or_rank(clues)

@@ -27,7 +27,7 @@ To whoever owns the job template or module file that sets it.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "whether the job works with the variable unset"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -40,28 +40,28 @@ _SIGNS = {
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Refused values, and choices that leave nothing."""
-    yield from signs(story, _SIGNS)
-    if event := story.first("nccl.no-algorithm"):
-        is_set = any(map(story.variable, _CHOICES)) or bool(event.get("name"))
+    yield from signs(timeline, _SIGNS)
+    if event := timeline.first("nccl.no-algorithm"):
+        is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength=strength, why="NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event=event)
-    yield from of_source(story, "graph/tuning", "misc/param", "param/")
-    if story.failed and (event := story.first("nccl.ignored-value")):
+    yield from of_source(timeline, "graph/tuning", "misc/param", "param/")
+    if timeline.failed and (event := timeline.first("nccl.ignored-value")):
         yield Clue(strength=TYPICAL, why="a value was not understood", event=event)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The variable."""
-    if found := part(story, "variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
+    if found := part(timeline, "variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
         return found
-    value = next((event.get("value") for event in story.of("nccl.bad-value") if event.get("value")), None)
-    for name, values in story.environment.items():
+    value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)
+    for name, values in timeline.environment.items():
         if value and name.startswith("NCCL_") and any(value in known for known in values):
             return Offender(kind="variable", name=name)
-    names = (*_CHOICES, "NCCL_COMM_ID") if not story.has("nccl.bad-comm-id") else ("NCCL_COMM_ID",)
+    names = (*_CHOICES, "NCCL_COMM_ID") if not timeline.has("nccl.bad-comm-id") else ("NCCL_COMM_ID",)
     for name in names:
-        if story.variable(name) or (name == "NCCL_COMM_ID" and story.has("nccl.bad-comm-id")):
+        if timeline.variable(name) or (name == "NCCL_COMM_ID" and timeline.has("nccl.bad-comm-id")):
             return Offender(kind="variable", name=name)
     return host_or_rank(clues)

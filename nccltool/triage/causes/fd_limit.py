@@ -28,7 +28,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import HINT, SAYS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
@@ -37,21 +37,21 @@ _SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
 _SOCKETS = ("NCCL_NSOCKS_PERTHREAD", "NCCL_SOCKET_NTHREADS", "NCCL_MIN_NCHANNELS")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """The error, and a small limit."""
-    yield from signs(story, _SIGNS)
-    for event in story.of("shell.files"):
-        if story.failed and event.get("limit").isdecimal() and int(event.get("limit")) <= 1024:
+    yield from signs(timeline, _SIGNS)
+    for event in timeline.of("shell.files"):
+        if timeline.failed and event.get("limit").isdecimal() and int(event.get("limit")) <= 1024:
             yield Clue(strength=HINT, why="the limit of open files is small", event=event)
             break
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The variable that multiplies sockets, else the rank, else the process."""
     for name in _SOCKETS[:1]:
-        if story.variable(name):
+        if timeline.variable(name):
             return Offender(kind="variable", name=name)
-    for event in story.of("limits.files"):
+    for event in timeline.of("limits.files"):
         if event.rank is not None:
             return Offender(kind="rank", name=str(event.rank))
         if event.host is None and event.pid is None and (pid := _pid(event.text)):

@@ -30,7 +30,7 @@ To the platform team, with kernel, driver and OFED versions.
 from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
@@ -43,23 +43,23 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Modules that are missing, HCAs that NCCL rules out, connections that lack GDRDMA."""
-    yield from signs(story, _SIGNS)
-    off = [event for event in story.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
-    if off and not story.has("nccl.gdr-distance"):
+    yield from signs(timeline, _SIGNS)
+    off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
+    if off and not timeline.has("nccl.gdr-distance"):
         yield Clue(strength=0.8, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
     elif off:
         yield Clue(strength=FITS, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
-    if (one := _one_sided(story)) and not story.has("nccl.gdr-distance"):
-        event = next((e for e in story.of("nccl.channel") if e.host == one), None)
+    if (one := _one_sided(timeline)) and not timeline.has("nccl.gdr-distance"):
+        event = next((e for e in timeline.of("nccl.channel") if e.host == one), None)
         yield Clue(
             strength=0.65, why=f"connections of {one} lack GDRDMA, those of other hosts have it", event=event
         )
-    staged = _staged(story)
-    if staged and not story.failed:
-        strength = HINT if story.has("nccl.gdr-distance") else FITS
-        event = next((e for e in story.of("nccl.channel") if "NET/IB" in e.get("via")), None)
+    staged = _staged(timeline)
+    if staged and not timeline.failed:
+        strength = HINT if timeline.has("nccl.gdr-distance") else FITS
+        event = next((e for e in timeline.of("nccl.channel") if "NET/IB" in e.get("via")), None)
         yield Clue(strength=strength, why="connections over the HCAs lack GDRDMA", event=event)
 
 
@@ -69,25 +69,27 @@ def _lacks(names: Iterable[str]) -> bool:
     return bool(over) and not any(name.endswith("GDRDMA") for name in over)
 
 
-def _one_sided(story: Story) -> str | None:
+def _one_sided(timeline: Timeline) -> str | None:
     """The host that lacks it, where others have it."""
-    without = [name for name, host in story.hosts.items() if _lacks(host.transports)]
-    having = [name for name, host in story.hosts.items() if any(via.endswith("GDRDMA") for via in host.transports)]
+    without = [name for name, host in timeline.hosts.items() if _lacks(host.transports)]
+    having = [
+        name for name, host in timeline.hosts.items() if any(via.endswith("GDRDMA") for via in host.transports)
+    ]
     return without[0] if len(without) == 1 and having else None
 
 
-def _staged(story: Story) -> bool:
-    return _lacks(name for host in story.hosts.values() for name in host.transports)
+def _staged(timeline: Timeline) -> bool:
+    return _lacks(name for host in timeline.hosts.values() for name in host.transports)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The file that is missing, the one HCA that is ruled out, or the host."""
-    named = (event.get("path") for event in story.of("gdrcopy.missing", "shell.missing"))
+    named = (event.get("path") for event in timeline.of("gdrcopy.missing", "shell.missing"))
     if paths := [path for path in named if "gdr" in path]:
         return Offender(kind="file", name=paths[0])
-    off = {event.get("hca") for event in story.of("nccl.gdr-hca") if event.get("state") == "Disabled"} - {""}
+    off = {event.get("hca") for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"} - {""}
     if len(off) == 1:
         return Offender(kind="device", name=next(iter(off)))
-    if one := _one_sided(story):
+    if one := _one_sided(timeline):
         return Offender(kind="host", name=one)
     return host_or_rank(clues)

@@ -29,7 +29,7 @@ To the hardware vendor with nvidia-bug-report.sh, when it comes again after a re
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, part, rank_or_host, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -50,23 +50,23 @@ _OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
 _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors that the driver or CUDA reported."""
-    yield from signs(story, _SIGNS)
-    for event in story.of("kernel.xid"):
+    yield from signs(timeline, _SIGNS)
+    for event in timeline.of("kernel.xid"):
         if event.get("xid") in _NVLINK:
             continue
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength=strength, why=f"the driver reported Xid {event.get('xid')}", event=event)
         break
-    for event in story.of("cuda.failed"):
+    for event in timeline.of("cuda.failed"):
         if event.get("error").startswith(_OF_NO_CAUSE):
             yield Clue(strength=FITS, why=f"CUDA answered {event.get('error')!r}", event=event)
             break
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
     return part(
-        story, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
+        timeline, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
     ) or rank_or_host(clues)

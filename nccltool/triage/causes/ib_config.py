@@ -44,8 +44,8 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
@@ -59,58 +59,58 @@ _SIGNS = {
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Connections between HCAs that could not be made, and hosts that chose different networks."""
-    yield from signs(story, _SIGNS)
-    kinds = {name.split("/")[0].startswith("Socket") for name in story.networks}
-    if story.failed and len(kinds) > 1:
-        event = story.first("nccl.no-ib", "nccl.socket", "nccl.network")
-        strength = SAYS if story.has("nccl.wrong-type") else TYPICAL
+    yield from signs(timeline, _SIGNS)
+    kinds = {name.split("/")[0].startswith("Socket") for name in timeline.networks}
+    if timeline.failed and len(kinds) > 1:
+        event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")
+        strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength=strength, why="some hosts use RDMA and others sockets", event=event)
-    for event in story.of("ib.completion"):
-        if event.get("status") in _RETRY_EXCEEDED and not started(story):
+    for event in timeline.of("ib.completion"):
+        if event.get("status") in _RETRY_EXCEEDED and not started(timeline):
             yield Clue(strength=0.65, why="packets got no answer from the beginning on", event=event)
             break
         if event.get("status") in _REMOTE:
             yield Clue(strength=FITS, why="the other HCA refused a request", event=event)
             break
-    yield from of_source(story, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
-    if event := _uneven(story):
+    yield from of_source(timeline, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
+    if event := _uneven(timeline):
         yield Clue(strength=FITS, why="hosts have different numbers of HCAs", event=event)
-    if story.failed and (event := story.first("ib.gid-change")):
+    if timeline.failed and (event := timeline.first("ib.gid-change")):
         yield Clue(strength=FITS, why="the table of GIDs changed while the job ran", event=event)
-    if story.failed and story.has("shell.port-down") and story.has("nccl.no-ib"):
-        yield Clue(strength=HINT, why="a port is down", event=story.first("shell.port-down"))
+    if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
+        yield Clue(strength=HINT, why="a port is down", event=timeline.first("shell.port-down"))
 
 
-def _uneven(story: Story) -> Event | None:
+def _uneven(timeline: Timeline) -> LogEvent | None:
     """The line of a host that uses fewer HCAs than others, or NCCL's own remark."""
-    if not story.failed:
+    if not timeline.failed:
         return None
-    counts = {name: len(host.hcas) for name, host in story.hosts.items() if host.hcas}
+    counts = {name: len(host.hcas) for name, host in timeline.hosts.items() if host.hcas}
     few = min(counts, key=lambda name: counts[name], default=None)
     if few is None or counts[few] == max(counts.values()):
-        return story.first("ib.uneven")
-    return next((event for event in story.of("nccl.ib") if event.host == few), None)
+        return timeline.first("ib.uneven")
+    return next((event for event in timeline.of("nccl.ib") if event.host == few), None)
 
 
-def started(story: Story) -> bool:
+def started(timeline: Timeline) -> bool:
     """Whether collectives had worked before: then it was no matter of configuration."""
-    if story.has("bench.row", "ib.port-error"):
+    if timeline.has("bench.row", "ib.port-error"):
         return True
-    return any((timeout.sequence or 0) > 100 for timeout in story.timeouts)
+    return any((timeout.sequence or 0) > 100 for timeout in timeline.timeouts)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The GID index if it was forced, else the HCA that the message names, else the host."""
-    if story.has("ib.qp-failed") and story.variable("NCCL_IB_GID_INDEX"):
+    if timeline.has("ib.qp-failed") and timeline.variable("NCCL_IB_GID_INDEX"):
         return Offender(kind="variable", name="NCCL_IB_GID_INDEX")
-    if found := part(story, "device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
+    if found := part(timeline, "device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
         return found
-    refused = story.first("ib.completion")
-    if refused and (hca := hca_of(story, refused.host)):
+    refused = timeline.first("ib.completion")
+    if refused and (hca := hca_of(timeline, refused.host)):
         return Offender(kind="device", name=hca)
-    without = next((host for host in story.hosts.values() if "Socket" in host.networks), None)
-    if without and len(story.networks) > 1:
+    without = next((host for host in timeline.hosts.values() if "Socket" in host.networks), None)
+    if without and len(timeline.networks) > 1:
         return Offender(kind="host", name=without.name)
     return host_or_rank(clues)

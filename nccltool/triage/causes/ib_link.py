@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the link's counters and the kernel log of the named host at that time"
 
@@ -44,30 +44,30 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Events of ports, and retries exceeded after things had worked."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    for event in story.of("ib.completion"):
+    yield from signs(timeline, _SIGNS)
+    for event in timeline.of("ib.completion"):
         if event.get("status") in ("12", "13"):
-            worked = story.has("bench.row", "ib.port-error") or any(
-                (t.sequence or 0) > 100 for t in story.timeouts
+            worked = timeline.has("bench.row", "ib.port-error") or any(
+                (t.sequence or 0) > 100 for t in timeline.timeouts
             )
             strength = SAYS if worked else FITS
             yield Clue(strength=strength - 0.1, why="packets got no answer, retries were exceeded", event=event)
             break
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host whose port failed; else the peer that most completions with errors name."""
-    for event in story.of("ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
+    for event in timeline.of("ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
         if event.host:
             return Offender(kind="host", name=event.host)
-    peers = Counter(event.get("peer") for event in story.of("ib.completion") if event.get("peer"))
+    peers = Counter(event.get("peer") for event in timeline.of("ib.completion") if event.get("peer"))
     named = [peer for peer, _ in peers.most_common(1)]
-    if named and (host := story.host_of(named[0])):
+    if named and (host := timeline.host_of(named[0])):
         return Offender(kind="host", name=host)
-    if found := part(story, "device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
+    if found := part(timeline, "device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
         return found
     return host_or_rank(clues)

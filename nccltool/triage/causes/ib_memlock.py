@@ -29,8 +29,8 @@ To the platform team, for the unit file and the container runtime.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`ulimit -l` as the job itself sees it"
 
@@ -44,23 +44,23 @@ _SMALL_KBYTES = 1 << 20
 """1 GiB: NCCL's buffers of one rank with 16 channels and several peers come near it."""
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Refused registrations, and a limit that is shown."""
-    yield from signs(story, _SIGNS)
-    if (event := _limit(story)) and story.failed:
+    yield from signs(timeline, _SIGNS)
+    if (event := _limit(timeline)) and timeline.failed:
         yield Clue(strength=FITS, why=f"{event.get('name')} is {event.get('limit')} kbytes", event=event)
 
 
-def _limit(story: Story) -> Event | None:
-    for event in story.of("shell.memlock"):
+def _limit(timeline: Timeline) -> LogEvent | None:
+    for event in timeline.of("shell.memlock"):
         if event.get("limit").isdecimal() and int(event.get("limit")) < _SMALL_KBYTES:
             return event
     return None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
-    refused = [event for event in story.of(*_SIGNS) if event.host]
-    if (event := _limit(story)) and not refused:
+    refused = [event for event in timeline.of(*_SIGNS) if event.host]
+    if (event := _limit(timeline)) and not refused:
         return Offender(kind="limit", name=event.get("name"))
     return Offender(kind="host", name=refused[0].host or "") if refused else host_or_rank(clues)

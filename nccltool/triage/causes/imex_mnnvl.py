@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
@@ -47,21 +47,21 @@ _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 """Sources that share memory between hosts."""
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
-    yield from signs(story, _SIGNS)
-    if story.failed and (event := story.first("mnnvl.import")):
+    yield from signs(timeline, _SIGNS)
+    if timeline.failed and (event := timeline.first("mnnvl.import")):
         yield Clue(strength=TYPICAL, why="memory of another host could not be imported over NVLink", event=event)
-    if story.has("nccl.mnnvl") and (event := story.first("cuda.failed", "cuda.not-permitted")):
+    if timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
         yield Clue(strength=TYPICAL, why="CUDA failed where multi-node NVLink is in use", event=event)
-    over = any("P2P/MNNVL" in host.transports for host in story.hosts.values())
-    for event in story.of("cuda.failed", "nccl.warning") if over else ():
+    over = any("P2P/MNNVL" in host.transports for host in timeline.hosts.values())
+    for event in timeline.of("cuda.failed", "nccl.warning") if over else ():
         strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
         yield Clue(strength=strength, why="CUDA failed where connections use multi-node NVLink", event=event)
         break
-    yield from of_source(story, "mnnvl")
+    yield from of_source(timeline, "mnnvl")
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host."""
     return host_or_rank(clues)

@@ -30,8 +30,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nccltool.triage.causes.base import FITS, HINT, Clue, Offender, host_or_rank
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "whether the same job works with a newer NCCL"
 
@@ -80,14 +80,14 @@ _DEFECTS = (
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Known defects, strangers at the ports, and NCCL's own words that something is impossible."""
     for defect in _DEFECTS:
-        for event in story.of(*defect.kinds):
-            if defect.text in event.text and _has(story, defect) and story.failed:
+        for event in timeline.of(*defect.kinds):
+            if defect.text in event.text and _has(timeline, defect) and timeline.failed:
                 yield Clue(strength=0.85, why=defect.why, event=event)
                 break
-    for event in story.of("nccl.wrong-magic"):
+    for event in timeline.of("nccl.wrong-magic"):
         if name := stranger(event.get("magic")):
             yield Clue(
                 strength=0.85,
@@ -97,20 +97,20 @@ def clues(story: Story) -> Iterator[Clue]:
         else:
             yield Clue(strength=FITS, why="a process that is not of this job connected", event=event)
         break
-    if story.has("app.nccl-crash"):
-        yield Clue(strength=0.75, why="the process crashed inside NCCL", event=story.first("app.nccl-crash"))
-    if story.has("app.heap") and story.failed:
-        yield Clue(strength=FITS, why="the heap of a process was damaged", event=story.first("app.heap"))
-    if story.has("app.segfault") and story.failed:
-        yield Clue(strength=HINT, why="a process crashed", event=story.first("app.segfault"))
-    for event in story.of("torch.nccl-error", "bench.failed"):
+    if timeline.has("app.nccl-crash"):
+        yield Clue(strength=0.75, why="the process crashed inside NCCL", event=timeline.first("app.nccl-crash"))
+    if timeline.has("app.heap") and timeline.failed:
+        yield Clue(strength=FITS, why="the heap of a process was damaged", event=timeline.first("app.heap"))
+    if timeline.has("app.segfault") and timeline.failed:
+        yield Clue(strength=HINT, why="a process crashed", event=timeline.first("app.segfault"))
+    for event in timeline.of("torch.nccl-error", "bench.failed"):
         if "internal error" in event.text:
             yield Clue(strength=0.3, why="NCCL calls it an internal error", event=event)
             break
 
 
-def _has(story: Story, defect: _Defect) -> bool:
-    versions = [version for version in story.versions if _NUMBERS.match(version)]
+def _has(timeline: Timeline, defect: _Defect) -> bool:
+    versions = [version for version in timeline.versions if _NUMBERS.match(version)]
     return any(defect.since <= _numbers(version) < defect.before for version in versions)
 
 
@@ -132,12 +132,12 @@ def stranger(magic: str) -> str | None:
     return text if len(raw) >= 4 and all(32 <= byte < 127 or byte in (10, 13) for byte in raw) else None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host where it showed."""
-    found: Event | None = story.first("nccl.wrong-magic", "app.nccl-crash")
+    found: LogEvent | None = timeline.first("nccl.wrong-magic", "app.nccl-crash")
     if found and found.host:
         return Offender(kind="host", name=found.host)
     known = host_or_rank(clues)
     if known is None or known.kind == "rank":
-        return Offender(kind="host", name=story.host_names[0]) if story.host_names else known
+        return Offender(kind="host", name=timeline.host_names[0]) if timeline.host_names else known
     return known

@@ -43,8 +43,8 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the interface and subnet that each host's Bootstrap line names, next to `ip -br addr` there"
 
@@ -58,34 +58,34 @@ _SIGNS = {
 _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Interfaces that cannot work, and addresses that peers cannot reach."""
-    yield from signs(story, _SIGNS)
-    for found in story.of("nccl.ib"):
+    yield from signs(timeline, _SIGNS)
+    for found in timeline.of("nccl.ib"):
         if found.get("oob").startswith(":"):
             yield Clue(strength=TYPICAL, why="a rank has no interface beside its HCAs (OOB is empty)", event=found)
             break
-    if event := _to_itself(story):
+    if event := _to_itself(timeline):
         yield Clue(
             strength=SAYS, why=f"a peer is looked for at {_peer(event)}, which no other host is", event=event
         )
-    yield from _chosen(story)
+    yield from _chosen(timeline)
 
 
-def _chosen(story: Story) -> Iterator[Clue]:
-    connects = story.has("nccl.connect-failed", "gloo.connect-failed")
-    trouble = story.failed or story.has("nccl.retry")
-    if (event := _virtual(story)) and trouble:
-        strength = SAYS if connects or story.hung or story.has("nccl.retry") else FITS
+def _chosen(timeline: Timeline) -> Iterator[Clue]:
+    connects = timeline.has("nccl.connect-failed", "gloo.connect-failed")
+    trouble = timeline.failed or timeline.has("nccl.retry")
+    if (event := _virtual(timeline)) and trouble:
+        strength = SAYS if connects or timeline.hung or timeline.has("nccl.retry") else FITS
         yield Clue(strength=strength, why=f"{event.get('interface')} leads to no other host", event=event)
-    elif (connects or story.hung) and _subnets_differ(story):
-        event = _odd_bootstrap(story)
+    elif (connects or timeline.hung) and _subnets_differ(timeline):
+        event = _odd_bootstrap(timeline)
         yield Clue(
             strength=0.8, why="hosts chose interfaces in different subnets, and cannot connect", event=event
         )
 
 
-def _peer(event: Event) -> str:
+def _peer(event: LogEvent) -> str:
     return event.get("peer") or event.get("host")
 
 
@@ -93,12 +93,12 @@ _OF_DOCKER = "172.17.0.1"
 """What docker0 has on every host where nobody changed it."""
 
 
-def _to_itself(story: Story) -> Event | None:
+def _to_itself(timeline: Timeline) -> LogEvent | None:
     """A connection to an address that only its own host has."""
-    several = story.nodes > 1 or (story.world_size or 0) > 1
-    for event in story.of(*_CONNECTS):
+    several = timeline.nodes > 1 or (timeline.world_size or 0) > 1
+    for event in timeline.of(*_CONNECTS):
         peer = _peer(event)
-        if event.role == "doubt" and not story.failed:
+        if event.role == "doubt" and not timeline.failed:
             continue
         if (
             is_unreachable(peer)
@@ -106,21 +106,25 @@ def _to_itself(story: Story) -> Event | None:
             and not event.kind.startswith("store")
         ):
             return event
-        if peer.startswith("172.17.") and (story.nodes > 1 or peer == _OF_DOCKER):
+        if peer.startswith("172.17.") and (timeline.nodes > 1 or peer == _OF_DOCKER):
             return event  # every host has the default bridge, with the same addresses
-        if is_of_containers(peer) and story.nodes > 1 and _named(story, "docker", "br-", "virbr", "cni", "podman"):
+        if (
+            is_of_containers(peer)
+            and timeline.nodes > 1
+            and _named(timeline, "docker", "br-", "virbr", "cni", "podman")
+        ):
             return event
     return None
 
 
-def _named(story: Story, *beginnings: str) -> bool:
-    return any(event.get("interface").startswith(beginnings) for event in story.of("nccl.bootstrap"))
+def _named(timeline: Timeline, *beginnings: str) -> bool:
+    return any(event.get("interface").startswith(beginnings) for event in timeline.of("nccl.bootstrap"))
 
 
-def _virtual(story: Story) -> Event | None:
-    if story.nodes < 2:
+def _virtual(timeline: Timeline) -> LogEvent | None:
+    if timeline.nodes < 2:
         return None
-    for event in story.of("nccl.bootstrap"):
+    for event in timeline.of("nccl.bootstrap"):
         if is_virtual(event.get("interface")) or is_unreachable(event.get("address")):
             return event
     return None
@@ -129,9 +133,9 @@ def _virtual(story: Story) -> Event | None:
 _LISTED = re.compile(r"\[\d+\]([^\s:]+):([\w.:%]+?)<")
 
 
-def _owner(story: Story, address: str) -> str | None:
+def _owner(timeline: Timeline, address: str) -> str | None:
     """The interface that has an address, among those that NCCL lists for its sockets."""
-    for event in (*story.of("nccl.socket"), *story.of("nccl.bootstrap")):
+    for event in (*timeline.of("nccl.socket"), *timeline.of("nccl.bootstrap")):
         for interface, own in _LISTED.findall(event.text):
             if own == address:
                 return str(interface)
@@ -142,9 +146,9 @@ def _network(address: str) -> str:
     return ".".join(address.split(".")[:2]) if "." in address else address.split("%")[0][:9]
 
 
-def _subnets_differ(story: Story) -> bool:
+def _subnets_differ(timeline: Timeline) -> bool:
     """Different names, and other first halves of the address: one name in two subnets is a matter of routes."""
-    found = story.of("nccl.bootstrap")
+    found = timeline.of("nccl.bootstrap")
     names, networks = (
         {event.get("interface") for event in found},
         {_network(event.get("address")) for event in found},
@@ -152,39 +156,39 @@ def _subnets_differ(story: Story) -> bool:
     return len(names) > 1 and len(networks) > 1
 
 
-def _odd_bootstrap(story: Story) -> Event | None:
+def _odd_bootstrap(timeline: Timeline) -> LogEvent | None:
     """The interface of the host that cannot connect, where it is not that of the host it connects to."""
-    failed = story.first("nccl.connect-failed")
-    found = story.of("nccl.bootstrap")
+    failed = timeline.first("nccl.connect-failed")
+    found = timeline.of("nccl.bootstrap")
     own = next((event for event in found if failed and event.host == failed.host), None)
     return own or next(iter(found), None)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The interface, its variable, or the address."""
-    if story.has("nccl.no-interface"):
+    if timeline.has("nccl.no-interface"):
         for name in ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY"):
-            if story.variable(name):
+            if timeline.variable(name):
                 return Offender(kind="variable", name=name)
-    if found := part(story, "interface", "gloo.no-interface", name="interface"):
+    if found := part(timeline, "interface", "gloo.no-interface", name="interface"):
         return found
-    if event := _virtual(story):
+    if event := _virtual(timeline):
         return Offender(kind="interface", name=event.get("interface"))
-    if story.has("nccl.bad-family") and (found := _without_address(story)):
+    if timeline.has("nccl.bad-family") and (found := _without_address(timeline)):
         return found
-    if event := _to_itself(story):
-        if interface := _owner(story, _peer(event)):
+    if event := _to_itself(timeline):
+        if interface := _owner(timeline, _peer(event)):
             return Offender(kind="interface", name=interface)
         return Offender(kind="address", name=_peer(event))
-    if _subnets_differ(story) and (event := _odd_bootstrap(story)):
+    if _subnets_differ(timeline) and (event := _odd_bootstrap(timeline)):
         return Offender(kind="interface", name=event.get("interface"))
     return host_or_rank(clues)
 
 
-def _without_address(story: Story) -> Offender | None:
+def _without_address(timeline: Timeline) -> Offender | None:
     """The interface that a process was told to take, whose line then shows no address."""
-    empty = next((event for event in story.of("nccl.ib") if event.get("oob").startswith(":")), None)
-    for event in story.of("nccl.env"):
+    empty = next((event for event in timeline.of("nccl.ib") if event.get("oob").startswith(":")), None)
+    for event in timeline.of("nccl.env"):
         if event.get("name") == "NCCL_SOCKET_IFNAME" and (empty is None or event.pid == empty.pid):
             return Offender(kind="interface", name=event.get("value").lstrip("=^"))
     return None

@@ -41,8 +41,8 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, while a listener runs there"
 
@@ -60,55 +60,55 @@ _MANY_RETRIES = 10
 """NCCL waits a growing time between tries: ten are more than the start of a slow peer takes."""
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Connections that were refused, dropped or have no route."""
-    yield from signs(story, _SIGNS)
-    if event := _failed(story):
+    yield from signs(timeline, _SIGNS)
+    if event := _failed(timeline):
         error = event.get("error")
         strength = SAYS if error.startswith(_NO_ROUTE) else TYPICAL
         strength = FITS if "refused" in error else strength
         yield Clue(strength=strength, why=f"a connection to {event.get('peer')} failed: {error}", event=event)
     if event and is_of_containers(event.get("peer")):
         yield Clue(strength=FITS, why="the address is one of a container network of its host", event=event)
-    if story.hung and story.nodes > 1 and not story.has("nccl.init-complete", "nccl.rings"):
-        yield Clue(strength=0.5, why="ranks of several hosts began, and none could finish", event=story.hung)
-    retries = story.of("nccl.retry")
+    if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
+        yield Clue(strength=0.5, why="ranks of several hosts began, and none could finish", event=timeline.hung)
+    retries = timeline.of("nccl.retry")
     tries = max((int(event.get("try") or 0) for event in retries), default=0)
-    many = max(tries, story.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
-    if many and not story.has("nccl.rings", "nccl.init-complete"):
+    many = max(tries, timeline.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
+    if many and not timeline.has("nccl.rings", "nccl.init-complete"):
         yield Clue(strength=0.6, why="a connection was tried again and again, and never came", event=retries[0])
-    yield from of_source(story, "misc/socket", "os/linux", "transport/net_socket", "bootstrap")
-    for event in story.of("store.retry"):
-        if story.failed and event.get("errno") in _NO_ANSWER:
+    yield from of_source(timeline, "misc/socket", "os/linux", "transport/net_socket", "bootstrap")
+    for event in timeline.of("store.retry"):
+        if timeline.failed and event.get("errno") in _NO_ANSWER:
             yield Clue(strength=0.75, why=f"the store's host does not answer: {event.get('error')}", event=event)
             break
-    for event in story.of("gloo.connect-failed"):
+    for event in timeline.of("gloo.connect-failed"):
         if event.get("peer") and not is_unreachable(event.get("peer")):
             yield Clue(strength=0.6, why="Gloo could not connect all ranks", event=event)
             break
 
 
-def _failed(story: Story) -> Event | None:
+def _failed(timeline: Timeline) -> LogEvent | None:
     return next(
-        (event for event in story.of("nccl.connect-failed") if not is_unreachable(event.get("peer"))),
-        story.first("nccl.connect-failed"),
+        (event for event in timeline.of("nccl.connect-failed") if not is_unreachable(event.get("peer"))),
+        timeline.first("nccl.connect-failed"),
     )
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The device or address that cannot be reached."""
     return (
-        part(story, "device", "efa.unreachable", name="device")
-        or part(story, "address", "nccl.connect-failed", name="peer")
-        or part(story, "address", "nccl.retry", name="peer")
-        or part(story, "address", "nccl.peer-lost", name="peer")
-        or part(story, "address", "gloo.connect-failed", name="peer")
-        or _silent_store(story)
+        part(timeline, "device", "efa.unreachable", name="device")
+        or part(timeline, "address", "nccl.connect-failed", name="peer")
+        or part(timeline, "address", "nccl.retry", name="peer")
+        or part(timeline, "address", "nccl.peer-lost", name="peer")
+        or part(timeline, "address", "gloo.connect-failed", name="peer")
+        or _silent_store(timeline)
         or host_or_rank(clues)
     )
 
 
-def _silent_store(story: Story) -> Offender | None:
+def _silent_store(timeline: Timeline) -> Offender | None:
     """The host of the store, if it does not answer; one that refuses may only not have started yet."""
-    hosts = (event.get("host") for event in story.of("store.retry") if event.get("errno") in _NO_ANSWER)
+    hosts = (event.get("host") for event in timeline.of("store.retry") if event.get("errno") in _NO_ANSWER)
     return next((Offender(kind="host", name=host) for host in hosts if host), None)

@@ -26,23 +26,25 @@ Only when the job failed and the complete logs still say nothing.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import Clue, Offender
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the exit code of the job, and the logs of all its ranks"
 EXPLAINS = frozenset[str]()
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """It speaks for this that nothing failed, more so when the end is there."""
-    if story.failed:
+    if timeline.failed:
         return
-    ended = story.first("bench.average", "torchrun.succeeded", "job.completed", "job.done", "nccl.destroyed")
+    ended = timeline.first("bench.average", "torchrun.succeeded", "job.completed", "job.done", "nccl.destroyed")
     if ended:
         yield Clue(strength=0.9, why="the job came to its end in order", event=ended)
     else:
-        yield Clue(strength=0.6, why="no line says that something failed", event=story.first("nccl.init-complete"))
+        yield Clue(
+            strength=0.6, why="no line says that something failed", event=timeline.first("nccl.init-complete")
+        )
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """Nobody."""
     return None

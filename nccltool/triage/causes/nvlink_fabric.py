@@ -28,7 +28,7 @@ To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
 EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
@@ -47,27 +47,27 @@ _SIGNS = {
 _NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of switches and links, and CUDA errors inside NVLS."""
-    yield from signs(story, _SIGNS)
-    for event in story.of("cuda.failed", "cuda.not-permitted"):
+    yield from signs(timeline, _SIGNS)
+    for event in timeline.of("cuda.failed", "cuda.not-permitted"):
         if "nvls" in event.get("where"):
             yield Clue(strength=0.85, why="CUDA refused what NVLS needs", event=event)
             break
-    for event in story.of("kernel.xid"):
+    for event in timeline.of("kernel.xid"):
         if event.get("xid") in _NVLINK_XIDS:
             yield Clue(
                 strength=0.95, why=f"the driver reported an NVLink error (Xid {event.get('xid')})", event=event
             )
             break
-    yield from of_source(story, "transport/nvls")
+    yield from of_source(timeline, "transport/nvls")
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host."""
     found = host_or_rank(clues)
     if found is None or found.kind == "rank":
-        for event in story.of("bench.failed", "bench.device", "torchrun.exit"):
+        for event in timeline.of("bench.failed", "bench.device", "torchrun.exit"):
             if event.host:
                 return Offender(kind="host", name=event.host)
     return found

@@ -26,7 +26,7 @@ With the collected logs, when they still name nothing.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, part, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
 EXPLAINS = frozenset[str]()
@@ -40,16 +40,16 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Every failure is this one as long as nothing better is known."""
-    if story.failed:
-        first = next(iter((*story.failures(), *story.echoes())), story.hung)
+    if timeline.failed:
+        first = next(iter((*timeline.failures(), *timeline.echoes())), timeline.hung)
         yield max(
-            [*signs(story, _SIGNS), Clue(strength=0.35, why="something failed", event=first)],
+            [*signs(timeline, _SIGNS), Clue(strength=0.35, why="something failed", event=first)],
             key=lambda clue: clue.strength,
         )
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host that the scheduler lost; else whoever failed first."""
-    return part(story, "host", "job.node-failed", name="node") or host_or_rank(clues)
+    return part(timeline, "host", "job.node-failed", name="node") or host_or_rank(clues)

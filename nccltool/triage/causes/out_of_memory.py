@@ -37,8 +37,8 @@ from nccltool.triage.causes.base import (
     rank_that_ended_first,
     signs,
 )
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the kernel log (oom-kill) of the dead rank's host, or the allocation that torch reports"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
@@ -53,40 +53,40 @@ _SIGNS = {
 _SIGKILL = 9
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Failed allocations, and deaths by SIGKILL that no agent caused."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    killed = story.first("job.killed")
-    if killed and not story.hung and killed == story.earliest((*story.failures(), *story.echoes())):
+    yield from signs(timeline, _SIGNS)
+    killed = timeline.first("job.killed")
+    if killed and not timeline.hung and killed == timeline.earliest((*timeline.failures(), *timeline.echoes())):
         yield Clue(strength=FITS, why="a process was killed, and nothing was said before", event=killed)
-    if event := _killed(story):
+    if event := _killed(timeline):
         yield Clue(strength=0.6, why="a rank was killed by SIGKILL, as the OOM killer does", event=event)
 
 
-def _killed(story: Story) -> Event | None:
-    if story.has("torchrun.unkillable", "job.terminated"):
+def _killed(timeline: Timeline) -> LogEvent | None:
+    if timeline.has("torchrun.unkillable", "job.terminated"):
         return None
-    killed = next((ended.event for ended in story.exits if ended.signal == _SIGKILL), None)
-    ends = story.first("torch.timeout", "job.cancelled")
-    return killed if killed and (ends is None or story.before(killed, ends)) else None
+    killed = next((ended.event for ended in timeline.exits if ended.signal == _SIGKILL), None)
+    ends = timeline.first("torch.timeout", "job.cancelled")
+    return killed if killed and (ends is None or timeline.before(killed, ends)) else None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The rank that had no memory, else the host."""
-    ended = [one for one in story.exits if one.signal == _SIGKILL and one.rank is not None]
-    for event in story.of("torch.oom", "cuda.oom"):
-        if (rank := story.rank_of(event)) is not None:
+    ended = [one for one in timeline.exits if one.signal == _SIGKILL and one.rank is not None]
+    for event in timeline.of("torch.oom", "cuda.oom"):
+        if (rank := timeline.rank_of(event)) is not None:
             return Offender(kind="rank", name=str(rank))
     if ended:
         return Offender(kind="rank", name=str(ended[0].rank))
-    if story.has("torch.oom"):
-        failed = rank_that_ended_first(story)
+    if timeline.has("torch.oom"):
+        failed = rank_that_ended_first(timeline)
         return Offender(kind="rank", name=failed) if failed else rank_or_host(clues)
-    killed = [one for one in story.exits if one.signal == _SIGKILL and one.local is not None]
-    if killed and not story.has("host.oom") and len(story.hosts) < 2:
+    killed = [one for one in timeline.exits if one.signal == _SIGKILL and one.local is not None]
+    if killed and not timeline.has("host.oom") and len(timeline.hosts) < 2:
         return Offender(kind="rank", name=str(killed[0].local))
-    where = (event.host for event in story.of("host.oom", "host.malloc", "mpi.killed") if event.host)
+    where = (event.host for event in timeline.of("host.oom", "host.malloc", "mpi.killed") if event.host)
     host = next(where, None)
     return Offender(kind="host", name=host) if host else host_or_rank(clues)

@@ -43,8 +43,8 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "whether the same command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
@@ -60,12 +60,12 @@ _LOCAL_PROTECTION = "4"
 _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_LEVEL=LOC")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
-    yield from signs(story, _SIGNS)
-    if not story.failed:
+    yield from signs(timeline, _SIGNS)
+    if not timeline.failed:
         return
-    for refused in story.of("ib.completion"):
+    for refused in timeline.of("ib.completion"):
         if refused.get("status") == _LOCAL_PROTECTION:
             yield Clue(strength=0.8, why="an HCA could not reach local memory (status 4)", event=refused)
             break
@@ -78,56 +78,58 @@ def clues(story: Story) -> Iterator[Clue]:
         "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
         "iommu.hint": (HINT, "RCCL wants the IOMMU to pass addresses through"),
     }
-    yield from signs(story, weak)
-    if story.hung and _single_host(story):
-        over = any(name.startswith("P2P") for host in story.hosts.values() for name in host.transports)
-        if over or story.has("nccl.rings"):
+    yield from signs(timeline, weak)
+    if timeline.hung and _single_host(timeline):
+        over = any(name.startswith("P2P") for host in timeline.hosts.values() for name in host.transports)
+        if over or timeline.has("nccl.rings"):
             yield Clue(
-                strength=0.55, why="the GPUs of one host were connected, and then nothing moved", event=story.hung
+                strength=0.55,
+                why="the GPUs of one host were connected, and then nothing moved",
+                event=timeline.hung,
             )
-    yield from of_source(story, "transport/p2p")
-    for refused in story.of("cuda.failed"):
+    yield from of_source(timeline, "transport/p2p")
+    for refused in timeline.of("cuda.failed"):
         if re.search(r"(?:^|/)transport/p2p", refused.get("where")):
             yield Clue(strength=0.5, why="CUDA refused to share memory between GPUs", event=refused)
             break
-    if event := _workaround(story):
+    if event := _workaround(timeline):
         yield Clue(strength=0.65, why=f"it works with {event.get('command')[:60]}", event=event)
 
 
-def _single_host(story: Story) -> bool:
-    return len(story.hosts) == 1 and all((made.nodes or 1) == 1 for made in story.communicators)
+def _single_host(timeline: Timeline) -> bool:
+    return len(timeline.hosts) == 1 and all((made.nodes or 1) == 1 for made in timeline.communicators)
 
 
-def _workaround(story: Story) -> Event | None:
+def _workaround(timeline: Timeline) -> LogEvent | None:
     """A later run without peer-to-peer, that gave results."""
-    failures = tuple(filter(None, (story.hung, *story.failures(), *story.echoes())))
-    for event in story.of("shell.command", "nccl.env"):
+    failures = tuple(filter(None, (timeline.hung, *timeline.failures(), *timeline.echoes())))
+    for event in timeline.of("shell.command", "nccl.env"):
         said = event.get("command") or f"{event.get('name')}={event.get('value')}"
-        if any(word in said for word in _WORKAROUNDS) and failures and story.before(failures[0], event):
-            results = story.of("bench.row", "bench.average", "job.completed")
-            return event if any(story.before(event, row) for row in results) else None
+        if any(word in said for word in _WORKAROUNDS) and failures and timeline.before(failures[0], event):
+            results = timeline.of("bench.row", "bench.average", "job.completed")
+            return event if any(timeline.before(event, row) for row in results) else None
     return None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The HCA that a completion names, else the pair of GPUs, else the host."""
-    if found := part(story, "device", "ib.completion", name="hca"):
+    if found := part(timeline, "device", "ib.completion", name="hca"):
         return found
-    if story.has("ib.completion"):
-        used = {hca for host in story.hosts.values() for hca in host.hcas}
+    if timeline.has("ib.completion"):
+        used = {hca for host in timeline.hosts.values() for hca in host.hcas}
         if len(used) == 1:
             return Offender(kind="device", name=used.pop())
-    if story.has(*_REFUSED) and (pair := _pair(story)):
+    if timeline.has(*_REFUSED) and (pair := _pair(timeline)):
         return Offender(kind="gpu", name=pair)
-    return host_or_rank(clues) or _any_host(story)
+    return host_or_rank(clues) or _any_host(timeline)
 
 
-def _pair(story: Story) -> str | None:
+def _pair(timeline: Timeline) -> str | None:
     """The two GPUs, if the log shows connections between two only."""
-    shown = [match[0] for event in story.of("nccl.channel") if (match := _GPUS.search(event.text))]
+    shown = [match[0] for event in timeline.of("nccl.channel") if (match := _GPUS.search(event.text))]
     return min(shown) if shown and len({frozenset(pair.split(" -> ")) for pair in shown}) == 1 else None
 
 
-def _any_host(story: Story) -> Offender | None:
-    names = [*story.host_names, *(event.get("node") for event in story.of("bench.device"))]
+def _any_host(timeline: Timeline) -> Offender | None:
+    names = [*timeline.host_names, *(event.get("node") for event in timeline.of("bench.device"))]
     return Offender(kind="host", name=names[0]) if names else None

@@ -28,8 +28,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, is_unreachable, rank_or_host, signs
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the log and the kernel log of the peer whose connection was closed"
 EXPLAINS = frozenset({"other"})
@@ -44,40 +44,40 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Closed connections; against it speaks every failure that is named."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    for event in story.of("torch.nccl-error"):
+    yield from signs(timeline, _SIGNS)
+    for event in timeline.of("torch.nccl-error"):
         if "remote process exited" in event.text:
             yield Clue(strength=FITS, why="NCCL says that a remote process exited", event=event)
             break
-    named = (event for event in (*story.failures(), *story.of("nccl.warning")) if not _is_of_the_end(event))
+    named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     for other in named:
         yield Clue(strength=-0.5, why="something is named that failed", event=other)
         break
-    if story.timeouts:
+    if timeline.timeouts:
         yield Clue(strength=-0.3, why="ranks timed out: a peer that is gone is noticed sooner", event=None)
 
 
-def _is_of_the_end(event: Event) -> bool:
+def _is_of_the_end(event: LogEvent) -> bool:
     """Whether a line only tells that processes were ended, or that they have waited for others."""
     return event.kind.startswith(("job.", "mpi.", "torch.", "store.")) or event.kind == "app.rank-left"
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The rank that left, else the peer that most others lost."""
-    for event in story.of("app.rank-left"):
+    for event in timeline.of("app.rank-left"):
         if event.rank is not None:
             return Offender(kind="rank", name=str(event.rank))
-    if silent := story.first("torch.no-dump"):
+    if silent := timeline.first("torch.no-dump"):
         return Offender(kind="rank", name=silent.get("ranks").split(",")[0])
-    lost = story.of("gloo.peer-closed", "nccl.peer-closed", "job.actor-died")
+    lost = timeline.of("gloo.peer-closed", "nccl.peer-closed", "job.actor-died")
     peers = Counter(event.get("peer") for event in lost if event.get("peer"))
     if peers:
         peer = peers.most_common(1)[0][0]
-        if host := story.host_of(peer):
+        if host := timeline.host_of(peer):
             return Offender(kind="host", name=host)
         if not is_unreachable(peer):
             return Offender(kind="address", name=peer)

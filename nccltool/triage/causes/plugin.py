@@ -41,7 +41,7 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
 
@@ -55,33 +55,33 @@ _SIGNS = {
 _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*)")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Plugins that say they failed."""
-    yield from signs(story, _SIGNS)
-    for event in story.of("plugin.broken"):
-        strength = 0.8 if event.role == "failure" else (0.55 if story.failed else HINT)
+    yield from signs(timeline, _SIGNS)
+    for event in timeline.of("plugin.broken"):
+        strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength=strength, why="a plugin could not be loaded", event=event)
         break
-    if story.failed:
+    if timeline.failed:
         weak = {
             "plugin.warned": (0.6, "a plugin warned of an error"),
             "plugin.failed": (FITS, "a network plugin could not be initialised"),
             "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
         }
-        yield from signs(story, weak)
-        yield from of_source(story, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
-        if story.networks and not story.variable("NCCL_NET") and not story.has("plugin.none"):
+        yield from signs(timeline, weak)
+        yield from of_source(timeline, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
+        if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
             yield Clue(strength=-HINT, why="NCCL took another network, and went on", event=None)
-    elif story.has("plugin.ofi-failed", "plugin.fastrak-failed") and any(
-        "Socket" in name for name in story.networks
+    elif timeline.has("plugin.ofi-failed", "plugin.fastrak-failed") and any(
+        "Socket" in name for name in timeline.networks
     ):
-        yield Clue(strength=TYPICAL, why="NCCL fell back to sockets", event=story.first("nccl.network"))
+        yield Clue(strength=TYPICAL, why="NCCL fell back to sockets", event=timeline.first("nccl.network"))
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The plugin, by the name that its lines begin with."""
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
             return Offender(kind="plugin", name=match[1])
     kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
-    return part(story, "plugin", *kinds, name="name") or host_or_rank(clues)
+    return part(timeline, "plugin", *kinds, name="name") or host_or_rank(clues)

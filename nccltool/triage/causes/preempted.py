@@ -26,8 +26,8 @@ Not needed, unless nobody ended it: ask the scheduler's log who sent the signal.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, signs
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the scheduler's record: who ended the job, and when"
 EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", "out-of-memory", "nccl-bug"})
@@ -54,15 +54,15 @@ _AT_ONCE = 3
 """Lines: of several processes the one that ends first may print before the one that tells why."""
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """The end that somebody gave the job, if nothing failed before it."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    if story.has("job.node-failed"):
+    if timeline.has("job.node-failed"):
         return  # the scheduler ends a job whose host it lost
-    found = list(signs(story, _SIGNS))
-    ended = story.first(*_SIGNS)
-    earlier = (story.hung or _earlier(story, ended)) if ended else None
+    found = list(signs(timeline, _SIGNS))
+    ended = timeline.first(*_SIGNS)
+    earlier = (timeline.hung or _earlier(timeline, ended)) if ended else None
     for clue in found:
         decisive = clue.event is not None and clue.event.kind in ("job.preempted", "job.time-limit")
         if earlier is None or (decisive and earlier.role == "echo"):
@@ -71,16 +71,16 @@ def clues(story: Story) -> Iterator[Clue]:
             yield Clue(strength=0.15, why=f"{clue.why}, after a failure", event=clue.event)
 
 
-def _earlier(story: Story, ended: Event) -> Event | None:
+def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
     """A failure before the end."""
-    for event in (*story.failures(), *story.echoes()):
+    for event in (*timeline.failures(), *timeline.echoes()):
         own = event.kind in _SIGNS or event.kind in _ALSO
         near = event.file == ended.file and abs(event.line - ended.line) <= _AT_ONCE and event.role == "echo"
-        if not own and not near and story.before(event, ended):
+        if not own and not near and timeline.before(event, ended):
             return event
     return None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """Nobody: the job was ended on purpose."""
     return None

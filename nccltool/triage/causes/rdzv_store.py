@@ -29,7 +29,7 @@ To whoever runs the name service or the scheduler, when names or nodes are missi
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
 
@@ -48,32 +48,32 @@ _SIGNS = {
 }
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Everything that happens before the first communicator."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    if story.has("nccl.init-complete"):
+    yield from signs(timeline, _SIGNS)
+    if timeline.has("nccl.init-complete"):
         yield Clue(strength=-FITS, why="communicators were made: the ranks had met", event=None)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The port, or the host that cannot be found."""
-    if story.has("store.in-use"):
-        found = part(story, "port", "store.in-use", name="port") or part(
-            story, "port", "store.endpoint", name="port"
+    if timeline.has("store.in-use"):
+        found = part(timeline, "port", "store.in-use", name="port") or part(
+            timeline, "port", "store.endpoint", name="port"
         )
         if found:
             return found
     kind = "host"
-    met = story.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
-    if met and not story.has("store.timeout", "store.too-few", "store.unresolved"):
+    met = timeline.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
+    if met and not timeline.has("store.timeout", "store.too-few", "store.unresolved"):
         return host_or_rank([Clue(strength=FITS, why="", event=met)])
     return (
-        part(story, kind, "store.timeout", name="host")
-        or part(story, kind, "store.unresolved", name="host")
-        or part(story, kind, "store.lookup-retry", name="host")
-        or part(story, kind, "store.endpoint", name="host")
-        or part(story, kind, "store.retry", name="host")
+        part(timeline, kind, "store.timeout", name="host")
+        or part(timeline, kind, "store.unresolved", name="host")
+        or part(timeline, kind, "store.lookup-retry", name="host")
+        or part(timeline, kind, "store.endpoint", name="host")
+        or part(timeline, kind, "store.retry", name="host")
         or host_or_rank(clues)
     )

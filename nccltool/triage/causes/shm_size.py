@@ -28,7 +28,7 @@ To whoever owns the pod template.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -42,23 +42,23 @@ _SIGNS = {
 _SIGBUS = 7
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Failures to make segments, and deaths by SIGBUS."""
-    yield from signs(story, _SIGNS)
-    yield from of_source(story, "transport/shm", "misc/shmutils", "include/shm")
-    for ended in story.exits:
+    yield from signs(timeline, _SIGNS)
+    yield from of_source(timeline, "transport/shm", "misc/shmutils", "include/shm")
+    for ended in timeline.exits:
         if ended.signal == _SIGBUS:
             yield Clue(strength=0.75, why="a rank was killed by SIGBUS", event=ended.event)
             break
-    for event in story.of("shell.shm"):
-        if event.get("size") in ("64M", "65536") and story.failed:
+    for event in timeline.of("shell.shm"):
+        if event.get("size") in ("64M", "65536") and timeline.failed:
             yield Clue(strength=FITS, why="/dev/shm has the default size of a container", event=event)
             break
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """/dev/shm where a message names it, else the host."""
-    failures = story.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
+    failures = timeline.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
     if any("/dev/shm" in event.text for event in failures):
         return Offender(kind="file", name="/dev/shm")
     return host_or_rank(clues)

@@ -30,8 +30,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Offender, host_or_rank
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "bandwidth of the same hosts by ib_write_bw, next to that of all_reduce_perf"
 EXPLAINS = frozenset({"none", "other"})
@@ -41,61 +41,63 @@ _SLOW_BYTES_PER_S = 6.25e9
 _LARGE = 64 << 20
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Detours that NCCL names, and bandwidth far below the network's."""
-    if story.failed:
+    if timeline.failed:
         return
-    yield from _sockets(story)
-    for far in story.of("nccl.gdr-distance"):
+    yield from _sockets(timeline)
+    for far in timeline.of("nccl.gdr-distance"):
         if far.get("state") == "Disabled":
             yield Clue(strength=TYPICAL, why="GPUDirect RDMA is off: GPU and NIC are too far apart", event=far)
             break
-    if event := _slow(story):
+    if event := _slow(timeline):
         yield Clue(
             strength=0.75, why=f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event=event
         )
-    if story.has("nccl.simple-order"):
-        yield Clue(strength=0.3, why="NCCL found no good graph", event=story.first("nccl.simple-order"))
-    if any("SHM" in host.transports for host in story.hosts.values()):
-        vias = (made for made in story.of("nccl.channel") if re.search("SHM|shared", made.get("via")))
+    if timeline.has("nccl.simple-order"):
+        yield Clue(strength=0.3, why="NCCL found no good graph", event=timeline.first("nccl.simple-order"))
+    if any("SHM" in host.transports for host in timeline.hosts.values()):
+        vias = (made for made in timeline.of("nccl.channel") if re.search("SHM|shared", made.get("via")))
         event = next(vias, None)
-        strength = FITS if story.has("nccl.p2p-disabled") or story.variable("NCCL_P2P_DISABLE") else HINT
+        strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
         yield Clue(strength=strength, why="GPUs of a host exchange data through host memory", event=event)
 
 
-def _sockets(story: Story) -> Iterator[Clue]:
-    over = any(name.startswith("NET/Socket") for host in story.hosts.values() for name in host.transports)
-    several = story.nodes > 1 or over
-    if not several or not any("Socket" in name for name in story.networks):
+def _sockets(timeline: Timeline) -> Iterator[Clue]:
+    over = any(name.startswith("NET/Socket") for host in timeline.hosts.values() for name in host.transports)
+    several = timeline.nodes > 1 or over
+    if not several or not any("Socket" in name for name in timeline.networks):
         return
-    event = story.first("nccl.no-ib") or story.first("nccl.socket")
+    event = timeline.first("nccl.no-ib") or timeline.first("nccl.socket")
     wanted = (
-        story.variable("NCCL_IB_HCA") or story.variable("NCCL_IB_DISABLE") == "0" or story.has("shell.port-active")
+        timeline.variable("NCCL_IB_HCA")
+        or timeline.variable("NCCL_IB_DISABLE") == "0"
+        or timeline.has("shell.port-active")
     )
-    others = any("Socket" not in name for name in story.networks)
+    others = any("Socket" not in name for name in timeline.networks)
     if wanted or others:
         yield Clue(strength=0.8, why="RDMA was meant to be used, and NCCL took sockets", event=event)
     else:
         yield Clue(strength=0.3, why="hosts talk over sockets", event=event)
 
 
-def _slow(story: Story) -> Event | None:
+def _slow(timeline: Timeline) -> LogEvent | None:
     """The best row of large messages, if RDMA is in use between hosts and it is slow all the same."""
-    rdma = any(not name.startswith("Socket") for name in story.networks)
-    if story.nodes < 2 and not any(n.startswith("NET/") for h in story.hosts.values() for n in h.transports):
+    rdma = any(not name.startswith("Socket") for name in timeline.networks)
+    if timeline.nodes < 2 and not any(n.startswith("NET/") for h in timeline.hosts.values() for n in h.transports):
         return None
-    rows = [event for event in story.of("bench.row") if int(event.get("bytes")) >= _LARGE]
+    rows = [event for event in timeline.of("bench.row") if int(event.get("bytes")) >= _LARGE]
     if not rows or not rdma:
         return None
     best = max(rows, key=lambda event: float(event.get("busbw")))
     return best if float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S else None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The interface that was taken instead, or the host where RDMA is off."""
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
     if strongest and strongest.event and "sockets" in strongest.why:
-        found = story.first("nccl.bootstrap")
+        found = timeline.first("nccl.bootstrap")
         if found:
             return Offender(kind="interface", name=found.get("interface"))
     return host_or_rank(clues)

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Offender, part, rank_or_host, signs
-from nccltool.triage.timeline import Exit, Story, ranks_of
+from nccltool.triage.timeline import ProcessExit, Timeline, ranks_of
 
 DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
@@ -51,55 +51,55 @@ _FEW = 4
 """Ranks that may be missing before it is no single straggler but a log that lacks most ranks."""
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Ranks that wait, and the ones that are not among them."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    event = story.first("torch.timeout")
-    if event and silent(story):
-        names = ", ".join(map(str, sorted(silent(story))))
+    yield from signs(timeline, _SIGNS)
+    event = timeline.first("torch.timeout")
+    if event and silent(timeline):
+        names = ", ".join(map(str, sorted(silent(timeline))))
         yield Clue(strength=TYPICAL, why=f"rank {names} is not among those that time out", event=event)
-    if (ended := unmoved(story)) is not None:
+    if (ended := unmoved(timeline)) is not None:
         yield Clue(
             strength=0.55,
             why=f"rank {ended.rank} had to be killed, the others ended by themselves",
             event=ended.event,
         )
-    if (late := behind(story)) is not None:
-        status = next((e for e in story.of("torch.status") if e.rank == late), None)
+    if (late := behind(timeline)) is not None:
+        status = next((e for e in timeline.of("torch.status") if e.rank == late), None)
         yield Clue(strength=0.6, why=f"rank {late} has enqueued less than the others", event=status)
 
 
-def silent(story: Story) -> frozenset[int]:
+def silent(timeline: Timeline) -> frozenset[int]:
     """The few ranks of the world that do not time out while the others do."""
-    waiting = ranks_of(story.timeouts) | {
-        e.rank for e in story.of("torch.status", "torch.down") if e.rank is not None
+    waiting = ranks_of(timeline.timeouts) | {
+        e.rank for e in timeline.of("torch.status", "torch.down") if e.rank is not None
     }
-    world = story.world_size or _seen(story)
+    world = timeline.world_size or _seen(timeline)
     if len(waiting) < 1 or world < 2:
         return frozenset()
     missing = frozenset(range(world)) - waiting
     return missing if 0 < len(missing) <= _FEW and len(missing) <= len(waiting) else frozenset()
 
 
-def _seen(story: Story) -> int:
+def _seen(timeline: Timeline) -> int:
     """The world, as far as ranks are named anywhere."""
-    ranks = {event.rank for events in story.events.values() for event in events if event.rank is not None}
+    ranks = {event.rank for events in timeline.events.values() for event in events if event.rank is not None}
     return max(ranks, default=-1) + 1
 
 
-def unmoved(story: Story) -> Exit | None:
+def unmoved(timeline: Timeline) -> ProcessExit | None:
     """The rank that was killed at the end while others aborted: it did not even react to its watchdog."""
-    killed = [ended for ended in story.exits if ended.signal == _SIGKILL and ended.rank is not None]
-    aborted = [ended for ended in story.exits if ended.signal == _SIGABRT]
-    return killed[0] if len(killed) == 1 and aborted and story.timeouts else None
+    killed = [ended for ended in timeline.exits if ended.signal == _SIGKILL and ended.rank is not None]
+    aborted = [ended for ended in timeline.exits if ended.signal == _SIGABRT]
+    return killed[0] if len(killed) == 1 and aborted and timeline.timeouts else None
 
 
-def behind(story: Story) -> int | None:
+def behind(timeline: Timeline) -> int | None:
     """The rank whose last enqueued work is less than that of all others."""
     last: dict[int, int] = {}
-    for event in story.of("torch.status"):
+    for event in timeline.of("torch.status"):
         if event.rank is not None:
             last[event.rank] = int(event.get("enqueued"))
     if len(last) < 2:
@@ -109,26 +109,26 @@ def behind(story: Story) -> int | None:
     return lowest[0] if len(lowest) == 1 and least < max(last.values()) else None
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The late rank."""
-    for event in story.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
+    for event in timeline.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
         ranks = event.get("ranks")
         if event.kind == "hvd.row" and event.task is not None:
             ranks = str(event.task)  # Horovod writes the rank where srun writes its label
         if ranks:
             return Offender(kind="rank", name=ranks.split(",")[0].strip())
-    missing = silent(story)
+    missing = silent(timeline)
     if missing:
-        return Offender(kind="rank", name=str(_busiest(story, missing)))
-    if (ended := unmoved(story)) is not None:
+        return Offender(kind="rank", name=str(_busiest(timeline, missing)))
+    if (ended := unmoved(timeline)) is not None:
         return Offender(kind="rank", name=str(ended.rank))
-    late = behind(story)
+    late = behind(timeline)
     if late is not None:
         return Offender(kind="rank", name=str(late))
-    return part(story, "rank", "store.get-failed", name="peer") or rank_or_host(clues)
+    return part(timeline, "rank", "store.get-failed", name="peer") or rank_or_host(clues)
 
 
-def _busiest(story: Story, missing: frozenset[int]) -> int:
+def _busiest(timeline: Timeline, missing: frozenset[int]) -> int:
     """Of several missing ranks the one that the log shows at work most often."""
-    seen = Counter(event.rank for events in story.events.values() for event in events if event.rank in missing)
+    seen = Counter(event.rank for events in timeline.events.values() for event in events if event.rank in missing)
     return max(sorted(missing), key=lambda rank: seen[rank])

@@ -39,7 +39,7 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
@@ -56,30 +56,30 @@ _SIGNS = {
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors while the topology was read or searched."""
-    if not story.failed:
+    if not timeline.failed:
         return
-    yield from signs(story, _SIGNS)
-    yield from of_source(story, "graph/(?!tuning)")
-    for unread in story.of("topology.sysfs"):
+    yield from signs(timeline, _SIGNS)
+    yield from of_source(timeline, "graph/(?!tuning)")
+    for unread in timeline.of("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT
         yield Clue(strength=strength, why="a path of /sys could not be read", event=unread)
         break
-    if event := story.first("topology.file"):
+    if event := timeline.first("topology.file"):
         yield Clue(strength=0.8, why="a topology file could not be read", event=event)
-    if (event := story.first("nccl.simple-order")) and any(map(story.variable, _FILES)):
+    if (event := timeline.first("nccl.simple-order")) and any(map(timeline.variable, _FILES)):
         yield Clue(strength=HINT, why="no good graph was found", event=event)
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The file or its variable, else the host."""
-    if story.has("topology.graph-file"):
+    if timeline.has("topology.graph-file"):
         return Offender(kind="variable", name="NCCL_GRAPH_FILE")
-    if story.has("topology.attribute", "topology.file"):
-        path = story.variable("NCCL_TOPO_FILE")
+    if timeline.has("topology.attribute", "topology.file"):
+        path = timeline.variable("NCCL_TOPO_FILE")
         if path:
             return Offender(kind="file", name=path.rpartition("/")[2])
-        if found := part(story, "file", "topology.file", name="path"):
+        if found := part(timeline, "file", "topology.file", name="path"):
             return found
     return host_or_rank(clues)

@@ -29,7 +29,7 @@ To whoever builds the images, with both versions.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, odd_one_out, part, signs
-from nccltool.triage.timeline import Story
+from nccltool.triage.timeline import Timeline
 
 DECIDES = "the versions of NCCL, torch and the driver on every host"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
@@ -50,32 +50,34 @@ _CONSEQUENCES = (
 )
 
 
-def clues(story: Story) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors that name versions, and hosts that differ."""
-    yield from signs(story, _SIGNS)
-    if len(story.versions) > 1 and story.failed and _by_host(story):
-        event = story.first(*_CONSEQUENCES) or story.first("nccl.version")
-        strength = SAYS if story.has(*_CONSEQUENCES) else FITS
-        yield Clue(strength=strength, why=f"hosts run NCCL {', '.join(sorted(story.versions))}", event=event)
-    if story.failed and story.has("nccl.truncated") and not story.has("nccl.init-complete"):
+    yield from signs(timeline, _SIGNS)
+    if len(timeline.versions) > 1 and timeline.failed and _by_host(timeline):
+        event = timeline.first(*_CONSEQUENCES) or timeline.first("nccl.version")
+        strength = SAYS if timeline.has(*_CONSEQUENCES) else FITS
+        yield Clue(strength=strength, why=f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event=event)
+    if timeline.failed and timeline.has("nccl.truncated") and not timeline.has("nccl.init-complete"):
         yield Clue(
-            strength=FITS, why="ranks exchange structures of different size", event=story.first("nccl.truncated")
+            strength=FITS,
+            why="ranks exchange structures of different size",
+            event=timeline.first("nccl.truncated"),
         )
 
 
-def _by_host(story: Story) -> dict[str, str]:
-    return {host.name: host.versions[0].partition("+")[0] for host in story.hosts.values() if host.versions}
+def _by_host(timeline: Timeline) -> dict[str, str]:
+    return {host.name: host.versions[0].partition("+")[0] for host in timeline.hosts.values() if host.versions}
 
 
-def offender(story: Story, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host whose version differs, or the driver."""
-    if story.has("nccl.driver-old", "version.driver"):
-        found = part(story, "driver", "shell.driver", name="driver")
+    if timeline.has("nccl.driver-old", "version.driver"):
+        found = part(timeline, "driver", "shell.driver", name="driver")
         if found:
             return found
-    versions = _by_host(story)
+    versions = _by_host(timeline)
     if len(set(versions.values())) > 1:
-        complaining = {event.host for event in story.of(*_CONSEQUENCES)}
+        complaining = {event.host for event in timeline.of(*_CONSEQUENCES)}
         silent = [name for name in versions if name not in complaining]
         odd = odd_one_out(versions) or (silent[0] if len(silent) == 1 else None)
         if odd:

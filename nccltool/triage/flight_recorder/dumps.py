@@ -24,7 +24,7 @@ _MESSAGE = re.compile(r"(?P<kind>send|recv) (?P<own>\d{1,7})(?:->|<-)(?P<peer>\d
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class RecordedCall:
     """One collective, as one rank made it."""
 
     op: str
@@ -42,7 +42,7 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
+class RecordedMessage:
     """One send or recv, as one rank called it; ranks are those of the world."""
 
     kind: str
@@ -64,13 +64,13 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Dump:
+class RecorderDump:
     """What one rank recorded: process group -> sequence number -> call."""
 
     file: str
     rank: int
-    groups: Mapping[str, Mapping[int, Call]]
-    messages: tuple[Message, ...] = ()
+    groups: Mapping[str, Mapping[int, RecordedCall]]
+    messages: tuple[RecordedMessage, ...] = ()
     """In the order in which they were called."""
     complete: bool = True
     """Nothing was dropped: the recorder is a ring buffer."""
@@ -83,7 +83,7 @@ def is_named_so(file: str) -> bool:
     return bool(_RANK.search(file))
 
 
-def dump(file: str, trust_pickle: bool = False) -> Dump | None:
+def dump(file: str, trust_pickle: bool = False) -> RecorderDump | None:
     """A dump of the flight recorder; None when the file is something else, or does not tell its rank.
 
     Raises BadInput for a pickled one that is not to be trusted.
@@ -121,14 +121,14 @@ class _Plain(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a dump")
 
 
-def _dump(file: str, rank: int, document: Any) -> Dump:
+def _dump(file: str, rank: int, document: Any) -> RecorderDump:
     entries = document["entries"]
     members = dict(_members(document["pg_config"]))
-    groups: dict[str, dict[int, Call]] = {}
+    groups: dict[str, dict[int, RecordedCall]] = {}
     for entry in entries:
         if not entry["is_p2p"]:
             groups.setdefault(str(entry["process_group"][0]), {})[int(entry["collective_seq_id"])] = _call(entry)
-    return Dump(
+    return RecorderDump(
         file=file,
         rank=rank,
         groups=groups,
@@ -150,13 +150,13 @@ def _finished(entry: Mapping[str, Any]) -> bool:
     return bool(entry.get("retired")) or entry.get("state") == "completed"
 
 
-def _call(entry: Mapping[str, Any]) -> Call:
+def _call(entry: Mapping[str, Any]) -> RecordedCall:
     op = str(entry["profiling_name"]).rpartition(":")[2]
     compared = [op]
     for name, own in (("input", _OWN_INPUTS), ("output", _OWN_OUTPUTS)):
         if not own.search(op):
             compared += [_elements(entry.get(f"{name}_sizes")), _dtypes(entry, name)]
-    return Call(
+    return RecordedCall(
         op=op,
         sizes=str(entry["input_sizes"]),
         dtypes=_dtypes(entry, "input"),
@@ -175,7 +175,9 @@ def _dtypes(entry: Mapping[str, Any], name: str) -> str:
     return ",".join(map(str, entry.get(f"{name}_dtypes") or ()))
 
 
-def _messages(entries: Sequence[Mapping[str, Any]], members: Mapping[str, tuple[int, ...]]) -> Iterator[Message]:
+def _messages(
+    entries: Sequence[Mapping[str, Any]], members: Mapping[str, tuple[int, ...]]
+) -> Iterator[RecordedMessage]:
     """The sends and receives. Of a batch, only the entry that ends it knows whether it is done."""
     batches = {
         (str(entry["process_group"][0]), entry.get("p2p_seq_id")): _finished(entry)
@@ -191,7 +193,7 @@ def _messages(entries: Sequence[Mapping[str, Any]], members: Mapping[str, tuple[
         place = (group, entry.get("p2p_seq_id"))
         name = "input" if matched["kind"] == "send" else "output"
         sizes = entry.get(f"{name}_sizes") or ()
-        yield Message(
+        yield RecordedMessage(
             kind=matched["kind"],
             source=ends[0],
             target=ends[1],

@@ -22,7 +22,7 @@ LONGEST_TEXT = 600
 """Characters of a line that an event keeps."""
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line without what terminals, launchers and collectors put around it."""
 
     file: str
@@ -40,7 +40,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     time: str | None = None
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LogEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one line says."""
 
     kind: str
@@ -66,7 +66,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class LogPattern:
     """One kind of line."""
 
     kind: str
@@ -81,19 +81,19 @@ class Pattern:
 class Dialect(Protocol):
     """A file of this folder."""
 
-    PATTERNS: tuple[Pattern, ...]
+    PATTERNS: tuple[LogPattern, ...]
 
 
 _LITERALS: dict[str, str] = {}
 """The literals of all patterns, in the order in which they were made, with what stands before each; "" is none."""
 
 
-def pattern(kind: str, role: Role, literal: str, expression: str = "", before: str = "") -> Pattern:
+def pattern(kind: str, role: Role, literal: str, expression: str = "", before: str = "") -> LogPattern:
     """A pattern whose expression is searched anywhere in the line."""
     if literal:
         known = _LITERALS.get(literal, before)
         _LITERALS[literal] = "".join(sorted({*known, *before})) if known and before else ""
-    return Pattern(kind, role, literal, re.compile(expression) if expression else None, before)
+    return LogPattern(kind, role, literal, re.compile(expression) if expression else None, before)
 
 
 def all_literals() -> tuple[str, ...]:
@@ -101,14 +101,14 @@ def all_literals() -> tuple[str, ...]:
     return tuple(_LITERALS)
 
 
-def found(patterns: tuple[Pattern, ...], text: str) -> Iterator[tuple[Pattern, dict[str, str]]]:
+def found(patterns: tuple[LogPattern, ...], text: str) -> Iterator[tuple[LogPattern, dict[str, str]]]:
     """The patterns of a table that the text fits, with the named parts."""
     return fitting(patterns, text, literals(text))
 
 
 def fitting(
-    patterns: tuple[Pattern, ...], text: str, there: tuple[str, ...]
-) -> Iterator[tuple[Pattern, dict[str, str]]]:
+    patterns: tuple[LogPattern, ...], text: str, there: tuple[str, ...]
+) -> Iterator[tuple[LogPattern, dict[str, str]]]:
     """The same, where the literals of a line are known of which the text is all or a part."""
     of = _by_literal(patterns)
     candidates = [each for literal in there if literal in of and literal in text for each in of[literal]]
@@ -156,15 +156,15 @@ def _engine(count: int) -> tuple[tuple[str, ...], Any]:
 
 
 _PLACE = itemgetter(0)
-_TABLES: dict[int, tuple[tuple[Pattern, ...], dict[str, list[tuple[int, Pattern]]]]] = {}
+_TABLES: dict[int, tuple[tuple[LogPattern, ...], dict[str, list[tuple[int, LogPattern]]]]] = {}
 """Tables by their identity: hashing hundreds of patterns for each line would cost more than it saves."""
 
 
-def _by_literal(patterns: tuple[Pattern, ...]) -> dict[str, list[tuple[int, Pattern]]]:
+def _by_literal(patterns: tuple[LogPattern, ...]) -> dict[str, list[tuple[int, LogPattern]]]:
     """The patterns of a table with their places in it, by their literals."""
     known = _TABLES.get(id(patterns))
     if known is None:
-        of: dict[str, list[tuple[int, Pattern]]] = {}
+        of: dict[str, list[tuple[int, LogPattern]]] = {}
         for place, item in enumerate(patterns):
             of.setdefault(item.literal, []).append((place, item))
         known = _TABLES[id(patterns)] = (patterns, of)  # keeps the table, so that its identity stays its own
@@ -182,12 +182,12 @@ def _near(text: str, literal: str) -> str:
     return text[max(0, place - _BEFORE) : place + _BEHIND]
 
 
-def event(item: Pattern, line: Line, fields: Mapping[str, str], **known: int | str | None) -> Event:
+def event(item: LogPattern, line: SourceLine, fields: Mapping[str, str], **known: int | str | None) -> LogEvent:
     """The event of a pattern in a line; `known` is what a dialect knows better than the label."""
     host = _text(known.get("host")) or line.host
     if host is None and line.address:
         fields = {"ip": line.address, **fields}
-    return Event(
+    return LogEvent(
         kind=item.kind,
         role=item.role,
         text=line.text[:LONGEST_TEXT],

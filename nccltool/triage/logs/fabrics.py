@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 PATTERNS = (
     pattern("efa.unreachable", "failure", "Unreachable remote"),
@@ -106,7 +106,7 @@ PATTERNS = (
 )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What a library under or beside NCCL says in a line."""
     for item, fields in found(PATTERNS, line.text):
         yield event(item, line, fields)

@@ -11,7 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from nccltool.triage.logs import nccl_warnings, prefixes
-from nccltool.triage.logs.base import LONGEST_TEXT, Event, Line, Pattern, event, fitting, found, pattern
+from nccltool.triage.logs.base import (
+    LONGEST_TEXT,
+    LogEvent,
+    LogPattern,
+    SourceLine,
+    event,
+    fitting,
+    found,
+    pattern,
+)
 from nccltool.triage.logs.prefixes import time_of
 
 _PREFIX = re.compile(
@@ -176,7 +185,7 @@ _WITHOUT = (*nccl_warnings.PATTERNS, *PATTERNS[:_BARE])
 """Without the prefix a text of NCCL is one that torch repeats ("Last error:"), or a bare version line."""
 
 
-def segments(line: Line) -> Iterator[tuple[Line, re.Match[str] | None]]:
+def segments(line: SourceLine) -> Iterator[tuple[SourceLine, re.Match[str] | None]]:
     """The messages in a line: interleaved writers can put several behind one another."""
     starts = [match for match in _prefixes(line.text) if match["host"] or "CCL" in match[0]]
     if not starts:
@@ -199,7 +208,7 @@ def _prefixes(text: str) -> tuple[re.Match[str], ...]:
     return tuple(_PREFIX.finditer(text)) if _MARK.search(text) else ()
 
 
-def attributed(line: Line) -> Line:
+def attributed(line: SourceLine) -> SourceLine:
     """The line with the host and process of its first prefix, so that other dialects know them too."""
     match = next(iter(_prefixes(line.text)), None)
     if match is None or match["host"] is None:
@@ -207,9 +216,9 @@ def attributed(line: Line) -> Line:
     return _with(line, line.text, match["host"], int(match["pid"]))
 
 
-def _with(line: Line, text: str, host: str | None, pid: int | None) -> Line:
+def _with(line: SourceLine, text: str, host: str | None, pid: int | None) -> SourceLine:
     """The line with another text or writer; four times as fast as `replace`."""
-    return Line(
+    return SourceLine(
         file=line.file,
         number=line.number,
         text=text,
@@ -223,7 +232,7 @@ def _with(line: Line, text: str, host: str | None, pid: int | None) -> Line:
     )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What NCCL says in a line."""
     for part, prefix in segments(line):
         known: dict[str, int | str | None] = {}
@@ -237,14 +246,14 @@ def events(line: Line) -> Iterator[Event]:
             yield event(nccl_warnings.UNKNOWN, part, where, **known)
 
 
-class Writers:
+class PlainInfoLines:
     """What stands before ` NCCL INFO ` in plain lines: each process writes the same thousands of times."""
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._known: dict[str, tuple[Line, int | None] | None] = {}
+        self._known: dict[str, tuple[SourceLine, int | None] | None] = {}
 
-    def plain(self, number: int, text: str) -> "Plain | None":
+    def plain(self, number: int, text: str) -> "PlainInfoLine | None":
         """A line that NCCL wrote without another one in it. None: it is to be taken apart as any other line is."""
         head, mark, message = text.partition(_INFO)
         if not mark or _has_level(message):
@@ -255,9 +264,9 @@ class Writers:
         if known is None:
             return None
         whole = text[len(head) - len(known[0].text) :]
-        return Plain(known[0], known[1], number, whole, message.rstrip(), time_of(text))
+        return PlainInfoLine(known[0], known[1], number, whole, message.rstrip(), time_of(text))
 
-    def _taken_apart(self, head: str) -> tuple[Line, int | None] | None:
+    def _taken_apart(self, head: str) -> tuple[SourceLine, int | None] | None:
         """What the labels and the prefix say, if there is one prefix with nothing around it."""
         line = attributed(prefixes.line(self._file, 0, head + _INFO))
         own, found = line.text.removesuffix(_INFO), _prefixes(line.text)
@@ -275,28 +284,28 @@ def _has_level(text: str) -> bool:
     )
 
 
-class Plain(NamedTuple):
+class PlainInfoLine(NamedTuple):
     """A line with one message of level INFO, and whose it is."""
 
-    writer: Line
+    writer: SourceLine
     device: int | None
     number: int
     text: str
     message: str
     time: str | None
 
-    def line(self) -> Line:
+    def line(self) -> SourceLine:
         """The line, for other dialects."""
         return msgspec.structs.replace(self.writer, number=self.number, text=self.text, time=self.time)
 
-    def events(self, there: tuple[str, ...]) -> list[Event]:
+    def events(self, there: tuple[str, ...]) -> list[LogEvent]:
         """What NCCL says in it; its literals are known."""
         return [self._event(*found) for found in fitting(_WITH_PREFIX, self.message, there)]
 
-    def _event(self, item: Pattern, fields: dict[str, str]) -> Event:
+    def _event(self, item: LogPattern, fields: dict[str, str]) -> LogEvent:
         """As `event` makes it; this is most of what is read of a large log."""
         writer, rank = self.writer, fields.get("rank")
-        return Event(
+        return LogEvent(
             kind=item.kind,
             role=item.role,
             text=self.message[:LONGEST_TEXT],

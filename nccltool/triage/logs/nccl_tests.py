@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 _HALF = r"\s+[\d.]+\s+[\d.]+\s+(?P<{0}>[\d.]+)\s+(?P<{1}>\d+|N/A|\d(?:\.\d+)?e[+-]\d+)"
 _ROW = (
@@ -58,7 +58,7 @@ PATTERNS = (
 )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What a test says in a line; wrong elements in a row are a failure."""
     for item, fields in found(PATTERNS, line.text):
         made = event(item, line, fields, host=fields.get("node"))

@@ -1,8 +1,8 @@
 """NCCL's texts about what went wrong, matched without their file names: those change with every refactoring."""
 
-from nccltool.triage.logs.base import Pattern, pattern
+from nccltool.triage.logs.base import LogPattern, pattern
 
-UNKNOWN: Pattern = pattern("nccl.warning", "doubt", " WARN ")
+UNKNOWN: LogPattern = pattern("nccl.warning", "doubt", " WARN ")
 """A warning that no pattern knows."""
 
 _START = (

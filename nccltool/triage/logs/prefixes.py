@@ -8,7 +8,7 @@ import calendar
 import re
 from dataclasses import dataclass
 
-from nccltool.triage.logs.base import Line
+from nccltool.triage.logs.base import SourceLine
 
 _DEEPEST = 6
 _MONTHS = {name: f"{number:02}" for number, name in enumerate(calendar.month_abbr) if name}
@@ -59,7 +59,7 @@ _WHERE_TIMES_STAND = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledText:
     """A line, cut behind its labels."""
 
     label: str
@@ -67,7 +67,7 @@ class Labelled:
     parts: dict[str, str]
 
 
-def labelled(text: str) -> Labelled:
+def labelled(text: str) -> LabelledText:
     """What stands before the message, and the message."""
     parts: dict[str, str] = {}
     start = 0
@@ -79,13 +79,13 @@ def labelled(text: str) -> Labelled:
             break
         parts |= {name: value for name, value in match.groupdict().items() if value}
         start = match.end()
-    return Labelled(text[:start], text[start:], parts)
+    return LabelledText(text[:start], text[start:], parts)
 
 
 _HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
 
 
-def line(file: str, number: int, text: str) -> Line:
+def line(file: str, number: int, text: str) -> SourceLine:
     """A line with what its labels say."""
     cut = labelled(text)
     parts = cut.parts
@@ -93,7 +93,7 @@ def line(file: str, number: int, text: str) -> Line:
     if rank is None and "plain" in parts:
         rank = parts["plain"].lower().removeprefix("rank").strip()
     task = parts.get("task") or parts.get("label")
-    return Line(
+    return SourceLine(
         file=file,
         number=number,
         text=cut.text,
@@ -107,7 +107,7 @@ def line(file: str, number: int, text: str) -> Line:
     )
 
 
-def _writer(cut: Labelled) -> str:
+def _writer(cut: LabelledText) -> str:
     """The label without what changes from line to line: times."""
     names = (
         "mpi",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 PATTERNS = (
     pattern(
@@ -179,7 +179,7 @@ PATTERNS = (
 )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What a scheduler or a user does in a line."""
     for item, fields in found(PATTERNS, line.text):
         yield event(item, line, fields, host=fields.get("node") or fields.get("address"))

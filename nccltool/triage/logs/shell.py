@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 _RUNS = (
     r"(?:mpirun|mpiexec|srun|torchrun|python\S*|\./|bash|accelerate|deepspeed|docker|nerdctl|kubectl exec|"
@@ -63,7 +63,7 @@ PATTERNS = (
 )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What a pasted line says."""
     for item, fields in found(PATTERNS, line.text):
         yield event(item, line, fields)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 _OF = r"(?:\[PG (?:ID )?(?P<pg>\d+)(?: PG GUID (?P<guid>[^\]]*?))? Rank (?P<member>\d+)\]|\[Rank (?P<old>\d+)\])?"
 """The process group and the rank in it, which is not the global one; [rank3]: before it is."""
@@ -224,7 +224,7 @@ PATTERNS = (
 )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What torch says in a line; the global rank is the one before it."""
     for item, fields in found(PATTERNS, line.text):
         member = fields.get("old") or (fields.get("member") if fields.get("pg", "0") == "0" else None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 PATTERNS = (
     pattern("torchrun.sigterm", "echo", "closing signal SIGTERM", r"Sending process (?P<victim>\d+)"),
@@ -74,11 +74,11 @@ class _Row:
     first: bool = False
 
 
-def reader() -> Callable[[Line], Iterator[Event]]:
+def reader() -> Callable[[SourceLine], Iterator[LogEvent]]:
     """A reader that keeps the open row of each writer's table."""
     rows: dict[str, _Row] = {}
 
-    def events(line: Line) -> Iterator[Event]:
+    def events(line: SourceLine) -> Iterator[LogEvent]:
         for item, fields in found(PATTERNS, line.text):
             if item.kind == "torchrun.root":
                 rows[line.label] = _Row(first=True)
@@ -90,7 +90,7 @@ def reader() -> Callable[[Line], Iterator[Event]]:
     return events
 
 
-def _row(row: _Row, fields: dict[str, str], line: Line) -> Iterator[Event]:
+def _row(row: _Row, fields: dict[str, str], line: SourceLine) -> Iterator[LogEvent]:
     key, value = fields["key"], fields.get("value", "")
     if key == "time":
         row.time, row.host, row.rank = value.replace("_", " "), "", ""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 PATTERNS = (
     pattern("app.traceback", "state", "Traceback (most recent call last)"),
@@ -129,7 +129,7 @@ class Tracebacks:
             }
         return bool(self._opened)
 
-    def events(self, line: Line) -> Iterator[Event]:
+    def events(self, line: SourceLine) -> Iterator[LogEvent]:
         """What a line says, and the exception that it ends a traceback with."""
         now = self._opened.get(line.label)
         for item, fields in found(PATTERNS, line.text):
@@ -149,7 +149,7 @@ class Tracebacks:
         elif now and line.number > now.since + _LONGEST:
             self._opened.pop(line.label, None)
 
-    def _open(self, line: Line) -> _Open:
+    def _open(self, line: SourceLine) -> _Open:
         now = _Open(line.number, line.label in self._chained, line.label in self._ignored)
         self._chained.discard(line.label)
         self._ignored.discard(line.label)
@@ -165,7 +165,7 @@ def _frame(now: _Open | None, fields: dict[str, str]) -> None:
     now.in_collective = "distributed_c10d" in fields["path"]
 
 
-def _end(line: Line, now: _Open | None) -> Event | None:
+def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     """The exception that a line names."""
     if now is None:
         named = [fields for item, fields in found(PATTERNS, line.text) if item.kind == "app.exception"]

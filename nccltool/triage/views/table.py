@@ -1,10 +1,10 @@
-"""What triage found, for people: the cause, the offender, the lines that prove it, what to do; or the picture."""
+"""What triage found, for people: the cause, the offender, the lines that prove it, what to do; or the overview."""
 
 import textwrap
 from collections.abc import Iterator
 
 from nccltool.core.text import escaped, shortened
-from nccltool.triage.incident import Incident, LogLine, Picture
+from nccltool.triage.incident import Incident, LogLine, Overview
 
 _WIDTH = 100
 _LONGEST_LINE = 240
@@ -77,19 +77,19 @@ def _last_line(incident: Incident) -> str:
     return f"{said}, exit code {incident.verdict.exit_code}"
 
 
-def summary(picture: Picture) -> str:
-    """The picture of the run: tables, then what differs between hosts."""
+def summary(overview: Overview) -> str:
+    """The overview of the run: tables, then what differs between hosts."""
     from tabulate import tabulate
 
     blocks = []
-    for table in picture.tables:
+    for table in overview.tables:
         rows = [[escaped(shortened(cell, _LONGEST_CELL)) for cell in row] for row in table.rows]
         blocks.append(str(tabulate(rows, table.headers, tablefmt="simple", disable_numparse=True)) + "\n")
     if not blocks:
         return "no line of NCCL was found: set NCCL_DEBUG=INFO\n"
-    if picture.differences:
+    if overview.differences:
         blocks.append(
-            "\n".join(["hosts differ", *(f"    {escaped(text)}" for text in picture.differences)]) + "\n"
+            "\n".join(["hosts differ", *(f"    {escaped(text)}" for text in overview.differences)]) + "\n"
         )
     else:
         blocks.append("no difference between hosts was found\n")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.triage.judge import judge
-from nccltool.triage.logs import Reader
-from nccltool.triage.timeline import Builder
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline import TimelineBuilder
 
 _FILE = Path(__file__).parents[2] / "data" / "messages.txt"
 MESSAGES = [line.split(" | ", 2) for line in _FILE.read_text().splitlines()]
@@ -23,10 +23,10 @@ PREFIXES = {
 
 def _judged(warning: str) -> str:
     lines = (warning, "h1:10:20 [0] NCCL INFO init.cc:30 -> 2", "h1: Test NCCL failure common.cu:9 'some error'")
-    reader, builder = Reader(), Builder()
+    reader, builder = LogReader(), TimelineBuilder()
     for event in reader.read("a.log", ["\n".join(lines).encode()]):
         builder.add(event)
-    return judge(builder.story(reader.lines_read)).root_cause
+    return judge(builder.timeline(reader.lines_read)).root_cause
 
 
 @pytest.mark.parametrize(("cause", "source", "text"), MESSAGES, ids=lambda value: value[:40])

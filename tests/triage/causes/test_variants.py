@@ -3,17 +3,17 @@
 import pytest
 
 from nccltool.triage.judge import judge
-from nccltool.triage.logs import Reader
-from nccltool.triage.timeline import Builder
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline import TimelineBuilder
 from tests.incidents import VARIANTS, Incident
 
 
 @pytest.mark.parametrize("incident", VARIANTS, ids=str)
 def test_the_root_cause_and_the_offender_of_a_variant(incident: Incident) -> None:
-    reader, builder = Reader(), Builder()
+    reader, builder = LogReader(), TimelineBuilder()
     for event in reader.read("a.log", [incident.log.encode()]):
         builder.add(event)
-    judged = judge(builder.story(reader.lines_read))
-    assert judged.root_cause == incident.root_cause, judged.candidates
+    diagnosis = judge(builder.timeline(reader.lines_read))
+    assert diagnosis.root_cause == incident.root_cause, diagnosis.candidates
     if incident.offender:
-        assert judged.offender and judged.offender.name == incident.offender
+        assert diagnosis.offender and diagnosis.offender.name == incident.offender

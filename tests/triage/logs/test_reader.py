@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.triage import logs
-from nccltool.triage.logs import Reader
-from nccltool.triage.logs.base import LONGEST_TEXT, Event
+from nccltool.triage.logs import reader
+from nccltool.triage.logs.base import LONGEST_TEXT, LogEvent
+from nccltool.triage.logs.reader import LogReader
 from tests.incidents import INCIDENTS
 
 
-def read(text: str | bytes) -> list[Event]:
+def read(text: str | bytes) -> list[LogEvent]:
     data = text.encode() if isinstance(text, str) else text
-    return list(Reader().read("log", [data]))
+    return list(LogReader().read("log", [data]))
 
 
 def kinds(text: str) -> list[str]:
@@ -107,16 +107,16 @@ def test_tracebacks_of_ranks_are_told_apart() -> None:
 
 
 def _marks() -> Iterator[str]:
-    for item in logs.PATTERNS:
+    for item in reader.PATTERNS:
         yield item.literal
 
 
 def test_every_pattern_has_a_literal_that_its_lines_contain() -> None:
     """The literal is what a prefilter looks for: the expression must not match without it."""
-    assert all(isinstance(item.literal, str) for item in logs.PATTERNS)
+    assert all(isinstance(item.literal, str) for item in reader.PATTERNS)
     for incident in INCIDENTS:
         for line in incident.log.splitlines():
-            for item in logs.PATTERNS:
+            for item in reader.PATTERNS:
                 if item.expression and item.expression.search(line) and item.literal not in line:
                     message = f"{item.kind}: {item.expression.pattern!r} fits {line!r} without {item.literal!r}"
                     assert re.escape(item.literal) not in item.expression.pattern, message
@@ -126,11 +126,11 @@ def test_long_text_is_cut_and_repeats_end() -> None:
     line = "n1:1:1 [0] NCCL WARN Call to accept failed : Too many open files " + "x" * 900
     (event,) = read(line)
     assert len(event.text) == LONGEST_TEXT
-    assert len(read(f"{line}\n" * (logs._REPEATS + 100))) == logs._REPEATS
+    assert len(read(f"{line}\n" * (reader._REPEATS + 100))) == reader._REPEATS
 
 
 def test_lines_are_counted_over_all_files() -> None:
-    reader = Reader()
+    reader = LogReader()
     for text in (b"a\nb\n", b"c", b"", b"x\ry\n"):
         list(reader.read("f", [text]))
     assert reader.lines_read == 4
@@ -167,7 +167,7 @@ WARNING = b"n1:1:1 [0] NCCL WARN Call to accept failed : Too many open files"
 )
 def test_a_warning_is_found_in_whatever_stands_around_it(log: bytes, size: int) -> None:
     chunks = (log[at : at + size] for at in range(0, len(log), size))
-    (event,) = [event for event in Reader().read("log", chunks) if event.kind == "limits.files"]
+    (event,) = [event for event in LogReader().read("log", chunks) if event.kind == "limits.files"]
     assert event.host == "n1"
     assert event.line == log[: log.find(b"n1:1:1 [0] NCCL WA")].count(b"\n") + 1
 
@@ -178,11 +178,13 @@ def test_no_bytes_stop_the_reader(data: bytes) -> None:
         assert "\x1b" not in event.text
 
 
-_WORDS = sorted({item.literal for item in logs.PATTERNS} | {"[rank1]: ", "n1:1:1 [0] NCCL WARN ", "9", ": ", "-1"})
+_WORDS = sorted(
+    {item.literal for item in reader.PATTERNS} | {"[rank1]: ", "n1:1:1 [0] NCCL WARN ", "9", ": ", "-1"}
+)
 
 
 @given(st.lists(st.sampled_from(_WORDS), max_size=6).map(" ".join))
 def test_no_mixture_of_known_words_stops_the_judgement(text: str) -> None:
-    from tests.triage.test_judge import judged
+    from tests.triage.test_judge import diagnosis
 
-    assert 0 <= judged(text, f"{text}\n{text}").confidence <= 1
+    assert 0 <= diagnosis(text, f"{text}\n{text}").confidence <= 1

@@ -9,8 +9,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from nccltool.monitor import metrics
-from nccltool.monitor.exporters import exposition
+from nccltool.monitor import exposition, metrics
 from nccltool.monitor.metrics import METRICS, Sample
 
 LABELS = {"quantile": "0.5"}

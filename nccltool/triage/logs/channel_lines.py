@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import add
 
-from nccltool.triage.logs.base import Event
+from nccltool.triage.logs.base import LogEvent
 
 _MARK = b" NCCL INFO Channel "
 _DIGITS = b"0123456789"
@@ -32,42 +32,42 @@ _Told = tuple[int, bytes]
 
 
 @dataclass(slots=True)
-class Alike:
+class AlikeLines:
     """Lines that are alike."""
 
     seen: int = 0
     handed: int = 0
     """Of them, those whose events were handed on."""
-    event: Event | None = None
+    event: LogEvent | None = None
     """What they say."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LineBlock:
     """Lines of a block that are to be read."""
 
     lines: bytes
     numbers: range | list[int]
     """Their numbers in the log."""
-    alike: Alike | None = None
+    alike: AlikeLines | None = None
     """Of a single line about a channel: those that it is like."""
 
 
-class Channels:
+class ChannelLines:
     """Takes the lines about channels out of the blocks of one log."""
 
     def __init__(self) -> None:
         self.lines = 0
         """Lines of the blocks so far."""
-        self._shapes: dict[_Shape, Alike] = {}
-        self._keys: dict[_Key, Alike] = {}
+        self._shapes: dict[_Shape, AlikeLines] = {}
+        self._keys: dict[_Key, AlikeLines] = {}
         """What stands before the mark, and behind it without digits."""
         self._pure = False
         """Whether the last block had only lines about channels: then the next one may too."""
         self._stamp = 0
         """Letters of the label, with a time in it, that the lines of this log begin with; 0 = none."""
 
-    def without(self, block: bytes) -> Iterator[Piece]:
+    def without(self, block: bytes) -> Iterator[LineBlock]:
         """What is to be read of the next block, which ends where a line ends, or is the last one."""
         if self._pure and self._all_known(block):
             return
@@ -77,13 +77,13 @@ class Channels:
         before, behind = [head, *[parts[2] for parts in cut]], [parts[0] for parts in cut]
         if not pieces:
             self.lines += block.count(b"\n") + (not block.endswith(b"\n"))
-            yield Piece(block, range(first, self.lines + 1))
+            yield LineBlock(block, range(first, self.lines + 1))
         elif b"" in before[:-1] or not cut[-1][1]:  # writers that share a line, or one that is not finished
             yield from self._one_by_one(block)
         else:
             yield from self._at_once(before, behind)
 
-    def _at_once(self, before: list[bytes], behind: list[bytes]) -> Iterator[Piece]:
+    def _at_once(self, before: list[bytes], behind: list[bytes]) -> Iterator[LineBlock]:
         """Of lines about channels, cut at the mark; before each, and behind the last one, others may stand."""
         rest, known = before.pop(), len(behind)
         others: list[_Told] = []
@@ -106,7 +106,7 @@ class Channels:
         news = [(numbers[place], before[place] + _MARK + behind[place]) for place in unknown]
         yield from self._in_order(others, news)
 
-    def _one_by_one(self, block: bytes) -> Iterator[Piece]:
+    def _one_by_one(self, block: bytes) -> Iterator[LineBlock]:
         """The same where the lines are not as expected."""
         lines = block.split(b"\n")
         is_whole = not lines[-1]
@@ -116,7 +116,7 @@ class Channels:
         of_channels = {number for number, _ in news}
         yield from self._in_order([one for one in told if one[0] not in of_channels], news)
 
-    def _in_order(self, others: list[_Told], news: list[_Told]) -> Iterator[Piece]:
+    def _in_order(self, others: list[_Told], news: list[_Told]) -> Iterator[LineBlock]:
         """Others, and lines about channels that are not like enough others, in the order of their numbers."""
         waiting: list[_Told] = []
         of_channels = {number for number, _ in news}
@@ -127,7 +127,7 @@ class Channels:
             elif alike.seen <= _READ_OF_EACH:
                 yield from _together(waiting)
                 waiting = []
-                yield Piece(lines, range(number, number + 1), alike)
+                yield LineBlock(lines, range(number, number + 1), alike)
         yield from _together(waiting)
 
     def _all_known(self, block: bytes) -> bool:
@@ -164,14 +164,14 @@ class Channels:
         behind = [text[cut:] if text[cut - 1 : cut] == b" " else b"?" for text in before]
         return list(map(add, labels, behind))
 
-    def _met(self, line: bytes) -> Alike | None:
+    def _met(self, line: bytes) -> AlikeLines | None:
         """The lines that this one is alike to, itself included; None when it is not a plain one."""
         before, _, head = line.partition(_MARK)
         writer = _WRITER.fullmatch(before)
         if writer is None or _MARK in head or not (b" via " in head or not head.translate(None, _OF_A_RING)):
             return None
         label, shape = writer[1].translate(None, _DIGITS), head.translate(None, _DIGITS)
-        alike = self._shapes.setdefault((label, writer[2], shape), Alike())
+        alike = self._shapes.setdefault((label, writer[2], shape), AlikeLines())
         alike.seen += 1
         if not self._stamp and len(writer[1]) - len(label) >= _STAMP_DIGITS and writer[1].endswith(b" "):
             self._stamp = len(writer[1])
@@ -180,7 +180,7 @@ class Channels:
             self._keys[own, shape] = alike
         return alike
 
-    def counted(self) -> Iterator[tuple[Event, int]]:
+    def counted(self) -> Iterator[tuple[LogEvent, int]]:
         """An event for each kind of line, and how many more lines say the same, since this was asked last."""
         for alike in self._shapes.values():
             if alike.event and alike.seen > alike.handed:
@@ -194,10 +194,10 @@ def _numbers(others: list[_Told], channels: int, first: int) -> list[int]:
     return [number for number in range(first, first + channels + len(taken)) if number not in taken]
 
 
-def _together(told: list[_Told]) -> Iterator[Piece]:
+def _together(told: list[_Told]) -> Iterator[LineBlock]:
     """Lines as one piece."""
     numbers: list[int] = []
     for number, lines in told:
         numbers.extend(range(number, number + lines.count(b"\n") + 1))
     if told:
-        yield Piece(b"\n".join([lines for _, lines in told]), numbers)
+        yield LineBlock(b"\n".join([lines for _, lines in told]), numbers)

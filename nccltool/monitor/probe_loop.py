@@ -27,7 +27,7 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 
 @dataclass(slots=True)
-class Loop:
+class ProbeLoop:
     """Runs of one command, `every_s` seconds from start to start, beside a server where one is asked for."""
 
     words: Sequence[str]

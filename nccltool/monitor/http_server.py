@@ -21,7 +21,7 @@ import bcrypt
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
 
-from nccltool.monitor.exporters.webconfig import WebConfig
+from nccltool.monitor.web_config import WebConfig
 
 SILENCE_S = 10
 """Until a whole request is there, and between two."""
@@ -42,7 +42,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ResponseBody:
     """What is answered, ready to be sent."""
 
     kind: str
@@ -50,26 +50,26 @@ class Body:
     zipped: bytes
 
     @classmethod
-    def of(cls, kind: str, plain: bytes) -> "Body":
+    def of(cls, kind: str, plain: bytes) -> "ResponseBody":
         """With its compressed form: it is sent many times."""
         return cls(kind, plain, gzip.compress(plain, compresslevel=4, mtime=0))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MetricsPage:
     """All that is answered until the next look."""
 
-    text: Body
-    openmetrics: Body
-    runs: Body
+    text: ResponseBody
+    openmetrics: ResponseBody
+    runs: ResponseBody
     made: float
     """On the monotonic clock."""
 
 
-class App:
+class MetricsApp:
     """The ASGI application. `page` returns the newest page; older than `stale_s` it is not shown."""
 
-    def __init__(self, page: Callable[[], Page], stale_s: float, config: WebConfig) -> None:
+    def __init__(self, page: Callable[[], MetricsPage], stale_s: float, config: WebConfig) -> None:
         self._page, self._stale_s, self._users = page, stale_s, config.users
         self._known: set[bytes] = set()
         self._checks = asyncio.Semaphore(1)  # guessing must not take the machine
@@ -84,7 +84,7 @@ class App:
             zipped = b"gzip" in headers.get(b"accept-encoding", b"")
             await _send(send, status, body, extra, zipped, scope["method"] == "HEAD")
 
-    async def _answer(self, scope: Message) -> tuple[int, Body, list[tuple[bytes, bytes]]]:
+    async def _answer(self, scope: Message) -> tuple[int, ResponseBody, list[tuple[bytes, bytes]]]:
         headers = {k.lower(): v for k, v in scope["headers"]}
         path = scope["path"]
         page = self._page()
@@ -123,12 +123,12 @@ class App:
         return False
 
 
-def _said(status: int, sentence: str) -> tuple[int, Body, list[tuple[bytes, bytes]]]:
-    return status, Body.of("text/plain; charset=utf-8", f"{sentence}\n".encode()), []
+def _said(status: int, sentence: str) -> tuple[int, ResponseBody, list[tuple[bytes, bytes]]]:
+    return status, ResponseBody.of("text/plain; charset=utf-8", f"{sentence}\n".encode()), []
 
 
 async def _send(
-    send: Send, status: int, body: Body, extra: list[tuple[bytes, bytes]], zipped: bool, head: bool
+    send: Send, status: int, body: ResponseBody, extra: list[tuple[bytes, bytes]], zipped: bool, head: bool
 ) -> None:
     data = body.zipped if zipped else body.plain
     headers = [
@@ -164,7 +164,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve(
-    app: App, listening: socket.socket, web: WebConfig, until: Callable[[], Awaitable[object]]
+    app: MetricsApp, listening: socket.socket, web: WebConfig, until: Callable[[], Awaitable[object]]
 ) -> None:
     """Answer until `until` returns."""
     config = Config()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.monitor.exporters import webconfig
-from nccltool.monitor.exporters.webconfig import WebConfig
+from nccltool.monitor import web_config
+from nccltool.monitor.web_config import WebConfig
 
 HASH = "$2y$10$" + "a" * 53
 
@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_an_empty_one_protects_nothing(file: Path) -> None:
     file.write_text("")
-    assert webconfig.read(str(file)) == WebConfig()
+    assert web_config.read(str(file)) == WebConfig()
 
 
 def test_files_are_found_beside_it(file: Path) -> None:
@@ -30,7 +30,7 @@ def test_files_are_found_beside_it(file: Path) -> None:
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
         f"basic_auth_users:\n  sre: {HASH}\n"
     )
-    assert webconfig.read(str(file)) == WebConfig(
+    assert web_config.read(str(file)) == WebConfig(
         cert_file=str(file.parent / "cert.pem"),
         key_file=str(file.parent / "key.pem"),
         client_ca_file=str(file.parent / "ca.pem"),
@@ -69,18 +69,18 @@ def test_files_are_found_beside_it(file: Path) -> None:
 def test_what_is_refused(file: Path, text: str, message: str) -> None:
     file.write_text(text)
     with pytest.raises(BadInput, match=message):
-        webconfig.read(str(file))
+        web_config.read(str(file))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read: No such file"):
-        webconfig.read(str(tmp_path / "web.yml"))
+        web_config.read(str(tmp_path / "web.yml"))
 
 
 def test_a_file_that_is_not_text(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="is not text"):
-        webconfig.read(str(file))
+        web_config.read(str(file))
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_a_file_that_is_not_text(file: Path) -> None:
 )
 def test_files_that_are_no_certificates(config: WebConfig, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        webconfig.check(config, "web.yml")
+        web_config.check(config, "web.yml")

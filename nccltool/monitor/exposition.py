@@ -46,7 +46,7 @@ class _Samples(Collector):
                 yield _family(metric, samples)
 
 
-def _family(metric: metrics.Metric, samples: Iterable[Sample]) -> Metric:
+def _family(metric: metrics.PrometheusMetric, samples: Iterable[Sample]) -> Metric:
     """By hand: prometheus_client's families of counters and summaries want sums that a finished run has not."""
     name = metrics.PREFIX + metric.name
     family = Metric(name.removesuffix("_total"), metric.help, metric.kind, metric.unit)

@@ -6,32 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.triage import logs
-from nccltool.triage.logs import Reader, base, channels, nccl, prefilter
-from nccltool.triage.logs.base import Event
+from nccltool.triage.logs import base, channel_lines, literal_search, nccl, reader
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.reader import LogReader
 from tests.incidents import INCIDENTS, Incident
-from tests.triage.logs.test_channels import channel
+from tests.triage.logs.test_channel_lines import channel
 
 
-def read(text: bytes, size: int = 1 << 16) -> list[Event]:
+def read(text: bytes, size: int = 1 << 16) -> list[LogEvent]:
     base.literals.cache_clear()
-    return list(Reader().read("log", [text[at : at + size] for at in range(0, len(text), size)]))
+    return list(LogReader().read("log", [text[at : at + size] for at in range(0, len(text), size)]))
 
 
 def without_re2(patch: pytest.MonkeyPatch) -> None:
-    def slow(ended: frozenset[str]) -> prefilter.Prefilter:
-        return prefilter.Prefilter((item for item in logs.PATTERNS if item.kind not in ended), use_re2=False)
+    def slow(ended: frozenset[str]) -> literal_search.LiteralSearch:
+        return literal_search.LiteralSearch(
+            (item for item in reader.PATTERNS if item.kind not in ended), use_re2=False
+        )
 
-    patch.setattr(logs, "_prefilter_without", slow)
+    patch.setattr(reader, "_prefilter_without", slow)
     patch.setattr(base, "_engine", lambda count: (tuple(base._LITERALS)[:count], None))
 
 
 def without_plain_lines(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(nccl.Writers, "plain", lambda self, number, text: None)
+    patch.setattr(nccl.PlainInfoLines, "plain", lambda self, number, text: None)
 
 
 def without_blocks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(channels.Channels, "without", lambda self, block: self._one_by_one(block))
+    patch.setattr(channel_lines.ChannelLines, "without", lambda self, block: self._one_by_one(block))
 
 
 SHORTCUTS = [without_re2, without_plain_lines, without_blocks]
@@ -45,7 +47,7 @@ def labelled(log: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def expected() -> dict[str, tuple[list[Event], list[Event]]]:
+def expected() -> dict[str, tuple[list[LogEvent], list[LogEvent]]]:
     return {one.name: (read(one.log.encode()), read(labelled(one.log))) for one in INCIDENTS}
 
 
@@ -54,7 +56,7 @@ def expected() -> dict[str, tuple[list[Event], list[Event]]]:
 def test_logs_say_the_same_without_it(
     shortcut: Callable[[pytest.MonkeyPatch], None],
     incidents: tuple[Incident, ...],
-    expected: dict[str, tuple[list[Event], list[Event]]],
+    expected: dict[str, tuple[list[LogEvent], list[LogEvent]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shortcut(monkeypatch)
@@ -98,7 +100,7 @@ def test_blocks_are_read_as_their_lines(parts: list[tuple[str, str]], size: int)
     assert _known(read(text, size)) == _known(one_by_one)
 
 
-def _known(events: list[Event]) -> list[str]:
+def _known(events: list[LogEvent]) -> list[str]:
     """Events with their places; of connections hosts, ways and how many: which are read may differ."""
     counts: dict[object, int] = {}
     for event in events:
@@ -122,6 +124,6 @@ def test_what_has_been_said_often_enough_is_no_longer_read(monkeypatch: pytest.M
         kind: sum(event.kind == kind for event in found)
         for kind in ("nccl.env", "nccl.init-start", "limits.files")
     }
-    assert kinds == {"nccl.env": logs._REPEATS, "nccl.init-start": 3000, "limits.files": 1}
-    monkeypatch.setattr(logs, "_CAN_END", frozenset[str]())
+    assert kinds == {"nccl.env": reader._REPEATS, "nccl.init-start": 3000, "limits.files": 1}
+    monkeypatch.setattr(reader, "_CAN_END", frozenset[str]())
     assert read(text) == found

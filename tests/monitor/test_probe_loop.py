@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.run_directory import RunDir
-from nccltool.monitor import repeat
+from nccltool.monitor import probe_loop
 from tests import samples
 from tests.lab.monitoring import free_port, get
 from tests.support.commands import Command, until
@@ -28,7 +28,7 @@ LIMIT_S = 90.0
     ],
 )
 def test_a_single_run_has_not_our_options(words: list[str], single: list[str]) -> None:
-    assert repeat.single(words) == single
+    assert probe_loop.single(words) == single
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_share_of_a_small_run_is_not_nothing(tmp_path: Path, size: int, call
     row = samples.measurement(bytes=size, iterations=calls)
     folder.finish(replace(samples.good_run(), measurements=(row,)))
     folder.close()
-    loop = repeat.Loop(words=(), every_s=0.1, listen=None, base=tmp_path, say=print)
+    loop = probe_loop.ProbeLoop(words=(), every_s=0.1, listen=None, base=tmp_path, say=print)
     assert share in loop._share(0, 0.05)
 
 

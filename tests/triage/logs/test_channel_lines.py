@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from nccltool.triage.logs import Reader
-from nccltool.triage.logs.base import Event
-from nccltool.triage.timeline import Builder, Story
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.reader import LogReader
+from nccltool.triage.timeline import Timeline, TimelineBuilder
 
 WAYS = ("P2P/CUMEM/read", "NET/IB/0/GDRDMA", "NET/IB/1/GDRDMA", "SHM/direct/direct")
 
@@ -28,30 +28,30 @@ def job(label: str = "") -> list[str]:
     return lines
 
 
-def events(text: str, size: int) -> list[Event]:
+def events(text: str, size: int) -> list[LogEvent]:
     data = text.encode()
-    return list(Reader().read("log", [data[at : at + size] for at in range(0, len(data), size)]))
+    return list(LogReader().read("log", [data[at : at + size] for at in range(0, len(data), size)]))
 
 
-def told(found: list[Event], count: int) -> Story:
-    builder = Builder()
+def told(found: list[LogEvent], count: int) -> Timeline:
+    builder = TimelineBuilder()
     for event in found:
         builder.add(event)
-    return builder.story(count)
+    return builder.timeline(count)
 
 
 @pytest.mark.parametrize("size", [37, 999, 1 << 16])
 @pytest.mark.parametrize("label", ["", "[rank3]: ", "2026-01-02T03:04:{number:02}Z ", "[default{number}]:"])
 def test_each_line_counts_once(size: int, label: str) -> None:
     lines = job(label)
-    story = told(events("\n".join(lines), size), len(lines))
+    timeline = told(events("\n".join(lines), size), len(lines))
     for host in ("node-0", "node-1", "node-2"):
         own = [line.rpartition(" via ")[2] for line in lines if f"{host}:" in line and " via " in line]
         expected = Counter(
             "NET/IB/GDRDMA" if "NET" in way else "/".join(way.split("/")[: 1 + ("P2P" in way)]) for way in own
         )
-        assert dict(story.hosts[host].transports) == expected
-    assert story.counts["nccl.channel"] == 600
+        assert dict(timeline.hosts[host].transports) == expected
+    assert timeline.counts["nccl.channel"] == 600
 
 
 def test_few_of_them_are_read_and_the_others_have_their_lines() -> None:

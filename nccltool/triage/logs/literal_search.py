@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from nccltool.triage.logs import base
-from nccltool.triage.logs.base import Pattern
+from nccltool.triage.logs.base import LogPattern
 
 _UNCLEAN = re.compile(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2(?:\x80[\x8e\x8f\xa8-\xae]|\x81[\xa6-\xa9])"
@@ -27,10 +27,10 @@ _Wanted: TypeAlias = tuple[bool, bytes, re.Pattern[bytes]]
 """Whether something must stand before a literal, the literal, and both as an expression."""
 
 
-class Prefilter:
+class LiteralSearch:
     """Finds the lines of blocks that contain a literal, or something that is to be cleaned away first."""
 
-    def __init__(self, patterns: Iterable[Pattern], use_re2: bool = True) -> None:
+    def __init__(self, patterns: Iterable[LogPattern], use_re2: bool = True) -> None:
         wanted = list(patterns)
         self._literals = _shortest(pattern.literal for pattern in wanted if not pattern.before)
         self._behind = [(pattern.before, pattern.literal) for pattern in wanted if pattern.before]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
-from nccltool.triage.flight_recorder.dumps import Dump
-from nccltool.triage.logs.base import LONGEST_TEXT, Event
+from nccltool.triage.flight_recorder.dumps import RecorderDump
+from nccltool.triage.logs.base import LONGEST_TEXT, LogEvent
 
 
-def event(kind: str, of: Dump, text: str, fields: Mapping[str, str], rank: int | None = None) -> Event:
+def event(kind: str, of: RecorderDump, text: str, fields: Mapping[str, str], rank: int | None = None) -> LogEvent:
     """A failure that a dump shows; of the rank that wrote it, unless it is told of another one."""
     clean = "".join(letter if letter.isprintable() else "?" for letter in text)[:LONGEST_TEXT]
-    return Event(
+    return LogEvent(
         kind=kind,
         role="failure",
         text=clean,

@@ -4,15 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.triage import logs
-from nccltool.triage.logs import base
-from nccltool.triage.logs.prefilter import Prefilter
+from nccltool.triage.logs import base, reader
+from nccltool.triage.logs.literal_search import LiteralSearch
 from tests.incidents import INCIDENTS, Incident
 
-WITH, WITHOUT = Prefilter(logs.PATTERNS), Prefilter(logs.PATTERNS, use_re2=False)
+WITH, WITHOUT = LiteralSearch(reader.PATTERNS), LiteralSearch(reader.PATTERNS, use_re2=False)
 
 
-def lines_found(prefilter: Prefilter, block: bytes) -> list[int]:
+def lines_found(prefilter: LiteralSearch, block: bytes) -> list[int]:
     after, found, start = prefilter.searcher(block), [], 0
     while (place := after(start)) >= 0:
         found.append(block.count(b"\n", 0, place))
@@ -25,7 +24,7 @@ def lines_found(prefilter: Prefilter, block: bytes) -> list[int]:
 
 def worth_reading(block: bytes) -> list[int]:
     """By the definition: a literal, or something that cleaning takes away."""
-    literals = {item.literal.encode() for item in logs.PATTERNS}
+    literals = {item.literal.encode() for item in reader.PATTERNS}
     unclean = [
         chr(code).encode() for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x200E, 0x2066)
     ]
@@ -44,7 +43,7 @@ def test_re2_is_what_is_compared() -> None:
     assert not WITHOUT.has_re2
 
 
-_WORDS = sorted({item.literal.encode() for item in logs.PATTERNS})
+_WORDS = sorted({item.literal.encode() for item in reader.PATTERNS})
 _PIECES = st.one_of(
     st.sampled_from(_WORDS),
     st.sampled_from([b"\n", b"\r", b"\t", b" ", b"\x1b[31m", b"\xe2\x80\x8e", b"\x00", b"9", "\u00e9".encode()]),

@@ -6,14 +6,14 @@ else those that are not done. Which of a rank's messages to different peers wait
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from nccltool.triage.flight_recorder.dumps import Call, Dump, Message
-from nccltool.triage.flight_recorder.told import at, event
-from nccltool.triage.logs.base import Event
+from nccltool.triage.flight_recorder.dumps import RecordedCall, RecordedMessage, RecorderDump
+from nccltool.triage.flight_recorder.log_events import at, event
+from nccltool.triage.logs.base import LogEvent
 
-_Of = Mapping[int, Dump]
+_Of = Mapping[int, RecorderDump]
 
 
-def unlike(of: _Of) -> Iterator[Event]:
+def unlike(of: _Of) -> Iterator[LogEvent]:
     """Messages whose two ends differ, and messages that only one end has called: the first of each pair."""
     pairs = sorted({(one.source, one.target) for dump in of.values() for one in dump.messages})
     for source, target in pairs:
@@ -21,7 +21,7 @@ def unlike(of: _Of) -> Iterator[Event]:
             yield from _pair(of[source], of[target])
 
 
-def _pair(sender: Dump, receiver: Dump) -> Iterator[Event]:
+def _pair(sender: RecorderDump, receiver: RecorderDump) -> Iterator[LogEvent]:
     sends, receives = _between(sender, sender, receiver), _between(receiver, sender, receiver)
     if not (sender.complete and receiver.complete):
         sends, receives = _under_way(sends), _under_way(receives)
@@ -35,18 +35,20 @@ def _pair(sender: Dump, receiver: Dump) -> Iterator[Event]:
         yield _alone(alone[0], receiver, sender, "has not called the send")
 
 
-def _under_way(messages: Sequence[Message]) -> list[Message]:
+def _under_way(messages: Sequence[RecordedMessage]) -> list[RecordedMessage]:
     return [one for one in messages if not one.finished]
 
 
-def _between(of: Dump, sender: Dump, receiver: Dump) -> list[Message]:
+def _between(of: RecorderDump, sender: RecorderDump, receiver: RecorderDump) -> list[RecordedMessage]:
     kind = "send" if of is sender else "recv"
     return [
         one for one in of.messages if one.kind == kind and (one.source, one.target) == (sender.rank, receiver.rank)
     ]
 
 
-def _differ(sender: Dump, receiver: Dump, sent: Message, received: Message) -> Event:
+def _differ(
+    sender: RecorderDump, receiver: RecorderDump, sent: RecordedMessage, received: RecordedMessage
+) -> LogEvent:
     text = (
         f"Flight recorder: rank {sender.rank} is in {sent.told}, rank {receiver.rank} in {received.told}"
         f"{at(sent.stack)}{at(received.stack)}"
@@ -55,7 +57,7 @@ def _differ(sender: Dump, receiver: Dump, sent: Message, received: Message) -> E
     return event("torch.fingerprint", sender, text, fields)
 
 
-def _alone(message: Message, waits: Dump, peer: Dump, what: str) -> Event:
+def _alone(message: RecordedMessage, waits: RecorderDump, peer: RecorderDump, what: str) -> LogEvent:
     text = (
         f"Flight recorder: ranks [{peer.rank}] have not joined: rank {peer.rank} {what} for which rank"
         f" {waits.rank} waits in {message.told}{at(message.stack)}"
@@ -63,7 +65,7 @@ def _alone(message: Message, waits: Dump, peer: Dump, what: str) -> Event:
     return event("torch.behind", peer, text, {"ranks": str(peer.rank)})
 
 
-def circle(of: _Of) -> Event | None:
+def circle(of: _Of) -> LogEvent | None:
     """Ranks that wait for each other all around."""
     waits = {rank: _waits_for(of, dump) for rank, dump in of.items()}
     ring = _ring(waits)
@@ -80,9 +82,9 @@ def _steps(ring: Sequence[int]) -> Iterator[tuple[int, int]]:
     return zip(ring, (*ring[1:], ring[0]), strict=True)
 
 
-def _waits_for(of: _Of, dump: Dump) -> dict[int, Message | Call]:
+def _waits_for(of: _Of, dump: RecorderDump) -> dict[int, RecordedMessage | RecordedCall]:
     """The peers that have to do something before this rank gets on, and in what it waits for them."""
-    found: dict[int, Message | Call] = {}
+    found: dict[int, RecordedMessage | RecordedCall] = {}
     for peer, now in _now(dump).items():
         if peer in of and not all(_is_met(one, _now(of[peer]).get(dump.rank, ())) for one in now):
             found[peer] = now[0]
@@ -94,9 +96,9 @@ def _waits_for(of: _Of, dump: Dump) -> dict[int, Message | Call]:
     return found
 
 
-def _now(dump: Dump) -> dict[int, list[Message]]:
+def _now(dump: RecorderDump) -> dict[int, list[RecordedMessage]]:
     """Peer -> the message that is under way with it, or those of the batch: they follow one another."""
-    found: dict[int, list[Message]] = {}
+    found: dict[int, list[RecordedMessage]] = {}
     for one in dump.messages:
         peer = one.target if one.kind == "send" else one.source
         if not one.finished and peer != dump.rank and (peer not in found or found[peer][0].batch == one.batch):
@@ -104,7 +106,7 @@ def _now(dump: Dump) -> dict[int, list[Message]]:
     return found
 
 
-def _is_met(message: Message, others: Sequence[Message]) -> bool:
+def _is_met(message: RecordedMessage, others: Sequence[RecordedMessage]) -> bool:
     return any(other.kind != message.kind for other in others)
 
 

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from nccltool.triage.flight_recorder.dumps import Call, Dump
-from nccltool.triage.flight_recorder.told import at, event, listed
-from nccltool.triage.logs.base import Event
+from nccltool.triage.flight_recorder.dumps import RecordedCall, RecorderDump
+from nccltool.triage.flight_recorder.log_events import at, event, listed
+from nccltool.triage.logs.base import LogEvent
 
 
-def differing(group: str, members: Mapping[int, Dump]) -> Iterator[Event]:
+def differing(group: str, members: Mapping[int, RecorderDump]) -> Iterator[LogEvent]:
     """The first place at which calls differ: what follows it differs for that reason."""
     since = max(min(one.groups[group]) for one in members.values())
     places = sorted({place for one in members.values() for place in one.groups[group] if place >= since})
@@ -28,14 +28,14 @@ def differing(group: str, members: Mapping[int, Dump]) -> Iterator[Event]:
             return
 
 
-def _swapped(odd: Mapping[int, Call], other: Mapping[int, Call], place: int) -> str:
+def _swapped(odd: Mapping[int, RecordedCall], other: Mapping[int, RecordedCall], place: int) -> str:
     """Whether each makes the call of the other next: then it is their order that differs."""
     now, later = (odd[place], other[place]), (other.get(place + 1), odd.get(place + 1))
     alike = all(next_ and call.compared == next_.compared for call, next_ in zip(now, later, strict=True))
     return ", in another order" if alike else ""
 
 
-def behind(group: str, members: Mapping[int, Dump]) -> Iterator[Event]:
+def behind(group: str, members: Mapping[int, RecorderDump]) -> Iterator[LogEvent]:
     """Ranks that have not begun a collective in which others wait."""
     last = {rank: max(one.groups[group]) for rank, one in members.items()}
     least = min(last.values())

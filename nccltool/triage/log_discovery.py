@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.triage import flight_recorder
-from nccltool.triage.logs import growing, sources
+from nccltool.triage.logs import log_files, tail
 
 SCAN_S = 2.0
 """How often folders are looked through for new files."""
@@ -26,7 +26,7 @@ class _Seen:
 
 
 @dataclass(slots=True)
-class Incoming:
+class LogDiscovery:
     """All logs of an order: those that are there, and those that come."""
 
     paths: Sequence[str]
@@ -34,9 +34,9 @@ class Incoming:
     patience_s: float
     """How long a file may look like the beginning of a dump before it is read as a log."""
     say: Callable[[str], None]
-    files: dict[str, growing.File] = field(default_factory=dict)
-    pipe: growing.Pipe | None = None
-    dumps: dict[str, flight_recorder.Dump] = field(default_factory=dict)
+    files: dict[str, tail.TailedFile] = field(default_factory=dict)
+    pipe: tail.TailedInput | None = None
+    dumps: dict[str, flight_recorder.RecorderDump] = field(default_factory=dict)
     _maybe_dumps: dict[str, "_Seen"] = field(default_factory=dict)
     _packed: list[str] = field(default_factory=list)
     _missing: set[str] = field(default_factory=set)
@@ -44,9 +44,9 @@ class Incoming:
     _scanned_at: float = -SCAN_S
 
     def __post_init__(self) -> None:
-        growing.allow_files()
+        tail.allow_files()
         if "-" in self.paths:
-            self.pipe = growing.Pipe()
+            self.pipe = tail.TailedInput()
 
     def look(self, now: float) -> None:
         """Find files that are new."""
@@ -55,12 +55,12 @@ class Incoming:
         is_first, self._scanned_at = self._scanned_at < 0, now
         for path in self.paths:
             if path != "-":
-                with sources.refusals(path):
+                with log_files.refusals(path):
                     self._look_at(Path(path), is_first)
 
     def _look_at(self, path: Path, is_first: bool) -> None:
         if path.is_dir():
-            for file in sources.within(path):
+            for file in log_files.within(path):
                 self._take_up(str(file), is_first)
         elif path.exists():
             self._take_up(str(path), True)
@@ -75,16 +75,16 @@ class Incoming:
         if not is_first and self._is_rotated(name):
             self._left_out.add(name)
             return
-        head = growing.head_of(name)
-        if what := sources.foreign(head):
+        head = tail.head_of(name)
+        if what := log_files.foreign(head):
             self._left_out.add(name)
             self.say(f"{name} is {what}: left out")
-        elif sources.is_packed(head):
+        elif log_files.is_packed(head):
             self._packed.append(name)
         elif self._may_be_a_dump(name, head):
             self._maybe_dumps[name] = _Seen()
         else:
-            self.files[name] = growing.File(name)
+            self.files[name] = tail.TailedFile(name)
 
     def _may_be_a_dump(self, name: str, head: bytes) -> bool:
         begins_so = not head or head[:1] in _BEGINS_A_DUMP
@@ -99,7 +99,7 @@ class Incoming:
         while self._packed:
             name = self._packed.pop()
             self._left_out.add(name)
-            yield name, sources.chunks(name)
+            yield name, log_files.chunks(name)
 
     def read_dumps(self, now: float) -> bool:
         """Read dumps that were written; whether there is a new one. What turns out to be none is a log."""
@@ -114,15 +114,15 @@ class Incoming:
             if what is None:
                 continue
             del self._maybe_dumps[name]
-            if isinstance(what, flight_recorder.Dump):
+            if isinstance(what, flight_recorder.RecorderDump):
                 self.dumps[name], is_new = what, True
             elif what == "log":
-                self.files[name] = growing.File(name)
+                self.files[name] = tail.TailedFile(name)
         return is_new
 
-    def _dump_or_log(self, name: str, seen: "_Seen", now: float) -> flight_recorder.Dump | str | None:
+    def _dump_or_log(self, name: str, seen: "_Seen", now: float) -> flight_recorder.RecorderDump | str | None:
         """None = it cannot be told yet: it is empty, or still being written."""
-        head, size = growing.head_of(name), growing.size_of(name)
+        head, size = tail.head_of(name), tail.size_of(name)
         if head and head[:1] not in _BEGINS_A_DUMP:
             return "log"
         if not head or size != seen.size:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.triage.logs import sources
-from nccltool.triage.logs.lines import shortened
+from nccltool.triage.logs import log_files
+from nccltool.triage.logs.line_decoder import shortened
 
 PIECE_BYTES = 1 << 20
 """Read at a time from one log, so that the others get their turn."""
@@ -21,7 +21,7 @@ _HEAD_BYTES = 256
 """Of the beginning of a file that are remembered: it was cut off and written anew where they have changed."""
 
 
-class Log:
+class LineBuffer:
     """One log that grows: its whole lines as they come, and what has no end of line yet."""
 
     def __init__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class Log:
         return whole
 
 
-class File:
+class TailedFile:
     """A file: pieces as they are written. After a rotation or a truncation it is another log, named NAME (2)."""
 
     def __init__(self, path: str) -> None:
@@ -47,8 +47,8 @@ class File:
         self._at = 0
         self._changed_at = 0
         self._head = b""
-        self.log = Log(path)
-        self.before: Log | None = None
+        self.log = LineBuffer(path)
+        self.before: LineBuffer | None = None
         """The log that has just ended, of which a last line without an end may be left."""
 
     @property
@@ -124,7 +124,7 @@ class File:
     def _begin_again(self) -> None:
         self._turn += 1
         self._at, self._head = 0, b""
-        self.before, self.log = self.log, Log(f"{self.path} ({self._turn})")
+        self.before, self.log = self.log, LineBuffer(f"{self.path} ({self._turn})")
 
     def close(self) -> None:
         """No more is read."""
@@ -133,11 +133,11 @@ class File:
             self._fd = None
 
 
-class Pipe:
+class TailedInput:
     """Standard input, as it comes."""
 
     def __init__(self) -> None:
-        self.log = Log("-")
+        self.log = LineBuffer("-")
         self.ended = False
         try:
             self._fd = sys.stdin.fileno()
@@ -156,8 +156,8 @@ class Pipe:
             return b""
         piece = os.read(self._fd, PIECE_BYTES)
         self.ended = not piece
-        if not self._began and sources.is_packed(piece):
-            self._packed = sources.unpacked(piece, sys.stdin.buffer, "-")
+        if not self._began and log_files.is_packed(piece):
+            self._packed = log_files.unpacked(piece, sys.stdin.buffer, "-")
             return self.read(wait_s)
         self._began = True
         return piece

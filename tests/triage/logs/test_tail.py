@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
 from nccltool.triage.judge import judge
-from nccltool.triage.logs import Growing, Reader, growing
-from nccltool.triage.logs.lines import LONGEST_LINE
-from nccltool.triage.timeline import Builder
+from nccltool.triage.logs import tail
+from nccltool.triage.logs.line_decoder import LONGEST_LINE
+from nccltool.triage.logs.reader import IncrementalLogReader, LogReader
+from nccltool.triage.timeline import TimelineBuilder
 from tests.incidents import INCIDENTS
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"a", b"\n")), max_size=12))
 def test_lines_come_whole(pieces: list[bytes]) -> None:
-    log = growing.Log("x")
+    log = tail.LineBuffer("x")
     whole = [log.take(piece) for piece in pieces]
     assert all(not lines or lines.endswith(b"\n") for lines in whole)
     assert b"".join(whole) + log.rest == b"".join(pieces)
@@ -26,7 +27,7 @@ def test_lines_come_whole(pieces: list[bytes]) -> None:
 
 
 def test_a_line_without_an_end_takes_bounded_memory() -> None:
-    log = growing.Log("x")
+    log = tail.LineBuffer("x")
     for _ in range(100):
         assert log.take(b"x" * LONGEST_LINE) == b""
     assert len(log.rest) <= LONGEST_LINE
@@ -35,10 +36,10 @@ def test_a_line_without_an_end_takes_bounded_memory() -> None:
 @given(st.sampled_from(INCIDENTS), st.lists(st.integers(1, 400), min_size=1, max_size=30), st.booleans())
 def test_what_comes_in_pieces_says_the_same(incident: object, sizes: list[int], asks_often: bool) -> None:
     data = incident.log.encode()  # type: ignore[attr-defined]
-    at_once, in_pieces = Builder(), Builder()
-    for event in Reader().read("x", [data]):
+    at_once, in_pieces = TimelineBuilder(), TimelineBuilder()
+    for event in LogReader().read("x", [data]):
         at_once.add(event)
-    log, reader, start = growing.Log("x"), Growing("x"), 0
+    log, reader, start = tail.LineBuffer("x"), IncrementalLogReader("x"), 0
     while start < len(data):
         size = sizes[start % len(sizes)]
         if whole := log.take(data[start : start + size]):
@@ -50,13 +51,13 @@ def test_what_comes_in_pieces_says_the_same(incident: object, sizes: list[int], 
     for event in (*(reader.read(log.rest) if log.rest else ()), *reader.counted()):
         in_pieces.add(event)
     assert reader.lines_read == data.count(b"\n") + (not data.endswith(b"\n"))
-    one, other = at_once.story(reader.lines_read), in_pieces.story(reader.lines_read)
+    one, other = at_once.timeline(reader.lines_read), in_pieces.timeline(reader.lines_read)
     assert (one.events, one.hosts, one.counts) == (other.events, other.hosts, other.counts)
     assert judge(one) == judge(other)
 
 
 def test_the_beginning_of_a_line_is_not_remembered() -> None:
-    reader = Growing("x")
+    reader = IncrementalLogReader("x")
     list(reader.read(b"one\n"))
     part = b"[rank1]: ValueError: no such fi"
     assert [(event.kind, event.line) for event in reader.of_a_part(part)] == [("app.exception", 2)]
@@ -98,7 +99,7 @@ def taken_away(path: Path) -> None:
 )
 def test_a_file_that_changes(change: Callable[[Path], None], text: bytes, name: str, tmp_path: Path) -> None:
     path = tmp_path / "job.log"
-    file = growing.File(str(path))
+    file = tail.TailedFile(str(path))
     assert file.read() == b""
     path.write_bytes(b"one\nrest")
     assert file.read() == b"one\nrest"
@@ -113,7 +114,7 @@ def test_a_file_that_changes(change: Callable[[Path], None], text: bytes, name: 
 def test_what_was_written_before_a_rotation_is_read(tmp_path: Path) -> None:
     path = tmp_path / "job.log"
     path.write_bytes(b"one\n")
-    file = growing.File(str(path))
+    file = tail.TailedFile(str(path))
     file.read()
     with path.open("ab") as old:
         renamed(path)
@@ -128,7 +129,7 @@ def test_whatever_is_done_to_a_file_all_is_read_once(
 ) -> None:
     """Appended, rotated, truncated: each time it is read before the next."""
     path = tmp_path_factory.mktemp("logs") / "job.log"
-    file, came, written, logs = growing.File(str(path)), b"", b"", 1
+    file, came, written, logs = tail.TailedFile(str(path)), b"", b"", 1
     for number, (step, size) in enumerate(steps):
         text = f"{number} {'x' * size}\n".encode()
         if step == "r" and path.exists():
@@ -145,31 +146,31 @@ def test_whatever_is_done_to_a_file_all_is_read_once(
 
 @given(st.binary(max_size=300))
 def test_any_bytes_can_be_the_beginning_of_a_line(part: bytes) -> None:
-    for event in Growing("x").of_a_part(part.replace(b"\n", b"")):
+    for event in IncrementalLogReader("x").of_a_part(part.replace(b"\n", b"")):
         assert event.text.isprintable()
 
 
 def test_a_folder_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
-        growing.File(str(tmp_path)).read()
+        tail.TailedFile(str(tmp_path)).read()
 
 
 @pytest.mark.parametrize(("mode", "writes"), [("ab", True), ("r+b", True), ("rb", False)])
 def test_who_writes_a_file_is_seen(mode: str, writes: bool, tmp_path: Path) -> None:
     path = tmp_path / "job.log"
     path.write_bytes(b"")
-    assert not growing.has_writer(frozenset({str(path)}))
+    assert not tail.has_writer(frozenset({str(path)}))
     with path.open(mode):
-        assert growing.has_writer(frozenset({str(path)})) == writes
+        assert tail.has_writer(frozenset({str(path)})) == writes
 
 
 def test_standard_input_that_is_a_file_does_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "job.log").write_text("x")
     with (tmp_path / "job.log").open() as file:
         monkeypatch.setattr("sys.stdin", file)
-        assert not growing.is_live("-")
+        assert not tail.is_live("-")
     reading, writing = os.pipe()
     with os.fdopen(reading) as pipe, os.fdopen(writing, "w"):
         monkeypatch.setattr("sys.stdin", pipe)
-        assert growing.is_live("-")
-        assert not growing.is_live("job.log")
+        assert tail.is_live("-")
+        assert not tail.is_live("job.log")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nccltool.triage.logs.base import Event, Line, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
 
 _PORT = r"(?:.*?port: ?(?P<port>\d+)|.*?\]:(?P<bound>\d+))?"
 
@@ -105,7 +105,7 @@ PATTERNS = (
 )
 
 
-def events(line: Line) -> Iterator[Event]:
+def events(line: SourceLine) -> Iterator[LogEvent]:
     """What the store or a rendezvous says in a line."""
     for item, fields in found(PATTERNS, line.text):
         if "bound" in fields:

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from nccltool.core.errors import BadInput
-from nccltool.triage.logs import sources
+from nccltool.triage.logs import log_files
 
 TEXT = b"n1:1:1 [0] NCCL INFO Using network IB\n" * 2000
 
@@ -24,7 +24,7 @@ TEXT = b"n1:1:1 [0] NCCL INFO Using network IB\n" * 2000
 def test_a_file_is_unpacked_by_its_content(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     file = tmp_path / "job.log"
     file.write_bytes(pack(TEXT))
-    assert b"".join(sources.chunks(str(file))) == TEXT
+    assert b"".join(log_files.chunks(str(file))) == TEXT
 
 
 PACKS = [gzip.compress, lzma.compress, zstandard.ZstdCompressor(write_checksum=True).compress]
@@ -37,19 +37,19 @@ def test_of_a_packed_file_that_is_cut_the_beginning_is_read(
     file = tmp_path / "job.log.gz"
     packed = pack(TEXT * 50)
     file.write_bytes(packed[: len(packed) - 20])
-    assert TEXT.startswith(b"".join(sources.chunks(str(file)))[:1000])
+    assert TEXT.startswith(b"".join(log_files.chunks(str(file)))[:1000])
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
-    assert b"".join(sources.chunks("-")) == TEXT
+    assert b"".join(log_files.chunks("-")) == TEXT
 
 
 def test_a_folder_is_its_files_in_order(tmp_path: Path) -> None:
     for name in ("rank1.log", "rank0.log", "sub/deep.txt", "model.pt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    found = [str(Path(file).relative_to(tmp_path)) for file in sources.files([str(tmp_path)])]
+    found = [str(Path(file).relative_to(tmp_path)) for file in log_files.files([str(tmp_path)])]
     assert found == ["rank0.log", "rank1.log", "sub/deep.txt"]
 
 
@@ -64,13 +64,13 @@ def test_a_folder_is_its_files_in_order(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_said(make: Callable[[Path], None], problem: str, tmp_path: Path) -> None:
     make(tmp_path / "logs")
     with pytest.raises(BadInput, match=problem) as raised:
-        sources.files([str(tmp_path / "logs")])
+        log_files.files([str(tmp_path / "logs")])
     assert raised.value.remedy
 
 
 def test_a_file_that_may_not_be_opened_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be read: Is a directory"):
-        list(sources.chunks(str(tmp_path)))
+        list(log_files.chunks(str(tmp_path)))
 
 
 @pytest.mark.parametrize("pack", PACKS, ids=["gzip", "xz", "zstd"])
@@ -83,7 +83,7 @@ def test_a_damaged_file_is_said(pack: Callable[[bytes], bytes], place: int, tmp_
     file = tmp_path / "job.log"
     file.write_bytes(packed)
     with pytest.raises(BadInput, match="cannot be read") as raised:
-        list(sources.chunks(str(file)))
+        list(log_files.chunks(str(file)))
     assert raised.value.remedy == "unpack what is left of it, and read that"
 
 
@@ -93,34 +93,34 @@ def test_packed_files_that_were_put_together_are_read_to_the_end(
 ) -> None:
     file = tmp_path / "job.log"
     file.write_bytes(pack(TEXT) + pack(TEXT))
-    assert b"".join(sources.chunks(str(file))) == TEXT * 2
+    assert b"".join(log_files.chunks(str(file))) == TEXT * 2
 
 
 def test_a_broken_archive_is_said(tmp_path: Path) -> None:
     file = tmp_path / "job.xz"
     file.write_bytes(b"\xfd7zXZ\x00" + b"garbage that is no stream")
     with pytest.raises(BadInput, match="cannot be read"):
-        list(sources.chunks(str(file)))
+        list(log_files.chunks(str(file)))
 
 
 @pytest.mark.parametrize("head", [b"\x7fELF\x02\x01", b"PK\x03\x04", b"BZh9"], ids=["core", "zip", "bzip2"])
 def test_what_is_no_log_is_left_out_of_a_folder_and_said_when_it_is_named(head: bytes, tmp_path: Path) -> None:
     (tmp_path / "core.4711").write_bytes(head + b"\nNCCL WARN Cuda failure 2 'out of memory'\n")
     (tmp_path / "rank0.log").write_bytes(TEXT)
-    assert [Path(file).name for file in sources.files([str(tmp_path)])] == ["rank0.log"]
+    assert [Path(file).name for file in log_files.files([str(tmp_path)])] == ["rank0.log"]
     with pytest.raises(BadInput, match=r"core\.4711 is .*: no log"):
-        list(sources.chunks(str(tmp_path / "core.4711")))
+        list(log_files.chunks(str(tmp_path / "core.4711")))
 
 
 def test_a_name_that_the_system_refuses_is_said() -> None:
     with pytest.raises(BadInput, match="cannot be read: File name too long"):
-        sources.files(["a" * 5000])
+        log_files.files(["a" * 5000])
 
 
 def test_standard_input_that_is_closed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(BadInput, match="standard input cannot be read: it is closed"):
-        list(sources.chunks("-"))
+        list(log_files.chunks("-"))
 
 
 def test_links_that_lead_around_are_not_followed(tmp_path: Path) -> None:
@@ -128,4 +128,4 @@ def test_links_that_lead_around_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "sub/up").symlink_to(tmp_path)
     (tmp_path / "gone.log").symlink_to(tmp_path / "nothing")
     (tmp_path / "sub/rank0.log").write_bytes(TEXT)
-    assert sources.files([str(tmp_path)]) == [str(tmp_path / "sub/rank0.log")]
+    assert log_files.files([str(tmp_path)]) == [str(tmp_path / "sub/rank0.log")]

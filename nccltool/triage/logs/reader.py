@@ -1,0 +1,203 @@
+"""LOOK at text: lines of NCCL, torch, launchers and kernels become typed events. One dialect a file."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TypeAlias, cast
+
+from msgspec.structs import replace
+
+from nccltool.triage.logs import (
+    channel_lines,
+    fabrics,
+    gloo,
+    kernel,
+    line_decoder,
+    literal_search,
+    nccl,
+    nccl_tests,
+    nccl_warnings,
+    prefixes,
+    rendezvous,
+    schedulers,
+    shell,
+    torch,
+    torchrun,
+    tracebacks,
+)
+from nccltool.triage.logs.base import Dialect, LogEvent, LogPattern, SourceLine, literals
+
+PATTERNS: tuple[LogPattern, ...] = tuple(
+    item
+    for dialect in (
+        nccl,
+        nccl_warnings,
+        torch,
+        torchrun,
+        gloo,
+        rendezvous,
+        schedulers,
+        kernel,
+        fabrics,
+        nccl_tests,
+        shell,
+        tracebacks,
+    )
+    for item in (*dialect.PATTERNS, *((nccl_warnings.UNKNOWN,) if dialect is nccl_warnings else ()))
+)
+"""All patterns; a line that contains none of their literals says nothing, unless a traceback is open."""
+
+_Read: TypeAlias = Callable[[SourceLine], Iterator[LogEvent]]
+_STATELESS = (torch, gloo, rendezvous, schedulers, kernel, fabrics, nccl_tests, shell)
+"""Dialects that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
+several lines."""
+
+
+_OF_TRACEBACKS = len(_STATELESS) + 1
+_ASKED: dict[str, list[int]] = {}
+"""Literal -> the numbers of the dialects, NCCL's own aside, that are asked about a line that contains it."""
+for _number, _dialect in enumerate((*_STATELESS, torchrun, tracebacks)):
+    for _literal in {item.literal for item in cast(Dialect, _dialect).PATTERNS}:
+        _ASKED.setdefault(_literal, []).append(_number)
+_REPEATS = 2000
+"""Events of one kind that are handed on from one file."""
+_REPEATS_OF = dict.fromkeys(("nccl.init-start", "nccl.init-complete", "nccl.comm"), 10_000)
+"""More, where each line says it of another rank and communicator: which rank is missing must be seen."""
+_CAN_END = frozenset(
+    item.kind
+    for dialect in (nccl, nccl_warnings, torch, gloo, rendezvous, schedulers, kernel, fabrics, shell)
+    for item in dialect.PATTERNS
+    if item.role in ("state", "success")
+) - {"nccl.channel"}
+"""Kinds whose lines are no longer looked for when enough of them have been read: nothing else is made of them."""
+
+
+@lru_cache(maxsize=32)
+def _prefilter_without(ended: frozenset[str]) -> literal_search.LiteralSearch:
+    return literal_search.LiteralSearch(item for item in PATTERNS if item.kind not in ended)
+
+
+class LogReader:
+    """Reads any number of logs, one after the other; holds no lines."""
+
+    def __init__(self) -> None:
+        self.lines_read = 0
+
+    def read(self, file: str, chunks: Iterable[bytes]) -> Iterator[LogEvent]:
+        """The events of one log, in the order of its lines."""
+        log, before = IncrementalLogReader(file), self.lines_read
+        for block in line_decoder.blocks(chunks):
+            yield from log.read(block)
+            self.lines_read = before + log.lines_read
+        yield from log.counted()
+
+
+class IncrementalLogReader:
+    """Reads one log whose lines come little by little; holds no lines."""
+
+    def __init__(self, file: str) -> None:
+        self.lines_read = 0
+        self._file = file.encode(errors="backslashreplace").decode()  # a name may not be UTF-8, documents are
+        self._log = _Log(self._file)
+
+    def read(self, block: bytes) -> Iterator[LogEvent]:
+        """The events of the lines that come next; only the last one of a log can be without its end."""
+        for piece in self._log.channels.without(block):
+            yield from self._log.events(piece)
+        self.lines_read = self._log.channels.lines
+
+    def of_a_part(self, line: bytes) -> Iterator[LogEvent]:
+        """What the beginning of the next line would say if it were all of it. Nothing is remembered of that."""
+        yield from _Log(self._file).events(channel_lines.LineBlock(line, [self.lines_read + 1]))
+
+    def counted(self) -> Iterator[LogEvent]:
+        """The events that stand for many lines, since this was asked last."""
+        for event, more in self._log.channels.counted():
+            yield replace(event, repeats=more)
+
+
+class _Log:
+    """One log that is being read."""
+
+    def __init__(self, file: str) -> None:
+        self.channels = channel_lines.ChannelLines()
+        self._file = file
+        self._ends = tracebacks.Tracebacks()
+        self._writers = nccl.PlainInfoLines(file)
+        stateless = [cast(_Read, dialect.events) for dialect in _STATELESS]
+        self._readers = (*stateless, torchrun.reader(), self._ends.events)
+        self._counts: Counter[str] = Counter()
+        self._ended: frozenset[str] = frozenset()
+        self._prefilter = _prefilter_without(self._ended)
+
+    def events(self, piece: channel_lines.LineBlock) -> Iterator[LogEvent]:
+        """The events of whole lines."""
+        alike = piece.alike
+        for number, raw in self._worth_reading(piece):
+            for text in line_decoder.texts(raw):
+                for event in self._of(number, text):
+                    if alike and event.kind == "nccl.channel":
+                        alike.event = event
+                    if self._is_wanted(event.kind):
+                        if alike and event.kind == "nccl.channel":
+                            alike.handed += 1
+                        yield event
+
+    def _is_wanted(self, kind: str) -> bool:
+        self._counts[kind] += 1
+        most = _REPEATS_OF.get(kind, _REPEATS)
+        if self._counts[kind] == most and kind in _CAN_END:
+            self._ended |= {kind}
+            self._prefilter = _prefilter_without(self._ended)
+        return self._counts[kind] <= most
+
+    def _of(self, number: int, text: str) -> list[LogEvent]:
+        there = literals(text)
+        waits = self._ends.waits(number)
+        if not there and not waits:
+            return []
+        asked = {index for literal in there for index in _ASKED.get(literal, ())}
+        plain = self._writers.plain(number, text)
+        if plain and not asked and not waits:
+            return _settled(plain.events(there))
+        line = plain.line() if plain else nccl.attributed(prefixes.line(self._file, number, text))
+        events = plain.events(there) if plain else list(nccl.events(line))
+        for index in sorted(asked):
+            events += self._readers[index](line)
+        if waits and _OF_TRACEBACKS not in asked:
+            events += self._ends.events(line)
+        return _settled(events)
+
+    def _worth_reading(self, piece: channel_lines.LineBlock) -> Iterator[tuple[int, bytes]]:
+        """The lines that contain something; while a traceback is open, each line."""
+        some, numbers = piece.lines, piece.numbers
+        after = self._prefilter.searcher(some)
+        start = index = 0
+        while start < len(some):
+            place = start if self._ends.waits(numbers[index]) else after(start)
+            if place < 0:
+                return
+            begin = max(start, some.rfind(b"\n", start, place) + 1)
+            index += some.count(b"\n", start, begin)
+            end = some.find(b"\n", place)
+            end = len(some) if end < 0 else end
+            yield numbers[index], some[begin:end]
+            index, start = index + 1, end + 1
+
+
+def _settled(events: list[LogEvent]) -> list[LogEvent]:
+    """The events of one line, where a text that is known precisely silences the general ones.
+
+    An exception whose text says what failed is only its echo; a warning is not unknown when another dialect
+    knows it.
+    """
+    if len(events) < 2:
+        return events
+    if any(event.role == "failure" and event.kind not in ("app.exception", "nccl.warning") for event in events):
+        events = [event for event in events if event.kind != "nccl.warning"]
+        return [_as_echo(event) if event.kind == "app.exception" else event for event in events]
+    return events
+
+
+def _as_echo(event: LogEvent) -> LogEvent:
+    return replace(event, kind="app.echo", role="echo")
