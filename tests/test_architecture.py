@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 import nccltool
-from nccltool.probe import judge as probe_judge
-from tests.support import codes
 
 ROOT = Path(nccltool.__file__).parent
 
@@ -194,15 +192,3 @@ def test_functions_fit_on_half_a_screen(module: Module) -> None:
         if isinstance(node, ast.FunctionDef)
     }
     assert {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION} == {}
-
-
-def _codes_of_errors() -> set[str]:
-    """Codes of the findings of severity error that are made anywhere in the package."""
-    made = [codes.made_in(file) for file in FILES.values()]
-    return {code for found in made for code, severities in found.items() if "error" in severities}
-
-
-def test_every_error_is_judged() -> None:
-    """An error is either an answer (exit 1) or the end of the measurement (exit 3); nothing is listed in vain."""
-    answers = {"wrong-data", "busbw-low", "train-wrong", "slower"}
-    assert _codes_of_errors() - probe_judge.CANNOT_TELL == answers | probe_judge.DID_NOT_COMPLETE

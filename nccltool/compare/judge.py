@@ -23,11 +23,14 @@ from nccltool.compare.result import (
 )
 from nccltool.core.command_line import this_command
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import CheckStatus, Finding, Subject, Verdict
+from nccltool.core.findings import CheckStatus, Finding, Subject, define
 from nccltool.core.run_directory import new_id
 from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes
+from nccltool.core.verdicts import verdict
 from nccltool.probe.result import Measurement
+
+SLOWER = define("slower", "answer")
 
 
 def circumstances() -> RunInfo:
@@ -57,7 +60,7 @@ def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> Compa
     outcome = _outcome(overall, rows, settings.margin)
     return Comparison(
         info=info,
-        verdict=_verdict(outcome),
+        verdict=verdict(failed=outcome == "worse", can_tell=outcome != "cannot-tell"),
         outcome=outcome,
         a=a,
         b=b,
@@ -125,14 +128,6 @@ def _outcome(overall: Effect | None, rows: Sequence[ComparedRow], margin: float)
     return every[0].outcome if not open_ones else "cannot-tell"
 
 
-def _verdict(outcome: Comparable) -> Verdict:
-    if outcome == "worse":
-        return Verdict(status="fail", exit_code=1)
-    if outcome == "cannot-tell":
-        return Verdict(status="unknown", exit_code=4)
-    return Verdict(status="pass", exit_code=0)
-
-
 def _notes(a: Side, b: Side, pairs: Sequence[PairedRow], by_median: bool) -> list[str]:
     found = [text for side in (a, b) for run in side.runs for text in run.left_out]
     if {run.id for run in a.runs} & {run.id for run in b.runs}:
@@ -167,9 +162,7 @@ def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedR
         for row in slower
     ]
     return (
-        Finding(
-            code="slower",
-            severity="error",
+        SLOWER.finding(
             subject=Subject(kind="run", name=b.name),
             message=f"{b.name} is slower than {a.name}: {parts[0]}",
             evidence=tuple(parts[1:6]),

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nccltool.core.findings import CheckStatus, Finding, Verdict
+from nccltool.core.findings import CheckStatus, Finding
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Cadence, Placement
 
 Comparable = Literal["worse", "better", "same", "cannot-tell"]

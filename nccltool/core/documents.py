@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Finding, Status, Verdict
+from nccltool.core.findings import Finding
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Status, Verdict
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
 from nccltool.probe.result import LatencyModel, Measurement, Run
 from nccltool.train.result import Restart, Training

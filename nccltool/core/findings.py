@@ -1,15 +1,22 @@
-"""What was found: its severity, what it is about, and the one word over all of it. Frozen."""
+"""What was found: its kind, how bad it is, what it is about. Frozen.
+
+A kind says once, where it is defined, what it does to a run. Documents and events have its code,
+by which `Finding.kind` finds it again. A room defines its kinds in `finding_kinds`, or beside the one place that
+makes them; those that workers make belong to the room that judges them.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
-
-
-Status = Literal["pass", "warn", "fail", "incomplete", "unknown"]
-
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+"""The worst first."""
 
 CheckStatus = Literal["pass", "warn", "fail", "unknown", "skip"]
+
+Effect = Literal["answer", "incomplete", "unknown", "note"]
+"""What a finding does to a run. answer: an error is a check that failed; incomplete: an error ended the
+measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +25,74 @@ class Subject:
 
     kind: Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
     name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FindingKind:
+    """What all findings of a code have in common. Its page is its section in docs/findings.md."""
+
+    code: str
+    effect: Effect
+    severities: tuple[Severity, ...] = ("error",)
+    """Those that its findings may have; the first is that of most."""
+    retry: bool = False
+    """Whether another attempt with the same order may do better."""
+    may_be_the_order: bool = False
+    """Whether it may come from what was asked for, be it a variable: one host with it is not shown to be bad."""
+    root_causes: tuple[str, ...] = ()
+    """Those of triage that say the same."""
+
+    def finding(
+        self,
+        *,
+        subject: Subject,
+        message: str,
+        severity: Severity | None = None,
+        evidence: tuple[str, ...] = (),
+        remedy: str = "",
+        page: str = "",
+    ) -> "Finding":
+        """A finding of this kind."""
+        severity = severity or self.severities[0]
+        assert severity in self.severities, f"{self.code} is never {severity}"
+        return Finding(
+            code=self.code,
+            severity=severity,
+            subject=subject,
+            message=message,
+            evidence=evidence,
+            remedy=remedy,
+            page=page,
+        )
+
+
+_KINDS: dict[str, FindingKind] = {}
+
+
+def define(
+    code: str,
+    effect: Effect,
+    *severities: Severity,
+    retry: bool = False,
+    may_be_the_order: bool = False,
+    root_causes: tuple[str, ...] = (),
+) -> FindingKind:
+    """A new kind; `severities` are errors unless others are named."""
+    assert code not in _KINDS, f"{code} is defined twice"
+    _KINDS[code] = kind = FindingKind(
+        code=code,
+        effect=effect,
+        severities=severities or ("error",),
+        retry=retry,
+        may_be_the_order=may_be_the_order,
+        root_causes=root_causes,
+    )
+    return kind
+
+
+def kinds() -> tuple[FindingKind, ...]:
+    """The kinds of all rooms that have been imported."""
+    return tuple(_KINDS.values())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,10 +112,18 @@ class Finding:
         if not self.page:
             object.__setattr__(self, "page", f"docs/findings.md#{self.code}")
 
+    @property
+    def kind(self) -> FindingKind:
+        """What its code stands for; of another one, such as a rule's, an error is a failed check."""
+        return _KINDS.get(self.code) or FindingKind(code=self.code, effect="answer", severities=SEVERITIES)
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
-    """The one word and the exit code of a run."""
+    @property
+    def is_error(self) -> bool:
+        """Whether it decides the exit code."""
+        return self.severity == "error"
 
-    status: Status
-    exit_code: int
+    @property
+    def effect(self) -> Effect:
+        """What it does to its run: only an error ends or answers one."""
+        effect = self.kind.effect
+        return effect if self.is_error or effect == "unknown" else "note"

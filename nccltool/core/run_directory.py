@@ -22,7 +22,7 @@ import msgspec
 
 from nccltool.core import documents
 from nccltool.core.errors import BadInput, RunDirError
-from nccltool.core.findings import Status
+from nccltool.core.verdicts import Status
 from nccltool.launch.job import Job
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run

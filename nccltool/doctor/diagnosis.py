@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from nccltool.core.findings import CheckStatus, Finding, Severity, Verdict
+from nccltool.core.findings import CheckStatus, Finding, Severity
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Verdict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,8 +3,9 @@
 import msgspec
 
 from nccltool.core.documents import SCHEMA
-from nccltool.core.findings import Finding, Status
+from nccltool.core.findings import Finding
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Status
 from nccltool.doctor.diagnosis import Assignment, Diagnosis, RuleOutcome
 
 

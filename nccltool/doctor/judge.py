@@ -11,7 +11,7 @@ import msgspec
 
 from nccltool.core import versions
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import CheckStatus, Finding, Severity, Subject, Verdict
+from nccltool.core.findings import SEVERITIES, CheckStatus, Finding, Severity, Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
@@ -38,11 +38,8 @@ PER_RANK = frozenset((
     "OMPI_COMM_WORLD_NODE_RANK", "JOB_COMPLETION_INDEX",
 ))  # fmt: skip
 """Variables that differ from rank to rank by their nature: rules that do not need "rank" must not read them."""
-FINDINGS: dict[str, str] = {}
-"""Codes of findings that are made here beside those of rules, which have their pages in docs/rules."""
 _LONGEST = 2000
 """Characters of one text of a finding: a value of a megabyte is not shown."""
-_WORST_FIRST: Mapping[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,14 +72,9 @@ class Judgement:
         return tuple(_finding(problem, self.several) for problem in self.problems)
 
     @property
-    def verdict(self) -> Verdict:
-        """Status and exit code."""
-        severities = {problem.severity for problem in self.problems}
-        if "error" in severities:
-            return Verdict(status="fail", exit_code=1)
-        if all(outcome.status in ("unknown", "skip") for outcome in self.outcomes):
-            return Verdict(status="unknown", exit_code=4)
-        return Verdict(status="warn" if "warning" in severities else "pass", exit_code=0)
+    def is_told(self) -> bool:
+        """Whether any rule could be judged."""
+        return any(outcome.status not in ("unknown", "skip") for outcome in self.outcomes)
 
 
 def _finding(problem: FindingOnHosts, several: bool) -> Finding:
@@ -245,7 +237,7 @@ def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
         alone = rule.check_all is not None and len(hosts) == 1
         outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, reasons, names))
         problems += mine
-    problems.sort(key=lambda problem: _WORST_FIRST[problem.severity])
+    problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
     return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=names > 1)
 
 

@@ -14,11 +14,12 @@ import msgspec
 from nccltool import __version__
 from nccltool.core import versions
 from nccltool.core.errors import BadInput, DidNotComplete
-from nccltool.core.findings import Finding, Verdict
+from nccltool.core.findings import Finding
 from nccltool.core.input_files import contents
 from nccltool.core.run_directory import new_id
 from nccltool.core.run_info import RunInfo
 from nccltool.core.unknown import Unknown
+from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
 from nccltool.doctor.diagnosis import Diagnosis
@@ -168,12 +169,13 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     judgement = judge.judge(hosts, chosen)
     # with --select, rules alone are wanted
     differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
+    findings = (*absent, *judgement.findings, *differ)
     diagnosis = Diagnosis(
         info=_info(hosts, command),
-        verdict=Verdict(status="incomplete", exit_code=3) if absent else _worse(judgement.verdict, differ),
+        verdict=of_findings(findings, can_tell=judgement.is_told),
         checks=judge.checks(chosen),
         outcomes=judgement.outcomes,
-        findings=(*absent, *judgement.findings, *differ),
+        findings=findings,
         settings=judge.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
     )
@@ -221,13 +223,6 @@ def differences(snapshots: Sequence[HostFacts], ignore: Sequence[str], together:
         return ignored or ruled.get(code, what.startswith("MTU of "))
 
     return hosts_differences.compare(snapshots, together, left_out).findings
-
-
-def _worse(verdict: Verdict, differences: Sequence[Finding]) -> Verdict:
-    severities = {finding.severity for finding in differences}
-    if "error" in severities:
-        return Verdict(status="fail", exit_code=1)
-    return Verdict(status="warn", exit_code=0) if verdict.status == "pass" and "warning" in severities else verdict
 
 
 def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:

@@ -11,13 +11,12 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Literal
 
-from nccltool.core.findings import Finding, Severity, Subject
+from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostFacts, Interface, Limit, RdmaDevice, RdmaPort, Text
 
 PAGE = "docs/differences.md"
-FINDINGS: dict[str, str] = {}  # the codes of differences have a page of their own
 UNSET = "not set"
 
 
@@ -166,7 +165,7 @@ def _note(seen: _ValuesSeen, number: int, value: _Value) -> None:
 
 
 def _order(finding: Finding) -> tuple[int, str, str]:
-    return ("error", "warning", "info").index(finding.severity), finding.code, finding.subject.name
+    return SEVERITIES.index(finding.severity), finding.code, finding.subject.name
 
 
 def _aspects(host: HostFacts) -> Iterator[tuple[_Aspect, _Value]]:

@@ -18,12 +18,13 @@ import msgspec
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
+from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job
 from nccltool.launch.printed_events import Begin, Begun, End, Ended, Line
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import collectives, dtypes, judge
+from nccltool.probe import collectives, dtypes
 from nccltool.probe.events import OF_PROBES, Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
@@ -336,7 +337,7 @@ def _guessed(state: RunState, begun: Begun, parts: dict[int, Part]) -> tuple[Fin
 
 def _unheard(begun: Begun, ended: Ended, parts: dict[int, Part]) -> tuple[Finding, ...]:
     """What of the others did not come, unless rank 0's command said already why the run did not complete."""
-    explained = any(finding.code in judge.DID_NOT_COMPLETE for finding in ended.findings)
+    explained = any(finding.kind.effect == "incomplete" for finding in ended.findings)
     return () if explained or ended.interrupted else _silent(begun, parts)
 
 
@@ -350,9 +351,7 @@ def _silent(begun: Begun, parts: dict[int, Part]) -> tuple[Finding, ...]:
 
 def _missing(kind: str, missing: Sequence[int], parts: int) -> Finding:
     names = ", ".join(map(str, missing[:_NAMES_SHOWN])) + (", ..." if len(missing) > _NAMES_SHOWN else "")
-    return Finding(
-        code="stream-missing",
-        severity="error",
+    return STREAM_MISSING.finding(
         subject=Subject(kind="host" if kind == "node" else "rank", name=f"{kind} {missing[0]}"),
         message=f"nothing was read from {kind} {names} of {parts}",
         evidence=("the run may have completed: what it measured is known from the others",),
@@ -361,9 +360,7 @@ def _missing(kind: str, missing: Sequence[int], parts: int) -> Finding:
 
 
 def _cut(part: Part) -> Finding:
-    return Finding(
-        code="stream-cut",
-        severity="error",
+    return STREAM_CUT.finding(
         subject=Subject(kind="host" if part.name.startswith("node") else "rank", name=part.name),
         message=f"the stream of {part.name} stops after line {part.next}, before its end",
         evidence=(f"it begins at {part.where}",),

@@ -15,9 +15,11 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
+from nccltool.core.verdicts import of_findings
 from nccltool.interop import importers
+from nccltool.interop.finding_kinds import IMPORTED
 from nccltool.interop.importers import Half, Report, Row, Told, checks
-from nccltool.probe import collectives, judge, latency_model, nccl_tests
+from nccltool.probe import collectives, latency_model, nccl_tests
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Measurement, Run
 
@@ -97,7 +99,7 @@ def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[st
     findings = (*(finding for test in tests for finding in checks.findings(test, told)), _provenance(tests, where))
     return Run(
         info=_info(tests[0], command),
-        verdict=judge.verdict(measurements, findings, interrupted=False),
+        verdict=of_findings(findings, can_tell=bool(measurements)),
         measurements=measurements,
         findings=findings,
         models=latency_model.models(measurements),
@@ -131,9 +133,7 @@ def _provenance(tests: tuple[Report, ...], where: str) -> Finding:
         evidence.append("roots other than 0 are among the rows: a run does not keep the root")
     evidence.append("times are means over iterations, and over ranks unless its command says otherwise (-a)")
     evidence.append("started is the time of the import")
-    return Finding(
-        code="imported",
-        severity="info",
+    return IMPORTED.finding(
         subject=Subject(kind="file", name=where),
         message=f"{where}: {', '.join(dict.fromkeys(f'{test.op} of {test.tool}' for test in tests))}",
         evidence=tuple(dict.fromkeys(evidence)),

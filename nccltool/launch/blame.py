@@ -13,6 +13,15 @@ from collections.abc import Sequence
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes
 from nccltool.launch.events import AgentKilled
+from nccltool.launch.finding_kinds import (
+    AGENT_KILLED,
+    COLLECTIVE_FAILED,
+    HANG,
+    RANK_DIED,
+    RANK_ERROR,
+    RANK_HUNG,
+    RANK_MISSING,
+)
 from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
 
 _OTHERS_SHOWN = 4
@@ -91,9 +100,7 @@ def _missing(run: RunState) -> list[int]:
 
 def _raised(run: RunState, state: RankState) -> Finding:
     assert state.failed is not None
-    return Finding(
-        code="rank-error",
-        severity="error",
+    return RANK_ERROR.finding(
         subject=_subject(state),
         message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
         evidence=(*_waiting(run, state), *_tail(state)),
@@ -102,9 +109,7 @@ def _raised(run: RunState, state: RankState) -> Finding:
 
 
 def _died(run: RunState, state: RankState) -> Finding:
-    return Finding(
-        code="rank-died",
-        severity="error",
+    return RANK_DIED.finding(
         subject=_subject(state),
         message=f"{_who(state)} {_how(state)} {_where(run, state)}",
         evidence=(*_waiting(run, state), *_tail(state)),
@@ -117,9 +122,7 @@ def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
     where = f" {_where(run, ranks[0])}" if ranks else ""
     who = f", and with it {_several(ranks)}" if ranks else ""
     how = f"was killed by {_signal(-agent.code)}{where}{who}"
-    return Finding(
-        code="agent-killed",
-        severity="error",
+    return AGENT_KILLED.finding(
         subject=Subject(kind="host", name=agent.host),
         message=f"the agent of node {agent.node_rank} on {agent.host} {how}",
         evidence=_waiting(run, *ranks),
@@ -140,9 +143,7 @@ def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
 
 def _collective_failed(run: RunState, state: RankState) -> Finding:
     assert state.failed is not None
-    return Finding(
-        code="collective-failed",
-        severity="error",
+    return COLLECTIVE_FAILED.finding(
         subject=_subject(state),
         message=f"communication failed {_where(run, state)}; {_who(state)} said so first: "
         + _first_line(state.failed.text),
@@ -154,9 +155,7 @@ def _collective_failed(run: RunState, state: RankState) -> Finding:
 def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Finding:
     names = ", ".join(str(rank) for rank in missing[:8]) + (", ..." if len(missing) > 8 else "")
     came = sorted({state.host for state in run.ranks.values()})
-    return Finding(
-        code="rank-missing",
-        severity="error",
+    return RANK_MISSING.finding(
         subject=Subject(kind="rank", name=str(missing[0])),
         message=f"rank {names} of {run.expected_ranks} never came in {waited_s:.0f} s",
         evidence=(f"came: {', '.join(came)}" if came else "no rank came",),
@@ -169,9 +168,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
     who = _who(first) if len(states) == 1 else _several(states)
     waited = f" for {waited_s:.0f} s" if waited_s else ""
     stack = (f"stack: {_top_of(first.stack)}",) if first.stack else ()
-    return Finding(
-        code="rank-hung",
-        severity="error",
+    return RANK_HUNG.finding(
         subject=_subject(first),
         message=f"{who} did not come{waited} {_where(run, first)}",
         evidence=(reason, *_waiting(run, *states), *stack, *_tail(first)),
@@ -181,9 +178,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
 
 def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -> Finding:
     at = _where(run, living[0]) if living else "after the ranks had ended"
-    return Finding(
-        code="hang",
-        severity="error",
+    return HANG.finding(
         subject=Subject(kind="run", name="all ranks"),
         message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),

@@ -12,12 +12,12 @@ from nccltool.hosts.facts import HostFacts
 from nccltool.launch import events
 from nccltool.launch.child_processes import Child, Children, environment
 from nccltool.launch.fact_pieces import Assembly
+from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import Launch
 
 DEADLINE_S = 20.0
 """ssh gives up on a host after 7 s, and a snapshot takes 5 s at most."""
-FINDINGS: dict[str, str] = {"host-silent": "error", "host-misconfigured": "error"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,9 +79,7 @@ def _hear_out(launch: Launch, child: Child, assembly: Assembly, lost: dict[int, 
 
 def ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
     """A node process ended before it had sent its facts."""
-    return Finding(
-        code="host-misconfigured",
-        severity="error",
+    return HOST_MISCONFIGURED.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} sent no facts: the process there ended (exit code {code})",
         evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
@@ -92,9 +90,7 @@ def ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
 def silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
     """A host that sent no facts, or none that can be read."""
     why = f"sent facts that cannot be read: {damaged}" if damaged else f"sent no facts in {deadline_s:.0f} s"
-    return Finding(
-        code="host-silent",
-        severity="error",
+    return HOST_SILENT.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} {why}",
         remedy="try there: nccltool facts; look at its file systems and load",

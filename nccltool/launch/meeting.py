@@ -8,21 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nccltool import __version__
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.host_lists import fold
-from nccltool.launch import events, instructions
+from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU
 
-FINDINGS: Mapping[str, str] = {
-    "host-silent": "error",
-    "host-twice": "error",
-    "peer-unreachable": "error",
-    "port-in-use": "error",
-    "rdzv-unreachable": "error",
-    "version-mismatch": "error",
-}
 COME_S = 15.0
 """In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
 COME_EACH_S = 0.1
@@ -203,9 +195,7 @@ class Gathering:
             return next(iter(by_count)) or (1 if len(self.hosts) > 1 else RANKS_WITHOUT_GPU)
         told = "; ".join(f"{gpus} on {', '.join(hosts[:4])}" for gpus, hosts in sorted(by_count.items()))
         fewest = min(by_count.items(), key=lambda item: (len(item[1]), item[0]))
-        self._uneven = Finding(
-            code="ranks-per-node",
-            severity="error",
+        self._uneven = finding_kinds.RANKS_PER_NODE.finding(
             subject=Subject(kind="host", name=fewest[1][0]),
             message=f"the nodes do not have equally many GPUs: {told}",
             remedy="leave the odd host out, or say --nproc-per-node N",
@@ -217,7 +207,7 @@ class Gathering:
             if node.nccltool != __version__:
                 finding = self._finding(
                     node.node,
-                    "version-mismatch",
+                    finding_kinds.VERSION_MISMATCH,
                     f"has nccltool {node.nccltool}, and this is {__version__}",
                     "install the same version there, or name the right one: --remote-python",
                 )
@@ -230,7 +220,7 @@ class Gathering:
             if address and not self._is_named(node):
                 finding = self._finding(
                     node.node,
-                    "host-twice",
+                    finding_kinds.HOST_TWICE,
                     f"leads to {address} here, so that ssh reached this host, {node.host}, in its place",
                     f"correct the address of {self.name(node.node)} in /etc/hosts here, or use its address",
                 )
@@ -251,7 +241,7 @@ class Gathering:
             seen[node.host_id] = right
             finding = self._finding(
                 wrong.node,
-                "host-twice",
+                finding_kinds.HOST_TWICE,
                 f"is the same host as {self.name(right.node)}: both are {wrong.host}",
                 "does its name lead to another host's address here? getent hosts " + self.name(wrong.node),
             )
@@ -260,12 +250,15 @@ class Gathering:
     def _check_ports(self) -> None:
         for node in self._left()[:1]:
             if not node.port:
-                self.lose(node.node, self._finding(node.node, "port-in-use", node.problem, "choose another port"))
+                self.lose(
+                    node.node,
+                    self._finding(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port"),
+                )
 
     def _silent(self, node: int, seconds: float) -> Finding:
         return self._finding(
             node,
-            "host-silent",
+            finding_kinds.HOST_SILENT,
             f"said nothing for {seconds:.0f} s: its login or its Python hangs, perhaps in a file system",
             "try by hand what is started there: ssh, and python -c 'import nccltool'; look at its load",
         )
@@ -273,7 +266,7 @@ class Gathering:
     def _cut_off(self, first: events.Node, node: int, answer: events.Reached) -> Finding:
         return self._finding(
             node,
-            "rdzv-unreachable",
+            finding_kinds.RDZV_UNREACHABLE,
             f"cannot reach node 0 ({self.name(first.node)}) {self._meeting_place(first)}",
             "look at the firewalls of both hosts and the routes between them; "
             "--rdzv-endpoint HOST:PORT names an address and a port that are open",
@@ -287,7 +280,7 @@ class Gathering:
     def _isolated(self, first: events.Node, callers: int, answer: events.Reached) -> Finding:
         return self._finding(
             first.node,
-            "rdzv-unreachable",
+            finding_kinds.RDZV_UNREACHABLE,
             f"is node 0, and none of the {callers} other nodes can reach it {self._meeting_place(first)}",
             f"look at the firewall and the interfaces of {self.name(first.node)}; "
             "--rdzv-endpoint HOST:PORT names an address and a port that are open",
@@ -301,7 +294,7 @@ class Gathering:
         parts += [f"cannot reach {', '.join(called)}"] if called else []
         return self._finding(
             worst,
-            "peer-unreachable",
+            finding_kinds.PEER_UNREACHABLE,
             f"{' and '.join(parts)}: connections between ranks, which use any port, will fail",
             f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job",
             [f"{self.name(node)}: {failure}" for node, _, answer in failed for failure in answer.failures][
@@ -313,10 +306,10 @@ class Gathering:
         """The host as the user knows it."""
         return self.hosts.get(node) or (self.came[node].host if node in self.came else f"node {node}")
 
-    def _finding(self, node: int, code: str, what: str, remedy: str, evidence: Sequence[str] = ()) -> Finding:
-        return Finding(
-            code=code,
-            severity="error",
+    def _finding(
+        self, node: int, kind: FindingKind, what: str, remedy: str, evidence: Sequence[str] = ()
+    ) -> Finding:
+        return kind.finding(
             subject=Subject(kind="host", name=self.name(node)),
             message=f"{self.name(node)} {what}",
             evidence=tuple(evidence),

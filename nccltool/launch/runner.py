@@ -24,6 +24,15 @@ from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
 from nccltool.launch import blame, events, instructions
 from nccltool.launch.child_processes import Child, Children, environment
+from nccltool.launch.finding_kinds import (
+    DEADLINE,
+    HOST_LOST,
+    HOST_MISCONFIGURED,
+    HOST_REFUSED,
+    NODE_FAILED,
+    NODE_MISSING,
+    RUN_DIR_FULL,
+)
 from nccltool.launch.job import Job
 from nccltool.launch.meeting import Gathering
 from nccltool.launch.order import LaunchOrder
@@ -332,7 +341,7 @@ class _Runner:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""
         going = None if self._gathering is None else self._gathering.going
         rank = finding.subject.name.removeprefix("node ")
-        if self._gathering is None or going is None or finding.code != "node-missing" or not rank.isdecimal():
+        if self._gathering is None or going is None or finding.kind is not NODE_MISSING or not rank.isdecimal():
             return finding
         hosts = [self._gathering.name(node) for node, place in going.places.items() if place[0] == int(rank)]
         return replace(
@@ -366,9 +375,7 @@ class _Runner:
         child = next(iter([*self._ended_badly, *(c for c in self._children.all if c.exit_code())]), None)
         child = child or self._children.all[0]
         host = self._launch.commands[child.number].host
-        return Finding(
-            code="node-failed",
-            severity="error",
+        return NODE_FAILED.finding(
             subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
             message=f"the node process{f' on {host}' if host else ''} ended (exit code {child.exit_code()}) "
             "before its ranks were done",
@@ -382,9 +389,7 @@ class _Runner:
 
 
 def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
-    return Finding(
-        code="host-misconfigured",
-        severity="error",
+    return HOST_MISCONFIGURED.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it began",
         evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
@@ -401,7 +406,7 @@ def _loopback(name: str) -> str:
 def _with_address(finding: Finding) -> Finding:
     """A host that refuses may be this one, which a wrong line in /etc/hosts leads to."""
     name = finding.subject.name
-    address = _loopback(name) if finding.code == "host-refused" and name != "localhost" else ""
+    address = _loopback(name) if finding.kind is HOST_REFUSED and name != "localhost" else ""
     if not address:
         return finding
     return replace(
@@ -412,9 +417,7 @@ def _with_address(finding: Finding) -> Finding:
 
 
 def _alone(here: str, others: Sequence[str]) -> Finding:
-    return Finding(
-        code="host-lost",
-        severity="error",
+    return HOST_LOST.finding(
         subject=Subject(kind="host", name=here),
         message=f"this host, {here}, is cut off: nothing comes from any of the {len(others)} other hosts any more",
         evidence=(f"the others: {', '.join(others[:8])}{', ...' if len(others) > 8 else ''}",),
@@ -424,9 +427,7 @@ def _alone(here: str, others: Sequence[str]) -> Finding:
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:
     done = f"{state.product.steps_done} of {state.world.steps}" if state.world else "0"
-    return Finding(
-        code="deadline",
-        severity="error",
+    return DEADLINE.finding(
         subject=Subject(kind="run", name="deadline"),
         message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
         remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
@@ -435,9 +436,7 @@ def _deadline(state: RunState, deadline_s: float) -> Finding:
 
 def run_dir_full(error: RunDirError, what_follows: str) -> Finding:
     """The finding for a run directory that took no more."""
-    return Finding(
-        code="run-dir-full",
-        severity="error",
+    return RUN_DIR_FULL.finding(
         subject=Subject(kind="file", name="run directory"),
         message=error.message,
         evidence=(what_follows,),

@@ -7,7 +7,7 @@ from pathlib import Path
 from nccltool.compare import baselines, effects, judge
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, NccltoolError
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, Subject, define
 from nccltool.monitor import metrics
 from nccltool.monitor.exporters import pushgateway
 from nccltool.monitor.exporters import textfile as exporters_textfile
@@ -16,6 +16,7 @@ from nccltool.monitor.metrics import Sample
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
 
+METRICS_NOT_HANDED_OVER = define("metrics-not-handed-over", "note", "warning")
 PUSH_S = 10.0
 """How long a command that has its verdict goes on trying to push."""
 
@@ -64,12 +65,9 @@ def handed_over(
             subject = Subject(kind="file" if one.textfile else "link", name=place)
             message = f"the metrics were not handed over: {error.message}"
             findings.append(
-                Finding(
-                    code="metrics-not-handed-over",
-                    severity="warning",
+                METRICS_NOT_HANDED_OVER.finding(
                     subject=subject,
                     message=message,
-                    evidence=(),
                     remedy=error.remedy,
                 )
             )

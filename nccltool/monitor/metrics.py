@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from nccltool.compare.result import Against
-from nccltool.core.findings import CheckStatus, Status
+from nccltool.core.findings import CheckStatus
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Status
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Training

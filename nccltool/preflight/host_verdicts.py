@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nccltool.core.findings import Verdict
+from nccltool.core import verdicts
 from nccltool.core.host_lists import fold
+from nccltool.core.verdicts import Verdict
 from nccltool.preflight.result import HostVerdict, Judged
 
 _BY_ITSELF = ("alone", "confirmed", "everywhere")
@@ -68,17 +69,14 @@ def _open(host: str, outcomes: Sequence[Judged]) -> str:
 def verdict(outcomes: Sequence[Judged], interrupted: bool) -> Verdict:
     """The one word and the exit code."""
     failed = [one for one in outcomes if one.status == "fail"]
-    if interrupted:
-        return Verdict(status="incomplete", exit_code=130)
-    if any(one.code.rpartition("/")[2] in NOT_COMPLETE for one in failed):
-        return Verdict(status="incomplete", exit_code=3)
-    if failed:
-        return Verdict(status="fail", exit_code=1)
     judged = any(one.status in ("pass", "warn") for one in outcomes)
-    if not judged or any(one.status == "unknown" and one.required for one in outcomes):
-        return Verdict(status="unknown", exit_code=4)
-    warned = any(one.status == "warn" for one in outcomes)
-    return Verdict(status="warn" if warned else "pass", exit_code=0)
+    return verdicts.verdict(
+        interrupted=interrupted,
+        incomplete=any(one.code.rpartition("/")[2] in NOT_COMPLETE for one in failed),
+        failed=bool(failed),
+        can_tell=judged and not any(one.status == "unknown" and one.required for one in outcomes),
+        warned=any(one.status == "warn" for one in outcomes),
+    )
 
 
 LISTS: Mapping[str, tuple[str, ...]] = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from nccltool import __version__
 from nccltool.compare.result import Against
-from nccltool.core.findings import Finding
+from nccltool.core.findings import Finding, FindingKind
 from nccltool.core.host_lists import fold
 from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.core.unknown import Unknown
@@ -14,11 +14,13 @@ from nccltool.doctor import judge as doctor_judge
 from nccltool.hosts import differences as hosts_differences
 from nccltool.hosts.facts import HostFacts
 from nccltool.launch import events
+from nccltool.launch.finding_kinds import DEADLINE, HOST_UNKNOWN, WORLD_OF_ONE
 from nccltool.launch.host_survey import Survey
 from nccltool.preflight.result import Judged, Shown
 from nccltool.preflight.suites import Expectation, InventoryPart, ReachPart, TrainPart
-from nccltool.probe import judge
+from nccltool.probe.finding_kinds import WRONG_DATA
 from nccltool.probe.result import Measurement, Run
+from nccltool.train.finding_kinds import TRAIN_WRONG
 from nccltool.train.result import Training
 
 PAGE = "docs/runbooks/preflight.md"
@@ -50,7 +52,7 @@ def of_inventory(survey: Survey, part: InventoryPart, nproc: int | None) -> Iter
             reason=finding.message,
             page=finding.page,
             findings=(finding,),
-            shown="alone" if came and finding.code != "host-unknown" else "suspected",
+            shown="alone" if came and finding.kind is not HOST_UNKNOWN else "suspected",
         )
     yield from _releases(survey, came)
     facts = {survey.hosts[node]: survey.snapshots[node] for node in came if node in survey.snapshots}
@@ -201,7 +203,7 @@ def _found(finding: Finding, host: str | None, shown: Shown, hosts: tuple[str, .
         code=f"doctor/{finding.code}",
         rung="doctor",
         host=host,
-        status="fail" if finding.severity == "error" else "warn",
+        status="fail" if finding.is_error else "warn",
         reason=finding.message,
         page=finding.page,
         findings=(finding,),
@@ -433,10 +435,10 @@ def of_probe(
     if ran.run is None:
         yield ran.judged("completed", "unknown", reason=ran.why_not, page=f"{PAGE}#completed")
         return
-    ended = [f for f in ran.run.findings if f.severity == "error" and f.code in judge.DID_NOT_COMPLETE]
+    ended = [f for f in ran.run.findings if f.effect == "incomplete"]
     yield from _completed(ran, ended, names)
     yield from _data(ran, bool(ended), names, checked)
-    yield from _others(ran, names, differences_known, {"wrong-data", *judge.DID_NOT_COMPLETE})
+    yield from _others(ran, names, differences_known, WRONG_DATA)
     cut_short = bool(ended) or ran.run.verdict.exit_code == 130
     for expectation in expect:
         yield from _expected(ran, expectation, cut_short)
@@ -449,7 +451,7 @@ def _completed(ran: Ran, ended: Sequence[Finding], names: Mapping[str, str]) -> 
         yield ran.judged("completed", "pass")
     for finding in ended:
         # the time that a run was given is the fault of no host, not even where there is but one
-        words = {"shown": "suspected"} if finding.code == "deadline" else {}
+        words = {"shown": "suspected"} if finding.kind is DEADLINE else {}
         yield _from_finding(ran, "completed", "fail", finding, names, **words)
 
 
@@ -465,7 +467,7 @@ def _from_finding(
 
 def _data(ran: Ran, ended: bool, names: Mapping[str, str], checked: bool) -> Iterator[Judged]:
     assert ran.run is not None
-    wrong = [finding for finding in ran.run.findings if finding.code == "wrong-data"]
+    wrong = [finding for finding in ran.run.findings if finding.kind is WRONG_DATA]
     rows = ran.run.measurements
     total = sum(row.wrong or 0 for row in rows)
     for finding in wrong:
@@ -482,21 +484,15 @@ def _data(ran: Ran, ended: bool, names: Mapping[str, str], checked: bool) -> Ite
         yield ran.judged("data", "pass", measured=0.0, unit="elements", expected="no wrong element")
 
 
-def _others(ran: Ran, names: Mapping[str, str], differences_known: bool, done: set[str]) -> Iterator[Judged]:
+def _others(ran: Ran, names: Mapping[str, str], differences_known: bool, judged: FindingKind) -> Iterator[Judged]:
     """What else a run found: warnings, and errors that have no check of their own."""
     assert ran.run is not None
     told = hosts_differences.KINDS.keys() if differences_known else set[str]()
     for finding in ran.run.findings:
-        judged = finding.severity == "error" and finding.code in done
-        if judged or finding.severity == "info" or finding.code in told or finding.code == "world-of-one":
+        done = finding.effect == "incomplete" or (finding.is_error and finding.kind is judged)
+        if done or finding.severity == "info" or finding.code in told or finding.kind is WORLD_OF_ONE:
             continue
-        yield _from_finding(ran, finding.code, "fail" if finding.severity == "error" else "warn", finding, names)
-
-
-_OF_THE_ORDER = frozenset(
-    {"interface-unusable", "backend-unavailable", "unsupported", "port-in-use", "run-dir-full"}
-)
-"""Findings that may come from what was asked for, be it a variable; one host alone does not tell."""
+        yield _from_finding(ran, finding.code, "fail" if finding.is_error else "warn", finding, names)
 
 
 def shared(outcomes: Sequence[Judged], hosts: Set[str]) -> tuple[Judged, ...]:
@@ -507,7 +503,7 @@ def shared(outcomes: Sequence[Judged], hosts: Set[str]) -> tuple[Judged, ...]:
             failing[one.code].add(one.host)
 
     def common(one: Judged) -> bool:
-        ordered = any(finding.code in _OF_THE_ORDER for finding in one.findings)
+        ordered = any(finding.kind.may_be_the_order for finding in one.findings)
         return one.shown == "alone" and failing[one.code] >= hosts and (len(hosts) > 1 or ordered)
 
     return tuple(replace(one, shown="everywhere") if common(one) else one for one in outcomes)
@@ -648,11 +644,11 @@ def of_train(ran: Ran, part: TrainPart, names: Mapping[str, str], differences_kn
     if ran.run is None:
         yield ran.judged("completed", "unknown", reason=ran.why_not, page=f"{PAGE}#completed")
         return
-    ended = [f for f in ran.run.findings if f.severity == "error" and f.code in judge.DID_NOT_COMPLETE]
+    ended = [f for f in ran.run.findings if f.effect == "incomplete"]
     yield from _completed(ran, ended, names)
     for training in ran.run.trainings:
         yield _training(ran, training, bool(ended), names)
-    yield from _others(ran, names, differences_known, {"train-wrong", *judge.DID_NOT_COMPLETE})
+    yield from _others(ran, names, differences_known, TRAIN_WRONG)
     for wanted in part.expect:
         for training in ran.run.trainings:
             if wanted.of in ("", training.strategy):
@@ -668,7 +664,7 @@ def _training(ran: Ran, training: Training, ended: bool, names: Mapping[str, str
         if oracle.tolerance is not None:
             words["expected"] = f"within {oracle.tolerance:.2g} of one process"
     wrong = [
-        f for f in ran.run.findings if f.code == "train-wrong" and f.message.startswith(f"{training.strategy}: ")
+        f for f in ran.run.findings if f.kind is TRAIN_WRONG and f.message.startswith(f"{training.strategy}: ")
     ]
     if wrong:
         return _from_finding(ran, training.strategy, "fail", wrong[0], names, **words)

@@ -22,7 +22,7 @@ from nccltool.compare import baselines, effects, judge
 from nccltool.compare.result import Against
 from nccltool.core import documents
 from nccltool.core.errors import BadInput, NccltoolError, RunDirError
-from nccltool.core.findings import Finding, Verdict
+from nccltool.core.findings import Finding
 from nccltool.core.run_directory import new_id
 from nccltool.core.run_info import RunInfo
 from nccltool.hosts import facts
@@ -186,7 +186,7 @@ def preflight(ask: Asked, tell: Tell) -> Preflight:
     verdict = host_verdicts.verdict(outcomes, interrupted)
     found = Preflight(
         info=_info(ask, ladder, climbed, started),
-        verdict=Verdict(status=verdict.status, exit_code=0) if ask.observe else verdict,
+        verdict=replace(verdict, exit_code=0) if ask.observe else verdict,
         would_exit=verdict.exit_code if ask.observe else None,
         suite=ladder.suite.name,
         outcomes=outcomes,

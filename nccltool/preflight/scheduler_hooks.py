@@ -13,9 +13,9 @@ from typing import Any
 from nccltool.core import external_commands
 from nccltool.core.errors import BadInput
 from nccltool.core.external_commands import Done
-from nccltool.core.findings import Verdict
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
+from nccltool.core.verdicts import Verdict, verdict
 from nccltool.doctor import judge as doctor_judge
 from nccltool.doctor import rules, run
 from nccltool.hosts import reader
@@ -100,17 +100,17 @@ def judge(ask: Asked, facts: HostFacts) -> Answer:
     if ask.gpus is not None and isinstance(count, int) and count != ask.gpus:
         said.append(f"{count} GPUs are seen, and there should be {ask.gpus}")
     for finding in judgement.findings:
-        if finding.severity == "error":
+        if finding.is_error:
             said.append(f"{finding.code} {finding.message}")
             details += [*finding.evidence, *([f"-> {finding.remedy}"] if finding.remedy else [])]
     if said:
-        return Answer(verdict=Verdict(status="fail", exit_code=1), reason=_reason(said), details=tuple(details))
+        return Answer(verdict=verdict(failed=True), reason=_reason(said), details=tuple(details))
     if ask.gpus is not None and isinstance(count, Unknown):
         why = (f"whether there are {ask.gpus} GPUs is not known: {count.reason}",)
-        return Answer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=why)
+        return Answer(verdict=verdict(can_tell=False), reason="", details=why)
     if not any(one.status in ("pass", "warn") for one in judgement.outcomes):
-        return Answer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=("nothing was judged",))
-    return Answer(verdict=Verdict(status="pass", exit_code=0), reason="", details=())
+        return Answer(verdict=verdict(can_tell=False), reason="", details=("nothing was judged",))
+    return Answer(verdict=verdict(), reason="", details=())
 
 
 def _reason(said: Sequence[str]) -> str:

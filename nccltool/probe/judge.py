@@ -3,63 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.probe.events import WrongData
+from nccltool.probe.finding_kinds import BUSBW_LOW, BUSBW_UNKNOWN, WRONG_DATA
 from nccltool.probe.result import Measurement
-from nccltool.train.result import Training
-
-DID_NOT_COMPLETE = frozenset(
-    {
-        "rank-error",
-        "rank-died",
-        "rank-hung",
-        "rank-missing",
-        "agent-killed",
-        "hang",
-        "collective-failed",
-        "node-missing",
-        "node-rank-twice",
-        "node-failed",
-        "rdzv-unreachable",
-        "host-unknown",
-        "host-refused",
-        "host-unreachable",
-        "host-misconfigured",
-        "host-silent",
-        "host-twice",
-        "host-lost",
-        "peer-unreachable",
-        "port-in-use",
-        "slurm-cancelled",
-        "slurm-time-limit",
-        "slurm-preempted",
-        "slurm-requeued",
-        "slurm-node-failed",
-        "slurm-out-of-memory",
-        "slurm-task-killed",
-        "slurm-refused",
-        "leader-gone",
-        "deadline",
-        "run-dir-full",
-        "checkpoint-unusable",
-        "checkpoint-not-shared",
-        "stream-cut",
-        "stream-missing",
-        "world-size",
-        "ranks-per-node",
-        "world-of-one",
-        "duplicate-gpu",
-        "version-mismatch",
-        "backend-unavailable",
-        "unsupported",
-        "interface-unusable",
-    }
-)
-"""Codes of errors after which there is no complete measurement: exit 3."""
-
-CANNOT_TELL = frozenset({"busbw-unknown"})
-"""Codes of checks that looked and could not decide: exit 4 when nothing else is wrong."""
 
 
 def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
@@ -73,9 +21,7 @@ def wrong_data(wrong: Sequence[WrongData]) -> tuple[Finding, ...]:
 
 
 def _wrong(event: WrongData, total: int) -> Finding:
-    return Finding(
-        code="wrong-data",
-        severity="error",
+    return WRONG_DATA.finding(
         subject=Subject(kind="rank", name=str(event.rank)),
         message=f"rank {event.rank} received {total} wrong element{'s' if total > 1 else ''}, "
         f"first in {event.op} at {format_bytes(event.bytes)}",
@@ -106,9 +52,7 @@ def below(
 
 
 def _not_measured(op: str) -> Finding:
-    return Finding(
-        code="busbw-unknown",
-        severity="warning",
+    return BUSBW_UNKNOWN.finding(
         subject=Subject(kind="operation", name=op),
         message=f"{op} was not measured: its bus bandwidth cannot be judged",
         evidence=("threshold: --min-busbw, judged at the operation's largest size",),
@@ -125,9 +69,7 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
         "threshold: --min-busbw, judged at the operation's largest size",
     )
     if row.noisy and low < threshold < high:
-        return Finding(
-            code="busbw-unknown",
-            severity="warning",
+        return BUSBW_UNKNOWN.finding(
             subject=Subject(kind="operation", name=row.op),
             message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: too noisy",
             evidence=evidence,
@@ -135,45 +77,9 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
         )
     if row.busbw_bytes_per_s >= threshold:
         return None
-    return Finding(
-        code="busbw-low",
-        severity="error",
+    return BUSBW_LOW.finding(
         subject=Subject(kind="operation", name=row.op),
         message=f"{what} is under {min_gb_per_s:g} GB/s",
         evidence=evidence,
         remedy="compare with a run on fewer nodes; look at the rank and host that the others wait for",
     )
-
-
-def verdict(measurements: Sequence[Measurement], findings: Sequence[Finding], interrupted: bool) -> Verdict:
-    """Status and exit code of a run (docs: exit codes)."""
-    can_tell = bool(measurements) and not any(finding.code in CANNOT_TELL for finding in findings)
-    return _verdict(findings, interrupted, can_tell)
-
-
-def of_trainings(trainings: Sequence[Training], findings: Sequence[Finding], interrupted: bool) -> Verdict:
-    """Status and exit code of a run of smoke trainings; what could not be trained here is no pass."""
-    statuses = {training.status for training in trainings}
-    return _verdict(findings, interrupted, can_tell="pass" in statuses and "unknown" not in statuses)
-
-
-def _verdict(findings: Sequence[Finding], interrupted: bool, can_tell: bool) -> Verdict:
-    errors = [finding.code for finding in findings if finding.severity == "error"]
-    if interrupted:
-        return Verdict(status="incomplete", exit_code=130)
-    if any(code in DID_NOT_COMPLETE for code in errors):
-        return Verdict(status="incomplete", exit_code=3)
-    if errors:
-        return Verdict(status="fail", exit_code=1)
-    if not can_tell:
-        return Verdict(status="unknown", exit_code=4)
-    warned = any(finding.severity == "warning" for finding in findings)
-    return Verdict(status="warn" if warned else "pass", exit_code=0)
-
-
-def followed(findings: Sequence[Finding], interrupted: bool) -> Verdict:
-    """Exit code of a command whose rank 0 is elsewhere: it only says whether its own ranks were done."""
-    if interrupted:
-        return Verdict(status="incomplete", exit_code=130)
-    failed = any(finding.severity == "error" for finding in findings)
-    return Verdict(status="incomplete" if failed else "pass", exit_code=3 if failed else 0)

@@ -11,6 +11,7 @@ from statistics import median
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes, format_gb_per_s
+from nccltool.probe.finding_kinds import DIP
 from nccltool.probe.result import LatencyModel, Measurement, Placement
 
 MIN_SIZES = 4
@@ -93,9 +94,7 @@ def dips(rows: Iterable[Measurement]) -> tuple[Finding, ...]:
 
 def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
     before, after = format_gb_per_s(small.busbw_bytes_per_s), format_gb_per_s(large.busbw_bytes_per_s)
-    return Finding(
-        code="dip",
-        severity="info",
+    return DIP.finding(
         subject=Subject(kind="operation", name=op),
         message=f"{op}: {format_bytes(large.bytes)} is slower than {format_bytes(small.bytes)}: "
         f"busbw {before} GB/s, then {after} GB/s",

@@ -7,6 +7,7 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.probe import collectives
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
 from nccltool.probe.dtypes import ELEMENT_SIZE, why_not
+from nccltool.probe.finding_kinds import UNSUPPORTED
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Placement
 
@@ -101,4 +102,4 @@ def unsupported(job: ProbeJob, backend: str) -> tuple[Finding, ...]:
         return ()
     subject = Subject(kind="run", name=f"{job.dtype} {job.reduce_op}")
     remedy = "choose another -d or -o"
-    return (Finding(code="unsupported", severity="error", subject=subject, message=reason, remedy=remedy),)
+    return (UNSUPPORTED.finding(subject=subject, message=reason, remedy=remedy),)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nccltool.core.findings import Finding, Verdict
+from nccltool.core.findings import Finding
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
+from nccltool.core.verdicts import Verdict
 from nccltool.train.result import Restart, Training
 
 Placement = Literal["in-place", "out-of-place"]

@@ -15,9 +15,11 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes
+from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.hosts import differences
 from nccltool.launch import runner
 from nccltool.launch.events import World
+from nccltool.launch.finding_kinds import RUN_DIR_FULL
 from nccltool.launch.job import Job
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, Ended, Teller, ToldRunDir
@@ -27,6 +29,7 @@ from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import judge as probe_judge
 from nccltool.probe import latency_model, plan
 from nccltool.probe.events import MeasuredWorld
+from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
 from nccltool.probe.state import ProbeState
@@ -61,7 +64,7 @@ class Probe:
         try:
             run_dir.finish(run)
         except RunDirError as error:  # what was measured is shown all the same
-            if not any(finding.code == "run-dir-full" for finding in run.findings):
+            if not any(finding.kind is RUN_DIR_FULL for finding in run.findings):
                 full = runner.run_dir_full(error, "the result could not be saved")
                 outcome = replace(outcome, findings=(*outcome.findings, full))
                 run = self._judged(outcome, begun, seconds)
@@ -129,9 +132,9 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
         *_left_out(job, state.world),
     )
     if not begun.leads:
-        verdict = probe_judge.followed(findings, outcome.interrupted)
+        verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
     else:
-        verdict = probe_judge.verdict(measurements, findings, outcome.interrupted)
+        verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=bool(measurements))
     return Run(
         info=info(state, begun, job.cuda_graph),
         verdict=verdict,
@@ -151,9 +154,7 @@ def _left_out(job: ProbeJob, world: World | None) -> tuple[Finding, ...]:
     if world is None:
         return ()
     return tuple(
-        Finding(
-            code="left-out",
-            severity="info",
+        LEFT_OUT.finding(
             subject=Subject(kind="operation", name=out.op),
             message=f"{out.op}{_at(out.nominal_bytes)} was left out: {out.reason}",
         )

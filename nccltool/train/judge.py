@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from nccltool.core import statistics
 from nccltool.core.findings import CheckStatus, Finding, Subject
 from nccltool.core.statistics import Stats
+from nccltool.core.verdicts import of_findings, of_own_ranks
+from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import judge
+from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.result import Run
 from nccltool.probe.run import info
 from nccltool.train import events, peak_flops, pipeline_schedules, strategy_options
+from nccltool.train.finding_kinds import RESUMED, TRAIN_WRONG
 from nccltool.train.job import TrainJob
 from nccltool.train.result import Bubble, Checkpointing, Oracle, Training, TrainStep
 from nccltool.train.spec import TrainSpec
@@ -54,9 +57,11 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
     left_out = tuple(_left_out(training) for training in trainings if training.status == "skip")
     resumed = tuple(_resumed(event, state, spec) for name in spec.strategies for event in heard[name].resumed)
     findings = (*_without_world_of_one(outcome.findings), *wrong, *left_out, *resumed)
-    verdict = judge.followed(findings, outcome.interrupted)
+    verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
     if begun.leads:
-        verdict = judge.of_trainings(trainings, findings, outcome.interrupted)
+        statuses = {training.status for training in trainings}
+        can_tell = "pass" in statuses and "unknown" not in statuses  # what could not be trained here is no pass
+        verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=can_tell)
     return Run(
         kind="train",
         info=info(state, begun, cuda_graph=False),
@@ -70,7 +75,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
 
 def _without_world_of_one(findings: Iterable[Finding]) -> list[Finding]:
     """A training of one rank that was asked for is no reason to warn: it is how one GPU is checked."""
-    return [f for f in findings if (f.code, f.severity) != ("world-of-one", "warning")]
+    return [f for f in findings if f.is_error or f.kind is not WORLD_OF_ONE]
 
 
 def _by_strategy(said: Sequence[events.OfTraining]) -> dict[str, _Heard]:
@@ -279,9 +284,7 @@ def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> list[F
     named, blamed = _ranks(there, state.world_size, _micro_batches(heard))
     event = next((event for event in there if event.rank == blamed), there[0])
     return [
-        Finding(
-            code="train-wrong",
-            severity="error",
+        TRAIN_WRONG.finding(
             subject=Subject(kind="rank", name=str(blamed))
             if blamed is not None
             else Subject(kind="run", name=name),
@@ -376,9 +379,7 @@ def _shares(shares: Sequence[float]) -> str:
 
 
 def _left_out(training: Training) -> Finding:
-    return Finding(
-        code="left-out",
-        severity="info",
+    return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=training.strategy),
         message=f"{training.strategy} was left out: {training.reason}",
     )
@@ -392,9 +393,7 @@ def _resumed(event: events.Resumed, state: RunState, spec: TrainSpec) -> Finding
         message += "no step was left to do, and only its parameters were held against the reference"
     else:
         message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"
-    return Finding(
-        code="resumed",
-        severity="info",
+    return RESUMED.finding(
         subject=Subject(kind="file", name=event.folder),
         message=message,
         evidence=(f"from {event.folder}",),

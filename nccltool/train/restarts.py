@@ -14,7 +14,7 @@ from types import FrameType
 import msgspec
 
 from nccltool.core.errors import RunDirError
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, Subject, define
 from nccltool.core.run_directory import RunDir
 from nccltool.core.units import format_seconds
 from nccltool.launch import fault_injection, runner
@@ -28,19 +28,7 @@ from nccltool.train.result import Restart
 from nccltool.train.spec import TrainSpec
 from nccltool.train.state import TrainState, heard
 
-WORTH_IT = frozenset(
-    {
-        "rank-died",
-        "rank-error",
-        "rank-hung",
-        "hang",
-        "collective-failed",
-        "agent-killed",
-        "node-failed",
-        "host-lost",
-    }
-)
-"""Codes of findings after which another attempt may do better. Not of what would be the same again."""
+RESTARTED = define("restarted", "note", "warning", "info")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +73,7 @@ def _cut(signals: Sequence[int], outcome: LaunchOutcome) -> bool:
 def _worth_another(outcome: LaunchOutcome) -> Finding | None:
     """What ended an attempt, when another one may do better."""
     errors = [finding for finding in outcome.findings if finding.severity == "error"]
-    worth = bool(errors) and all(finding.code in WORTH_IT for finding in errors) and not outcome.interrupted
+    worth = bool(errors) and all(finding.kind.retry for finding in errors) and not outcome.interrupted
     return errors[-1] if worth else None
 
 
@@ -171,8 +159,7 @@ def _said(restart: Restart, attempt: _Attempt, order: LaunchOrder[TrainJob]) -> 
     else:
         went_on += "began anew" if restart.resumed_from == 0 or restart.strategy is None else "did not get there"
     lost = "" if restart.lost_s is None else f", {format_seconds(restart.lost_s)} lost"
-    return Finding(
-        code="restarted",
+    return RESTARTED.finding(
         severity="info" if _is_drill(attempt) else "warning",
         subject=restart.subject,
         message=f"{restart.message}: all ranks were started anew (restart {restart.attempt} of at most "

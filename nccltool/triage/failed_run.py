@@ -10,39 +10,24 @@ from datetime import datetime
 from pathlib import Path
 
 from nccltool.core import external_commands
-from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.findings import Finding, Subject, define
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Verdict
 from nccltool.triage.incident import Incident
 
 CONFIDENCE = 0.5
 """Below it a root cause is a guess, and a run that failed has enough to read."""
 KERNEL_S = 2.0
 """How long dmesg may take."""
-_ANY = frozenset({"*"})
-_NOT_THERE = ("host-unknown", "host-refused", "host-unreachable", "host-misconfigured", "host-silent")
-"""What ssh said of these hosts is in their findings."""
-_SAME: Mapping[str, frozenset[str]] = {
-    "none": _ANY,
-    "other": _ANY,
-    "app-error": frozenset({"rank-error"}),
-    "data-corruption": frozenset({"wrong-data", "train-wrong"}),
-    "duplicate-gpu": frozenset({"duplicate-gpu"}),
-    "net-interface": frozenset({"interface-unusable"}),
-    "net-unreachable": frozenset({"peer-unreachable", "host-unreachable", "host-lost"}),
-    "out-of-memory": frozenset({"slurm-out-of-memory"}),
-    "peer-exited": _ANY,
-    "preempted": frozenset({"slurm-preempted", "slurm-cancelled", "slurm-time-limit", "slurm-requeued"}),
-    "rdzv-store": frozenset({"rdzv-unreachable", "port-in-use", "node-missing", "rank-missing", *_NOT_THERE}),
-    "straggler-timeout": _ANY,
-    "version-mismatch": frozenset({"version-mismatch"}),
-}
-"""Root cause -> codes of findings that say the same. Of echoes in logs (a peer was lost, a rank is late) the
-runner knows more: it sees the processes themselves."""
+_ECHOES = frozenset({"none", "other", "peer-exited", "straggler-timeout"})
+"""Root causes that are echoes in logs (a peer was lost, a rank is late) or none: the runner knows more, for it
+sees the processes themselves."""
+TRIAGE = define("triage", "note", "info")
 
 
 def findings(info: RunInfo, verdict: Verdict, known: Sequence[Finding], folder: Path) -> tuple[Finding, ...]:
     """What to add to the findings that are known of a run. It looks only at a run that failed."""
-    errors = [finding for finding in known if finding.severity == "error"]
+    errors = [finding for finding in known if finding.is_error]
     if not errors or verdict.exit_code not in (1, 3):
         return ()
     from nccltool.triage import run as triage_run  # takes longer to import than a run that went well should wait
@@ -66,10 +51,9 @@ def _of_the_kernel(info: RunInfo) -> Mapping[str, bytes]:
 
 def _is_known(incident: Incident, errors: Sequence[Finding]) -> bool:
     """Whether the findings say it already; another offender is something new."""
-    same = _SAME.get(incident.root_cause, frozenset())
-    if same is _ANY:
+    if incident.root_cause in _ECHOES:
         return True
-    alike = [finding for finding in errors if finding.code in same]
+    alike = [finding for finding in errors if incident.root_cause in finding.kind.root_causes]
     return any(not _differs(incident, finding) for finding in alike)
 
 
@@ -84,9 +68,7 @@ def _finding(incident: Incident, errors: Sequence[Finding], folder: Path) -> Fin
     offender = f", {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
     other = next((finding for finding in errors if _differs(incident, finding)), None)
     both = f"; the run names {other.subject.kind} {other.subject.name} ({other.code})" if other else ""
-    return Finding(
-        code="triage",
-        severity="info",
+    return TRIAGE.finding(
         subject=by_logs.subject,
         message=f"the logs say {incident.root_cause}{offender} (confidence {incident.confidence:.2f}){both}:"
         f" {by_logs.message}",
@@ -97,9 +79,7 @@ def _finding(incident: Incident, errors: Sequence[Finding], folder: Path) -> Fin
 
 
 def _could_not(error: Exception, folder: Path) -> Finding:
-    return Finding(
-        code="triage",
-        severity="info",
+    return TRIAGE.finding(
         subject=Subject(kind="file", name=str(folder / "log.txt")),
         message=f"the logs of the run could not be judged: {type(error).__name__}: {error}",
         remedy=f"nccltool triage {folder / 'log.txt'}",

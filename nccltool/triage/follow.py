@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 
-from nccltool.core.findings import Verdict
+from nccltool.core.verdicts import verdict
 from nccltool.triage import flight_recorder, run
 from nccltool.triage.causes.base import ECHOES as ECHOING
 from nccltool.triage.incident import Incident
@@ -153,7 +153,7 @@ class _Follower:
                 why = self._said_to_be_sure()
         incident = self._incident(is_over=why != "the time of --for is over")
         if why == "interrupted":
-            incident = replace(incident, verdict=Verdict(status="incomplete", exit_code=130))
+            incident = replace(incident, verdict=verdict(interrupted=True))
         return FollowResult(incident, why, self._told is not None and _key(incident) == self._told)
 
     def _say_what_is_waited_for(self, now: float) -> None:

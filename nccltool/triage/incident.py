@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from nccltool.core.findings import Finding, Verdict
+from nccltool.core.findings import Finding
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import Verdict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

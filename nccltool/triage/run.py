@@ -9,8 +9,9 @@ from typing import Literal
 from uuid import uuid4
 
 from nccltool import __version__
-from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_info import RunInfo
+from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
 from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
 from nccltool.triage.judge import Diagnosis, judge
@@ -19,8 +20,6 @@ from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.overview import overview
 from nccltool.triage.timeline import Timeline, TimelineBuilder
-
-FINDINGS: dict[str, str] = {}  # the codes are root causes, which have pages of their own
 
 LIMIT_S = 5.0
 """How long the logs of a run may be read before its result is shown."""
@@ -113,11 +112,11 @@ def _until(end: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
 def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     """The judgement of a timeline, with its circumstances."""
     diagnosis = judge(timeline)
-    verdict = _verdict(timeline, diagnosis)
+    is_found = diagnosis.root_cause != "none"
     return Incident(
         info=_info(timeline, command),
-        verdict=verdict,
-        findings=(_finding(diagnosis),) if verdict.status == "fail" else (),
+        verdict=verdict(failed=is_found, can_tell=bool(timeline.events)),
+        findings=(_finding(diagnosis),) if is_found else (),
         root_cause=diagnosis.root_cause,
         confidence=diagnosis.confidence,
         offender=diagnosis.offender,
@@ -131,15 +130,6 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
         lines_read=diagnosis.lines_read,
         overview=overview(timeline),
     )
-
-
-def _verdict(timeline: Timeline, diagnosis: Diagnosis) -> Verdict:
-    """fail: a cause was found. unknown: there was nothing that could be diagnosis."""
-    if diagnosis.root_cause != "none":
-        return Verdict(status="fail", exit_code=1)
-    if not timeline.events:
-        return Verdict(status="unknown", exit_code=4)
-    return Verdict(status="pass", exit_code=0)
 
 
 def _finding(diagnosis: Diagnosis) -> Finding:

@@ -22,10 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import extent
-from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
+from nccltool.core.verdicts import Verdict
 from nccltool.probe import collectives
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Measurement, Run

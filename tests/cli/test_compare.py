@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.core import run_directory
-from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
+from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Run
 from tests.conftest import Nccltool
 from tests.interop.importers.samples import FOLDER

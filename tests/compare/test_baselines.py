@@ -17,7 +17,7 @@ from nccltool.compare import baselines, document, judge
 from nccltool.compare.baselines import Mode, Store
 from nccltool.compare.result import Circumstances
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Verdict
+from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Run
 from tests.compare.test_judge import run
 from tests.samples import failing_run, good_run, info

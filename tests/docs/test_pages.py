@@ -14,13 +14,13 @@ from nccltool.core import findings, run_directory, run_info, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection
 from nccltool.preflight import result as preflight_result
-from nccltool.probe import collectives, dtypes, judge, result, views
+from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
 from nccltool.train import result as train_result
 from nccltool.triage import incident
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
-from tests.support import codes
+from tests.support import finding_kinds as findings_support
 
 DOCS = ROOT / "docs"
 OF_US = [command for page in PAGES for command in commands(page)]
@@ -108,16 +108,7 @@ def test_every_option_is_explained_on_its_page(name: str) -> None:
     assert explained == options
 
 
-def _codes() -> dict[str, set[str]]:
-    """Every code that the package gives a finding, and the severities that stand beside it."""
-    found: dict[str, set[str]] = {}
-    for file in (ROOT / "nccltool").rglob("*.py"):
-        for code, severities in codes.made_in(file).items():
-            found.setdefault(code, set()).update(severities)
-    return found
-
-
-CODES = _codes()
+CODES = {kind.code: kind for kind in findings_support.every_kind()}
 _HEADING = re.compile(r"^### `([\w-]+)`\n\n([^\n]+)\n\n(.+?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
 SECTIONS = {code: (facts, text) for code, facts, text in _HEADING.findall((DOCS / "findings.md").read_text())}
 
@@ -130,12 +121,9 @@ def test_every_finding_has_its_section() -> None:
 def test_a_section_says_how_bad_it_is_and_what_to_do(code: str) -> None:
     facts, text = SECTIONS[code]
     severities = [severity for severity in ("error", "warning", "info") if severity in facts]
-    assert severities
-    assert set(severities) <= CODES[code]
-    if "error" in severities:
-        assert f"exit {3 if code in judge.DID_NOT_COMPLETE else 1}" in facts
-    if code in judge.CANNOT_TELL:
-        assert "exit 4" in facts
+    assert set(severities) == set(CODES[code].severities)
+    exits = {"answer": ["exit 1"], "incomplete": ["exit 3"], "unknown": ["exit 4"], "note": []}
+    assert re.findall(r"exit \d+", facts) == exits[CODES[code].effect]
     assert "**What to do.**" in text
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from nccltool.compare.result import Against, RowKey
-from nccltool.core.findings import Verdict
+from nccltool.core.verdicts import Verdict
 from nccltool.monitor import metrics
 from nccltool.monitor.metrics import METRICS, Sample
 from nccltool.preflight.result import HostVerdict, Judged, Preflight

@@ -10,8 +10,8 @@ import pytest
 from nccltool.compare.baselines import Store, usable
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
+from nccltool.core.verdicts import Verdict
 from nccltool.monitor import export, metrics
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.preflight.result import Preflight

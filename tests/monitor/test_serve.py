@@ -21,8 +21,8 @@ import bcrypt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from nccltool.core.findings import Verdict
 from nccltool.core.run_directory import RunDir
+from nccltool.core.verdicts import Verdict
 from nccltool.monitor import http_server
 from nccltool.monitor import serve as monitor_serve
 from nccltool.monitor.web_config import WebConfig

@@ -8,8 +8,9 @@ import pytest
 
 from nccltool import __version__
 from nccltool.compare.result import Against, RowKey
-from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.findings import Finding, Subject
 from nccltool.core.unknown import Unknown
+from nccltool.core.verdicts import Verdict
 from nccltool.doctor import judge
 from nccltool.doctor.rules import every
 from nccltool.hosts.facts import HostFacts, Nvidia, ProcessLimits

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nccltool.core.findings import Verdict
 from nccltool.core.unknown import Unknown
+from nccltool.core.verdicts import Verdict
 from nccltool.hosts import reader
 from nccltool.hosts.facts import HostFacts, all_unknown
 from nccltool.preflight import scheduler_hooks

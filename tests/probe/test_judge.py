@@ -1,77 +1,19 @@
-"""Verdicts, thresholds and wrong data."""
+"""Thresholds and wrong data."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.findings import Finding, Subject
 from nccltool.probe import judge
 from nccltool.probe.events import WrongData
 from nccltool.probe.result import Measurement
-from tests.samples import finding, measurement, stats
+from tests.samples import measurement, stats
 
 
 def row(busbw_gb_per_s: float, **changes: Any) -> Measurement:
     """Its interval is 10 % to both sides of the mean time."""
     return measurement(busbw_bytes_per_s=busbw_gb_per_s * 1e9, **changes)
-
-
-ERROR = finding(code="rank-died")
-WARNING = finding(code="clock-skew", severity="warning")
-INFO = finding(code="left-out", severity="info")
-LOW = finding(code="busbw-low")
-WRONG = finding(code="wrong-data")
-CANNOT_TELL = finding(code="busbw-unknown", severity="warning")
-ROWS = (measurement(),)
-
-
-@pytest.mark.parametrize(
-    ("measurements", "findings", "interrupted", "verdict"),
-    [
-        (ROWS, (), False, Verdict(status="pass", exit_code=0)),
-        (ROWS, (INFO,), False, Verdict(status="pass", exit_code=0)),
-        (ROWS, (INFO, WARNING), False, Verdict(status="warn", exit_code=0)),
-        (ROWS, (WARNING, WRONG), False, Verdict(status="fail", exit_code=1)),
-        (ROWS, (LOW,), False, Verdict(status="fail", exit_code=1)),
-        (ROWS, (WRONG, ERROR), False, Verdict(status="incomplete", exit_code=3)),
-        ((), (ERROR,), False, Verdict(status="incomplete", exit_code=3)),
-        (ROWS, (ERROR,), False, Verdict(status="incomplete", exit_code=3)),
-        ((), (), False, Verdict(status="unknown", exit_code=4)),
-        ((), (INFO, WARNING), False, Verdict(status="unknown", exit_code=4)),
-        (ROWS, (CANNOT_TELL,), False, Verdict(status="unknown", exit_code=4)),
-        (ROWS, (CANNOT_TELL, LOW), False, Verdict(status="fail", exit_code=1)),
-        (ROWS, (), True, Verdict(status="incomplete", exit_code=130)),
-        (ROWS, (WRONG, ERROR), True, Verdict(status="incomplete", exit_code=130)),
-        ((), (), True, Verdict(status="incomplete", exit_code=130)),
-    ],
-)
-def test_verdict(
-    measurements: Sequence[Measurement], findings: Sequence[Finding], interrupted: bool, verdict: Verdict
-) -> None:
-    assert judge.verdict(measurements, findings, interrupted) == verdict
-
-
-@pytest.mark.parametrize("code", sorted(judge.DID_NOT_COMPLETE))
-def test_a_run_that_did_not_complete_is_never_a_pass(code: str) -> None:
-    verdict = judge.verdict(ROWS, (finding(code=code),), False)
-    assert verdict == Verdict(status="incomplete", exit_code=3)
-
-
-@pytest.mark.parametrize(
-    ("findings", "interrupted", "verdict"),
-    [
-        ((), False, Verdict(status="pass", exit_code=0)),
-        ((WARNING,), False, Verdict(status="pass", exit_code=0)),
-        ((ERROR,), False, Verdict(status="incomplete", exit_code=3)),
-        ((WRONG,), False, Verdict(status="incomplete", exit_code=3)),
-        ((), True, Verdict(status="incomplete", exit_code=130)),
-    ],
-)
-def test_verdict_of_a_command_whose_rank_0_is_elsewhere(
-    findings: Sequence[Finding], interrupted: bool, verdict: Verdict
-) -> None:
-    assert judge.followed(findings, interrupted) == verdict
 
 
 LOW_REMEDY = "compare with a run on fewer nodes; look at the rank and host that the others wait for"
@@ -261,5 +203,4 @@ def test_wrong_data_is_one_finding_a_rank(events: list[WrongData], findings: lis
 def test_an_operation_that_was_not_measured_cannot_be_told() -> None:
     (finding,) = judge.below((), ("send_recv",), 1.0)
     assert (finding.code, finding.severity, finding.subject.name) == ("busbw-unknown", "warning", "send_recv")
-    assert judge.verdict((), (finding,), interrupted=False).exit_code == 4
     assert judge.below((), ("send_recv",), None) == ()

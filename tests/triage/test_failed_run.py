@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.core.findings import Finding, Subject, Verdict
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Run
 from nccltool.triage import failed_run
 from nccltool.triage import run as triage_run

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes
+from nccltool.interop.finding_kinds import IMPORT_INCONSISTENT, IMPORT_NCCL_ERROR, IMPORT_UNDER_MINIMUM
 from nccltool.interop.importers.base import Half, Printed, Report, Row, Told
+from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.probe import collectives
 from nccltool.probe.collectives.base import Layout
+from nccltool.probe.finding_kinds import LEFT_OUT, WRONG_DATA
 
 _SHOWN = 10
 """Rows that a finding lists; a wrong --ranks shows in all of them."""
@@ -87,9 +90,7 @@ def _wrong_data(test: Report) -> Iterator[Finding]:
     if not evidence:
         return
     first = _place(bad[0][0], test) if bad else "it does not say where"
-    yield Finding(
-        code="wrong-data",
-        severity="error",
+    yield WRONG_DATA.finding(
         subject=_file(test),
         message=f"{test.op} delivered wrong data in {len(bad) or test.out_of_bounds} checks, first: {first}",
         evidence=_some(evidence),
@@ -100,8 +101,7 @@ def _wrong_data(test: Report) -> Iterator[Finding]:
 def _world_of_one(test: Report, told: Told) -> Iterator[Finding]:
     if test.world_size != 1:
         return
-    yield Finding(
-        code="world-of-one",
+    yield WORLD_OF_ONE.finding(
         severity="warning" if told.ranks == 1 else "error",
         subject=_file(test),
         message=f"{test.where}: the world is one rank: nothing crossed a link",
@@ -116,9 +116,7 @@ def _inconsistent(test: Report) -> Iterator[Finding]:
     if not problems:
         return
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    yield Finding(
-        code="import-inconsistent",
-        severity="warning",
+    yield IMPORT_INCONSISTENT.finding(
         subject=_file(test),
         message=f"numbers do not fit each other: {problems[0]}{more}",
         evidence=_some(problems),
@@ -178,9 +176,7 @@ def _fits(number: Printed, least: float, most: float) -> bool:
 
 def _under_minimum(test: Report) -> Iterator[Finding]:
     if test.under_minimum and test.average is not None:
-        yield Finding(
-            code="import-under-minimum",
-            severity="warning",
+        yield IMPORT_UNDER_MINIMUM.finding(
             subject=_file(test),
             message=f"nccl-tests judged its mean of {test.average.value:g} GB/s as under 0.9 x NCCL_TESTS_MIN_BW",
             evidence=("a mean over sizes depends on the sweep more than on the fabric",),
@@ -190,9 +186,7 @@ def _under_minimum(test: Report) -> Iterator[Finding]:
 
 def _errors(test: Report) -> Iterator[Finding]:
     if test.errors:
-        yield Finding(
-            code="import-nccl-error",
-            severity="warning",
+        yield IMPORT_NCCL_ERROR.finding(
             subject=_file(test),
             message=f"NCCL's last error was: {test.errors[-1]}",
             evidence=_some(list(test.errors[:-1])),
@@ -220,9 +214,7 @@ def _left_out(test: Report) -> Iterator[Finding]:
         (timeless, "their time, with -C 1 their bandwidth, rounds to 0"),
     ):
         if places:
-            yield Finding(
-                code="left-out",
-                severity="info",
+            yield LEFT_OUT.finding(
                 subject=Subject(kind="operation", name=test.op),
                 message=f"{len(places)} rows were left out: {why}",
                 evidence=_some(places),

@@ -11,24 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, FindingKind, Subject
+from nccltool.launch import finding_kinds
 from nccltool.launch.launchers.base import MOST_NODES, WORKER, Command, Inquiry, Launch, expand_counts
 
 NODE_VARIABLE = "SLURM_NODEID"
 """It numbers the nodes of a step, in the order of their list."""
 ENDS_S = 10.0
 """srun asks the controller to end a step, and waits for its nodes: milliseconds, unless one of them is stuck."""
-FINDINGS: Mapping[str, str] = {
-    "slurm-cancelled": "error",
-    "slurm-time-limit": "error",
-    "slurm-preempted": "error",
-    "slurm-requeued": "error",
-    "slurm-node-failed": "error",
-    "slurm-out-of-memory": "error",
-    "slurm-task-killed": "error",
-    "slurm-refused": "error",
-    "host-misconfigured": "error",
-}
 _OPTIONS = (
     "--ntasks-per-node=1",
     "--overlap",  # an interactive step, or a training, may hold the same nodes: we would wait for ever
@@ -248,35 +238,35 @@ _EVIDENCE = 6
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    code: str
+    kind: FindingKind
     what: str
     remedy: str
 
 
 _ENDS = {
     "TIME LIMIT": _End(
-        "slurm-time-limit",
+        finding_kinds.SLURM_TIME_LIMIT,
         "ended at its time limit",
         "ask for more (--time), or measure less: --op, -e, -n; --deadline ends a run in order before that",
     ),
     "PREEMPTION": _End(
-        "slurm-preempted",
+        finding_kinds.SLURM_PREEMPTED,
         "preempted by a job of higher priority",
         "run it again where it is not preempted: scontrol show partition, sacctmgr show qos",
     ),
     "JOB REQUEUE": _End(
-        "slurm-requeued",
+        finding_kinds.SLURM_REQUEUED,
         "put back into the queue",
         "it starts again by itself; sbatch --no-requeue forbids that. See who did it: sacct -j JOB --duplicates",
     ),
     "NODE FAILURE": _End(
-        "slurm-node-failed",
+        finding_kinds.SLURM_NODE_FAILED,
         "ended because a node failed",
         "see why: scontrol show node NODE, sinfo -R, and the slurmd log there",
     ),
 }
 _CANCEL = _End(
-    "slurm-cancelled",
+    finding_kinds.SLURM_CANCELLED,
     "cancelled",
     "somebody ran scancel, or the command that started it ended; run it again",
 )
@@ -285,7 +275,7 @@ _CANCEL = _End(
 @dataclass(frozen=True, slots=True)
 class _Complaint:
     pattern: str
-    code: str
+    kind: FindingKind
     what: str
     remedy: str
 
@@ -293,33 +283,33 @@ class _Complaint:
 _COMPLAINTS = (
     _Complaint(
         r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
-        "slurm-out-of-memory",
+        finding_kinds.SLURM_OUT_OF_MEMORY,
         "a process was ended because the job's memory was used up",
         "ask for more (--mem), or measure less: -e",
     ),
     _Complaint(
         r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
-        "host-misconfigured",
+        finding_kinds.HOST_MISCONFIGURED,
         "the Python of this command does not run there",
         "install nccltool where all nodes see it, or name the Python to use there: --remote-python",
     ),
     _Complaint(
         r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
         r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
-        "slurm-refused",
+        finding_kinds.SLURM_REFUSED,
         "the controller of Slurm does not answer",
         "scontrol ping; is munged there, and slurmctld up?",
     ),
     _Complaint(
         r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",
-        "slurm-refused",
+        finding_kinds.SLURM_REFUSED,
         "the allocation is not there any more",
         "make a new one: salloc, sbatch",
     ),
     _Complaint(
         r"Unable to create step|Only allocated|Requested node configuration|Requested nodes are busy"
         r"|More (?:processors|nodes|GPUs) requested|Invalid (?:generic resource|Trackable RESource)|[Ii]nvalid",
-        "slurm-refused",
+        finding_kinds.SLURM_REFUSED,
         "Slurm does not start a step with one task on each node",
         "try by hand: srun --overlap --ntasks-per-node=1 hostname",
     ),
@@ -347,9 +337,7 @@ def _from_failed_node(lines: Sequence[str]) -> Finding | None:
     if not nodes:
         return None
     end = _ENDS["NODE FAILURE"]
-    return Finding(
-        code=end.code,
-        severity="error",
+    return end.kind.finding(
         subject=Subject(kind="host", name=nodes[0]),
         message=f"Slurm says that {', '.join(nodes[:8])} failed, and ended the step",
         evidence=tuple(lines[:_EVIDENCE]),
@@ -370,9 +358,7 @@ def _from_cancellation(lines: Sequence[str]) -> Finding | None:
 
 
 def _ended(end: _End, name: str, details: str, evidence: Sequence[str]) -> Finding:
-    return Finding(
-        code=end.code,
-        severity="error",
+    return end.kind.finding(
         subject=Subject(kind="run", name=name),
         message=f"{name} of Slurm was {end.what}{details}",
         evidence=tuple(evidence[:_EVIDENCE]),
@@ -382,14 +368,12 @@ def _ended(end: _End, name: str, details: str, evidence: Sequence[str]) -> Findi
 
 def _from_complaint(lines: Sequence[str], of_slurm: Sequence[str]) -> Finding | None:
     for complaint in _COMPLAINTS:
-        own = of_slurm if complaint.code == "slurm-refused" else lines
+        own = of_slurm if complaint.kind is finding_kinds.SLURM_REFUSED else lines
         said = [line.strip()[:300] for line in own if re.search(complaint.pattern, line)]
         if said:
             hosts = [match[1] for line in of_slurm if (match := re.search(r"error: (\S+): tasks? ", line))]
             subject = Subject(kind="host", name=hosts[0]) if hosts else Subject(kind="run", name="step")
-            return Finding(
-                code=complaint.code,
-                severity="error",
+            return complaint.kind.finding(
                 subject=subject,
                 message=f"{', '.join(dict.fromkeys(hosts[:8])) or 'srun'}: {complaint.what}",
                 evidence=tuple(said[:_EVIDENCE]),
@@ -403,9 +387,7 @@ def _from_task(lines: Sequence[str]) -> Finding | None:
     if match is None:
         return None
     host, how = match[1], match[2]
-    return Finding(
-        code="slurm-task-killed",
-        severity="error",
+    return finding_kinds.SLURM_TASK_KILLED.finding(
         subject=Subject(kind="host", name=host),
         message=f"the node process on {host} was ended by somebody: {how}",
         evidence=tuple(lines[:_EVIDENCE]),

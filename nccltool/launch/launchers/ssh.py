@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, FindingKind, Subject
+from nccltool.launch import finding_kinds
 from nccltool.launch.launchers.base import WORKER, Command, Launch
 
 CONNECT_S = 7
@@ -171,7 +172,7 @@ def _target(host: Host) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class _Cause:
     pattern: str
-    code: str
+    kind: FindingKind
     what: str
     remedy: str
 
@@ -181,86 +182,78 @@ _OF_CONNECT = r"^(?:ssh: connect to (?:host|address) .*|channel \d+: open failed
 """How ssh begins what it says of a connection that was not made, also of one through a jump host. What ranks print
 is on the same stream, and tells of refused connections as soon as one of them has died."""
 _CAUSES = (
-    _Cause(_UNKNOWN, "host-unknown", "its name is not known here", "see /etc/hosts and DNS"),
+    _Cause(_UNKNOWN, finding_kinds.HOST_UNKNOWN, "its name is not known here", "see /etc/hosts and DNS"),
     _Cause(
         "^Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "host-refused",
+        finding_kinds.HOST_REFUSED,
         "its host key is not one that is known here",
         "log in once with ssh and look at the key, or distribute the cluster's known_hosts",
     ),
     _Cause(
         r"^(?:\S+: )?Permission denied \(|Too many authentication failures",
-        "host-refused",
+        finding_kinds.HOST_REFUSED,
         "it does not let this user in without a password",
         "set up a key: ssh-copy-id, or an agent; user@host names another user",
     ),
     _Cause(
         _OF_CONNECT + "Connection refused",
-        "host-refused",
+        finding_kinds.HOST_REFUSED,
         "no sshd answers on this port",
         "start sshd there, or name its port: host:2222",
     ),
     _Cause(
         _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
-        "host-unreachable",
+        finding_kinds.HOST_UNREACHABLE,
         "it does not answer",
         "is it up? ping it; look at its network and at firewalls",
     ),
     _Cause(
         "^(?:kex|ssh)_exchange_identification: |^Connection (?:closed|reset) by .* port ",
-        "host-refused",
+        finding_kinds.HOST_REFUSED,
         "its sshd ends the connection before the login",
         "look at its log and load; MaxStartups of sshd limits logins at one time",
     ),
     _Cause(
         "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
         "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
-        "host-lost",
+        finding_kinds.HOST_LOST,
         "the connection to it was lost",
         "did it go down? look at its console and uptime",
     ),
     _Cause(
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
-        "host-misconfigured",
+        finding_kinds.HOST_MISCONFIGURED,
         "its Python lacks a package",
         "install nccltool there, or name the right one: --remote-python /path/to/venv/bin/python",
     ),
 )
 _UNHEARD = _Cause(
     "^nothing was heard of the runner for ",
-    "host-lost",
+    finding_kinds.HOST_LOST,
     "it did not hear of this command for so long that it ended its part",
     "was this command stopped (Ctrl-Z), or its host too busy? else look at the network between the two",
 )
 """What a far end says; see worker/far.py."""
 _KILLED = _Cause(
     "",
-    "host-lost",
+    finding_kinds.HOST_LOST,
     "ssh to it ended without a reason: the node process there was killed, or ssh itself was",
     "on that host: dmesg | grep -i -E 'out of memory|killed process'",
 )
 _ENDED_HERE = _Cause(
     "",
-    "host-lost",
+    finding_kinds.HOST_LOST,
     "the ssh to it was killed on this host",
     "on this host: dmesg | grep -i -E 'out of memory|killed process'; who else ends processes here?",
 )
 _NO_PYTHON = _Cause(
     "",
-    "host-misconfigured",
+    finding_kinds.HOST_MISCONFIGURED,
     "it has no such Python",
     "name the one to use there: --remote-python /path/to/venv/bin/python",
 )
 _CANNOT_RUN = (126, 127)
 """Exit codes of a shell that cannot start a program."""
-FINDINGS: dict[str, str] = {
-    "host-unknown": "error",
-    "host-refused": "error",
-    "host-unreachable": "error",
-    "host-misconfigured": "error",
-    "host-lost": "error",
-}
-"""Codes of findings that are made here, and their severities."""
 
 
 def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
@@ -278,11 +271,10 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
         cause = _ENDED_HERE
     if cause is None:
         return None
-    return Finding(
-        code=cause.code,
-        severity="error",
+    what = "was lost" if cause.kind is finding_kinds.HOST_LOST else "cannot be used"
+    return cause.kind.finding(
         subject=Subject(kind="host", name=host),
-        message=f"{host} {'was lost' if cause.code == 'host-lost' else 'cannot be used'}: {cause.what}",
+        message=f"{host} {what}: {cause.what}",
         evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
         remedy=cause.remedy,
     )
@@ -290,4 +282,4 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
 
 def _fits(cause: _Cause, ssh_failed: bool) -> bool:
     """The far end's complaints count when the far end ended, ssh's own when ssh did."""
-    return (cause.code == "host-misconfigured") != ssh_failed
+    return (cause.kind is finding_kinds.HOST_MISCONFIGURED) != ssh_failed

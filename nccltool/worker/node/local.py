@@ -15,6 +15,7 @@ from torch.distributed import TCPStore
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events
+from nccltool.launch.finding_kinds import LEADER_GONE, PORT_IN_USE
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import inside
 from nccltool.launch.launchers.inside import Place
@@ -154,9 +155,7 @@ class _Bus:
             self._end.finish(_FLUSH_S)
 
     def _lost(self, address: StoreAddress) -> None:
-        finding = Finding(
-            code="leader-gone",
-            severity="error",
+        finding = LEADER_GONE.finding(
             subject=Subject(kind="host", name=address.host),
             message=f"the store at {address.host}:{address.port} is gone: node 0 ended the run or died",
             remedy="look at the output of node 0",
@@ -182,9 +181,7 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         me = socket.gethostname()
         raise _CannotStart(
-            Finding(
-                code="port-in-use",
-                severity="error",
+            PORT_IN_USE.finding(
                 subject=Subject(kind="host", name=me),
                 message=f"node 0 ({me}) cannot listen on port {port}: {os.strerror(error.errno or 0)}",
                 remedy=f"choose another port in --rdzv-endpoint, or end what holds it: ss -ltnp 'sport = :{port}'",

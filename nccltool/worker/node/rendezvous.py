@@ -21,6 +21,7 @@ from torch.distributed.elastic.rendezvous import (
 )
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_UNREACHABLE
 
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
@@ -108,9 +109,7 @@ class FixedRendezvous(RendezvousHandler):
         except CONNECTION_ERRORS as error:
             where = f"{self._address.host}:{self._address.port}"
             raise NodesMissing(
-                Finding(
-                    code="rdzv-unreachable",
-                    severity="error",
+                RDZV_UNREACHABLE.finding(
                     subject=Subject(kind="host", name=self._address.host),
                     message=f"node {self._node_rank} ({socket.gethostname()}) got no answer at {where}",
                     evidence=(str(error).splitlines()[0][:300],),
@@ -122,9 +121,7 @@ class FixedRendezvous(RendezvousHandler):
         there = {node: store.check([f"nodes/{node}"]) for node in range(self._nodes)}
         absent = [str(node) for node, came in there.items() if not came]
         hosts = [json.loads(store.get(f"nodes/{node}"))["host"] for node, came in there.items() if came]
-        return Finding(
-            code="node-missing",
-            severity="error",
+        return NODE_MISSING.finding(
             subject=Subject(kind="host", name=f"node {absent[0] if absent else '?'}"),
             message=f"node {', '.join(absent)} of {self._nodes} did not come within {self._timeout_s:.0f} s",
             evidence=(f"came: {', '.join(hosts)}",),
@@ -134,9 +131,7 @@ class FixedRendezvous(RendezvousHandler):
     def _twice(self, store: PrefixStore) -> Finding:
         key = f"nodes/{self._node_rank}"
         other = json.loads(store.get(key))["host"] if store.check([key]) else "another host"
-        return Finding(
-            code="node-rank-twice",
-            severity="error",
+        return NODE_RANK_TWICE.finding(
             subject=Subject(kind="host", name=socket.gethostname()),
             message=f"two nodes say that they are node {self._node_rank}: {other} and {socket.gethostname()}",
             remedy="give every node its own --node-rank, from 0 on",

@@ -17,6 +17,7 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.hosts import transport
 from nccltool.hosts.sources import net
 from nccltool.launch import rank_agreement
+from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
@@ -128,9 +129,7 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
             reason = "its addresses lead to no other host"
         else:
             continue
-        return Finding(
-            code="interface-unusable",
-            severity="error",
+        return INTERFACE_UNUSABLE.finding(
             subject=Subject(kind="variable", name="GLOO_SOCKET_IFNAME"),
             message=f"rank {facts.rank} on {facts.host} cannot use GLOO_SOCKET_IFNAME={wanted}: {name}: {reason}",
             remedy="unset GLOO_SOCKET_IFNAME (the interface towards the other hosts is found), or name that one",

@@ -27,6 +27,13 @@ from nccltool.launch import events
 from nccltool.train import checkpoints
 from nccltool.train.checkpoints import File, Mark
 from nccltool.train.events import CheckpointSaved, Resumed
+from nccltool.train.finding_kinds import (
+    CHECKPOINT_DAMAGED,
+    CHECKPOINT_NONE,
+    CHECKPOINT_NOT_SHARED,
+    CHECKPOINT_UNFINISHED,
+    CHECKPOINT_UNUSABLE,
+)
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import CollectiveFailed, Group, of_communication
 from nccltool.worker.channel import Channel
@@ -102,9 +109,7 @@ class Checkpoints:
         raise CheckpointsFailed
 
     def _cannot(self, done: str, reason: str) -> Finding:
-        return Finding(
-            code="checkpoint-unusable",
-            severity="error",
+        return CHECKPOINT_UNUSABLE.finding(
             subject=Subject(kind="file", name=str(self._base)),
             message=f"{self._me()}: --checkpoint {self._base} cannot be {done}: {reason}",
             evidence=(self._room(),),
@@ -122,9 +127,7 @@ class Checkpoints:
         return f"{there.free / 2**20:.1f} MiB are free there, of {there.total / 2**20:.0f} MiB"
 
     def _not_shared(self) -> Finding:
-        return Finding(
-            code="checkpoint-not-shared",
-            severity="error",
+        return CHECKPOINT_NOT_SHARED.finding(
             subject=Subject(kind="file", name=str(self._base)),
             message=f"--checkpoint {self._base} is not one folder: "
             f"{self._me()} does not see what rank 0 wrote there",
@@ -367,18 +370,14 @@ def same_batch(spec: TrainSpec, mark: Mark, world: int) -> int:
 
 
 def _unfinished(path: Path, name: str) -> Finding:
-    return Finding(
-        code="checkpoint-unfinished",
-        severity="info",
+    return CHECKPOINT_UNFINISHED.finding(
         subject=Subject(kind="file", name=str(path)),
         message=f"{name}: a checkpoint that was half written when its writers ended was removed: {path.name}",
     )
 
 
 def _skipped(path: Path, name: str, reason: str) -> Finding:
-    return Finding(
-        code="checkpoint-damaged",
-        severity="warning",
+    return CHECKPOINT_DAMAGED.finding(
         subject=Subject(kind="file", name=str(path)),
         message=f"{name}: the checkpoint {path} was not taken: {reason}",
         remedy="look at the file system and at who else writes there; the next older whole one is taken",
@@ -386,9 +385,7 @@ def _skipped(path: Path, name: str, reason: str) -> Finding:
 
 
 def _none_whole(folder: Path, name: str, count: int) -> Finding:
-    return Finding(
-        code="checkpoint-none",
-        severity="warning",
+    return CHECKPOINT_NONE.finding(
         subject=Subject(kind="file", name=str(folder)),
         message=f"{name}: no checkpoint in {folder} is whole ({count} looked at): it began at step 1",
         remedy="remove them, or name another --checkpoint",

@@ -7,6 +7,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 
 STEPS = 3
 """More would make files that viewers cannot open."""
@@ -33,9 +34,7 @@ def name(strategy: str, rank: int) -> str:
 
 def not_written(rank: int, file: Path, error: OSError) -> Finding:
     """Why there is no trace of this rank."""
-    return Finding(
-        code="profile-not-written",
-        severity="warning",
+    return PROFILE_NOT_WRITTEN.finding(
         subject=Subject(kind="file", name=str(file)),
         message=f"rank {rank} could not write its profiler trace {file}: {error.strerror or error}",
         remedy="make that folder on every host, or name one that all hosts share",

@@ -14,7 +14,6 @@ from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.slurm import Allocation, Labels
-from nccltool.probe import judge
 
 SALLOC = {
     "SLURM_JOB_ID": "3",
@@ -378,7 +377,3 @@ def test_the_question_to_the_controller() -> None:
     assert asked.argv == ("scontrol", "--oneliner", "show", "job", "8")
     answer = asked.read(job("TIMEOUT"))
     assert isinstance(answer, Finding)
-
-
-def test_every_end_is_the_end_of_a_measurement() -> None:
-    assert set(slurm.FINDINGS) <= judge.DID_NOT_COMPLETE

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from nccltool.core.findings import Verdict
+from nccltool.core.verdicts import Verdict
 from nccltool.preflight.result import HostVerdict, Preflight
 from nccltool.preflight.views import FORMATS, renderer
 from tests import samples

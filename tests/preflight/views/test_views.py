@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nccltool.core import documents
-from nccltool.core.findings import Verdict
+from nccltool.core.verdicts import Verdict
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
 from nccltool.preflight.views import renderer
 from tests import samples

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.core.findings import Verdict
+from nccltool.core.verdicts import Verdict
 from nccltool.interop import importers
 from nccltool.interop.importers import Told, checks
 from nccltool.probe import collectives, nccl_tests, views

@@ -1,0 +1,54 @@
+"""The one word over everything that was found, and the exit code: the table of docs/exit-codes.md."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from nccltool.core.findings import Finding
+
+Status = Literal["pass", "warn", "fail", "incomplete", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """The one word and the exit code of a run."""
+
+    status: Status
+    exit_code: int
+
+
+def verdict(
+    *,
+    interrupted: bool = False,
+    incomplete: bool = False,
+    failed: bool = False,
+    can_tell: bool = True,
+    warned: bool = False,
+) -> Verdict:
+    """The first that applies."""
+    if interrupted:
+        return Verdict(status="incomplete", exit_code=130)
+    if incomplete:
+        return Verdict(status="incomplete", exit_code=3)
+    if failed:
+        return Verdict(status="fail", exit_code=1)
+    if not can_tell:
+        return Verdict(status="unknown", exit_code=4)
+    return Verdict(status="warn" if warned else "pass", exit_code=0)
+
+
+def of_findings(findings: Collection[Finding], *, interrupted: bool = False, can_tell: bool = True) -> Verdict:
+    """What findings say together. `can_tell`: whether there is anything to judge."""
+    effects = {finding.effect for finding in findings}
+    return verdict(
+        interrupted=interrupted,
+        incomplete="incomplete" in effects,
+        failed="answer" in effects,
+        can_tell=can_tell and "unknown" not in effects,
+        warned=any(finding.severity == "warning" for finding in findings),
+    )
+
+
+def of_own_ranks(findings: Collection[Finding], *, interrupted: bool) -> Verdict:
+    """Of a command whose rank 0 is elsewhere: it only says whether its own ranks were done."""
+    return verdict(interrupted=interrupted, incomplete=any(finding.is_error for finding in findings))

@@ -1,0 +1,53 @@
+"""Findings about hosts, nodes and ranks: who did not come, who died, what a scheduler ended."""
+
+from nccltool.core.findings import define
+
+# ---- a rank or a node is in trouble
+RANK_DIED = define("rank-died", "incomplete", retry=True)
+RANK_ERROR = define("rank-error", "incomplete", retry=True, root_causes=("app-error",))
+RANK_HUNG = define("rank-hung", "incomplete", retry=True)
+AGENT_KILLED = define("agent-killed", "incomplete", retry=True)
+RANK_MISSING = define("rank-missing", "incomplete", root_causes=("rdzv-store",))
+HANG = define("hang", "incomplete", retry=True)
+COLLECTIVE_FAILED = define("collective-failed", "incomplete", retry=True)
+NODE_MISSING = define("node-missing", "incomplete", root_causes=("rdzv-store",))
+NODE_RANK_TWICE = define("node-rank-twice", "incomplete")
+NODE_FAILED = define("node-failed", "incomplete", retry=True)
+LEADER_GONE = define("leader-gone", "incomplete")
+RDZV_UNREACHABLE = define("rdzv-unreachable", "incomplete", root_causes=("rdzv-store",))
+PORT_IN_USE = define("port-in-use", "incomplete", may_be_the_order=True, root_causes=("rdzv-store",))
+INTERFACE_UNUSABLE = define(
+    "interface-unusable", "incomplete", may_be_the_order=True, root_causes=("net-interface",)
+)
+DEADLINE = define("deadline", "incomplete")
+RUN_DIR_FULL = define("run-dir-full", "incomplete", may_be_the_order=True)
+
+# ---- a host cannot be used
+HOST_UNKNOWN = define("host-unknown", "incomplete", root_causes=("rdzv-store",))
+HOST_REFUSED = define("host-refused", "incomplete", root_causes=("rdzv-store",))
+HOST_UNREACHABLE = define("host-unreachable", "incomplete", root_causes=("rdzv-store", "net-unreachable"))
+HOST_MISCONFIGURED = define("host-misconfigured", "incomplete", root_causes=("rdzv-store",))
+HOST_SILENT = define("host-silent", "incomplete", root_causes=("rdzv-store",))
+HOST_TWICE = define("host-twice", "incomplete")
+HOST_LOST = define("host-lost", "incomplete", retry=True, root_causes=("net-unreachable",))
+PEER_UNREACHABLE = define("peer-unreachable", "incomplete", root_causes=("net-unreachable",))
+
+# ---- Slurm ended it
+SLURM_CANCELLED = define("slurm-cancelled", "incomplete", root_causes=("preempted",))
+SLURM_TIME_LIMIT = define("slurm-time-limit", "incomplete", root_causes=("preempted",))
+SLURM_PREEMPTED = define("slurm-preempted", "incomplete", root_causes=("preempted",))
+SLURM_REQUEUED = define("slurm-requeued", "incomplete", root_causes=("preempted",))
+SLURM_NODE_FAILED = define("slurm-node-failed", "incomplete")
+SLURM_OUT_OF_MEMORY = define("slurm-out-of-memory", "incomplete", root_causes=("out-of-memory",))
+SLURM_TASK_KILLED = define("slurm-task-killed", "incomplete")
+SLURM_REFUSED = define("slurm-refused", "incomplete")
+
+# ---- the world is not the one that was asked for
+WORLD_SIZE = define("world-size", "incomplete")
+RANKS_PER_NODE = define("ranks-per-node", "incomplete")
+WORLD_OF_ONE = define("world-of-one", "incomplete", "error", "warning")
+DUPLICATE_GPU = define("duplicate-gpu", "incomplete", root_causes=("duplicate-gpu",))
+VERSION_MISMATCH = define("version-mismatch", "incomplete", "error", "warning", root_causes=("version-mismatch",))
+BACKEND_UNAVAILABLE = define("backend-unavailable", "incomplete", may_be_the_order=True)
+LOOPBACK_HOSTNAME = define("loopback-hostname", "note", "warning")
+CLOCK_SKEW = define("clock-skew", "note", "warning")
