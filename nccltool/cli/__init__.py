@@ -1,12 +1,12 @@
 """The command line: one command a file. Importing this imports click and nothing heavy."""
 
-import signal
 import sys
 from importlib import import_module
 
 import click
 
 from nccltool import __version__
+from nccltool.core import signals
 
 _COMMANDS = (
     *("baseline", "bundle", "checks", "collect", "compare", "doctor", "explain", "export", "facts", "import_"),
@@ -28,7 +28,7 @@ for _name in _COMMANDS:
 
 def main() -> None:
     """Run, and turn what the user can change into one sentence and an exit code."""
-    _leave_on_signals()
+    signals.take(lambda *_: sys.exit(130))  # interrupted is 130 from the first moment on
     from nccltool.core.errors import NccltoolError
     from nccltool.core.text import escaped_lines
 
@@ -39,10 +39,3 @@ def main() -> None:
         if error.remedy:
             click.echo("\n".join(escaped_lines(f"  -> {error.remedy}")), err=True)
         sys.exit(error.exit_code)
-
-
-def _leave_on_signals() -> None:
-    """Interrupted is 130 from the first moment on. What nohup or `&` turned off stays off."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: sys.exit(130))

@@ -50,9 +50,8 @@ def command(**options: object) -> None:
     from signal import SIGHUP, SIGTERM
 
     from nccltool.cli.screen import Screen, put
-    from nccltool.core import run_directory
+    from nccltool.core import run_directory, signals
     from nccltool.core.command_line import this_command
-    from nccltool.launch.runner import signals_held
     from nccltool.probe import options as probe_options
     from nccltool.probe.run import Probe
 
@@ -69,9 +68,9 @@ def command(**options: object) -> None:
     )
     screen = Screen.of(options, probe.order.leads)
     screen.begin(probe.order.launch)
-    with signals_held():
+    with signals.held():
         run, folder = probe.run(screen.progress)
-    with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
+    with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
     raise Ended(run.verdict.status, run.verdict.exit_code)
 

@@ -71,9 +71,8 @@ def command(**options: object) -> None:
     from signal import SIGHUP, SIGTERM
 
     from nccltool.cli.screen import Screen, put
-    from nccltool.core import run_directory
+    from nccltool.core import run_directory, signals
     from nccltool.core.command_line import this_command
-    from nccltool.launch.runner import signals_held
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
     from nccltool.train.run import SmokeTrainings
@@ -90,9 +89,9 @@ def command(**options: object) -> None:
         tensorboard.ready(Path(str(board)))
     screen = Screen.of(options, train.order.leads)
     screen.begin(train.order.launch)
-    with signals_held():
+    with signals.held():
         run, folder = train.run(screen.progress)
-    with signals_held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
+    with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
         if board and train.order.leads:
             tensorboard.write(Path(str(board)), run)

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from nccltool.core import processes
+from nccltool.core import processes, signals
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, Nvidia, ProcessFacts, Text, all_unknown
 from nccltool.hosts.sources import (
@@ -245,7 +245,7 @@ def _forked(work: Callable[[], None], reading: int) -> int:
         return child
     status = 1
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        for number in (*signals.ENDING, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         processes.die_with_parent(parent)
         os.close(reading)

@@ -4,19 +4,17 @@ Nothing outlives this: every process it starts is in a session of its own that i
 kernel kills each of them when its parent dies.
 """
 
-import contextlib
 import shutil
 import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import FrameType
 
 import msgspec
 
-from nccltool.core import external_commands, processes
+from nccltool.core import external_commands, processes, signals
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
@@ -81,7 +79,7 @@ def run(
     job = replace(order.job, scratch=scratch)
     runner = _Runner(job, order, run_dir, progress, state)
     try:
-        with signals_taken(runner.interrupt):
+        with signals.held() as runner.signals:
             runner.start()
             return runner.until_end()
     finally:
@@ -94,28 +92,6 @@ def _scratch(run_dir: RunDir) -> str:
         return tempfile.mkdtemp(prefix="nccltool-")
     except OSError:  # no temporary folder that may be written: a read-only container
         return tempfile.mkdtemp(prefix="scratch-", dir=run_dir.path)
-
-
-_ALL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def signals_held(*numbers: signal.Signals) -> contextlib.AbstractContextManager[None]:
-    """These signals (all when none is named) do nothing in here but end a run: its result is kept all the same."""
-    return signals_taken(lambda number, frame: None, numbers or _ALL_SIGNALS)
-
-
-@contextlib.contextmanager
-def signals_taken(
-    handler: Callable[[int, FrameType | None], None], numbers: Sequence[signal.Signals] = _ALL_SIGNALS
-) -> Iterator[None]:
-    """Ctrl-C, a scheduler's SIGTERM and a closed terminal are taken alike; what nohup turned off stays off."""
-    wanted = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in wanted}
-    try:
-        yield
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)
 
 
 class _Runner:
@@ -143,11 +119,12 @@ class _Runner:
         """When the last event came, by number of the command."""
         self._alarmed: Child | None = None
         self._was_scheduled = False
-        self._signal: int | None = None
+        self.signals: Sequence[int] = ()
 
-    def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """A signal's handler: end the run at the next tick, in order."""
-        self._signal = number
+    @property
+    def _signal(self) -> int | None:
+        """The last one that came, which ends the run at the next tick, in order."""
+        return self.signals[-1] if self.signals else None
 
     def start(self) -> None:
         """Start the node processes and give them the job."""

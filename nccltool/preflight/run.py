@@ -3,16 +3,14 @@
 import difflib
 import os
 import shutil
-import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -20,7 +18,7 @@ import msgspec
 from nccltool import __version__
 from nccltool.compare import baselines, effects, judge
 from nccltool.compare.result import Against
-from nccltool.core import documents
+from nccltool.core import documents, signals
 from nccltool.core.errors import BadInput, NccltoolError, RunDirError
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import new_id
@@ -176,12 +174,12 @@ def preflight(ask: Asked, tell: Tell) -> Preflight:
     begin, started = time.monotonic(), datetime.now(UTC)
     baseline = _baseline(ask.baseline, ask.store) if ask.baseline else None
     folder = _folder(ask)
-    with _interruptible() as stop:
-        ladder = _ladder(ask, folder, stop)
+    with signals.held() as came:  # none ends us before what was seen is kept
+        ladder = _ladder(ask, folder, lambda: bool(came))
         ladder.baseline = baseline
         climbed = [_climbed(rung, ask, ladder, tell) for rung in stages.every()]
         ladder.outcomes += _baseline_not_asked(ladder)
-        interrupted = stop()
+        interrupted = bool(came)
         outcomes = _with_evidence(ladder, folder)
     verdict = host_verdicts.verdict(outcomes, interrupted)
     found = Preflight(
@@ -200,25 +198,6 @@ def preflight(ask: Asked, tell: Tell) -> Preflight:
     )
     _keep(found, folder, ask.hosts_dir)
     return found
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Whether a signal has come; none ends us before what was seen is kept."""
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {
-        number: signal.signal(number, note) for number in wanted if signal.getsignal(number) is not signal.SIG_IGN
-    }
-    try:
-        yield lambda: bool(came)
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)
 
 
 def _climbed(rung: Rung, ask: Asked, ladder: Ladder, tell: Tell) -> Climbed:

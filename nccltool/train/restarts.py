@@ -9,10 +9,10 @@ import contextlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import FrameType
 
 import msgspec
 
+from nccltool.core import signals
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject, define
 from nccltool.core.run_directory import RunDir
@@ -43,15 +43,11 @@ class _Attempt:
 
 def run(order: LaunchOrder[TrainJob], run_dir: RunDir, progress: Progress) -> LaunchOutcome:
     """Run a job of trainings, starting all ranks anew up to `order.max_restarts` times."""
-    signals: list[int] = []
     failed: list[_Attempt] = []
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        signals.append(number)
-
-    with runner.signals_taken(hear):  # between two attempts, when nothing runs that they could end
+    with signals.held() as came:  # between two attempts, when nothing runs that they could end
         outcome = runner.run(order, run_dir, progress)
-        while len(failed) < order.max_restarts and not signals and (culprit := _worth_another(outcome)):
+        while len(failed) < order.max_restarts and not came and (culprit := _worth_another(outcome)):
             state, now = outcome.state, time.monotonic()
             spec, said = _spec(state), heard(state)
             failed.append(_Attempt(state=state, findings=outcome.findings, culprit=culprit, ended_at=now))
@@ -63,11 +59,11 @@ def run(order: LaunchOrder[TrainJob], run_dir: RunDir, progress: Progress) -> La
             said = said.for_another_attempt(done)
             anew = state.for_another_attempt(order.job, order.ranks_seen, said, now)
             outcome = runner.run(order, run_dir, progress, anew)
-    return _together(order, failed, replace(outcome, interrupted=outcome.interrupted or _cut(signals, outcome)))
+    return _together(order, failed, replace(outcome, interrupted=outcome.interrupted or _cut(came, outcome)))
 
 
-def _cut(signals: Sequence[int], outcome: LaunchOutcome) -> bool:
-    return bool(signals) and not outcome.state.everybody_left
+def _cut(came: Sequence[int], outcome: LaunchOutcome) -> bool:
+    return bool(came) and not outcome.state.everybody_left
 
 
 def _worth_another(outcome: LaunchOutcome) -> Finding | None:

@@ -8,12 +8,11 @@ what had so much was right in 82 % when it was said at once, in 96 % when 20 mor
 
 import contextlib
 import copy
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import FrameType
 
+from nccltool.core import signals
 from nccltool.core.verdicts import verdict
 from nccltool.triage import flight_recorder, run
 from nccltool.triage.causes.base import ECHOES as ECHOING
@@ -80,33 +79,8 @@ Tell = Callable[[Incident], None]
 def follow(order: FollowOptions, say: Say, tell: Tell) -> FollowResult:
     """Follow logs to the first sure diagnosis, or to their end. `say` takes notes, `tell` what is sure before."""
     incoming = LogDiscovery(order.paths, order.trust_pickle, order.settle_s / 2, say)
-    with _Interrupts() as interrupts, contextlib.closing(incoming) as inputs:
+    with signals.held(once=True) as interrupts, contextlib.closing(incoming) as inputs:
         return _Follower(order, inputs, say, tell).until_end(interrupts)
-
-
-class _Interrupts:
-    """Ctrl-C and a scheduler's signals end the following in order; a second one ends it at once."""
-
-    _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def __init__(self) -> None:
-        self.came = False
-        self._before: dict[int, object] = {}
-
-    def __enter__(self) -> "_Interrupts":
-        for number in self._NUMBERS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._take)
-        return self
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
-        self.__exit__()
-
-    def __exit__(self, *about: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
-        self._before = {}
 
 
 @dataclass(slots=True)
@@ -140,14 +114,14 @@ class _Follower:
         self._failed = False
         self._told: tuple[str, str] | None = None
 
-    def until_end(self, interrupts: _Interrupts) -> FollowResult:
+    def until_end(self, interrupts: Sequence[int]) -> FollowResult:
         """Follow until it is sure, or there is nothing more to come."""
         why = ""
         while not why:
             self._inputs.look(time.monotonic())
             self._caught_up = self._take_all()
             now = time.monotonic()
-            why = "interrupted" if interrupts.came else self._over(now)
+            why = "interrupted" if interrupts else self._over(now)
             self._say_what_is_waited_for(now)
             if not why and self._is_sure(now):
                 why = self._said_to_be_sure()

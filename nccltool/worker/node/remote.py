@@ -20,7 +20,7 @@ from dataclasses import replace
 from types import FrameType
 
 from nccltool import __version__
-from nccltool.core import processes
+from nccltool.core import processes, signals
 from nccltool.hosts.sources import gpu, net
 from nccltool.launch import events, instructions
 from nccltool.launch.instructions import Goal
@@ -44,8 +44,6 @@ _GONE_S = 5.0
 """How long to wait for killed processes to disappear; one in a driver call may take longer."""
 _GO_S = 600.0
 """How long the node waits for Go at most; its leash ends it earlier when the runner is gone."""
-_ENDS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-"""What a scheduler or a login may send."""
 
 NodeMain = Callable[[Job, socket.socket | None, int, int], int]
 """(job, listener of the store if there is one, where instructions come from, where events go) -> exit code."""
@@ -75,8 +73,8 @@ def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
     os.close(read_fd)
     channel = Channel(out_fd, None)
     try:
-        for end in _ENDS:
-            signal.signal(end, _leave)
+        for number in signals.ENDING:  # what a scheduler or a login may send
+            signal.signal(number, _leave)
         channel.emit(_node(number, _port(listener), _port(data), problem))
         return _Leash(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
     finally:
@@ -92,8 +90,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def _ignore_signals() -> None:
     """Schedulers repeat theirs; cleaning up must not be left halfway."""
-    for end in _ENDS:
-        signal.signal(end, signal.SIG_IGN)
+    for number in signals.ENDING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _end() -> None:

@@ -1,0 +1,39 @@
+"""Ctrl-C, a scheduler's SIGTERM and a closed terminal, taken alike. What nohup or `&` turned off stays off."""
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def take(
+    handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals
+) -> dict[signal.Signals, Any]:
+    """Have these signals (all when none is named) call the handler; what they did before."""
+    wanted = [number for number in numbers or ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in wanted}
+
+
+@contextlib.contextmanager
+def held(*numbers: signal.Signals, once: bool = False) -> Iterator[list[int]]:
+    """These signals (all when none is named) are noted and do nothing else in here; `once`: a second one does."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if once:
+            _give_back(before)
+
+    before = take(note, *numbers)
+    try:
+        yield came
+    finally:
+        _give_back(before)
+
+
+def _give_back(before: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in before.items():
+        signal.signal(number, handler)
