@@ -19,11 +19,14 @@ Effect = Literal["answer", "incomplete", "unknown", "note"]
 measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
 
+SubjectKind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
     """What a finding is about."""
 
-    kind: Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
+    kind: SubjectKind
     name: str
 
 

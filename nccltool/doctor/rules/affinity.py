@@ -3,8 +3,16 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    about,
+    better_unset,
+    device_finding,
+    escaped,
+    known,
+    rule,
+)
 from nccltool.hosts.facts import Gpu, numbers, or_none
 from nccltool.hosts.nccl import values
 
@@ -47,11 +55,11 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     allowed = numbers(text)
     far = [(gpu, near) for gpu, near in _near(host) if near and not near & allowed]
     if far:
-        yield RuleFinding(
-            subject=Subject(kind="device", name=f"GPU {far[0][0].pci}"),
-            message=f"{len(far)} GPUs have no processor near them that this process may use",
-            evidence=(f"allowed {escaped(text[:80])}; near {far[0][0].pci}: {_shown(far[0][1])}",),
+        yield device_finding(
+            f"GPU {far[0][0].pci}",
+            f"{len(far)} GPUs have no processor near them that this process may use",
             remedy="bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
+            evidence=(f"allowed {escaped(text[:80])}; near {far[0][0].pci}: {_shown(far[0][1])}",),
         )
 
 
@@ -103,23 +111,21 @@ def wrong_proxy_cores(host: JudgedHost) -> Results:
     odd = [word for word in words if not (match := _NUMBER.match(word)) or word[match.end() :].strip()]
     if odd:
         number = values.integer(odd[0])
-        yield about(
+        yield better_unset(
             variable,
             f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}",
-            part=odd[0],
             remedy="write single numbers, separated by commas",
-            fix=unset(variable),
+            part=odd[0],
         )
         return
     allowed = numbers(known(host.facts.cpu.allowed))
     wanted = {number.value for word in words if (number := values.integer(word)) and number.value is not None}
     outside = sorted(wanted - allowed)
     if outside:
-        yield about(
+        yield better_unset(
             variable,
             f"processor {outside[0]} is not allowed to this process",
+            remedy="use processors of Cpus_allowed_list in /proc/self/status",
             part=str(outside[0]),
             evidence=(f"allowed: {escaped((or_none(host.facts.cpu.allowed) or '')[:120])}",),
-            remedy="use processors of Cpus_allowed_list in /proc/self/status",
-            fix=unset(variable),
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from nccltool.doctor.rules.base import JudgedHost, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, about, better_unset, escaped, known, rule
 from nccltool.hosts.nccl import values as nccl_values
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import ALGORITHMS, FUNCTION_LISTS, FUNCTIONS, PROTOCOLS, Selection
@@ -60,13 +60,12 @@ def unknown_algorithm(host: JudgedHost) -> Results:
                 continue  # ALG002
             known_words = ALGORITHMS if variable.name == "NCCL_ALGO" else PROTOCOLS
             kind = what[problem].replace("algorithm", "protocol" if variable.name == "NCCL_PROTO" else "algorithm")
-            yield about(
+            yield better_unset(
                 variable,
                 f"{escaped(word[:40])!r} in {variable.name} {kind}",
+                remedy=f"correct the word, or unset {variable.name}",
                 part=word,
                 evidence=(f"known: {', '.join(FUNCTIONS if problem == 'function' else known_words)}",),
-                remedy=f"correct the word, or unset {variable.name}",
-                fix=unset(variable),
             )
 
 
@@ -102,12 +101,7 @@ def forced_algorithm(host: JudgedHost) -> Results:
     for variable, _ in _read(host):
         sharp = variable.value.lower() in _SHARP and host.integer("NCCL_COLLNET_ENABLE")
         if not _published(host, variable) and not sharp:
-            yield about(
-                variable,
-                f"{variable.name} takes the choice from NCCL, for every size",
-                remedy=f"unset {variable.name}",
-                fix=unset(variable),
-            )
+            yield better_unset(variable, f"{variable.name} takes the choice from NCCL, for every size", part="")
 
 
 @rule("ALG004", "function-without-algorithm", "error")
@@ -132,12 +126,10 @@ def function_without_algorithm(host: JudgedHost) -> Results:
     if only_pat and known(host.local_ranks) > 1:
         short += only_pat
     if short:
-        yield about(
+        yield better_unset(
             variable,
             f"NCCL_ALGO leaves no algorithm to {', '.join(short)}: their calls fail",
-            part=variable.value,
             remedy=f"name the function (allreduce:{escaped(variable.value[:40])}), or add Ring",
-            fix=unset(variable),
         )
 
 
@@ -153,12 +145,11 @@ def forced_ll128(host: JudgedHost) -> Results:
     """
     for variable, selection in _read(host):
         if "LL128" in selection.named and not _published(host, variable):
-            yield about(
+            yield better_unset(
                 variable,
                 "LL128 is forced: it corrupts data on hardware that it is not made for",
-                part="LL128",
                 remedy="unset NCCL_PROTO: NCCL uses LL128 where it is safe",
-                fix=unset(variable),
+                part="LL128",
             )
 
 
@@ -173,11 +164,11 @@ def only_ll(host: JudgedHost) -> Results:
     """
     for variable, selection in _read(host):
         if variable.name == "NCCL_PROTO" and ("LL",) in selection.left.values():
-            yield about(
+            yield better_unset(
                 variable,
                 "NCCL_PROTO leaves LL alone: half of the bandwidth is lost",
                 remedy="unset NCCL_PROTO",
-                fix=unset(variable),
+                part="",
             )
 
 
@@ -193,11 +184,11 @@ def only_simple(host: JudgedHost) -> Results:
     for variable, selection in _read(host):
         simple = variable.name == "NCCL_PROTO" and ("Simple",) in selection.left.values()
         if simple and not _published(host, variable):
-            yield about(
+            yield better_unset(
                 variable,
                 "NCCL_PROTO leaves Simple alone: small messages take longer",
                 remedy="unset NCCL_PROTO, unless the platform asks for it",
-                fix=unset(variable),
+                part="",
             )
 
 
@@ -212,12 +203,10 @@ def function_list_on_old_nccl(host: JudgedHost) -> Results:
     """
     for variable, _ in _read(host):
         if (":" in variable.value or ";" in variable.value) and host.nccl_is(before=FUNCTION_LISTS):
-            yield about(
+            yield better_unset(
                 variable,
                 f"NCCL {host.nccl} does not know lists for functions",
-                part=variable.value,
                 remedy=f"write a plain list, or unset {variable.name}",
-                fix=unset(variable),
             )
 
 
@@ -240,12 +229,7 @@ def tuner_overruled(host: JudgedHost) -> Results:
         tuner = next((name for name in found if name == "libnccl-tuner.so"), None)
     for variable, _ in forced:
         if tuner:
-            yield about(
-                variable,
-                f"{variable.name} overrules the tuner {escaped(tuner[:80])}",
-                remedy=f"unset {variable.name}",
-                fix=unset(variable),
-            )
+            yield better_unset(variable, f"{variable.name} overrules the tuner {escaped(tuner[:80])}", part="")
 
 
 @rule("ALG010", "policy-overruled", "info")
@@ -261,9 +245,6 @@ def policy_overruled(host: JudgedHost) -> Results:
     if policy is None or not ("EFFICIENCY" in policy.upper() or policy.startswith("1")):
         return
     for variable, _ in _read(host):
-        yield about(
-            variable,
-            f"NCCL_CTA_POLICY={escaped(policy[:40])} has no effect while {variable.name} is set",
-            remedy=f"unset {variable.name}",
-            fix=unset(variable),
+        yield better_unset(
+            variable, f"NCCL_CTA_POLICY={escaped(policy[:40])} has no effect while {variable.name} is set", part=""
         )

@@ -1,7 +1,15 @@
 """What the doctor thinks, held against what NCCL itself says: a difference is a defect of the doctor."""
 
-from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, escaped, known, rule, shortened
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    escaped,
+    interface_finding,
+    known,
+    rule,
+    shortened,
+    variable_finding,
+)
 from nccltool.hosts.nccl import interfaces
 from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import of
@@ -25,11 +33,11 @@ def different_variable(host: JudgedHost) -> Results:
     for name in sorted(mine.keys() | theirs.keys()):
         if name in _OVERRIDDEN or mine.get(name) == theirs.get(name):
             continue
-        yield RuleFinding(
-            subject=Subject(kind="variable", name=name),
-            message=f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
-            evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
+        yield variable_finding(
+            name,
+            f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
             remedy=_REPORT,
+            evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
         )
 
 
@@ -55,11 +63,11 @@ def different_interface(host: JudgedHost) -> Results:
     if (ours and (ours.name, ours.address)) != _chosen(answer):
         mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
         theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
-        yield RuleFinding(
-            subject=Subject(kind="interface", name=answer.interface or "none"),
-            message=f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
-            evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
+        yield interface_finding(
+            answer.interface or "none",
+            f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
             remedy=_REPORT,
+            evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
         )
 
 

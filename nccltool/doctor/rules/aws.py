@@ -2,9 +2,18 @@
 
 import re
 
-from nccltool.core.findings import Subject
 from nccltool.core.versions import Version, parse
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    better_unset,
+    device_finding,
+    escaped,
+    export,
+    known,
+    rule,
+    variable_finding,
+)
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl import variables as nccl_variables
@@ -50,15 +59,15 @@ def efa_without_plugin(host: JudgedHost) -> Results:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
     folder = elsewhere[0].rpartition("/")[0] if elsewhere else ""
-    yield RuleFinding(
-        subject=Subject(kind="device", name=f"{devices[0].name}, ..."),
-        message=f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
-        evidence=(f"not searched by the loader: {escaped(elsewhere[0][:160])}",)
-        if elsewhere
-        else ("no libnccl-net*.so",),
+    yield device_finding(
+        f"{devices[0].name}, ...",
+        f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
         remedy=f"export LD_LIBRARY_PATH={escaped(folder[:160])}:$LD_LIBRARY_PATH"
         if folder
         else "install aws-ofi-nccl",
+        evidence=(f"not searched by the loader: {escaped(elsewhere[0][:160])}",)
+        if elsewhere
+        else ("no libnccl-net*.so",),
     )
 
 
@@ -75,11 +84,11 @@ def several_network_interfaces(host: JudgedHost) -> Results:
         return
     own = [one.name for one in known(host.facts.network.interfaces) if one.driver == "ena"]
     if len(own) > 1 and host.several_nodes:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="NCCL_SOCKET_IFNAME"),
-            message=f"NCCL may choose any of {len(own)} interfaces to meet over",
-            evidence=(escaped(", ".join(own)[:160]),),
+        yield variable_finding(
+            "NCCL_SOCKET_IFNAME",
+            f"NCCL may choose any of {len(own)} interfaces to meet over",
             remedy="export NCCL_SOCKET_IFNAME=^docker,lo,veth",
+            evidence=(escaped(", ".join(own)[:160]),),
             fix=export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
         )
 
@@ -100,12 +109,7 @@ def obsolete_efa_switch(host: JudgedHost) -> Results:
     version = _plugin_version(host)
     if version is not None and version >= _WITHOUT_SWITCHES:
         for variable in found:
-            yield about(
-                variable,
-                f"aws-ofi-nccl {version} does not need it",
-                remedy=f"unset {variable.name}",
-                fix=unset(variable),
-            )
+            yield better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
 
 
 def _plugin_version(host: JudgedHost) -> Version | None:
@@ -133,13 +137,10 @@ def plugin_overruled(host: JudgedHost) -> Results:
     for variable in found:
         own = _DEFAULTS[variable.name]
         if variable.value != own:
-            yield about(
+            yield better_unset(
                 variable,
                 f"the plugin of AWS would set {variable.name} for this instance",
-                part=variable.value,
                 evidence=(f"the plugin sets {own}",) if own else (),
-                remedy=f"unset {variable.name}",
-                fix=unset(variable),
             )
 
 
@@ -169,12 +170,8 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
         entry = entries.get(variable.name)
         why = _refused(entry, variable.value) if entry else ""
         if why:
-            yield about(
-                variable,
-                f"the plugin refuses to start: {why}",
-                part=variable.value,
-                remedy=f"unset {variable.name}, or correct it",
-                fix=unset(variable),
+            yield better_unset(
+                variable, f"the plugin refuses to start: {why}", remedy=f"unset {variable.name}, or correct it"
             )
 
 
@@ -208,13 +205,7 @@ def other_provider(host: JudgedHost) -> Results:
     words = {word for part in values.split(variable.value.removeprefix("^").lower()) for word in part.split(";")}
     allowed = ("efa" in words) != variable.value.startswith("^")
     if not allowed and _efa(host):
-        yield about(
-            variable,
-            "libfabric may not use EFA",
-            part=variable.value,
-            remedy="unset FI_PROVIDER",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "libfabric may not use EFA")
 
 
 @rule("AWS007", "fork-with-huge-pages", "info", needs=("rdma", "limits"))
@@ -230,11 +221,11 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         return
     pages = known(host.facts.limits.hugepages_total)
     if pages > 0:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="FI_EFA_USE_HUGE_PAGE"),
-            message="forks of data loaders may fail with ENOMEM",
-            evidence=(f"HugePages_Total: {pages}",),
+        yield variable_finding(
+            "FI_EFA_USE_HUGE_PAGE",
+            "forks of data loaders may fail with ENOMEM",
             remedy="export FI_EFA_USE_HUGE_PAGE=0, if forks fail",
+            evidence=(f"HugePages_Total: {pages}",),
             fix=export("FI_EFA_USE_HUGE_PAGE", "0"),
         )
 
@@ -250,9 +241,9 @@ def dead_tip(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_SHM_USE_CUDA_MEMCPY")
     if variable and host.nccl_is(since=_TIP_IS_DEAD):
-        yield about(
+        yield better_unset(
             variable,
             f"NCCL {host.nccl} does not read it",
             remedy="unset NCCL_SHM_USE_CUDA_MEMCPY, and measure",
-            fix=unset(variable),
+            part="",
         )

@@ -26,9 +26,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from nccltool.core.findings import Severity, Subject
+from nccltool.core.findings import Severity, Subject, SubjectKind
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
@@ -250,6 +251,55 @@ def about(
     )
 
 
+def better_unset(
+    variable: Variable,
+    message: str,
+    *,
+    remedy: str | None = None,
+    part: str | None = None,
+    evidence: tuple[str, ...] = (),
+    severity: Severity | None = None,
+) -> RuleFinding:
+    """What is wrong with a variable that `--fix` unsets; without `part` the whole value is underlined."""
+    return about(
+        variable,
+        message,
+        part=variable.value if part is None else part,
+        evidence=evidence,
+        remedy=f"unset {variable.name}" if remedy is None else remedy,
+        severity=severity,
+        fix=unset(variable),
+    )
+
+
+def finding(
+    kind: SubjectKind,
+    name: str,
+    message: str,
+    *,
+    remedy: str = "",
+    evidence: tuple[str, ...] = (),
+    severity: Severity | None = None,
+    fix: tuple[Fix, ...] = (),
+) -> RuleFinding:
+    """What is wrong with something that is no variable that is set: a host, a device, an interface, a file."""
+    return RuleFinding(
+        subject=Subject(kind=kind, name=name),
+        message=message,
+        evidence=evidence,
+        remedy=remedy,
+        severity=severity,
+        fix=fix,
+    )
+
+
+device_finding = partial(finding, "device")
+file_finding = partial(finding, "file")
+host_finding = partial(finding, "host")
+interface_finding = partial(finding, "interface")
+variable_finding = partial(finding, "variable")
+
+
 def pointed(variable: Variable, part: str = "") -> str:
     """`origin: NAME=value`, and below it a line of carets under `part` of the value."""
     value = escaped(shortened(variable.value, _LONGEST))
@@ -295,11 +345,18 @@ __all__ = [
     "Unknown",
     "about",
     "across",
+    "better_unset",
+    "device_finding",
     "escaped",
     "export",
+    "file_finding",
+    "finding",
+    "host_finding",
+    "interface_finding",
     "known",
     "pointed",
     "rule",
     "shortened",
     "unset",
+    "variable_finding",
 ]

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
@@ -11,12 +10,13 @@ from nccltool.doctor.rules.base import (
     Unknown,
     about,
     across,
+    better_unset,
     escaped,
     export,
+    file_finding,
     known,
     rule,
     shortened,
-    unset,
 )
 from nccltool.hosts.facts import ConfFile
 from nccltool.hosts.nccl import variables
@@ -45,18 +45,9 @@ _OF_IMAGES = {
 """Debugging variables that the images of a cloud put into their files: azhpc-images, Google's gIB."""
 
 
-def _subject(path: str) -> Subject:
-    return Subject(kind="file", name=path)
-
-
 def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> RuleFinding:
     text = escaped(shortened(line.text, 160))
-    return RuleFinding(
-        subject=_subject(file.path),
-        message=why,
-        evidence=(f"{escaped(file.path)}:{line.number}: {text}",),
-        remedy=remedy,
-    )
+    return file_finding(file.path, why, evidence=(f"{escaped(file.path)}:{line.number}: {text}",), remedy=remedy)
 
 
 @rule("CNF001", "unreadable-conf-file", "error")
@@ -70,9 +61,9 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
     """
     for file in host.settings.read_files():
         if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
-            yield RuleFinding(
-                subject=_subject(file.path),
-                message=f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
+            yield file_finding(
+                file.path,
+                f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
                 evidence=(file.lines.reason,),
                 remedy=f"make it readable for the user of the job: ls -l {escaped(file.path)}",
             )
@@ -91,10 +82,7 @@ def tilde_in_path(host: JudgedHost) -> Results:
         variable = host.variable(name)
         if variable and variable.value.startswith("~"):
             yield about(
-                variable,
-                f"{name} begins with ~, which nothing expands",
-                part="~",
-                remedy="write the whole path",
+                variable, f"{name} begins with ~, which nothing expands", part="~", remedy="write the whole path"
             )
 
 
@@ -111,9 +99,9 @@ def hidden_home_file(host: JudgedHost) -> Results:
         return
     for file in host.facts.conf_files:
         if file.role in ("home", "HOME") and known(file.exists):
-            yield RuleFinding(
-                subject=_subject(file.path),
-                message=f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
+            yield file_finding(
+                file.path,
+                f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
                 evidence=(f"NCCL_CONF_FILE={escaped(host.get('NCCL_CONF_FILE') or '')}",),
                 remedy="merge the two files, or remove one",
             )
@@ -230,9 +218,9 @@ def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[RuleFin
         texts.setdefault(text, []).append(host.facts.host)
     if len(texts) > 1:
         ordered = sorted(texts.items(), key=lambda item: len(item[1]))
-        yield RuleFinding(
-            subject=_subject(files[0][1].path),
-            message=f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
+        yield file_finding(
+            files[0][1].path,
+            f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
             evidence=tuple(f"{_named(names)}: {_first(text)}" for text, names in ordered[:8]),
             remedy="distribute the same file to all hosts",
         )
@@ -261,11 +249,11 @@ def conf_file_not_read(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_CONF_FILE")
     if variable and variable.value and known(host.nccl) < CONF_FILE:
-        yield about(
+        yield better_unset(
             variable,
             f"NCCL {host.nccl} does not read NCCL_CONF_FILE",
             remedy="export the variables of the file, or use ~/.nccl.conf",
-            fix=unset(variable),
+            part="",
         )
 
 
@@ -292,9 +280,9 @@ def environment_plugin(host: JudgedHost) -> Results:
 def _found_plugin(host: JudgedHost) -> Results:
     names = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"]
     if names and host.nccl_is(since=_PLUGINS_FROM):
-        yield RuleFinding(
-            subject=_subject(names[0].library.path),
-            message="NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
+        yield file_finding(
+            names[0].library.path,
+            "NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
             evidence=(escaped(names[0].library.path),),
             remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO, or export NCCL_ENV_PLUGIN=none",
             fix=export("NCCL_ENV_PLUGIN", "none"),

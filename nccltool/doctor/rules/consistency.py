@@ -3,20 +3,19 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.text import shortened
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
-    about,
     across,
+    better_unset,
+    device_finding,
     escaped,
     known,
     rule,
-    unset,
+    variable_finding,
 )
 from nccltool.hosts.facts import NotKnown, RdmaDevice, or_none
 from nccltool.hosts.nccl import variables as nccl_variables
@@ -58,14 +57,14 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
         if entries[name].must_match and len(values) > 1:
             usual = max(values, key=lambda value: len(values[value]))
             others = sorted((names, value) for value, names in values.items() if value != usual)
-            yield RuleFinding(
-                subject=Subject(kind="variable", name=name),
-                message=f"{name} has {len(values)} values; it must be the same on all ranks",
+            yield variable_finding(
+                name,
+                f"{name} has {len(values)} values; it must be the same on all ranks",
+                remedy="export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
                 evidence=(
                     f"most hosts: {name}={_shown(usual)}",
                     *(f"{escaped(fold(names)[:160])}: {name}={_shown(value)}" for names, value in others[:4]),
                 ),
-                remedy="export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
             )
     yield from (Unknown(reason) for reason in sorted(reasons))
 
@@ -95,11 +94,11 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
         without = list((everywhere - there).elements())
         if without:
             few, word = (without, "not set") if len(without) <= there.total() else (list(there), "set")
-            yield RuleFinding(
-                subject=Subject(kind="variable", name=name),
-                message=f"{name} is set on {there.total()} ranks, and not on {len(without)}",
-                evidence=(f"{word} on {escaped(fold(few)[:200])}",),
+            yield variable_finding(
+                name,
+                f"{name} is set on {there.total()} ranks, and not on {len(without)}",
                 remedy=f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
+                evidence=(f"{word} on {escaped(fold(few)[:200])}",),
                 severity=None if entry.must_match else "warning",
             )
     yield from (Unknown(reason) for reason in sorted(reasons))
@@ -127,11 +126,11 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         usual = Counter(counts.values()).most_common(1)[0][0]
         others = {count: [name for name in counts if counts[name] == count] for count in set(counts.values())}
         few = [f"{escaped(fold(others[count])[:160])}: {count}" for count in sorted(others) if count != usual]
-        yield RuleFinding(
-            subject=Subject(kind="device", name="RDMA ports"),
-            message=f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
-            evidence=tuple(few[:4]),
+        yield device_finding(
+            "RDMA ports",
+            f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
             remedy="rdma link show, on these hosts; take them out of the job until they are repaired",
+            evidence=tuple(few[:4]),
         )
 
 
@@ -159,11 +158,11 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     cached = set((host.get("NCCL_NO_CACHE") or "").split(","))
     for name in changed:
         if name not in cached and "ALL" not in cached:
-            yield RuleFinding(
-                subject=Subject(kind="variable", name=escaped(name[:80])),
-                message=f"{escaped(name[:80])} is not what the process was started with",
-                evidence=("NCCL reads a variable once",),
+            yield variable_finding(
+                escaped(name[:80]),
+                f"{escaped(name[:80])} is not what the process was started with",
                 remedy="set it in the launcher, or before torch is imported",
+                evidence=("NCCL reads a variable once",),
             )
 
 
@@ -179,12 +178,11 @@ def include_and_exclude(host: JudgedHost) -> Results:
     include = host.variable("OMPI_MCA_btl_tcp_if_include")
     exclude = host.variable("OMPI_MCA_btl_tcp_if_exclude")
     if include and exclude:
-        yield about(
+        yield better_unset(
             exclude,
             "Open MPI refuses to include and exclude interfaces at the same time",
+            part="",
             evidence=(f"{include.name}={escaped(include.value[:80])}",),
-            remedy="unset OMPI_MCA_btl_tcp_if_exclude",
-            fix=unset(exclude),
         )
 
 
@@ -215,9 +213,9 @@ def undocumented_variable(host: JudgedHost) -> Results:
         if entry is None or entry.component != "nccl" or entry.status != "live":
             continue
         if not entry.documented and variable.name not in _OF_PROFILES:
-            yield about(
+            yield better_unset(
                 variable,
                 f"the guide of NCCL does not have {variable.name}",
                 remedy=f"unset {variable.name}, unless the vendor asked for it",
-                fix=unset(variable),
+                part="",
             )

@@ -1,6 +1,6 @@
 """CoreWeave: SHARP, which lives in a plugin."""
 
-from nccltool.doctor.rules.base import JudgedHost, Results, about, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, better_unset, rule
 
 
 @rule("CW001", "collnet-without-any-plugin", "error", covers="CW-001")
@@ -14,10 +14,4 @@ def collnet_without_any_plugin(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_NET_PLUGIN")
     if variable and variable.value.lower() == "none" and host.integer("NCCL_COLLNET_ENABLE") == 1:
-        yield about(
-            variable,
-            "CollNet is in the plugin that this switches off",
-            part=variable.value,
-            remedy="unset NCCL_NET_PLUGIN",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "CollNet is in the plugin that this switches off")

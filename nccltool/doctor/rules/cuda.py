@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
     about,
     across,
+    better_unset,
+    device_finding,
     escaped,
     export,
     known,
     rule,
-    unset,
+    variable_finding,
 )
 from nccltool.hosts.facts import Gpu, or_none
 
@@ -44,13 +44,11 @@ def one_hardware_queue(host: JudgedHost) -> Results:
     """
     variable = host.variable("CUDA_DEVICE_MAX_CONNECTIONS")
     if variable and variable.value.strip() == "1" and _newest(_gpus(host)) >= _BLACKWELL:
-        yield about(
+        yield better_unset(
             variable,
             "independent streams wait for each other in one queue",
-            part=variable.value,
-            evidence=(f"compute capability {_newest(_gpus(host))}",),
             remedy="unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1",
-            fix=unset(variable),
+            evidence=(f"compute capability {_newest(_gpus(host))}",),
         )
 
 
@@ -68,11 +66,11 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         return
     packages = {one.name for one in known(host.facts.versions.packages)}
     if "megatron-core" in packages and _newest(_gpus(host)) < _BLACKWELL:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="CUDA_DEVICE_MAX_CONNECTIONS"),
-            message="Megatron's tensor parallel overlap needs a single queue on these GPUs",
-            evidence=(f"megatron-core is installed; compute capability {_newest(_gpus(host))}",),
+        yield variable_finding(
+            "CUDA_DEVICE_MAX_CONNECTIONS",
+            "Megatron's tensor parallel overlap needs a single queue on these GPUs",
             remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron",
+            evidence=(f"megatron-core is installed; compute capability {_newest(_gpus(host))}",),
             fix=export("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
         )
 
@@ -88,13 +86,7 @@ def synchronous_launches(host: JudgedHost) -> Results:
     """
     variable = host.variable("CUDA_LAUNCH_BLOCKING")
     if variable and variable.value not in ("", "0"):
-        yield about(
-            variable,
-            "every kernel is waited for",
-            part=variable.value,
-            remedy="unset CUDA_LAUNCH_BLOCKING",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "every kernel is waited for")
 
 
 @across("CUD004", "gpu-shared-by-ranks", "error", needs=("boot_id", "names", "rank"))
@@ -121,11 +113,11 @@ def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
         for device, owners in _first(ranks).items():
             if len({host.get("RANK") for host in owners}) > 1:
                 numbers = ", ".join(sorted({host.get("RANK") or "" for host in owners})[:6])
-                yield RuleFinding(
-                    subject=Subject(kind="device", name=f"GPU {escaped(device[:60])} of {escaped(name[:60])}"),
-                    message=f"{len(owners)} ranks use GPU {escaped(device[:60])}",
-                    evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(numbers[:80])}",),
+                yield device_finding(
+                    f"GPU {escaped(device[:60])} of {escaped(name[:60])}",
+                    f"{len(owners)} ranks use GPU {escaped(device[:60])}",
                     remedy="give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU",
+                    evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(numbers[:80])}",),
                 )
 
 
@@ -156,11 +148,11 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
         nodes = [set(names) for names in variants.values()]
         if len(variants) > 1 and not set.intersection(*nodes):
             least = min(variants, key=lambda words: len(variants[words]))
-            yield RuleFinding(
-                subject=Subject(kind="variable", name="CUDA_VISIBLE_DEVICES"),
-                message=f"GPUs come in {len(variants)} different orders",
-                evidence=(f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",),
+            yield variable_finding(
+                "CUDA_VISIBLE_DEVICES",
+                f"GPUs come in {len(variants)} different orders",
                 remedy="set the same order on every node",
+                evidence=(f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",),
             )
 
 
@@ -177,11 +169,11 @@ def mixed_gpus(host: JudgedHost) -> Results:
         return
     names = sorted({known(gpu.name) for gpu in _gpus(host)})
     if len(names) > 1:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="CUDA_DEVICE_ORDER"),
-            message="numbers of GPUs differ between CUDA and nvidia-smi",
-            evidence=(escaped(", ".join(names)[:160]),),
+        yield variable_finding(
+            "CUDA_DEVICE_ORDER",
+            "numbers of GPUs differ between CUDA and nvidia-smi",
             remedy="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+            evidence=(escaped(", ".join(names)[:160]),),
             fix=export("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         )
 
@@ -204,12 +196,11 @@ def bad_gpu_list(host: JudgedHost) -> Results:
         wrong = next(word for word in words if not _all_there(host, [word])), "is not there"
     if wrong:
         word, why = wrong
-        yield about(
+        yield better_unset(
             variable,
             f"{escaped(word[:60])!r} {why}: CUDA leaves it out, and all behind it",
-            part=word,
             remedy="write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas",
-            fix=unset(variable),
+            part=word,
         )
 
 

@@ -2,8 +2,18 @@
 
 import re
 
-from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    about,
+    better_unset,
+    escaped,
+    export,
+    host_finding,
+    known,
+    rule,
+    variable_finding,
+)
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.values import LEVELS, SUBSYSTEMS
@@ -98,9 +108,9 @@ def no_log_level(host: JudgedHost) -> Results:
     Source: NCCL user guide, troubleshooting
     """
     if host.variable("NCCL_DEBUG") is None and host.several_nodes:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="NCCL_DEBUG"),
-            message="NCCL_DEBUG is not set: NCCL will not say why something fails",
+        yield variable_finding(
+            "NCCL_DEBUG",
+            "NCCL_DEBUG is not set: NCCL will not say why something fails",
             remedy="export NCCL_DEBUG=WARN",
             fix=export("NCCL_DEBUG", "WARN"),
         )
@@ -263,11 +273,11 @@ def own_time_stamps(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DEBUG_TIMESTAMP_FORMAT")
     if variable:
-        yield about(
+        yield better_unset(
             variable,
             "the log has time stamps in a format of its own",
             remedy="unset NCCL_DEBUG_TIMESTAMP_FORMAT, or keep the format with the log",
-            fix=unset(variable),
+            part="",
         )
 
 
@@ -288,11 +298,11 @@ def ras_port_taken(host: JudgedHost) -> Results:
         return
     taken = [one for one in known(host.facts.network.listeners) if one.port == _RAS_PORT]
     if taken and taken[0].uid != known(host.facts.container.uid):
-        yield RuleFinding(
-            subject=Subject(kind="host", name="port 28028"),
-            message="a process of another user listens on port 28028, that of NCCL's RAS service",
-            evidence=(f"{taken[0].address}:{taken[0].port}, uid {taken[0].uid}",),
+        yield host_finding(
+            "port 28028",
+            "a process of another user listens on port 28028, that of NCCL's RAS service",
             remedy="export NCCL_RAS_ADDR=localhost:28029",
+            evidence=(f"{taken[0].address}:{taken[0].port}, uid {taken[0].uid}",),
             fix=export("NCCL_RAS_ADDR", "localhost:28029"),
         )
 
@@ -331,9 +341,4 @@ def ras_switched_off(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_RAS_ENABLE")
     if variable and not _ras(host):
-        yield about(
-            variable,
-            "ncclras cannot look into a job that hangs",
-            remedy="unset NCCL_RAS_ENABLE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "ncclras cannot look into a job that hangs", part="")

@@ -1,16 +1,14 @@
 """Settings that meet a defect of a certain release of NCCL."""
 
-from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
-    about,
+    better_unset,
     escaped,
+    file_finding,
     known,
     rule,
     shortened,
-    unset,
 )
 from nccltool.hosts.nccl.settings import CONF_FILE
 
@@ -29,12 +27,10 @@ def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_COMM_ID")
     if variable and variable.value and host.nccl_is(since=_INVERTED[0], before=_INVERTED[1]):
-        yield about(
+        yield better_unset(
             variable,
             f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address",
-            part=variable.value,
             remedy="unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer",
-            fix=unset(variable),
         )
 
 
@@ -49,9 +45,9 @@ def long_name_overwrites_memory(host: JudgedHost) -> Results:
     """
     for file, line in host.settings.lines():
         if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:
-            yield RuleFinding(
-                subject=Subject(kind="file", name=file.path),
-                message=f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
-                evidence=(f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",),
+            yield file_finding(
+                file.path,
+                f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
                 remedy=f"remove line {line.number} of {escaped(file.path)}",
+                evidence=(f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",),
             )

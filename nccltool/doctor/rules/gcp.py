@@ -1,7 +1,6 @@
 """Google Cloud: A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
 
-from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, better_unset, escaped, known, rule, variable_finding
 
 _DATA_NICS = 8
 """Of A3 Mega, beside the one for everything else; A3 High has four."""
@@ -48,11 +47,11 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     files = [file for path in _LIBRARIES if (file := host.facts.file(path)) is not None]
     there = [file.path for file in files if known(file.exists)]
     if there:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name=missing[0]),
-            message=f"the TCPXO plugin is here, and {' and '.join(missing)} not set",
-            evidence=(f"{there[0]}; {len(nics)} interfaces of Google",),
+        yield variable_finding(
+            missing[0],
+            f"the TCPXO plugin is here, and {' and '.join(missing)} not set",
             remedy="source ${NCCL_LIB_DIR}/nccl-env-profile.sh",
+            evidence=(f"{there[0]}; {len(nics)} interfaces of Google",),
         )
 
 
@@ -70,12 +69,10 @@ def other_than_the_profile(host: JudgedHost) -> Results:
     for name, values in _PROFILE.items():
         variable = host.variable(name)
         if variable and variable.value not in values:
-            yield about(
+            yield better_unset(
                 variable,
                 f"Google's profile has {name}={values[0]}",
-                part=variable.value,
                 remedy="source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else",
-                fix=unset(variable),
             )
 
 
@@ -100,10 +97,10 @@ def gib_without_profile(host: JudgedHost) -> Results:
     if named and (net.lower() == "gib" or paths[0].startswith(_GIB)):
         return
     bare = next(host.settings.beginning("NCCL_"), None) is None
-    yield RuleFinding(
-        subject=Subject(kind="variable", name="NCCL_NET"),
-        message="gIB is installed, and the job does not use its settings",
-        evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} is there"),
+    yield variable_finding(
+        "NCCL_NET",
+        "gIB is installed, and the job does not use its settings",
         remedy=f"source {_GIB}/scripts/set_nccl_env.sh",
+        evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} is there"),
         severity="info" if bare else None,
     )

@@ -4,17 +4,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.core import versions
-from nccltool.core.findings import Subject
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import (
     JudgedHost,
     NotKnown,
     Results,
-    RuleFinding,
     Unknown,
     about,
+    better_unset,
+    device_finding,
     escaped,
     export,
+    host_finding,
     known,
     rule,
     unset,
@@ -108,13 +109,11 @@ def direct_rdma_off(host: JudgedHost) -> Results:
     places = _places(host)
     near = next(((gpu, nic) for gpu, nic in _pairs(host, places) if _shared(places[gpu], places[nic])), None)
     if near:
-        yield about(
+        yield better_unset(
             given[0],
             "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU",
-            part=given[0].value,
-            evidence=(f"GPU {near[0]}, NIC {near[1]}",),
             remedy=f"unset {_LEVEL}",
-            fix=unset(given[0]),
+            evidence=(f"GPU {near[0]}, NIC {near[1]}",),
         )
 
 
@@ -149,12 +148,10 @@ def direct_rdma_across_sockets(host: JudgedHost) -> Results:
     """
     given = _level(host)
     if given and given[1] in _FAR and known(host.facts.kernel.arch) == "x86_64":
-        yield about(
+        yield better_unset(
             given[0],
             f"{given[1]} lets peer traffic go through the processors",
-            part=given[0].value,
             remedy=f"unset {_LEVEL}, or write PXB",
-            fix=unset(given[0]),
         )
 
 
@@ -201,11 +198,11 @@ def no_direct_rdma(host: JudgedHost) -> Results:
     missing = [name for name, there in needed.items() if there is False]
     unknown = [there for there in needed.values() if isinstance(there, Unknown)]
     if missing:
-        yield RuleFinding(
-            subject=Subject(kind="host", name=host.facts.host),
-            message="no GPU Direct RDMA: data is copied through the memory of the host",
-            evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
+        yield host_finding(
+            host.facts.host,
+            "no GPU Direct RDMA: data is copied through the memory of the host",
             remedy="modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
+            evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
             severity=host.if_several_nodes("error", "info", "error"),
         )
     else:
@@ -223,12 +220,10 @@ def both_ways_closed(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DMABUF_ENABLE")
     if variable and host.integer("NCCL_DMABUF_ENABLE") == 0 and _with_rdma(host) and not _peermem(host):
-        yield about(
+        yield better_unset(
             variable,
             "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA",
-            part=variable.value,
             remedy="unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem",
-            fix=unset(variable),
         )
 
 
@@ -250,14 +245,14 @@ def gdrcopy_missing(host: JudgedHost) -> Results:
     missing = [name for name, there in (("/dev/gdrdrv", device), ("libgdrapi.so", library)) if not there]
     if missing:
         other = or_none(host.facts.rdma.gdrapi)
-        yield about(
+        yield better_unset(
             variable,
             f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy",
+            remedy="load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
+            part="",
             evidence=(f"there is {escaped(other)}, which NCCL does not look for",)
             if other and not library
             else (),
-            remedy="load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
-            fix=unset(variable),
         )
 
 
@@ -276,13 +271,10 @@ def flush_disabled(host: JudgedHost) -> Results:
         off = variable and (host.integer(name) or values.strict_bool(variable.value))
         if variable and off:
             needless = _needs_no_flush(host)
-            yield about(
+            yield better_unset(
                 variable,
                 "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive",
-                part=variable.value,
-                remedy=f"unset {name}",
                 severity="info" if needless else None,
-                fix=unset(variable),
             )
 
 
@@ -308,13 +300,7 @@ def direct_read_off(host: JudgedHost) -> Results:
         return
     gpus = _gpus(host)
     if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in gpus):
-        yield about(
-            variable,
-            "what is sent is copied into the memory of the host first",
-            part=variable.value,
-            remedy="unset NCCL_NET_GDR_READ",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "what is sent is copied into the memory of the host first")
     else:
         for gpu in gpus:
             known(gpu.compute_capability), known(gpu.nvlinks)
@@ -345,11 +331,11 @@ def _acs(host: JudgedHost) -> Results:
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
         redirects = any(word & _REDIRECTS for word in on.values())
-        yield RuleFinding(
-            subject=Subject(kind="device", name=min(on)),
-            message=f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
-            evidence=tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8]),
+        yield device_finding(
+            min(on),
+            f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
             remedy=f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot",
+            evidence=tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8]),
             severity="error" if redirects else None,
         )
     else:
@@ -392,11 +378,11 @@ def _iommu(host: JudgedHost) -> Results:
     else:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
-        yield RuleFinding(
-            subject=Subject(kind="host", name=host.facts.host),
-            message="the IOMMU translates what GPUs and NICs send to each other",
-            evidence=_shown(or_none(types), or_none(line)),
+        yield host_finding(
+            host.facts.host,
+            "the IOMMU translates what GPUs and NICs send to each other",
             remedy="add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
+            evidence=_shown(or_none(types), or_none(line)),
             severity="error" if _in_use(host) else None,
         )
 
@@ -433,13 +419,10 @@ def c2c_direct_rdma_off(host: JudgedHost) -> Results:
         return
     gpus = _gpus(host)
     if any(_has_c2c(gpu) for gpu in gpus):
-        yield about(
+        yield better_unset(
             variable,
             "NICs behind the processor lose GPU Direct RDMA",
-            part=variable.value,
             evidence=(escaped(or_none(gpus[0].name) or gpus[0].pci),),
-            remedy="unset NCCL_NET_GDR_C2C",
-            fix=unset(variable),
         )
     else:
         for gpu in gpus:
@@ -464,9 +447,9 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
         return
     driver = known(host.facts.nvidia.driver)
     if values.atoi(driver) >= _PEERMEM_DRIVER:
-        yield RuleFinding(
-            subject=Subject(kind="host", name=host.facts.host),
-            message=f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
-            evidence=("module nv_peer_mem",),
+        yield host_finding(
+            host.facts.host,
+            f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
             remedy="modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory",
+            evidence=("module nv_peer_mem",),
         )

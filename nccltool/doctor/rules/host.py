@@ -3,9 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, Unknown, across, escaped, known, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Unknown,
+    across,
+    device_finding,
+    escaped,
+    file_finding,
+    host_finding,
+    interface_finding,
+    known,
+    rule,
+)
 from nccltool.hosts.facts import PciDevice, or_none
 
 _NVIDIA, _DISPLAY = "0x10de", 0x03
@@ -50,11 +61,11 @@ def acs_redirects(host: JudgedHost) -> Results:
     bridges = [one for one in known(host.facts.pci.devices) if one.address in above]
     on = [one for one in bridges if isinstance(one.acs_control, int) and one.acs_control & _REDIRECT]
     if on:
-        yield RuleFinding(
-            subject=Subject(kind="device", name=f"bridge {on[0].address}"),
-            message=f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
-            evidence=(", ".join(f"{one.address}: ACSCtl {one.acs_control:#06x}" for one in on[:4]),),
+        yield device_finding(
+            f"bridge {on[0].address}",
+            f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
             remedy=f"sudo setpci -s {on[0].address} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
+            evidence=(", ".join(f"{one.address}: ACSCtl {one.acs_control:#06x}" for one in on[:4]),),
         )
         return
     unknown = next((one.acs_control for one in bridges if isinstance(one.acs_control, Unknown)), None)
@@ -76,11 +87,11 @@ def iommu_translates(host: JudgedHost) -> Results:
         return
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
-        yield RuleFinding(
-            subject=Subject(kind="host", name="IOMMU"),
-            message="the IOMMU translates addresses of GPUs or adapters",
-            evidence=(f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",),
+        yield host_finding(
+            "IOMMU",
+            "the IOMMU translates addresses of GPUs or adapters",
             remedy="boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX",
+            evidence=(f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",),
         )
 
 
@@ -101,11 +112,11 @@ def published_as_localhost(host: JudgedHost) -> Results:
             continue
         full = next((word for word in names if "." in word), names[0])
         if full in _LOCAL and host.several_nodes:
-            yield RuleFinding(
-                subject=Subject(kind="file", name="/etc/hosts"),
-                message=f"other nodes are told to reach {escaped(name[:80])} as {full}",
-                evidence=(escaped(line[:160]),),
+            yield file_finding(
+                "/etc/hosts",
+                f"other nodes are told to reach {escaped(name[:80])} as {full}",
                 remedy=f"give {escaped(name[:80])} a line of its own, with an address that others reach",
+                evidence=(escaped(line[:160]),),
             )
         return  # the resolver takes the first line with the name
 
@@ -122,11 +133,11 @@ def name_without_address(host: JudgedHost) -> Results:
     """
     if known(host.facts.names.addresses) == () and host.several_nodes:
         name = known(host.facts.names.hostname)
-        yield RuleFinding(
-            subject=Subject(kind="host", name=escaped(name[:80])),
-            message=f"{escaped(name[:80])} has no address on this host itself",
-            evidence=("getaddrinfo finds nothing",),
+        yield host_finding(
+            escaped(name[:80]),
+            f"{escaped(name[:80])} has no address on this host itself",
             remedy=f"echo '<address> {escaped(name[:80])}' >> /etc/hosts",
+            evidence=("getaddrinfo finds nothing",),
         )
 
 
@@ -143,11 +154,11 @@ def cpu_saves_power(host: JudgedHost) -> Results:
         return
     others = [word for word in known(host.facts.cpu.governors) if word != "performance"]
     if others:
-        yield RuleFinding(
-            subject=Subject(kind="host", name="scaling_governor"),
-            message="processors of this host save power",
-            evidence=(f"scaling_governor: {', '.join(escaped(word[:20]) for word in others)}",),
+        yield host_finding(
+            "scaling_governor",
+            "processors of this host save power",
             remedy="cpupower frequency-set -g performance",
+            evidence=(f"scaling_governor: {', '.join(escaped(word[:20]) for word in others)}",),
         )
 
 
@@ -170,11 +181,11 @@ def small_roce_mtu(host: JudgedHost) -> Results:
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
             interface = host.facts.network.interface(name)
             if interface is not None and known(interface.mtu) < _FULL_MTU:
-                yield RuleFinding(
-                    subject=Subject(kind="interface", name=name),
-                    message=f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
-                    evidence=(f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",),
+                yield interface_finding(
+                    name,
+                    f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
                     remedy=f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it",
+                    evidence=(f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",),
                 )
 
 
@@ -199,11 +210,11 @@ def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
         if len(values) > 1:
             usual, _ = Counter({mtu: len(some) for mtu, some in values.items()}).most_common(1)[0]
             others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
-            yield RuleFinding(
-                subject=Subject(kind="interface", name=escaped(name[:40])),
-                message=f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
-                evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
+            yield interface_finding(
+                escaped(name[:40]),
+                f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
                 remedy=f"ip link set dev {escaped(name[:40])} mtu {usual}, on these hosts",
+                evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
             )
 
 

@@ -11,8 +11,12 @@ from nccltool.doctor.rules.base import (
     Unknown,
     about,
     across,
+    better_unset,
+    device_finding,
     escaped,
     export,
+    file_finding,
+    host_finding,
     known,
     rule,
     unset,
@@ -61,13 +65,7 @@ def _about_ports(
     variable = host.variable(_HCA)
     if variable is not None:
         return about(variable, message, evidence=_lines(ports), remedy=remedy, severity=severity)
-    return RuleFinding(
-        subject=Subject(kind="device", name=ports[0].name),
-        message=message,
-        evidence=_lines(ports),
-        remedy=remedy,
-        severity=severity,
-    )
+    return device_finding(ports[0].name, message, remedy=remedy, evidence=_lines(ports), severity=severity)
 
 
 @rule("IB001", "rdma-switched-off", "warning", needs=("rdma", "plugins"))
@@ -86,14 +84,11 @@ def rdma_switched_off(host: JudgedHost) -> Results:
     lost = host.active_ports
     if lost:
         fast = any((or_none(port.port.rate_gbps) or 0) >= _FAST_GBPS for port in lost)
-        yield about(
+        yield better_unset(
             variable,
             f"RDMA is switched off, and {_names(lost)} are active",
-            part=variable.value,
             evidence=_lines(lost),
-            remedy="unset NCCL_IB_DISABLE",
             severity=host.if_several_nodes("error", "info") if fast else None,
-            fix=unset(variable),
         )
 
 
@@ -142,13 +137,11 @@ def no_such_adapter(host: JudgedHost) -> Results:
         return
     devices = _devices(host)
     if not any(wanted.chooses(name) for name in devices):
-        yield about(
+        yield better_unset(
             variable,
             "no RDMA device of this host fits: NCCL goes on over TCP",
-            part=variable.value,
-            evidence=(f"here: {_list(devices)}" if devices else "this host has no RDMA device",),
             remedy="write names that `rdma link` shows, or unset NCCL_IB_HCA",
-            fix=unset(variable),
+            evidence=(f"here: {_list(devices)}" if devices else "this host has no RDMA device",),
         )
 
 
@@ -293,12 +286,10 @@ def broken_adapter_list(host: JudgedHost) -> Results:
             remedy="write ^=a,b or =a,b: the operators once, at the beginning",
         )
     if not wanted.entries and wanted.exclude:
-        yield about(
+        yield better_unset(
             variable,
             "the list has no name, and excludes every device",
-            part=variable.value,
             remedy="name devices, or unset NCCL_IB_HCA",
-            fix=unset(variable),
         )
 
 
@@ -414,11 +405,11 @@ def verbs_device_missing(host: JudgedHost) -> Results:
         path = f"/dev/infiniband/{known(device.uverbs)}"
         file, path = host.facts.container.device(path), escaped(path)
         if file is None or not (known(file.readable) and known(file.writable)):
-            yield RuleFinding(
-                subject=Subject(kind="device", name=name),
-                message=f"{path} {'is missing' if file is None else 'may not be opened'}: NCCL cannot use it",
-                evidence=_lines(port for port in ports if port.device.name == name),
+            yield device_finding(
+                name,
+                f"{path} {'is missing' if file is None else 'may not be opened'}: NCCL cannot use it",
                 remedy="pass /dev/infiniband to the container, and read and write permission on uverbs*",
+                evidence=_lines(port for port in ports if port.device.name == name),
                 severity=host.if_several_nodes("error", "info", "error"),
             )
 
@@ -441,11 +432,11 @@ def verbs_library_missing(host: JudgedHost) -> Results:
         if file is None:
             yield Unknown("whether the loader finds what NCCL_IBVERBS_LIB names is not known")
         return
-    yield RuleFinding(
-        subject=Subject(kind="file", name="libibverbs.so.1"),
-        message="the loader finds no libibverbs: NCCL goes on over TCP",
-        evidence=_lines(ports),
+    yield file_finding(
+        "libibverbs.so.1",
+        "the loader finds no libibverbs: NCCL goes on over TCP",
         remedy="apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image",
+        evidence=_lines(ports),
         severity=host.if_several_nodes("error", "info", "error"),
     )
 
@@ -465,11 +456,11 @@ def little_locked_memory(host: JudgedHost) -> Results:
         return
     size = known(limit)
     if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
-        yield RuleFinding(
-            subject=Subject(kind="host", name=host.facts.host),
-            message=f"a process may lock {format_bytes(size)}: registration of memory fails",
-            evidence=(f"Max locked memory: {size} bytes",),
+        yield host_finding(
+            host.facts.host,
+            f"a process may lock {format_bytes(size)}: registration of memory fails",
             remedy="ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit",
+            evidence=(f"Max locked memory: {size} bytes",),
         )
 
 
@@ -498,11 +489,11 @@ def degraded_port(host: JudgedHost) -> Results:
     for port in ports:
         board, rate = known(port.device.board_id), known(port.port.rate_gbps)
         if (board and rate < best[board]) or (not port.roce and known(port.port.width) == "1X"):
-            yield RuleFinding(
-                subject=Subject(kind="device", name=port.name),
-                message=f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
-                evidence=(escaped(f"{_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
+            yield device_finding(
+                port.name,
+                f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
                 remedy="reseat or replace the cable; drain the node until the rate is right",
+                evidence=(escaped(f"{_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
             )
 
 
@@ -523,11 +514,11 @@ def no_subnet_manager(host: JudgedHost) -> Results:
         if port.roce or known(port.port.state) != "INIT":
             continue
         if known(port.port.phys_state) == "LinkUp":
-            yield RuleFinding(
-                subject=Subject(kind="device", name=port.name),
-                message=f"{escaped(port.name)} waits for the subnet manager",
-                evidence=(escaped(f"{_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),),
+            yield device_finding(
+                port.name,
+                f"{escaped(port.name)} waits for the subnet manager",
                 remedy="start the subnet manager (opensm, UFM) of this fabric; `sminfo`",
+                evidence=(escaped(f"{_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),),
             )
 
 
@@ -548,13 +539,11 @@ def rdma_asked_for_in_vain(host: JudgedHost) -> Results:
     variable, name = _net(host)
     if variable and name == "ib" and not host.active_ports:
         ports = host.ports
-        yield about(
+        yield better_unset(
             variable,
             "no port is active: initialization fails",
-            part=variable.value,
-            evidence=_lines(ports) or ("there is no port that NCCL could use",),
             remedy="bring a port up, or unset NCCL_NET",
-            fix=unset(variable),
+            evidence=_lines(ports) or ("there is no port that NCCL could use",),
         )
 
 
@@ -570,13 +559,11 @@ def tcp_forced(host: JudgedHost) -> Results:
     variable, name = _net(host)
     lost = host.active_ports if name == "socket" else ()
     if variable and lost:
-        yield about(
+        yield better_unset(
             variable,
             f"TCP is forced, and {_names(lost)} are active",
-            part=variable.value,
-            evidence=_lines(lost),
             remedy="unset NCCL_NET",
-            fix=unset(variable),
+            evidence=_lines(lost),
         )
 
 
@@ -658,11 +645,11 @@ def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[RuleFinding]:
             name: count - old[name] for name, count in _counters(port.port).items() if count > old.get(name, count)
         }
         if more:
-            yield RuleFinding(
-                subject=Subject(kind="device", name=port.name),
-                message=f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
-                evidence=tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items())),
+            yield device_finding(
+                port.name,
+                f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
                 remedy="replace cable or transceiver; on RoCE check PFC and ECN of the switch",
+                evidence=tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items())),
             )
 
 

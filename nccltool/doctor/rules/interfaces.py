@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nccltool.core.findings import Severity, Subject
+from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.doctor.rules.base import (
     Fix,
@@ -14,8 +14,10 @@ from nccltool.doctor.rules.base import (
     RuleFinding,
     about,
     across,
+    better_unset,
     escaped,
     export,
+    interface_finding,
     known,
     rule,
     unset,
@@ -90,11 +92,11 @@ def _of_choice(
     evidence = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
     if given is not None:
         return about(given[0], message, evidence=evidence, remedy=remedy, severity=severity)
-    return RuleFinding(
-        subject=Subject(kind="interface", name=choice.chosen[0].name),
-        message=message,
-        evidence=(*evidence, f"chosen because: {choice.why}"),
+    return interface_finding(
+        choice.chosen[0].name,
+        message,
         remedy=remedy,
+        evidence=(*evidence, f"chosen because: {choice.why}"),
         severity=severity,
     )
 
@@ -111,13 +113,11 @@ def no_such_interface(host: JudgedHost) -> Results:
     """
     given = _given(host)
     if given and given[1].entries and not any(given[1].chooses(name) for name in _names(host)):
-        yield about(
+        yield better_unset(
             given[0],
             "no interface of this host fits: initialization fails",
-            part=given[0].value,
-            evidence=_present(host),
             remedy="write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME",
-            fix=unset(given[0]),
+            evidence=_present(host),
         )
 
 
@@ -273,11 +273,11 @@ def broken_interface_list(host: JudgedHost) -> Results:
         )
     if not wanted.entries and not words and variable.value.strip():
         what = "everything: initialization fails" if wanted.exclude else "nothing: every interface fits, also lo"
-        yield about(
+        yield better_unset(
             variable,
             f"the list has no name, and excludes {what}",
             remedy="name interfaces, or unset NCCL_SOCKET_IFNAME",
-            fix=unset(variable),
+            part="",
         )
 
 
@@ -338,12 +338,10 @@ def one_letter_interface(host: JudgedHost) -> Results:
     """
     variable = host.variable(_IFNAME)
     if variable and len(variable.value) == 1:
-        yield about(
+        yield better_unset(
             variable,
             "NCCL ignores a value of one character, and chooses an interface by itself",
-            part=variable.value,
             remedy="write a longer prefix",
-            fix=unset(variable),
         )
 
 
@@ -464,13 +462,7 @@ def invalid_address_family(host: JudgedHost) -> Results:
     """
     variable = host.variable(_FAMILY)
     if variable and variable.value and variable.value not in ("AF_INET", "AF_INET6"):
-        yield about(
-            variable,
-            "NCCL ignores this family",
-            part=variable.value,
-            remedy="write AF_INET or AF_INET6, or unset it",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "NCCL ignores this family", remedy="write AF_INET or AF_INET6, or unset it")
 
 
 @rule("NETIF017", "link-local-address", "error", needs=("network",))
@@ -488,13 +480,13 @@ def link_local_address(host: JudgedHost) -> Results:
         return
     first = host.interfaces.bootstrap
     if first and ipaddress.ip_address(first.address).is_link_local:
-        yield about(
+        yield better_unset(
             family,
             f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach",
-            evidence=_present(host),
             remedy=f"give {escaped(first.name)} a global IPv6 address, or unset {_FAMILY}",
+            part="",
+            evidence=_present(host),
             severity=host.if_several_nodes("error", "info"),
-            fix=unset(family),
         )
 
 

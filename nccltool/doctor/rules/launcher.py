@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
-from nccltool.core.findings import Severity, Subject
+from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
 from nccltool.doctor.rules.base import (
     JudgedHost,
@@ -13,11 +13,13 @@ from nccltool.doctor.rules.base import (
     Unknown,
     about,
     across,
+    better_unset,
     escaped,
     export,
+    finding,
     known,
     rule,
-    unset,
+    variable_finding,
 )
 from nccltool.hosts.facts import numbers, or_none
 from nccltool.hosts.nccl.settings import Variable
@@ -195,11 +197,12 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
             ranks.setdefault(rank, []).append(host.facts.host)
     for rank, names in ranks.items():
         if len(names) > 1:
-            yield RuleFinding(
-                subject=Subject(kind="rank", name=str(rank)),
-                message=f"{len(names)} processes have rank {rank}",
-                evidence=(f"RANK={rank} on {escaped(fold(names)[:200])}",),
+            yield finding(
+                "rank",
+                str(rank),
+                f"{len(names)} processes have rank {rank}",
                 remedy="do not export RANK; torchrun, srun or mpirun sets it",
+                evidence=(f"RANK={rank} on {escaped(fold(names)[:200])}",),
             )
 
 
@@ -217,11 +220,11 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
     gpus = known(host.facts.nvidia.visible_gpus)
     # launchers that give each rank its own GPU show one to each
     if gpus > 1 and known(host.local_ranks) > gpus:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="LOCAL_WORLD_SIZE"),
-            message=f"{host.local_ranks} ranks on a node share {gpus} GPUs",
-            evidence=(f"CUDA_VISIBLE_DEVICES={escaped((host.get('CUDA_VISIBLE_DEVICES') or 'not set')[:80])}",),
+        yield variable_finding(
+            "LOCAL_WORLD_SIZE",
+            f"{host.local_ranks} ranks on a node share {gpus} GPUs",
             remedy=f"torchrun --nproc-per-node {gpus}",
+            evidence=(f"CUDA_VISIBLE_DEVICES={escaped((host.get('CUDA_VISIBLE_DEVICES') or 'not set')[:80])}",),
         )
 
 
@@ -284,10 +287,8 @@ def one_thread_by_default(host: JudgedHost) -> Results:
     """
     variable = host.variable("OMP_NUM_THREADS")
     if variable and re.fullmatch(r"\s*1\s*", variable.value) and host.get("TORCHELASTIC_RUN_ID") is not None:
-        yield about(
+        yield better_unset(
             variable,
             "each rank computes with one thread, which torchrun sets by itself",
-            part=variable.value,
             remedy="export OMP_NUM_THREADS=<processors / ranks>, before torchrun",
-            fix=unset(variable),
         )

@@ -2,10 +2,19 @@
 
 import re
 
-from nccltool.core.findings import Subject
 from nccltool.core.units import format_bytes
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, Unknown, escaped, known, rule
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Unknown,
+    device_finding,
+    escaped,
+    file_finding,
+    host_finding,
+    known,
+    rule,
+)
 from nccltool.hosts.facts import NOT_READ, Limit, or_none
 
 _FILES, _FEW_FILES = 65536, 4096
@@ -30,10 +39,6 @@ def _has_gpus(host: JudgedHost) -> bool:
     return bool(known(host.facts.nvidia.driver))
 
 
-def _limit(name: str) -> Subject:
-    return Subject(kind="host", name=name)
-
-
 @rule("LIM001", "few-open-files", "warning", needs=("limits",))
 def few_open_files(host: JudgedHost) -> Results:
     """The hard limit of open files is low.
@@ -49,9 +54,9 @@ def few_open_files(host: JudgedHost) -> Results:
     nodes, local = or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
     if hard < needed:
-        yield RuleFinding(
-            subject=_limit("nofile"),
-            message=f"a process may open {hard} files, {needed} should be allowed",
+        yield host_finding(
+            "nofile",
+            f"a process may open {hard} files, {needed} should be allowed",
             evidence=(f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",),
             remedy="echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072",
             severity="error" if hard < _FEW_FILES else None,
@@ -73,9 +78,9 @@ def few_open_files_at_start(host: JudgedHost) -> Results:
         return
     ranks = known(host.nodes) * known(host.local_ranks)
     if ranks >= _RANKS_OF_THE_FAILURE:
-        yield RuleFinding(
-            subject=_limit("nofile"),
-            message=f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
+        yield host_finding(
+            "nofile",
+            f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
             evidence=(f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",),
             remedy="ulimit -n $(ulimit -Hn), before the ranks are started",
         )
@@ -105,9 +110,9 @@ def unlimited_stack(host: JudgedHost) -> Results:
     keeps = _keeps_stack(host)
     names = [or_none(gpu.name) or "" for gpu in or_none(host.facts.nvidia.gpus) or ()]
     rack = any(_RACK.search(name) for name in names)
-    yield RuleFinding(
-        subject=_limit("stack"),
-        message="the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
+    yield host_finding(
+        "stack",
+        "the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
         evidence=("ulimit -s says unlimited",),
         remedy="ulimit -s 8192, before the ranks are started",
         severity="info" if not keeps else "error" if rack else None,
@@ -128,9 +133,9 @@ def small_stack(host: JudgedHost) -> Results:
     if soft is None or soft >= _SAFE_STACK:
         return
     keeps = isinstance(host.nccl, Unknown) or _keeps_stack(host)
-    yield RuleFinding(
-        subject=_limit("stack"),
-        message=f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
+    yield host_finding(
+        "stack",
+        f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
         evidence=(f"ulimit -s says {soft // 1024}",),
         remedy="ulimit -s 8192, before the ranks are started",
         severity=None if keeps else "info",
@@ -151,11 +156,11 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
     """
     batch = next((name for name in _BATCH if host.get(name)), None)
     if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= _FIRST_USER:
-        yield RuleFinding(
-            subject=Subject(kind="file", name="/etc/systemd/logind.conf"),
-            message="systemd removes shared memory of users who are not logged in, while their jobs run",
-            evidence=(f"no file says RemoveIPC=no; {batch} is set",),
+        yield file_finding(
+            "/etc/systemd/logind.conf",
+            "systemd removes shared memory of users who are not logged in, while their jobs run",
             remedy="write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind",
+            evidence=(f"no file says RemoveIPC=no; {batch} is set",),
         )
 
 
@@ -174,9 +179,9 @@ def small_cpu_quota(host: JudgedHost) -> Results:
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < _CORES_PER_RANK * known(host.local_ranks):
-        yield RuleFinding(
-            subject=_limit("cpu.max"),
-            message=f"{cores:g} processors for {host.local_ranks} ranks",
+        yield host_finding(
+            "cpu.max",
+            f"{cores:g} processors for {host.local_ranks} ranks",
             evidence=(f"quota of the cgroup: {cores:g} processors",),
             remedy="raise the limit of the container: docker --cpus, resources.limits.cpu",
         )
@@ -194,18 +199,18 @@ def small_memory_limit(host: JudgedHost) -> Results:
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
     if memory is not None and memory < _MEMORY_PER_RANK * known(host.local_ranks):
-        yield RuleFinding(
-            subject=_limit("memory.max"),
-            message=f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
+        yield host_finding(
+            "memory.max",
+            f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
             evidence=(f"limit of the cgroup: {format_bytes(memory)}",),
             remedy="raise the limit of the container: docker --memory, resources.limits.memory",
         )
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
     elif limits.oom_events > 0:
-        yield RuleFinding(
-            subject=_limit("memory.events"),
-            message=f"the memory of this cgroup has run out {limits.oom_events} times",
+        yield host_finding(
+            "memory.events",
+            f"the memory of this cgroup has run out {limits.oom_events} times",
             evidence=(f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",),
             remedy="raise the limit; `dmesg` names what was killed",
         )
@@ -222,9 +227,9 @@ def small_pids_limit(host: JudgedHost) -> Results:
     """
     most = known(host.facts.limits.pids_max)
     if most is not None and most < _PIDS_PER_RANK * known(host.local_ranks):
-        yield RuleFinding(
-            subject=_limit("pids.max"),
-            message=f"{most} threads for {host.local_ranks} ranks",
+        yield host_finding(
+            "pids.max",
+            f"{most} threads for {host.local_ranks} ranks",
             evidence=(f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",),
             remedy="docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet",
         )
@@ -244,11 +249,11 @@ def no_unified_memory(host: JudgedHost) -> Results:
         return
     if host.nccl_is(since=_UVM_SINCE):
         inside = known(host.facts.container.inside)
-        yield RuleFinding(
-            subject=Subject(kind="device", name="/dev/nvidia-uvm"),
-            message="/dev/nvidia-uvm is missing",
-            evidence=(f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",),
+        yield device_finding(
+            "/dev/nvidia-uvm",
+            "/dev/nvidia-uvm is missing",
             remedy="docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0",
+            evidence=(f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",),
             severity=None if inside else "warning",
         )
 
@@ -276,11 +281,11 @@ def hidden_sys(host: JudgedHost) -> Results:
         gone = [gpu.pci for gpu in known(host.facts.nvidia.gpus) if gpu.pci not in here]
         why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
     if why:
-        yield RuleFinding(
-            subject=Subject(kind="file", name="/sys/bus/pci/devices"),
-            message="/sys does not show the GPUs of this host",
-            evidence=(escaped(why[:200]),),
+        yield file_finding(
+            "/sys/bus/pci/devices",
+            "/sys does not show the GPUs of this host",
             remedy="docker run -v /sys:/sys:ro",
+            evidence=(escaped(why[:200]),),
         )
 
 
@@ -298,9 +303,9 @@ def numa_balancing(host: JudgedHost) -> Results:
     value = known(host.facts.kernel.sysctl("kernel.numa_balancing"))
     nodes = or_none(host.facts.cpu.numa_nodes)
     if value.strip() != "0" and (nodes is None or len(nodes) > 1):
-        yield RuleFinding(
-            subject=_limit("kernel.numa_balancing"),
-            message="the kernel moves memory between NUMA nodes while the job runs",
+        yield host_finding(
+            "kernel.numa_balancing",
+            "the kernel moves memory between NUMA nodes while the job runs",
             evidence=(f"kernel.numa_balancing = {escaped(value[:20])}",),
             remedy="sysctl -w kernel.numa_balancing=0",
         )

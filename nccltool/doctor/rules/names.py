@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, better_unset, escaped, known, rule, unset
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import Variable
@@ -78,7 +78,7 @@ def invented_variable(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         if entry.status == "ghost":
             use = f"use {entry.instead}" if entry.instead else "unset it"
-            yield about(variable, f"no NCCL reads {variable.name}", remedy=use, fix=unset(variable))
+            yield better_unset(variable, f"no NCCL reads {variable.name}", remedy=use, part="")
 
 
 @rule("SYN003", "removed-variable", "warning")
@@ -93,11 +93,11 @@ def removed_variable(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
         if removed is not None and known(host.nccl) >= removed:
-            yield about(
+            yield better_unset(
                 variable,
                 f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}",
                 remedy=f"use {entry.instead}" if entry.instead else f"unset {variable.name}",
-                fix=unset(variable),
+                part="",
             )
 
 
@@ -151,12 +151,11 @@ def two_torch_names(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         other = host.variable(entry.instead) if entry.status == "alias" and entry.instead else None
         if other is not None and other.value != variable.value:
-            yield about(
+            yield better_unset(
                 variable,
                 f"{variable.name} and {other.name} have different values; torch takes {other.name}",
+                part="",
                 evidence=(f"{escaped(other.origin)}: {other.name}={escaped(other.value[:80])}",),
-                remedy=f"unset {variable.name}",
-                fix=unset(variable),
             )
 
 

@@ -3,19 +3,20 @@
 import re
 from collections.abc import Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
     about,
+    better_unset,
+    device_finding,
     escaped,
     export,
+    host_finding,
     known,
     rule,
-    unset,
+    variable_finding,
 )
 from nccltool.hosts.facts import Gpu, or_none
 from nccltool.hosts.nccl import values
@@ -71,13 +72,10 @@ def nvls_forced(host: JudgedHost) -> Results:
     gpus = _gpus(host)
     old = _capability(gpus) < _NVLS_SINCE
     if old or not all(_on_switch(gpu) for gpu in gpus):
-        yield about(
+        yield better_unset(
             variable,
             "these GPUs have no NVLink SHARP",
-            part=variable.value,
             evidence=(f"compute capability {_capability(gpus)}" if old else "there is no NVSwitch",),
-            remedy="unset NCCL_NVLS_ENABLE",
-            fix=unset(variable),
         )
 
 
@@ -97,14 +95,11 @@ def nvls_disabled(host: JudgedHost) -> Results:
     gpus = _gpus(host)
     if _capability(gpus) >= _NVLS_SINCE and sum(_on_switch(gpu) for gpu in gpus) >= _NVLS_LEAST_GPUS:
         profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
-        yield about(
+        yield better_unset(
             variable,
             "all-reduce inside the node goes without NVLink SHARP",
-            part=variable.value,
             evidence=(f"{len(gpus)} GPUs on NVSwitch, compute capability {_capability(gpus)}",),
-            remedy="unset NCCL_NVLS_ENABLE",
             severity="info" if profile else None,
-            fix=unset(variable),
         )
 
 
@@ -124,11 +119,11 @@ def many_communicators(host: JudgedHost) -> Results:
         return
     count = known(host.facts.process.communicators)
     if count > _MANY_COMMUNICATORS:
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="NCCL_NVLS_ENABLE"),
-            message=f"{count} communicators in one process; a GPU has 128 multicast slots",
-            evidence=(f"{count} threads are called NCCL Service",),
+        yield variable_finding(
+            "NCCL_NVLS_ENABLE",
+            f"{count} communicators in one process; a GPU has 128 multicast slots",
             remedy="export NCCL_NVLS_ENABLE=0, or make fewer process groups",
+            evidence=(f"{count} threads are called NCCL Service",),
             fix=export("NCCL_NVLS_ENABLE", "0"),
         )
 
@@ -147,13 +142,10 @@ def nvls_on_shared_gpus(host: JudgedHost) -> Results:
         return
     version = or_none(host.nccl)
     if version is None or version >= Version(2, 30):
-        yield about(
+        yield better_unset(
             variable,
             "ranks that share a GPU cannot make a communicator with NVLS forced on",
-            part=variable.value,
             evidence=("NCCL_MULTI_RANK_GPU_ENABLE is on",),
-            remedy="unset NCCL_NVLS_ENABLE",
-            fix=unset(variable),
         )
 
 
@@ -177,14 +169,7 @@ def nvls_demanded_and_impossible(host: JudgedHost) -> Results:
     if not why and _gpus(host) and _capability(_gpus(host)) < _NVLS_SINCE:
         why = f"compute capability {_capability(_gpus(host))}; NVLS needs 9.0"
     if why:
-        yield about(
-            variable,
-            f"no algorithm is left for {only[0]}: NVLS is not to be had",
-            part=variable.value,
-            evidence=(why,),
-            remedy="unset NCCL_ALGO",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"no algorithm is left for {only[0]}: NVLS is not to be had", evidence=(why,))
 
 
 @rule("NV006", "tree-chunk-above-chunk", "warning", needs=("cloud", "nvidia"))
@@ -243,11 +228,11 @@ def no_imex_channel(host: JudgedHost) -> Results:
     if wanted != 1 and not (_in_rack(_gpus(host)) and host.several_nodes):
         return
     if not known(host.facts.nvidia.imex_channels):
-        yield RuleFinding(
-            subject=Subject(kind="device", name="/dev/nvidia-caps-imex-channels"),
-            message="no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
-            evidence=("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",),
+        yield device_finding(
+            "/dev/nvidia-caps-imex-channels",
+            "no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
             remedy="give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1",
+            evidence=("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",),
         )
 
 
@@ -262,13 +247,7 @@ def mnnvl_without_cumem(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_CUMEM_ENABLE")
     if variable and _mnnvl(host) == 1 and host.integer("NCCL_CUMEM_ENABLE") == 0:
-        yield about(
-            variable,
-            "multi-node NVLink is demanded, and cannot work without cuMem",
-            part=variable.value,
-            remedy="unset NCCL_CUMEM_ENABLE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "multi-node NVLink is demanded, and cannot work without cuMem")
 
 
 @rule("NV009", "mnnvl-off-by-p2p", "error", needs=("nvidia",))
@@ -285,13 +264,7 @@ def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     if off is None and level and values.path_level(level.value) == "LOC":
         off = level
     if off and _gpus(host) and _in_rack(_gpus(host)):
-        yield about(
-            off,
-            "no NVLink inside the node, and none between nodes",
-            part=off.value,
-            remedy=f"unset {off.name}",
-            fix=unset(off),
-        )
+        yield better_unset(off, "no NVLink inside the node, and none between nodes")
 
 
 def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
@@ -313,13 +286,7 @@ def mnnvl_disabled(host: JudgedHost) -> Results:
     if variable is None or _mnnvl(host) != 0 or not _gpus(host):
         return
     if _spans_nodes(_gpus(host)) and host.several_nodes:
-        yield about(
-            variable,
-            "nodes of one NVLink domain talk through their adapters",
-            part=variable.value,
-            remedy="unset NCCL_MNNVL_ENABLE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "nodes of one NVLink domain talk through their adapters")
 
 
 @rule("NV011", "own-clique", "warning")
@@ -335,13 +302,7 @@ def own_clique(host: JudgedHost) -> Results:
     for name in ("NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID"):
         variable = host.variable(name)
         if variable and variable.value and host.integer(name) != -1:
-            yield about(
-                variable,
-                "the fabric manager is overruled about which GPUs NVLink joins",
-                part=variable.value,
-                remedy=f"unset {name}",
-                fix=unset(variable),
-            )
+            yield better_unset(variable, "the fabric manager is overruled about which GPUs NVLink joins")
 
 
 @rule("NV012", "topology-of-the-rack", "error", needs=("files", "nvidia"))
@@ -359,13 +320,7 @@ def topology_of_the_rack(host: JudgedHost) -> Results:
         return
     named = len(re.findall(r"<gpu\b", known(file.text)))
     if named > len(_gpus(host)):
-        yield about(
-            variable,
-            f"the topology file has {named} GPUs, this node has {len(_gpus(host))}",
-            part=variable.value,
-            remedy="unset NCCL_TOPO_FILE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"the topology file has {named} GPUs, this node has {len(_gpus(host))}")
 
 
 @rule("NV013", "fabric-not-ready", "error", needs=("nvidia", "services", "cpu"))
@@ -382,11 +337,11 @@ def fabric_not_ready(host: JudgedHost) -> Results:
         state, status = known(gpu.fabric_state), or_none(gpu.fabric_status)
         broken = state == "completed" and status not in (None, "success")
         if state in ("not started", "in progress") or broken:
-            yield RuleFinding(
-                subject=Subject(kind="device", name=f"GPU {gpu.pci}"),
-                message="the NVLink fabric is not ready",
-                evidence=(f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",),
+            yield device_finding(
+                f"GPU {gpu.pci}",
+                "the NVLink fabric is not ready",
                 remedy="systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State",
+                evidence=(f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",),
             )
             return
     yield from _daemons(host, gpus)
@@ -405,11 +360,11 @@ def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
 
 def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
     if daemon not in known(host.facts.services.running):
-        yield RuleFinding(
-            subject=Subject(kind="host", name=daemon),
-            message=f"{daemon} does not run, and the NVLink fabric needs it",
-            evidence=("no process has this name",),
+        yield host_finding(
+            daemon,
+            f"{daemon} does not run, and the NVLink fabric needs it",
             remedy=f"systemctl start {unit}",
+            evidence=("no process has this name",),
         )
 
 
@@ -433,13 +388,11 @@ def collnet_without_plugin(host: JudgedHost) -> Results:
     if unread is not None:
         yield unread
         return
-    yield about(
+    yield better_unset(
         variable,
         "no plugin on the path of the loader offers CollNet",
-        part=variable.value,
-        evidence=tuple(escaped(one.library.path[:160]) for one in nets[:4]),
         remedy="put nccl-rdma-sharp-plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
-        fix=unset(variable),
+        evidence=tuple(escaped(one.library.path[:160]) for one in nets[:4]),
     )
 
 

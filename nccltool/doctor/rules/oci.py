@@ -1,8 +1,7 @@
 """Oracle Cloud: GPU shapes on RoCE."""
 
-from nccltool.core.findings import Subject
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, escaped, export, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, export, known, rule, variable_finding
 from nccltool.hosts.facts import or_none
 
 _PROFILE = {"NCCL_IB_TC": 41, "NCCL_IB_TIMEOUT": 22}
@@ -36,11 +35,11 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
     if missing:
         bare = next(host.settings.beginning("NCCL_"), None) is None
         traffic_class = export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else ()
-        yield RuleFinding(
-            subject=Subject(kind="variable", name=missing[0].partition("=")[0]),
-            message=f"{len(missing)} settings of Oracle's profile are missing",
-            evidence=tuple(escaped(one) for one in missing),
+        yield variable_finding(
+            missing[0].partition("=")[0],
+            f"{len(missing)} settings of Oracle's profile are missing",
             remedy="export " + " ".join(missing),
+            evidence=tuple(escaped(one) for one in missing),
             severity="info" if bare else None,
             fix=traffic_class,
         )

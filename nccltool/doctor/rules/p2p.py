@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
     about,
     across,
+    better_unset,
     escaped,
     export,
+    host_finding,
     known,
     rule,
     unset,
+    variable_finding,
 )
 from nccltool.hosts.facts import Gpu, or_none
 from nccltool.hosts.nccl import values
@@ -58,13 +59,11 @@ def p2p_disabled(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_P2P_DISABLE")
     if variable and _disabled(host):
         nvlink = _nvlink_seen(host)
-        yield about(
+        yield better_unset(
             variable,
             "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly",
-            part=variable.value,
             remedy="unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows",
             severity="error" if nvlink else "warning",
-            fix=unset(variable),
         )
 
 
@@ -81,12 +80,10 @@ def odd_disable_value(host: JudgedHost) -> Results:
         variable = host.variable(name)
         number = values.integer(variable.value) if variable else None
         if variable and number and not (number.digits and number.value in (0, 1)):
-            yield about(
+            yield better_unset(
                 variable,
                 f"{name} acts only when it is 1; NCCL reads {number.value}",
-                part=variable.value,
                 remedy=f"unset {name}, or export {name}=1",
-                fix=unset(variable),
             )
 
 
@@ -101,11 +98,11 @@ def overruled_level(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_P2P_LEVEL")
     if variable and variable.value and _disabled(host):
-        yield about(
+        yield better_unset(
             variable,
             "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1",
             remedy="unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL",
-            fix=unset(variable),
+            part="",
         )
 
 
@@ -150,14 +147,12 @@ def level_forced_up(host: JudgedHost) -> Results:
     roots = {root for root in _roots(host, gpus) if root}
     if len(roots) > 1:
         every = all(any(link.active for link in or_none(gpu.nvlinks) or ()) for gpu in gpus)
-        yield about(
+        yield better_unset(
             variable,
             f"GPUs behind {len(roots)} root ports reach each other through the processor",
-            part=variable.value,
-            evidence=("all of them have NVLink, which comes first",) if every else (),
             remedy="unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest",
+            evidence=("all of them have NVLink, which comes first",) if every else (),
             severity="info" if every else "warning",
-            fix=unset(variable),
         )
 
 
@@ -191,14 +186,11 @@ def level_forced_down(host: JudgedHost) -> Results:
         message = "no GPU reaches another one, not even over NVLink" if linked else "no GPU reaches another one"
     else:
         message = f"only GPUs at level {level} reach each other; by itself NCCL allows PXB"
-    yield about(
+    yield better_unset(
         variable,
         message,
-        part=variable.value,
         evidence=(f"{linked} of {len(gpus)} GPUs have NVLink",),
-        remedy="unset NCCL_P2P_LEVEL",
         severity="info" if level != "LOC" and linked == len(gpus) else "warning",
-        fix=unset(variable),
     )
 
 
@@ -214,12 +206,7 @@ def own_host_id(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_HOSTID")
     if variable:
-        yield about(
-            variable,
-            "NCCL_HOSTID decides which ranks are on one host",
-            remedy="unset NCCL_HOSTID",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
 
 
 @across("P2P030", "shared-host-id", "error", covers="P2P-013", needs=("boot_id",))
@@ -243,11 +230,11 @@ def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     for value, machines in boots.items():
         if len(machines) > 1:
             names = [name for some in machines.values() for name in some]
-            yield RuleFinding(
-                subject=Subject(kind="variable", name="NCCL_HOSTID"),
-                message=f"{len(machines)} machines have one NCCL_HOSTID",
-                evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(fold(names)[:200])}",),
+            yield variable_finding(
+                "NCCL_HOSTID",
+                f"{len(machines)} machines have one NCCL_HOSTID",
                 remedy="unset NCCL_HOSTID",
+                evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(fold(names)[:200])}",),
             )
 
 
@@ -270,11 +257,11 @@ def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
         slots = seen.setdefault((name, boot), {})
         for slot, serial in _serials(host):
             if slots.setdefault(slot, serial) != serial:
-                yield RuleFinding(
-                    subject=Subject(kind="host", name=escaped(name[:80])),
-                    message=f"two machines are called {escaped(name[:80])} and have one boot id",
-                    evidence=(f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",),
+                yield host_finding(
+                    escaped(name[:80]),
+                    f"two machines are called {escaped(name[:80])} and have one boot id",
                     remedy="hostnamectl set-hostname, another name for each; then boot them",
+                    evidence=(f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",),
                 )
                 break
 
@@ -301,12 +288,10 @@ def hidden_p2p_fault(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_IGNORE_DISABLED_P2P")
     if variable and host.integer("NCCL_IGNORE_DISABLED_P2P"):
-        yield about(
+        yield better_unset(
             variable,
             "a fault of NVLink would not be reported",
-            part=variable.value,
             remedy="unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs",
-            fix=unset(variable),
         )
 
 
@@ -322,21 +307,9 @@ def pxn_disabled(host: JudgedHost) -> Results:
     """
     disable, level = host.variable("NCCL_PXN_DISABLE"), host.variable("NCCL_P2P_PXN_LEVEL")
     if disable and host.integer("NCCL_PXN_DISABLE") == 1:
-        yield about(
-            disable,
-            "no GPU sends through the adapter of another one",
-            part=disable.value,
-            remedy="unset NCCL_PXN_DISABLE",
-            fix=unset(disable),
-        )
+        yield better_unset(disable, "no GPU sends through the adapter of another one")
     elif level and host.integer("NCCL_P2P_PXN_LEVEL") == 0 and "TCPX" not in (host.get("NCCL_NET") or "").upper():
-        yield about(
-            level,
-            "sends and receives do not use the adapter of another GPU",
-            part=level.value,
-            remedy="unset NCCL_P2P_PXN_LEVEL",
-            fix=unset(level),
-        )
+        yield better_unset(level, "sends and receives do not use the adapter of another GPU")
 
 
 @rule("P2P022", "no-nvlink-relay", "info")
@@ -350,13 +323,7 @@ def no_nvlink_relay(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_NVB_DISABLE")
     if variable and host.integer("NCCL_NVB_DISABLE"):
-        yield about(
-            variable,
-            "no GPU passes on what comes over NVLink",
-            part=variable.value,
-            remedy="unset NCCL_NVB_DISABLE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "no GPU passes on what comes over NVLink")
 
 
 @rule("P2P026", "legacy-registration", "warning")
@@ -370,13 +337,7 @@ def legacy_registration(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_LEGACY_CUDA_REGISTER")
     if variable and host.integer("NCCL_LEGACY_CUDA_REGISTER"):
-        yield about(
-            variable,
-            "registering buffers synchronizes, and may hang",
-            part=variable.value,
-            remedy="unset NCCL_LEGACY_CUDA_REGISTER",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "registering buffers synchronizes, and may hang")
 
 
 @rule("P2P029", "cumem-disabled", "warning", needs=("cloud",))
@@ -394,10 +355,4 @@ def cumem_disabled(host: JudgedHost) -> Results:
         return
     version = or_none(host.nccl)
     if version is None or version >= _CUMEM_BY_DEFAULT:
-        yield about(
-            variable,
-            "no multi-node NVLink, symmetric memory, or registered buffers with NVLS",
-            part=variable.value,
-            remedy="unset NCCL_CUMEM_ENABLE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "no multi-node NVLink, symmetric memory, or registered buffers with NVLS")

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
     about,
     across,
+    better_unset,
     escaped,
     export,
+    file_finding,
+    host_finding,
     known,
     rule,
     unset,
@@ -58,13 +59,12 @@ def net_plugin_missing(host: JudgedHost) -> Results:
     variable, words = _named(host, "NCCL_NET_PLUGIN")
     for word in words:
         if variable and not _found(host, "net", word):
-            yield about(
+            yield better_unset(
                 variable,
                 f"the loader finds no net plugin {escaped(word[:80])}",
+                remedy="add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
                 part=word,
                 evidence=(f"looked for {escaped(' and '.join(_file_names('net', word))[:200])}",),
-                remedy="add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
-                fix=unset(variable),
             )
 
 
@@ -81,11 +81,11 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
         return
     found = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-net.so"]
     if found and found[0].library.origin != "vendor":
-        yield RuleFinding(
-            subject=Subject(kind="file", name=found[0].library.path),
-            message="NCCL loads this net plugin, because it is on the loader's path",
-            evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
+        yield file_finding(
+            found[0].library.path,
+            "NCCL loads this net plugin, because it is on the loader's path",
             remedy="if that is not wanted: export NCCL_NET_PLUGIN=none",
+            evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
             fix=export("NCCL_NET_PLUGIN", "none"),
         )
 
@@ -108,13 +108,11 @@ def unknown_network(host: JudgedHost) -> Results:
             f"a plugin is there; whether its network is called {escaped(variable.value[:60])!r} is not known"
         )
         return
-    yield about(
+    yield better_unset(
         variable,
         "no network is called so: initialization fails",
-        part=variable.value,
-        evidence=("built in: IB, Socket; there is no net plugin on the loader's path",),
         remedy="use IB or Socket, or unset NCCL_NET",
-        fix=unset(variable),
+        evidence=("built in: IB, Socket; there is no net plugin on the loader's path",),
     )
 
 
@@ -151,12 +149,11 @@ def tuner_or_profiler_missing(host: JudgedHost) -> Results:
         variable, words = _named(host, name)
         for word in words:
             if variable and not _found(host, kind, word) and not _found(host, "net", word):
-                yield about(
+                yield better_unset(
                     variable,
                     f"the loader finds no {kind} plugin {escaped(word[:80])}",
-                    part=word,
                     remedy=f"add its folder to LD_LIBRARY_PATH, or unset {name}",
-                    fix=unset(variable),
+                    part=word,
                 )
 
 
@@ -172,15 +169,15 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
     libraries = known(host.facts.versions.libnccl)
     versions = {one.version for one in libraries if not isinstance(one.version, Unknown)}
     if len(versions) > 1:
-        yield RuleFinding(
-            subject=Subject(kind="host", name="libnccl.so.2"),
-            message=f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
+        yield host_finding(
+            "libnccl.so.2",
+            f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
+            remedy="keep one; torch.cuda.nccl.version() says which one torch takes",
             evidence=tuple(
                 f"{one.version} {escaped(one.path)} ({one.origin})"
                 for one in libraries
                 if not isinstance(one.version, Unknown)
             ),
-            remedy="keep one; torch.cuda.nccl.version() says which one torch takes",
         )
     for one in libraries:
         if isinstance(one.version, Unknown) and len(libraries) > 1:
@@ -205,13 +202,13 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: len(item[1]))
         fewest = list(dict.fromkeys(ordered[0][1]))
-        yield RuleFinding(
-            subject=Subject(kind="host", name=fewest[0]),
-            message=f"the ranks have {len(versions)} versions of NCCL",
+        yield host_finding(
+            fewest[0],
+            f"the ranks have {len(versions)} versions of NCCL",
+            remedy=f"use the image of the others on {', '.join(fewest[:6])}",
             evidence=tuple(
                 f"{version}: {', '.join(list(dict.fromkeys(names))[:6])}" for version, names in ordered[:8]
             ),
-            remedy=f"use the image of the others on {', '.join(fewest[:6])}",
         )
 
 

@@ -5,7 +5,17 @@ from collections import Counter
 from nccltool.core.units import format_bytes, format_seconds
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import JudgedHost, Results, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    about,
+    better_unset,
+    escaped,
+    export,
+    known,
+    rule,
+    unset,
+)
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.settings import Variable
 
@@ -43,13 +53,7 @@ def service_level_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_SL")
     if given and not -1 <= given[1] <= 15:
-        yield about(
-            given[0],
-            "a service level is 0 to 15",
-            part=given[0].value,
-            remedy="write 0 to 15, or unset NCCL_IB_SL",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], "a service level is 0 to 15", remedy="write 0 to 15, or unset NCCL_IB_SL")
 
 
 @rule("IB031", "endless-ack-timeout", "error")
@@ -63,12 +67,8 @@ def endless_ack_timeout(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_TIMEOUT")
     if given and not 0 < given[1] < 32:
-        yield about(
-            given[0],
-            "the adapter waits for ever for an answer",
-            part=given[0].value,
-            remedy="write 20 to 23, or unset NCCL_IB_TIMEOUT",
-            fix=unset(given[0]),
+        yield better_unset(
+            given[0], "the adapter waits for ever for an answer", remedy="write 20 to 23, or unset NCCL_IB_TIMEOUT"
         )
 
 
@@ -83,12 +83,10 @@ def short_ack_timeout(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_TIMEOUT")
     if given and 0 < given[1] < _LEAST_TIMEOUT and known(host.nodes) > _LARGE:
-        yield about(
+        yield better_unset(
             given[0],
             f"the adapter waits {format_seconds(_TICK_S * 2 ** given[1])} for an answer; {host.nodes} nodes",
-            part=given[0].value,
             remedy="unset NCCL_IB_TIMEOUT, or write 22",
-            fix=unset(given[0]),
         )
 
 
@@ -136,13 +134,7 @@ def retries_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_RETRY_CNT")
     if given and not 0 <= given[1] <= _RETRIES:
-        yield about(
-            given[0],
-            "a retry count is 0 to 7",
-            part=given[0].value,
-            remedy="unset NCCL_IB_RETRY_CNT, which is 7",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], "a retry count is 0 to 7", remedy="unset NCCL_IB_RETRY_CNT, which is 7")
 
 
 @rule("IB035", "fewer-retries", "warning")
@@ -156,12 +148,10 @@ def fewer_retries(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_RETRY_CNT")
     if given and 0 <= given[1] < _RETRIES:
-        yield about(
+        yield better_unset(
             given[0],
             f"{given[1]} retries: a short loss of a link ends the job",
-            part=given[0].value,
             remedy="unset NCCL_IB_RETRY_CNT, which is 7",
-            fix=unset(given[0]),
         )
 
 
@@ -186,12 +176,10 @@ def impossible_queue_pairs(host: JudgedHost) -> Results:
     if isinstance(ports, Unknown):
         yield ports
     elif count < 1 or count * ports > _MOST_QPS:
-        yield about(
+        yield better_unset(
             variable,
             "there is no queue pair" if count < 1 else f"{count} x {ports} queue pairs; NCCL has room for 128",
-            part=variable.value,
             remedy="write 1 to 8, or unset it",
-            fix=unset(variable),
         )
 
 
@@ -238,11 +226,11 @@ def split_without_queue_pairs(host: JudgedHost) -> Results:
     given = _number(host, "NCCL_IB_SPLIT_DATA_ON_QPS")
     count = host.integer(_QPS)
     if given and given[1] and (count is None or count <= 1):
-        yield about(
+        yield better_unset(
             given[0],
             "a connection has one queue pair: there is nothing to split over",
             remedy=f"export {_QPS}=4, or unset NCCL_IB_SPLIT_DATA_ON_QPS",
-            fix=unset(given[0]),
+            part="",
         )
 
 
@@ -258,12 +246,8 @@ def threshold_above_every_message(host: JudgedHost) -> Results:
     given, size = _number(host, "NCCL_IB_AR_THRESHOLD"), host.integer("NCCL_BUFFSIZE")
     size = _BUFFSIZE if size is None else size
     if given and given[1] >= size:
-        yield about(
-            given[0],
-            f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used",
-            part=given[0].value,
-            remedy="unset NCCL_IB_AR_THRESHOLD",
-            fix=unset(given[0]),
+        yield better_unset(
+            given[0], f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
         )
 
 
@@ -285,12 +269,10 @@ def out_of_order_without_routing(host: JudgedHost) -> Results:
     without = [port for port in ports if routing == 0 or port.roce]
     if without and host.nccl_is(since=_OOO_SINCE):
         names = escaped(", ".join(port.name for port in without[:8]))
-        yield about(
+        yield better_unset(
             given[0],
             f"adaptive routing is off on {names}: connecting fails",
-            part=given[0].value,
             remedy="export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ",
-            fix=unset(given[0]),
         )
 
 
@@ -305,13 +287,7 @@ def strict_ordering_in_vm(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_PCI_RELAXED_ORDERING")
     if given and given[1] == 0 and known(host.facts.cpu.hypervisor):
-        yield about(
-            given[0],
-            "relaxed ordering is off in a virtual machine",
-            part=given[0].value,
-            remedy="unset NCCL_IB_PCI_RELAXED_ORDERING",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], "relaxed ordering is off in a virtual machine")
 
 
 @rule("IB044", "ordering-asked-for-in-vain", "warning", needs=("rdma",))
@@ -350,12 +326,10 @@ def rail_policy_without_rails(host: JudgedHost) -> Results:
         return
     wanted = host.settings.names("NCCL_IB_HCA")
     if not wanted or wanted.exclude or all(entry.rail == -1 for entry in wanted.entries):
-        yield about(
+        yield better_unset(
             variable,
             "no port has a rail, so none is merged",
-            part=variable.value,
             remedy="give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY",
-            fix=unset(variable),
         )
 
 
@@ -376,13 +350,7 @@ def failover_to_nothing(host: JudgedHost) -> Results:
     if isinstance(merged, Unknown):
         yield merged
     elif merged == 1:
-        yield about(
-            given[0],
-            "no ports are merged: there is nothing to fail over to",
-            part=given[0].value,
-            remedy="unset NCCL_IB_RESILIENCY_PORT_FAILOVER",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], "no ports are merged: there is nothing to fail over to")
 
 
 @rule("IB047", "fatal-events-ignored", "warning")
@@ -396,13 +364,7 @@ def fatal_events_ignored(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_RETURN_ASYNC_EVENTS")
     if given and given[1] == 0:
-        yield about(
-            given[0],
-            "a fatal event of an adapter does not end the job",
-            part=given[0].value,
-            remedy="unset NCCL_IB_RETURN_ASYNC_EVENTS",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], "a fatal event of an adapter does not end the job")
 
 
 @rule("IB048", "empty-partition-key", "error", needs=("rdma",))
@@ -462,12 +424,7 @@ def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     else:
         names = [one.name for one in host.interfaces.chosen]
     if len(names) == 1:
-        yield about(
-            given[0],
-            f"it has no effect with one adapter, {escaped(names[0])}",
-            remedy="unset NCCL_CROSS_NIC",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], f"it has no effect with one adapter, {escaped(names[0])}", part="")
 
 
 @rule("IB051", "cross-nic-out-of-range", "warning")
@@ -481,13 +438,7 @@ def cross_nic_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_CROSS_NIC")
     if given and given[1] not in (0, 1, 2):
-        yield about(
-            given[0],
-            "it is 0, 1 or 2",
-            part=given[0].value,
-            remedy="unset NCCL_CROSS_NIC, which is 2",
-            fix=unset(given[0]),
-        )
+        yield better_unset(given[0], "it is 0, 1 or 2", remedy="unset NCCL_CROSS_NIC, which is 2")
 
 
 @rule("IB058", "subnet-length-out-of-range", "error")
@@ -501,10 +452,8 @@ def subnet_length_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_SUBNET_PREFIX_LEN")
     if given and host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= given[1] <= 32:
-        yield about(
+        yield better_unset(
             given[0],
             "a prefix is 1 to 32 bits long: making a connection fails",
-            part=given[0].value,
             remedy="write the length of the rails' networks, or unset it (24)",
-            fix=unset(given[0]),
         )

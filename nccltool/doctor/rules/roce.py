@@ -4,7 +4,6 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.doctor.rules.base import (
     JudgedHost,
     NotKnown,
@@ -13,6 +12,8 @@ from nccltool.doctor.rules.base import (
     Unknown,
     about,
     across,
+    better_unset,
+    device_finding,
     escaped,
     known,
     rule,
@@ -90,13 +91,11 @@ def empty_gid(host: JudgedHost) -> Results:
     variable, index = given
     empty = [port for port in _roce(host) if _at(port, index) is None]
     if empty:
-        yield about(
+        yield better_unset(
             variable,
             f"{_names(empty)}: nothing is at index {index} of the GID table",
-            part=variable.value,
-            evidence=_table(empty, index),
             remedy=_REMEDY,
-            fix=unset(variable),
+            evidence=_table(empty, index),
         )
 
 
@@ -116,13 +115,11 @@ def gid_of_roce_v1(host: JudgedHost) -> Results:
     found = [(port, gid) for port in _roce(host) if (gid := _at(port, index)) is not None]
     wrong = [port for port, gid in found if known(gid.type) != "RoCE v2"]
     if wrong:
-        yield about(
+        yield better_unset(
             variable,
             f"{_names(wrong)}: the GID at index {index} is not RoCE v2",
-            part=variable.value,
-            evidence=_table(wrong, index),
             remedy=_REMEDY,
-            fix=unset(variable),
+            evidence=_table(wrong, index),
         )
 
 
@@ -142,14 +139,12 @@ def link_local_gid(host: JudgedHost) -> Results:
     found = [(port, gid) for port in _roce(host) if (gid := _at(port, index)) is not None]
     wrong = [port for port, gid in found if adapters.is_link_local(adapters.address(gid))]
     if wrong:
-        yield about(
+        yield better_unset(
             variable,
             f"{_names(wrong)}: the GID at index {index} is link-local",
-            part=variable.value,
-            evidence=_table(wrong, index),
             remedy=_REMEDY,
+            evidence=_table(wrong, index),
             severity=host.if_several_nodes("error", "info"),
-            fix=unset(variable),
         )
 
 
@@ -173,13 +168,11 @@ def index_of_different_gids(host: JudgedHost) -> Results:
     variable, index = given
     found = [(port, gid) for port in _roce(host) if (gid := _at(port, index)) is not None]
     if len({_meaning(gid) for _, gid in found}) > 1:
-        yield about(
+        yield better_unset(
             variable,
             f"index {index} is not the same kind of GID on all ports",
-            part=variable.value,
-            evidence=_table([port for port, _ in found], index),
             remedy=_REMEDY,
-            fix=unset(variable),
+            evidence=_table([port for port, _ in found], index),
         )
 
 
@@ -206,13 +199,11 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
             yield Unknown(f"{host.facts.host}: {why}")
     if len(meanings) > 1:
         rarest = sorted(meanings.items(), key=lambda item: len(item[1]))
-        yield about(
+        yield better_unset(
             variables[0],
             "this index is not the same kind of GID on all hosts",
-            part=variables[0].value,
-            evidence=tuple(f"{escaped(kind)}: {_some(names)}" for kind, names in rarest[:8]),
             remedy=_REMEDY,
-            fix=unset(variables[0]),
+            evidence=tuple(f"{escaped(kind)}: {_some(names)}" for kind, names in rarest[:8]),
         )
 
 
@@ -231,12 +222,7 @@ def gid_index_on_infiniband(host: JudgedHost) -> Results:
     """
     variable = host.variable(_INDEX)
     if variable and variable.value and _only_infiniband(host):
-        yield about(
-            variable,
-            "it has no effect on InfiniBand",
-            remedy=f"unset {_INDEX}",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "it has no effect on InfiniBand", part="")
 
 
 @rule("IB021", "fixed-gid-index", "info", needs=("cloud",))
@@ -253,12 +239,8 @@ def fixed_gid_index(host: JudgedHost) -> Results:
     if given is None or given[1] == _OF_CLOUDS.get(str(host.facts.cloud.provider)):
         return
     if host.nccl_is(since=_AUTOMATIC):
-        yield about(
-            given[0],
-            f"NCCL {host.nccl} finds the index itself",
-            part=given[0].value,
-            remedy=f"unset {_INDEX}, after a test",
-            fix=unset(given[0]),
+        yield better_unset(
+            given[0], f"NCCL {host.nccl} finds the index itself", remedy=f"unset {_INDEX}, after a test"
         )
 
 
@@ -280,11 +262,11 @@ def roce_with_old_default(host: JudgedHost) -> Results:
     if wrong:
         good = {gid.index for port in wrong for gid in known(port.port.gids) if _is_good(gid)}
         better = f"export {_INDEX}={min(good)}, or " if len(good) == 1 else ""
-        yield RuleFinding(
-            subject=Subject(kind="device", name=wrong[0].name),
-            message=f"NCCL {host.nccl} takes GID 0 of {_names(wrong)}, which others cannot reach",
-            evidence=_table(wrong, 0),
+        yield device_finding(
+            wrong[0].name,
+            f"NCCL {host.nccl} takes GID 0 of {_names(wrong)}, which others cannot reach",
             remedy=f"{better}upgrade NCCL to 2.21 or newer",
+            evidence=_table(wrong, 0),
             severity=host.if_several_nodes("error", "info"),
         )
 
@@ -340,13 +322,11 @@ def useless_address_range(host: JudgedHost) -> Results:
     elif _given(host) is None:
         outside = [port for port in _roce(host) if not _has(port, wanted)]
         if outside:
-            yield about(
+            yield better_unset(
                 variable,
                 f"{_names(outside)}: no GID lies in this range",
-                part=variable.value,
-                evidence=tuple(_gid(port, gid, gid.index) for port in outside[:4] for gid in _usable(port)[:4]),
                 remedy="write a range that holds the addresses of all ports, or unset it",
-                fix=unset(variable),
+                evidence=tuple(_gid(port, gid, gid.index) for port in outside[:4] for gid in _usable(port)[:4]),
             )
 
 
@@ -391,11 +371,11 @@ def no_routable_gid(host: JudgedHost) -> Results:
         if gid is None or adapters.is_link_local(adapters.address(gid)) or known(gid.type) != kind
     ]
     if wrong:
-        yield RuleFinding(
-            subject=Subject(kind="device", name=wrong[0][0].name),
-            message=f"{_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
-            evidence=tuple(f"{_gid(port, gid, index)} is what NCCL takes" for port, index, gid in wrong[:8]),
+        yield device_finding(
+            wrong[0][0].name,
+            f"{_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
             remedy=f"give the interface an {_kind_of_address(host)} address (inside the container too)",
+            evidence=tuple(f"{_gid(port, gid, index)} is what NCCL takes" for port, index, gid in wrong[:8]),
             severity=host.if_several_nodes("error", "info"),
         )
 
@@ -426,11 +406,11 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
         elif host.facts.network.interface(netdev) is None:
             lost.append((port, index, gid))
     if lost:
-        yield RuleFinding(
-            subject=Subject(kind="device", name=lost[0][0].name),
-            message=f"{_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
-            evidence=tuple(_gid(port, gid, index) for port, index, gid in lost[:8]),
+        yield device_finding(
+            lost[0][0].name,
+            f"{_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
             remedy="use the network of the host, or move the interface into the container (RDMA CNI)",
+            evidence=tuple(_gid(port, gid, index) for port, index, gid in lost[:8]),
             severity=host.if_several_nodes("error", "info"),
         )
 
@@ -500,11 +480,11 @@ def roce_without_traffic_class(host: JudgedHost) -> Results:
         return
     bare = [port for port in _roce(host) if not known(port.port.traffic_class)]
     if bare and known(host.nodes) > 2:
-        yield RuleFinding(
-            subject=Subject(kind="device", name=bare[0].name),
-            message=f"RoCE without a traffic class on {_names(bare)}",
-            evidence=(f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",),
+        yield device_finding(
+            bare[0].name,
+            f"RoCE without a traffic class on {_names(bare)}",
             remedy="export NCCL_IB_TC=<4 x DSCP of the lossless class>",
+            evidence=(f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",),
         )
 
 
@@ -519,12 +499,7 @@ def fifo_class_on_infiniband(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_IB_FIFO_TC")
     if variable and variable.value and _only_infiniband(host):
-        yield about(
-            variable,
-            "it has no effect on InfiniBand",
-            remedy="unset NCCL_IB_FIFO_TC",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "it has no effect on InfiniBand", part="")
 
 
 @rule("IB039", "roce-with-one-queue-pair", "info", needs=("rdma", "plugins"))
@@ -540,11 +515,11 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
         return
     ports = _roce(host)
     if ports and known(host.nodes) > 2 and not adapters.net_plugins(host.settings, host.facts.plugins):
-        yield RuleFinding(
-            subject=Subject(kind="device", name=ports[0].name),
-            message="each connection is one flow, which hashes to one path of the fabric",
-            evidence=(f"RoCE on {_names(ports)}, {host.nodes} nodes",),
+        yield device_finding(
+            ports[0].name,
+            "each connection is one flow, which hashes to one path of the fabric",
             remedy="measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8",
+            evidence=(f"RoCE on {_names(ports)}, {host.nodes} nodes",),
         )
 
 

@@ -3,22 +3,24 @@
 # ruff: noqa: S108 - nothing is written to /dev/shm
 from collections.abc import Iterator, Mapping, Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.units import format_bytes
 from nccltool.core.versions import Version, parse
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
     about,
     across,
+    better_unset,
     escaped,
     export,
+    file_finding,
+    host_finding,
     known,
     rule,
     unset,
+    variable_finding,
 )
 from nccltool.hosts.facts import or_none
 
@@ -29,7 +31,6 @@ https://github.com/NVIDIA/nccl/issues/290."""
 _PLENTY = 4096 * _MIB
 """Enough for 126 ranks."""
 _FOLDER = "/dev/shm"
-_SHM = Subject(kind="file", name=_FOLDER)
 
 
 @rule("SHM001", "shared-memory-disabled", "warning", covers="P2P-007")
@@ -43,12 +44,10 @@ def shared_memory_disabled(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_SHM_DISABLE")
     if variable and host.integer("NCCL_SHM_DISABLE") == 1:
-        yield about(
+        yield better_unset(
             variable,
             "GPUs of a node that do not reach each other use the network",
-            part=variable.value,
             remedy="unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g",
-            fix=unset(variable),
         )
 
 
@@ -94,9 +93,9 @@ def small_shared_memory(host: JudgedHost) -> Results:
     ranks = or_none(host.local_ranks) or 1
     needed = _BASE + _PER_RANK * ranks
     if least < needed:
-        yield RuleFinding(
-            subject=_SHM,
-            message=f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
+        yield file_finding(
+            _FOLDER,
+            f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
             evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
             remedy="docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm",
             severity="error" if least < _BASE else "warning",
@@ -123,9 +122,9 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
     elif shm.fstype not in ("tmpfs", "ramfs") and isinstance(shm.fstype, str):
         why, severity = f"/dev/shm is on {escaped(shm.fstype[:40])}, not in memory", "warning"
     if why:
-        yield RuleFinding(
-            subject=_SHM,
-            message=why,
+        yield file_finding(
+            _FOLDER,
+            why,
             evidence=("NCCL makes its segments as /dev/shm/nccl-*",),
             remedy="mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
             severity="warning" if severity else None,
@@ -147,9 +146,9 @@ def stale_segments(host: JudgedHost) -> Results:
     stale = [file for file in files if file.mapped is False]
     if stale:
         names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
-        yield RuleFinding(
-            subject=_SHM,
-            message=f"{len(stale)} segments of NCCL that no process uses",
+        yield file_finding(
+            _FOLDER,
+            f"{len(stale)} segments of NCCL that no process uses",
             evidence=(f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",),
             remedy=f"rm {names}" + (" ..." if len(stale) > 4 else ""),
         )
@@ -157,11 +156,7 @@ def stale_segments(host: JudgedHost) -> Results:
 
 
 @across(
-    "SHM006",
-    "separate-namespaces",
-    "warning",
-    covers="P2P-012",
-    needs=("boot_id", "names", "shm", "container"),
+    "SHM006", "separate-namespaces", "warning", covers="P2P-012", needs=("boot_id", "names", "shm", "container")
 )
 def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine have different host names, or another /dev/shm, IPC or network namespace each.
@@ -178,11 +173,11 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
             continue
         for what, values in _differing(machine):
             names = fold(host.facts.host for host in machine)
-            yield RuleFinding(
-                subject=Subject(kind="host", name=escaped(names[:120])),
-                message=f"ranks of one machine have {len(values)} different {what}",
-                evidence=tuple(escaped(value[:80]) for value in values[:4]),
+            yield host_finding(
+                escaped(names[:120]),
+                f"ranks of one machine have {len(values)} different {what}",
                 remedy="one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
+                evidence=tuple(escaped(value[:80]) for value in values[:4]),
                 fix=export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
             )
 
@@ -233,11 +228,11 @@ def no_host_allocation(host: JudgedHost) -> Results:
     if known(host.facts.container.mempolicy) or not _HOST_BY_DEFAULT <= known(host.nccl) < _FALLS_BACK:
         return
     if _cuda_is_new(host):
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="NCCL_CUMEM_HOST_ENABLE"),
-            message=f"NCCL {host.nccl} cannot allocate host memory in this container",
-            evidence=("get_mempolicy is not permitted",),
+        yield variable_finding(
+            "NCCL_CUMEM_HOST_ENABLE",
+            f"NCCL {host.nccl} cannot allocate host memory in this container",
             remedy="docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0",
+            evidence=("get_mempolicy is not permitted",),
             fix=export("NCCL_CUMEM_HOST_ENABLE", "0"),
         )
 
@@ -271,10 +266,10 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
         for host in left:
             may[known(host.facts.container.mempolicy)].append(host.facts.host)
         if may[True] and may[False] and any(known(host.nccl) >= _FALLS_BACK for host in left):
-            yield RuleFinding(
-                subject=Subject(kind="variable", name="NCCL_CUMEM_HOST_ENABLE"),
-                message="ranks of one machine allocate host memory in different ways",
-                evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),
+            yield variable_finding(
+                "NCCL_CUMEM_HOST_ENABLE",
+                "ranks of one machine allocate host memory in different ways",
                 remedy="export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
+                evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),
                 fix=export("NCCL_CUMEM_HOST_ENABLE", "0"),
             )

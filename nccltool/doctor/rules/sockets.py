@@ -4,20 +4,21 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from nccltool.core.findings import Severity, Subject
+from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor.rules.base import (
     JudgedHost,
     NotKnown,
     Results,
-    RuleFinding,
     about,
+    better_unset,
     escaped,
     export,
+    host_finding,
+    interface_finding,
     known,
     rule,
-    unset,
 )
 from nccltool.hosts.facts import Interface, Text
 from nccltool.hosts.nccl import adapters, interfaces, values
@@ -102,11 +103,11 @@ def slow_interface(host: JudgedHost) -> Results:
     yield from unknown
     if not unknown:
         name = max(faster, key=lambda each: faster[each])
-        yield RuleFinding(
-            subject=Subject(kind="interface", name=choice.chosen[0].name),
-            message=f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
-            evidence=(*_shown(speeds), *_shown(faster)),
+        yield interface_finding(
+            choice.chosen[0].name,
+            f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
             remedy=f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
+            evidence=(*_shown(speeds), *_shown(faster)),
             severity=_severity(host),
             fix=export(_IFNAME, f"={name}"),
         )
@@ -143,11 +144,11 @@ def unequal_interfaces(host: JudgedHost) -> Results:
     if not (unequal or unknown) or not _over_tcp(host):
         return
     if unequal:
-        yield RuleFinding(
-            subject=Subject(kind="interface", name=choice.chosen[0].name),
-            message=f"TCP is spread over {len(choice.chosen)} interfaces that differ",
-            evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
+        yield interface_finding(
+            choice.chosen[0].name,
+            f"TCP is spread over {len(choice.chosen)} interfaces that differ",
             remedy="name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
+            evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
             severity=_severity(host),
         )
     else:
@@ -177,13 +178,12 @@ def gloo_list_like_nccl(host: JudgedHost) -> Results:
         assert variable is not None
         operator = "^" in word or "=" in word
         why = "has an operator of NCCL, which Gloo does not know" if operator else "is no interface of this host"
-        yield about(
+        yield better_unset(
             variable,
             f"{escaped(word[:60])!r} {why}",
+            remedy="write exact names of interfaces, separated by commas",
             part=word,
             evidence=(f"here: {escaped(', '.join(names[:12]))}",) if names else (),
-            remedy="write exact names of interfaces, separated by commas",
-            fix=unset(variable),
         )
 
 
@@ -204,11 +204,11 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     shown = "its own name" if isinstance(name, Unknown) else escaped(name)
     if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
         what = addresses[0] if addresses else "nothing"
-        yield RuleFinding(
-            subject=Subject(kind="host", name=host.facts.host),
-            message=f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
-            evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
+        yield host_finding(
+            host.facts.host,
+            f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
             remedy="export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
+            evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
         )
 
 
@@ -260,13 +260,7 @@ def fixed_comm_id(host: JudgedHost) -> Results:
     elif _is_loopback(text) and host.several_nodes:
         why = "is a loopback address: other nodes connect to themselves"
     if why:
-        yield about(
-            variable,
-            f"NCCL_COMM_ID {why}",
-            part=text,
-            remedy="unset NCCL_COMM_ID",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"NCCL_COMM_ID {why}", part=text)
 
 
 def _is_loopback(text: str) -> bool:
@@ -295,11 +289,11 @@ def narrow_port_range(host: JudgedHost) -> Results:
     if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
         return
     if ports < _PORTS_PER_RANK * known(ranks):
-        yield RuleFinding(
-            subject=Subject(kind="host", name=host.facts.host),
-            message=f"{ports} ephemeral ports for {ranks} ranks",
-            evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
+        yield host_finding(
+            host.facts.host,
+            f"{ports} ephemeral ports for {ranks} ranks",
             remedy='sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
+            evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
         )
 
 
@@ -314,12 +308,10 @@ def threads_out_of_range(host: JudgedHost) -> Results:
     """
     variable, threads = host.variable("NCCL_SOCKET_NTHREADS"), host.integer("NCCL_SOCKET_NTHREADS")
     if variable and threads is not None and not 1 <= threads <= _MOST_THREADS:
-        yield about(
+        yield better_unset(
             variable,
             "more than 16: NCCL takes 16" if threads > 0 else "there are no helper threads",
-            part=variable.value,
             remedy="write 1 to 16, or unset it",
-            fix=unset(variable),
         )
 
 
@@ -397,12 +389,11 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
         return
     used = host.active_ports
     if used:
-        yield about(
+        yield better_unset(
             variable,
             "it has no effect while RDMA carries the traffic",
+            part="",
             evidence=(f"active: {escaped(', '.join(one.name for one in used[:8]))}",),
-            remedy=f"unset {variable.name}",
-            fix=unset(variable),
         )
 
 
@@ -454,13 +445,11 @@ def socket_buffer_beyond_limit(host: JudgedHost) -> Results:
             continue
         most = values.atoi(known(host.facts.kernel.sysctl(limit)))
         if wanted > most:
-            yield about(
+            yield better_unset(
                 variable,
                 f"the kernel takes {most} instead",
-                part=variable.value,
-                evidence=(f"{limit} = {most}",),
                 remedy=f"sysctl -w {limit}={wanted}, or unset {name}",
-                fix=unset(variable),
+                evidence=(f"{limit} = {most}",),
             )
 
 
@@ -475,11 +464,11 @@ def oob_devices_without_oob(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_OOB_NET_IFNAME")
     if variable and variable.value and not host.integer("NCCL_OOB_NET_ENABLE"):
-        yield about(
+        yield better_unset(
             variable,
             "NCCL does not read this list",
             remedy="export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME",
-            fix=unset(variable),
+            part="",
         )
 
 
@@ -501,10 +490,4 @@ def extreme_retries(host: JudgedHost) -> Results:
     count, sleep = (_RETRIES if count is None else count), (_RETRY_MS if sleep is None else sleep)
     seconds = count * (count + 1) / 2 * sleep / 1000
     if count < 0 or not _SHORTEST_S <= seconds <= _LONGEST_S:
-        yield about(
-            variable,
-            "NCCL never gives up" if count < 0 else f"NCCL gives up after {seconds:g} s",
-            part=variable.value,
-            remedy=f"unset {variable.name}",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "NCCL never gives up" if count < 0 else f"NCCL gives up after {seconds:g} s")

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, escaped, export, rule, unset
+from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, better_unset, escaped, export, rule
 from nccltool.hosts.nccl import values, variables
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.variables import KnownVariable
@@ -203,15 +203,13 @@ def number_out_of_range(host: JudgedHost) -> Results:
         inside = value is not None and (low is None or value >= low) and (high is None or value <= high)
         if not inside and not _is_default(entry, value):
             least, most = "any" if low is None else low, "any" if high is None else high
-            yield about(
+            yield better_unset(
                 variable,
                 f"{variable.name} is out of range"
                 if value is not None
                 else f"{variable.name} is too large to read",
-                part=variable.value,
-                evidence=(f"smallest {least}, largest {most}",),
                 remedy=f"use a value in the range, or unset it (default: {entry.default})",
-                fix=unset(variable),
+                evidence=(f"smallest {least}, largest {most}",),
             )
 
 
@@ -254,13 +252,12 @@ def empty_value(host: JudgedHost) -> Results:
     for variable in host.settings.beginning("NCCL_"):
         if variable.value == "" and variable.name in entries and variable.name not in _EMPTY_IS_MEANT:
             fatal = variable.name == "NCCL_NET"
-            yield about(
+            yield better_unset(
                 variable,
                 f"{variable.name} is empty"
                 + (": it matches no network, and initialization fails" if fatal else ""),
-                remedy=f"unset {variable.name}",
+                part="",
                 severity="error" if fatal else "info",
-                fix=unset(variable),
             )
 
 
@@ -302,12 +299,8 @@ def bad_torch_number(host: JudgedHost) -> Results:
         entry = entries.get(variable.name)
         numeric = entry is not None and entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
-            yield about(
-                variable,
-                f"torch throws: {variable.name} is no number",
-                part=variable.value,
-                remedy="write a number, or unset it",
-                fix=unset(variable),
+            yield better_unset(
+                variable, f"torch throws: {variable.name} is no number", remedy="write a number, or unset it"
             )
 
 

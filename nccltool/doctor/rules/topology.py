@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.core.findings import Subject
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, escaped, known, rule, unset
+from nccltool.doctor.rules.base import JudgedHost, Results, better_unset, escaped, known, rule, variable_finding
 from nccltool.hosts.facts import or_none
 
 _DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
@@ -29,12 +28,10 @@ def missing_topology_file(host: JudgedHost) -> Results:
     if variable is None or file is None:
         return
     if file.exists is False or known(file.readable) is False:
-        yield about(
+        yield better_unset(
             variable,
             "the topology file is not there" if file.exists is False else "the topology file cannot be read",
-            part=variable.value,
             remedy=f"mount it, or make it readable: ls -l {escaped(variable.value[:160])}",
-            fix=unset(variable),
         )
 
 
@@ -55,13 +52,11 @@ def foreign_topology_file(host: JudgedHost) -> Results:
     here = {device.address for device in known(host.facts.pci.devices)} if named else set()
     missing = [address for address in named if address not in here]
     if missing:
-        yield about(
+        yield better_unset(
             variable,
             f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host",
-            part=variable.value,
-            evidence=(f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",),
             remedy="use the file of this instance type, or unset NCCL_TOPO_FILE",
-            fix=unset(variable),
+            evidence=(f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",),
         )
 
 
@@ -93,11 +88,11 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         return
     file = host.facts.file(_DEFAULT_FILE)
     if file is None or not known(file.exists):
-        yield RuleFinding(
-            subject=Subject(kind="variable", name="NCCL_TOPO_FILE"),
-            message=f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
-            evidence=(f"no bridge is above {', '.join(flat[:3])}, ...",),
+        yield variable_finding(
+            "NCCL_TOPO_FILE",
+            f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
             remedy="export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
+            evidence=(f"no bridge is above {', '.join(flat[:3])}, ...",),
         )
 
 
@@ -126,13 +121,11 @@ def graph_file(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_GRAPH_FILE")
     if variable and variable.value:
         of_image = host.facts.cloud.provider == "azure" and variable.value.startswith("/opt/microsoft/")
-        yield about(
+        yield better_unset(
             variable,
             "the channels are those of a file, which fits one set of GPUs",
-            part=variable.value,
             remedy="unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
             severity="info" if of_image else None,
-            fix=unset(variable),
         )
 
 
@@ -148,10 +141,8 @@ def topology_dumped(host: JudgedHost) -> Results:
     for name in ("NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE"):
         variable = host.variable(name)
         if variable and variable.value:
-            yield about(
+            yield better_unset(
                 variable,
                 "each new communicator writes this file again",
-                part=variable.value,
                 remedy=f"unset {name}, once the file is there",
-                fix=unset(variable),
             )

@@ -1,7 +1,17 @@
 """Variables of torch: waiting, watching, the flight recorder, diagnostics that cost."""
 
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, about, escaped, export, known, rule, unset
+from nccltool.doctor.rules.base import (
+    JudgedHost,
+    Results,
+    Unknown,
+    about,
+    better_unset,
+    escaped,
+    export,
+    known,
+    rule,
+)
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
@@ -31,12 +41,7 @@ def blocking_wait(host: JudgedHost) -> Results:
     """
     variable = _set(host, "TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
     if variable and _is_on(variable):
-        yield about(
-            variable,
-            "each wait blocks the host, and no watchdog runs",
-            remedy=f"unset {variable.name}",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "each wait blocks the host, and no watchdog runs", part="")
 
 
 _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
@@ -53,13 +58,7 @@ def no_error_handling(host: JudgedHost) -> Results:
     """
     variable = _set(host, *_HANDLING)
     if variable and host.integer(variable.name) == 0 and variable.value.strip().startswith(("0", "+0", "-0")):
-        yield about(
-            variable,
-            "when a collective fails, all ranks hang",
-            part=variable.value,
-            remedy=f"unset {variable.name}",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "when a collective fails, all ranks hang")
 
 
 @rule("TRC003", "abort-without-end", "warning")
@@ -73,12 +72,10 @@ def abort_without_end(host: JudgedHost) -> Results:
     """
     variable = _set(host, *_HANDLING)
     if variable and host.integer(variable.name) == 2:
-        yield about(
+        yield better_unset(
             variable,
             "communicators are aborted, and the process goes on",
-            part=variable.value,
             remedy=f"unset {variable.name}, unless the program handles it",
-            fix=unset(variable),
         )
 
 
@@ -93,12 +90,7 @@ def no_monitor(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_ENABLE_MONITORING")
     if variable and values.torch_bool(variable.value) is False:
-        yield about(
-            variable,
-            "a watchdog that is stuck is never ended",
-            remedy="unset TORCH_NCCL_ENABLE_MONITORING",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "a watchdog that is stuck is never ended", part="")
 
 
 @rule("TRC005", "short-heartbeat", "warning")
@@ -112,13 +104,7 @@ def short_heartbeat(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
     if variable and variable.value and values.atoi(variable.value) < _SHORTEST_HEARTBEAT_S:
-        yield about(
-            variable,
-            "processes are killed during checkpoints and compilation",
-            part=variable.value,
-            remedy="unset TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "processes are killed during checkpoints and compilation")
 
 
 _BUFFER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
@@ -196,12 +182,7 @@ def diagnostics_left_on(host: JudgedHost) -> Results:
     found = [detail] if detail and detail.value.upper() == "DETAIL" else []
     found += [variable for name in _COSTLY if (variable := host.variable(name)) and _is_on(variable)]
     for variable in found:
-        yield about(
-            variable,
-            f"{variable.name} costs time in each step",
-            remedy=f"unset {variable.name}",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"{variable.name} costs time in each step", part="")
 
 
 @rule("TRC009", "nonblocking-communicators", "warning")
@@ -215,12 +196,7 @@ def nonblocking_communicators(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_USE_COMM_NONBLOCKING")
     if variable and _is_on(variable):
-        yield about(
-            variable,
-            "hangs were reported with communicators that do not block",
-            remedy="unset TORCH_NCCL_USE_COMM_NONBLOCKING",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "hangs were reported with communicators that do not block", part="")
 
 
 @rule("TRC010", "idle-torch-variable", "info")
@@ -234,12 +210,7 @@ def idle_torch_variable(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_AVOID_RECORD_STREAMS")
     if variable and known(host.torch) >= _RECORD_STREAMS:
-        yield about(
-            variable,
-            f"torch {host.torch} does so anyway",
-            remedy="unset TORCH_NCCL_AVOID_RECORD_STREAMS",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"torch {host.torch} does so anyway", part="")
 
 
 @rule("TRC011", "hook-with-expandable-segments", "warning")
@@ -256,10 +227,10 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
     conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     segments = conf is not None and "expandable_segments:true" in conf.value.replace(" ", "").lower()
     if variable and _is_on(variable) and segments and conf:
-        yield about(
+        yield better_unset(
             variable,
             f"torch does not register tensors: {conf.name} has expandable segments",
-            evidence=(f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",),
             remedy=f"unset {variable.name}, or drop expandable_segments from {conf.name}",
-            fix=unset(variable),
+            part="",
+            evidence=(f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",),
         )

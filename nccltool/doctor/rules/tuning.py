@@ -3,20 +3,19 @@
 import re
 from collections.abc import Sequence
 
-from nccltool.core.findings import Subject
 from nccltool.core.units import format_bytes
 from nccltool.doctor.rules.base import (
     JudgedHost,
     Results,
-    RuleFinding,
     Unknown,
     about,
     across,
+    better_unset,
+    device_finding,
     escaped,
     export,
     known,
     rule,
-    unset,
 )
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
@@ -73,12 +72,8 @@ def tiny_buffer(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_BUFFSIZE"), host.integer("NCCL_BUFFSIZE")
     if variable and size is not None and size < _SMALLEST_BUFFER:
-        yield about(
-            variable,
-            f"the buffer has {size} bytes",
-            part=variable.value,
-            remedy="export NCCL_BUFFSIZE=4194304, or unset it",
-            fix=unset(variable),
+        yield better_unset(
+            variable, f"the buffer has {size} bytes", remedy="export NCCL_BUFFSIZE=4194304, or unset it"
         )
 
 
@@ -93,12 +88,10 @@ def huge_buffer(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_BUFFSIZE"), host.integer("NCCL_BUFFSIZE")
     if variable and size is not None and size > _LARGEST_BUFFER:
-        yield about(
+        yield better_unset(
             variable,
             f"each channel takes {format_bytes(size)} for each connection",
-            part=variable.value,
             remedy="export NCCL_BUFFSIZE=8388608, or unset it",
-            fix=unset(variable),
         )
 
 
@@ -136,13 +129,7 @@ def bad_thread_count(host: JudgedHost) -> Results:
     """
     variable, count = host.variable("NCCL_NTHREADS"), host.integer("NCCL_NTHREADS")
     if variable and count is not None and count not in (64, 128, 256, 512, -2):
-        yield about(
-            variable,
-            f"NCCL does not run blocks of {count} threads",
-            part=variable.value,
-            remedy="unset NCCL_NTHREADS",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"NCCL does not run blocks of {count} threads")
 
 
 @rule("TUN006", "bad-ll128-thread-count", "warning")
@@ -156,26 +143,18 @@ def bad_ll128_thread_count(host: JudgedHost) -> Results:
     """
     variable, count = host.variable("NCCL_LL128_NTHREADS"), host.integer("NCCL_LL128_NTHREADS")
     if variable and count is not None and count != -2 and (count % 32 or not 160 <= count <= 640):
-        yield about(
-            variable,
-            f"NCCL does not run LL128 with {count} threads",
-            part=variable.value,
-            remedy="unset NCCL_LL128_NTHREADS",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"NCCL does not run LL128 with {count} threads")
 
 
 def _crossed(host: JudgedHost, least: str, most: str, what: str) -> Results:
     low, high = host.integer(least), host.integer(most)
     variable = host.variable(least)
     if variable and low is not None and high is not None and high > 0 and low > high:
-        yield about(
+        yield better_unset(
             variable,
             f"{least} is above {most}: {what}",
-            part=variable.value,
-            evidence=(f"{most}={high}",),
             remedy=f"unset both, or make {least} at most {high}",
-            fix=unset(variable),
+            evidence=(f"{most}={high}",),
         )
 
 
@@ -216,12 +195,11 @@ def channels_and_ctas(host: JudgedHost) -> Results:
         variable = host.variable(f"NCCL_{kind}_NCHANNELS")
         old, new = host.integer(f"NCCL_{kind}_NCHANNELS"), host.integer(f"NCCL_{kind}_CTAS")
         if variable and old is not None and new is not None and old != new:
-            yield about(
+            yield better_unset(
                 variable,
                 f"{variable.name} and NCCL_{kind}_CTAS differ: the narrower one wins",
+                part="",
                 evidence=(f"NCCL_{kind}_CTAS={new}",),
-                remedy=f"unset {variable.name}",
-                fix=unset(variable),
             )
 
 
@@ -237,11 +215,11 @@ def ring_limits(host: JudgedHost) -> Results:
     for kind in ("MIN", "MAX"):
         variable = host.variable(f"NCCL_{kind}_NRINGS")
         if variable:
-            yield about(
+            yield better_unset(
                 variable,
                 f"{variable.name} is a name of NCCL 2.4",
                 remedy=f"use NCCL_{kind}_CTAS, or unset it",
-                fix=unset(variable),
+                part="",
             )
 
 
@@ -260,12 +238,8 @@ def too_many_channels(host: JudgedHost) -> Results:
             continue
         most = _MOST_CHANNELS if count > _MOST_CHANNELS or host.nccl_is(since=_MANY) else _MOST_BEFORE
         if count > most:
-            yield about(
-                variable,
-                f"NCCL has {most} channels, not {count}",
-                part=variable.value,
-                remedy=f"at most {most}; better unset {name}",
-                fix=unset(variable),
+            yield better_unset(
+                variable, f"NCCL has {most} channels, not {count}", remedy=f"at most {most}; better unset {name}"
             )
 
 
@@ -281,13 +255,7 @@ def no_channels(host: JudgedHost) -> Results:
     for name in _COUNTS:
         variable, count = host.variable(name), host.integer(name)
         if variable and count is not None and count <= 0 and count != -2:
-            yield about(
-                variable,
-                f"{count} channels cannot be had",
-                part=variable.value,
-                remedy=f"unset {name}",
-                fix=unset(variable),
-            )
+            yield better_unset(variable, f"{count} channels cannot be had")
 
 
 @rule("TUN013", "few-channels", "warning", needs=("rdma", "nvidia"))
@@ -304,13 +272,8 @@ def few_channels(host: JudgedHost) -> Results:
         if variable and count is not None and 0 < count <= _FEW_CHANNELS:
             links = _links(host)
             if links:
-                yield about(
-                    variable,
-                    f"{count} channels cannot fill the links of this host",
-                    part=variable.value,
-                    evidence=(links,),
-                    remedy=f"unset {name}",
-                    fix=unset(variable),
+                yield better_unset(
+                    variable, f"{count} channels cannot fill the links of this host", evidence=(links,)
                 )
 
 
@@ -337,12 +300,8 @@ def many_channels(host: JudgedHost) -> Results:
     for name in ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"):
         variable, count = host.variable(name), host.integer(name)
         if variable and count is not None and count >= _MANY_CHANNELS:
-            yield about(
-                variable,
-                f"each collective takes at least {count} multiprocessors from the computation",
-                part=variable.value,
-                remedy=f"unset {name}",
-                fix=unset(variable),
+            yield better_unset(
+                variable, f"each collective takes at least {count} multiprocessors from the computation"
             )
 
 
@@ -369,13 +328,7 @@ def large_cluster(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_CGA_CLUSTER_SIZE"), host.integer("NCCL_CGA_CLUSTER_SIZE")
     if variable and size is not None and size > 8:
-        yield about(
-            variable,
-            f"a cluster has at most 8 blocks, not {size}",
-            part=variable.value,
-            remedy="unset NCCL_CGA_CLUSTER_SIZE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
 
 
 @rule("TUN017", "unknown-policy", "warning")
@@ -396,13 +349,12 @@ def unknown_policy(host: JudgedHost) -> Results:
         words = values.split(variable.value, "|")
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
-        yield about(
+        yield better_unset(
             variable,
             f"{escaped(wrong[0][:40])!r} is no policy; NCCL ignores it",
+            remedy="correct the word, or unset NCCL_CTA_POLICY",
             part=wrong[0],
             evidence=("known: DEFAULT, EFFICIENCY, ZERO, separated by |",),
-            remedy="correct the word, or unset NCCL_CTA_POLICY",
-            fix=unset(variable),
         )
 
 
@@ -438,13 +390,7 @@ def division_by_zero(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_P2P_PER_CHANNEL_NET_BW")
     if variable and host.integer("NCCL_P2P_PER_CHANNEL_NET_BW") == 0:
-        yield about(
-            variable,
-            "NCCL divides by it, and dies",
-            part=variable.value,
-            remedy="unset NCCL_P2P_PER_CHANNEL_NET_BW",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "NCCL divides by it, and dies")
 
 
 @rule("TUN020", "uneven-work-fifo", "warning")
@@ -458,13 +404,7 @@ def uneven_work_fifo(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_WORK_FIFO_BYTES"), host.integer("NCCL_WORK_FIFO_BYTES")
     if variable and size is not None and (size <= 0 or size & (size - 1)):
-        yield about(
-            variable,
-            f"{size} is no power of two; NCCL ignores it",
-            part=variable.value,
-            remedy="unset NCCL_WORK_FIFO_BYTES",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, f"{size} is no power of two; NCCL ignores it")
 
 
 @rule("TUN021", "unknown-device-policy", "warning")
@@ -478,12 +418,10 @@ def unknown_device_policy(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_NETDEVS_POLICY")
     if variable and variable.value and not re.fullmatch(r"auto|all|max:0*[1-9]\d*", variable.value.lower()):
-        yield about(
+        yield better_unset(
             variable,
             "NCCL does not know this policy, and takes AUTO",
-            part=variable.value,
             remedy="use AUTO, ALL or MAX:N, or unset it",
-            fix=unset(variable),
         )
 
 
@@ -498,13 +436,10 @@ def unknown_symmetric_kernel(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_SYM_KERNEL")
     if variable and variable.value not in ("^", *_SYMMETRIC):
-        yield about(
+        yield better_unset(
             variable,
             "NCCL knows no such kernel, and does without symmetric kernels",
-            part=variable.value,
             evidence=(f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",),
-            remedy="unset NCCL_SYM_KERNEL",
-            fix=unset(variable),
         )
 
 
@@ -539,13 +474,7 @@ def group_launch_mode(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_LAUNCH_MODE")
     if variable and variable.value != "PARALLEL":
-        yield about(
-            variable,
-            "this launch mode is out of use",
-            part=variable.value,
-            remedy="unset NCCL_LAUNCH_MODE",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "this launch mode is out of use")
 
 
 @rule("TUN025", "unordered-mixed-graphs", "error")
@@ -579,12 +508,7 @@ def blocking_overridden(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_COMM_BLOCKING")
     if variable and variable.value and known(host.facts.versions.torch):
-        yield about(
-            variable,
-            "it overrides what torch asks NCCL for",
-            remedy="unset NCCL_COMM_BLOCKING",
-            fix=unset(variable),
-        )
+        yield better_unset(variable, "it overrides what torch asks NCCL for", part="")
 
 
 @rule("TUN027", "checks-left-on", "warning")
@@ -598,9 +522,9 @@ def checks_left_on(host: JudgedHost) -> Results:
     """
     mode, pointers = host.variable("NCCL_CHECK_MODE"), host.variable("NCCL_CHECK_POINTERS")
     if mode and mode.value.upper() in ("DEBUG_LOCAL", "DEBUG_GLOBAL"):
-        yield about(mode, "NCCL checks every call", remedy="unset NCCL_CHECK_MODE", fix=unset(mode))
+        yield better_unset(mode, "NCCL checks every call", part="")
     if pointers and host.integer("NCCL_CHECK_POINTERS") == 1:
-        yield about(pointers, "NCCL checks every pointer", remedy="unset NCCL_CHECK_POINTERS", fix=unset(pointers))
+        yield better_unset(pointers, "NCCL checks every pointer", part="")
 
 
 @rule("TUN028", "graph-registration", "warning", needs=("nvidia",))
@@ -640,11 +564,11 @@ def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
             users.setdefault(_gpu(host), []).append(rank)
     for gpu, ranks in users.items():
         if len(set(ranks)) > 1:
-            yield RuleFinding(
-                subject=Subject(kind="device", name=gpu),
-                message=f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
-                evidence=(escaped(gpu),),
+            yield device_finding(
+                gpu,
+                f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
                 remedy="torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made",
+                evidence=(escaped(gpu),),
             )
 
 
