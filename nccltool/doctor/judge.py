@@ -16,18 +16,9 @@ from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
+from nccltool.doctor import report
 from nccltool.doctor.diagnosis import Assignment, RuleOutcome, RuleSummary
-from nccltool.doctor.rules.base import (
-    NO_LOCAL_RANKS,
-    NO_NCCL,
-    NO_NODES,
-    NO_TORCH,
-    Fix,
-    JudgedHost,
-    Results,
-    Rule,
-    RuleFinding,
-)
+from nccltool.doctor.rules.base import NO_LOCAL_RANKS, NO_NCCL, NO_NODES, NO_TORCH, JudgedHost, Results, Rule
 from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.settings import Variable
@@ -47,7 +38,7 @@ class FindingOnHosts:
     """What a rule found, and on which hosts."""
 
     rule: Rule
-    found: RuleFinding
+    found: report.RuleFinding
     hosts: tuple[str, ...]
 
     @property
@@ -145,7 +136,7 @@ def with_fixes(judgement: Judgement, host: JudgedHost) -> dict[str, str]:
     return env
 
 
-def _fixed(fix: Fix, host: JudgedHost) -> Iterator[str]:
+def _fixed(fix: report.Fix, host: JudgedHost) -> Iterator[str]:
     variable = host.settings.variables.get(fix.name)
     if variable is not None and variable.from_file:
         line = "remove this line" if fix.value is None else f"write {fix.name}={escaped(fix.value)}"
@@ -247,9 +238,9 @@ def _skipped(rule: Rule) -> RuleOutcome:
 
 def _looked(
     rule: Rule, hosts: Sequence[JudgedHost], alike: "_AlikeHosts"
-) -> tuple[dict[RuleFinding, list[str]], dict[str, set[str]]]:
+) -> tuple[dict[report.RuleFinding, list[str]], dict[str, set[str]]]:
     """(what was found, on which hosts), (why something could not be judged, on which hosts)."""
-    found: dict[RuleFinding, list[str]] = {}
+    found: dict[report.RuleFinding, list[str]] = {}
     reasons: dict[str, set[str]] = {}
     if rule.check_all is not None and len(hosts) > 1:
         _take(_said(rule.check_all(hosts)), (), found, reasons)  # it names hosts itself
@@ -260,8 +251,8 @@ def _looked(
     return found, reasons
 
 
-def _said(results: Results) -> list[RuleFinding | Unknown]:
-    said: list[RuleFinding | Unknown] = []
+def _said(results: Results) -> list[report.RuleFinding | Unknown]:
+    said: list[report.RuleFinding | Unknown] = []
     try:
         said.extend(results)  # what comes before an exception stays
     except NotKnown as why:
@@ -270,9 +261,9 @@ def _said(results: Results) -> list[RuleFinding | Unknown]:
 
 
 def _take(
-    said: Iterable[RuleFinding | Unknown],
+    said: Iterable[report.RuleFinding | Unknown],
     names: Iterable[str],
-    found: dict[RuleFinding, list[str]],
+    found: dict[report.RuleFinding, list[str]],
     reasons: dict[str, set[str]],
 ) -> None:
     for result in said:

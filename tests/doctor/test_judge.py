@@ -12,8 +12,8 @@ from nccltool.core.findings import Subject
 from nccltool.core.unknown import Unknown
 from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
-from nccltool.doctor import judge, rules
-from nccltool.doctor.rules.base import JudgedHost, Results, RuleFinding, about, across, export, known, rule, unset
+from nccltool.doctor import judge, report, rules
+from nccltool.doctor.rules.base import JudgedHost, Results, across, known, rule
 from nccltool.hosts.facts import Cloud, Nvidia, Shm, Versions
 from nccltool.hosts.nccl import variables
 from tests.doctor.rules.base import UNREAD, host
@@ -24,14 +24,16 @@ PAGE = "\n\nWhy: w\nExample: e\nInstead: i\nSource: s"
 @rule("TST001", "test-error", "error", covers=(), needs=("shm",))
 def error(one: JudgedHost) -> Results:
     if known(one.facts.shm.size_bytes) < 10:
-        yield RuleFinding(subject=Subject(kind="host", name="shm"), message="small", remedy="more")
+        yield report.RuleFinding(subject=Subject(kind="host", name="shm"), message="small", remedy="more")
 
 
 @rule("TST002", "test-warning", "warning", covers=())
 def warning(one: JudgedHost) -> Results:
     variable = one.variable("NCCL_A")
     if variable:
-        yield about(variable, "it is set", part=variable.value, remedy="unset it", fix=unset(variable))
+        yield report.about(
+            variable, "it is set", part=variable.value, remedy="unset it", fix=report.unset(variable)
+        )
 
 
 @rule("TST003", "test-part", "warning", covers=(), needs=("shm",))
@@ -43,7 +45,9 @@ def part(one: JudgedHost) -> Results:
 @across("TST004", "test-differences", "error", covers=())
 def differences(hosts: Sequence[JudgedHost]) -> Results:
     if len({one.get("NCCL_A") for one in hosts}) > 1:
-        yield RuleFinding(subject=Subject(kind="variable", name="NCCL_A"), message="differs", remedy="the same")
+        yield report.RuleFinding(
+            subject=Subject(kind="variable", name="NCCL_A"), message="differs", remedy="the same"
+        )
 
 
 SMALL, LARGE = Shm(size_bytes=1), Shm(size_bytes=100)
@@ -107,7 +111,7 @@ def test_fixes_are_lines_for_a_shell() -> None:
         for name in ("NCCL_A", "NCCL_B"):
             variable = one.variable(name)
             if variable:
-                yield about(variable, "wrong\x1b", remedy="r", fix=export(name, "it's\x07"))
+                yield report.about(variable, "wrong\x1b", remedy="r", fix=report.export(name, "it's\x07"))
 
     one = host({"NCCL_A": "1"}, files={"system": "NCCL_B=1"}, shm=LARGE)
     assert list(judge.fixes(judged(one, asked=[warning, fixed]), one)) == [

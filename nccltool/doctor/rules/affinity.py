@@ -3,16 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    about,
-    better_unset,
-    device_finding,
-    escaped,
-    known,
-    rule,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import Gpu, numbers, or_none
 from nccltool.hosts.nccl import values
 
@@ -55,7 +47,7 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     allowed = numbers(text)
     far = [(gpu, near) for gpu, near in _near(host) if near and not near & allowed]
     if far:
-        yield device_finding(
+        yield report.device(
             f"GPU {far[0][0].pci}",
             f"{len(far)} GPUs have no processor near them that this process may use",
             remedy="bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
@@ -82,7 +74,7 @@ def affinity_ignored_in_vain(host: JudgedHost) -> Results:
     cpuset = numbers(known(host.facts.limits.cpuset))
     far = [(gpu, near) for gpu, near in _near(host) if near and not near & cpuset]
     if far:
-        yield about(
+        yield report.about(
             variable,
             "the cpuset has no processor near the GPU: the kernel refuses the others",
             part=variable.value,
@@ -111,7 +103,7 @@ def wrong_proxy_cores(host: JudgedHost) -> Results:
     odd = [word for word in words if not (match := _NUMBER.match(word)) or word[match.end() :].strip()]
     if odd:
         number = values.integer(odd[0])
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}",
             remedy="write single numbers, separated by commas",
@@ -122,7 +114,7 @@ def wrong_proxy_cores(host: JudgedHost) -> Results:
     wanted = {number.value for word in words if (number := values.integer(word)) and number.value is not None}
     outside = sorted(wanted - allowed)
     if outside:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"processor {outside[0]} is not allowed to this process",
             remedy="use processors of Cpus_allowed_list in /proc/self/status",

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from nccltool.doctor.rules.base import JudgedHost, Results, about, better_unset, escaped, known, rule
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.nccl import values as nccl_values
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import ALGORITHMS, FUNCTION_LISTS, FUNCTIONS, PROTOCOLS, Selection
@@ -60,7 +61,7 @@ def unknown_algorithm(host: JudgedHost) -> Results:
                 continue  # ALG002
             known_words = ALGORITHMS if variable.name == "NCCL_ALGO" else PROTOCOLS
             kind = what[problem].replace("algorithm", "protocol" if variable.name == "NCCL_PROTO" else "algorithm")
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{escaped(word[:40])!r} in {variable.name} {kind}",
                 remedy=f"correct the word, or unset {variable.name}",
@@ -80,7 +81,7 @@ def collnet_without_kind(host: JudgedHost) -> Results:
     """
     for variable, selection in _read(host):
         if any(word.lower() == "collnet" for _, word in selection.unknown) and host.nccl_is(since=(2, 14, 3)):
-            yield about(
+            yield report.about(
                 variable,
                 f"NCCL {host.nccl} does not know CollNet",
                 part="CollNet",
@@ -101,7 +102,9 @@ def forced_algorithm(host: JudgedHost) -> Results:
     for variable, _ in _read(host):
         sharp = variable.value.lower() in _SHARP and host.integer("NCCL_COLLNET_ENABLE")
         if not _published(host, variable) and not sharp:
-            yield better_unset(variable, f"{variable.name} takes the choice from NCCL, for every size", part="")
+            yield report.better_unset(
+                variable, f"{variable.name} takes the choice from NCCL, for every size", part=""
+            )
 
 
 @rule("ALG004", "function-without-algorithm", "error")
@@ -126,7 +129,7 @@ def function_without_algorithm(host: JudgedHost) -> Results:
     if only_pat and known(host.local_ranks) > 1:
         short += only_pat
     if short:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"NCCL_ALGO leaves no algorithm to {', '.join(short)}: their calls fail",
             remedy=f"name the function (allreduce:{escaped(variable.value[:40])}), or add Ring",
@@ -145,7 +148,7 @@ def forced_ll128(host: JudgedHost) -> Results:
     """
     for variable, selection in _read(host):
         if "LL128" in selection.named and not _published(host, variable):
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 "LL128 is forced: it corrupts data on hardware that it is not made for",
                 remedy="unset NCCL_PROTO: NCCL uses LL128 where it is safe",
@@ -164,7 +167,7 @@ def only_ll(host: JudgedHost) -> Results:
     """
     for variable, selection in _read(host):
         if variable.name == "NCCL_PROTO" and ("LL",) in selection.left.values():
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 "NCCL_PROTO leaves LL alone: half of the bandwidth is lost",
                 remedy="unset NCCL_PROTO",
@@ -184,7 +187,7 @@ def only_simple(host: JudgedHost) -> Results:
     for variable, selection in _read(host):
         simple = variable.name == "NCCL_PROTO" and ("Simple",) in selection.left.values()
         if simple and not _published(host, variable):
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 "NCCL_PROTO leaves Simple alone: small messages take longer",
                 remedy="unset NCCL_PROTO, unless the platform asks for it",
@@ -203,7 +206,7 @@ def function_list_on_old_nccl(host: JudgedHost) -> Results:
     """
     for variable, _ in _read(host):
         if (":" in variable.value or ";" in variable.value) and host.nccl_is(before=FUNCTION_LISTS):
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"NCCL {host.nccl} does not know lists for functions",
                 remedy=f"write a plain list, or unset {variable.name}",
@@ -229,7 +232,9 @@ def tuner_overruled(host: JudgedHost) -> Results:
         tuner = next((name for name in found if name == "libnccl-tuner.so"), None)
     for variable, _ in forced:
         if tuner:
-            yield better_unset(variable, f"{variable.name} overrules the tuner {escaped(tuner[:80])}", part="")
+            yield report.better_unset(
+                variable, f"{variable.name} overrules the tuner {escaped(tuner[:80])}", part=""
+            )
 
 
 @rule("ALG010", "policy-overruled", "info")
@@ -245,6 +250,6 @@ def policy_overruled(host: JudgedHost) -> Results:
     if policy is None or not ("EFFICIENCY" in policy.upper() or policy.startswith("1")):
         return
     for variable, _ in _read(host):
-        yield better_unset(
+        yield report.better_unset(
             variable, f"NCCL_CTA_POLICY={escaped(policy[:40])} has no effect while {variable.name} is set", part=""
         )

@@ -1,15 +1,7 @@
 """What the doctor thinks, held against what NCCL itself says: a difference is a defect of the doctor."""
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    escaped,
-    interface_finding,
-    known,
-    rule,
-    shortened,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule, shortened
 from nccltool.hosts.nccl import interfaces
 from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import of
@@ -33,7 +25,7 @@ def different_variable(host: JudgedHost) -> Results:
     for name in sorted(mine.keys() | theirs.keys()):
         if name in _OVERRIDDEN or mine.get(name) == theirs.get(name):
             continue
-        yield variable_finding(
+        yield report.variable(
             name,
             f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
             remedy=_REPORT,
@@ -63,7 +55,7 @@ def different_interface(host: JudgedHost) -> Results:
     if (ours and (ours.name, ours.address)) != _chosen(answer):
         mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
         theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
-        yield interface_finding(
+        yield report.interface(
             answer.interface or "none",
             f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
             remedy=_REPORT,

@@ -3,17 +3,8 @@
 import re
 
 from nccltool.core.versions import Version, parse
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    better_unset,
-    device_finding,
-    escaped,
-    export,
-    known,
-    rule,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl import variables as nccl_variables
@@ -59,7 +50,7 @@ def efa_without_plugin(host: JudgedHost) -> Results:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
     folder = elsewhere[0].rpartition("/")[0] if elsewhere else ""
-    yield device_finding(
+    yield report.device(
         f"{devices[0].name}, ...",
         f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
         remedy=f"export LD_LIBRARY_PATH={escaped(folder[:160])}:$LD_LIBRARY_PATH"
@@ -84,12 +75,12 @@ def several_network_interfaces(host: JudgedHost) -> Results:
         return
     own = [one.name for one in known(host.facts.network.interfaces) if one.driver == "ena"]
     if len(own) > 1 and host.several_nodes:
-        yield variable_finding(
+        yield report.variable(
             "NCCL_SOCKET_IFNAME",
             f"NCCL may choose any of {len(own)} interfaces to meet over",
             remedy="export NCCL_SOCKET_IFNAME=^docker,lo,veth",
             evidence=(escaped(", ".join(own)[:160]),),
-            fix=export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
+            fix=report.export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
         )
 
 
@@ -109,7 +100,7 @@ def obsolete_efa_switch(host: JudgedHost) -> Results:
     version = _plugin_version(host)
     if version is not None and version >= _WITHOUT_SWITCHES:
         for variable in found:
-            yield better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
+            yield report.better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
 
 
 def _plugin_version(host: JudgedHost) -> Version | None:
@@ -137,7 +128,7 @@ def plugin_overruled(host: JudgedHost) -> Results:
     for variable in found:
         own = _DEFAULTS[variable.name]
         if variable.value != own:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"the plugin of AWS would set {variable.name} for this instance",
                 evidence=(f"the plugin sets {own}",) if own else (),
@@ -170,7 +161,7 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
         entry = entries.get(variable.name)
         why = _refused(entry, variable.value) if entry else ""
         if why:
-            yield better_unset(
+            yield report.better_unset(
                 variable, f"the plugin refuses to start: {why}", remedy=f"unset {variable.name}, or correct it"
             )
 
@@ -205,7 +196,7 @@ def other_provider(host: JudgedHost) -> Results:
     words = {word for part in values.split(variable.value.removeprefix("^").lower()) for word in part.split(";")}
     allowed = ("efa" in words) != variable.value.startswith("^")
     if not allowed and _efa(host):
-        yield better_unset(variable, "libfabric may not use EFA")
+        yield report.better_unset(variable, "libfabric may not use EFA")
 
 
 @rule("AWS007", "fork-with-huge-pages", "info", needs=("rdma", "limits"))
@@ -221,12 +212,12 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         return
     pages = known(host.facts.limits.hugepages_total)
     if pages > 0:
-        yield variable_finding(
+        yield report.variable(
             "FI_EFA_USE_HUGE_PAGE",
             "forks of data loaders may fail with ENOMEM",
             remedy="export FI_EFA_USE_HUGE_PAGE=0, if forks fail",
             evidence=(f"HugePages_Total: {pages}",),
-            fix=export("FI_EFA_USE_HUGE_PAGE", "0"),
+            fix=report.export("FI_EFA_USE_HUGE_PAGE", "0"),
         )
 
 
@@ -241,7 +232,7 @@ def dead_tip(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_SHM_USE_CUDA_MEMCPY")
     if variable and host.nccl_is(since=_TIP_IS_DEAD):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"NCCL {host.nccl} does not read it",
             remedy="unset NCCL_SHM_USE_CUDA_MEMCPY, and measure",

@@ -2,7 +2,8 @@
 
 import re
 
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, export, known, rule, variable_finding
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 
 _RACK = re.compile(r"\bGB[23]00\b")
@@ -29,12 +30,12 @@ def azure_without_topology(host: JudgedHost) -> Results:
     if any(port.link_layer == "InfiniBand" for port in ports):
         files = [file for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
         path = files[0].path if files else "/opt/microsoft/ndv5/topo.xml"
-        yield variable_finding(
+        yield report.variable(
             "NCCL_TOPO_FILE",
             "this machine hides its PCI tree, and NCCL_TOPO_FILE is not set",
             remedy=f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too",
             evidence=(
                 f"{len(gpus)} GPUs, {len(ports)} ports; {escaped(path)} {'is' if files else 'is not'} there",
             ),
-            fix=export("NCCL_TOPO_FILE", path) if files else (),
+            fix=report.export("NCCL_TOPO_FILE", path) if files else (),
         )

@@ -13,7 +13,7 @@ A rule is a function whose docstring is its page:
         '''
         variable = host.variable("NCCL_IB_DISABLE")
         if variable and host.integer("NCCL_IB_DISABLE") and any(is_active(host.facts.rdma)):
-            yield about(variable, "RDMA is switched off", fix=unset(variable))
+            yield report.better_unset(variable, "RDMA is switched off")
 
 It looks at the settings first, and at facts only when a setting calls for it, so that it is silent where nothing
 can be wrong. It reads a fact with `known(...)`, which raises NotKnown when there is none: the outcome of the rule
@@ -26,13 +26,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from nccltool.core.findings import Severity, Subject, SubjectKind
+from nccltool.core.findings import Severity
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
+from nccltool.doctor import report
 from nccltool.hosts.facts import Gid, HostFacts, NotKnown, known
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
@@ -42,8 +42,6 @@ from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import NcclSettings, Variable
 
 T = TypeVar("T")
-_LONGEST = 160
-"""A value that is longer is shown in part."""
 
 
 NO_NCCL = Unknown("the version of NCCL is not known; say it with --nccl-version")
@@ -53,28 +51,7 @@ NOT_ASKED = Unknown("NCCL itself was not asked; see --ask-nccl")
 NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --nproc-per-node")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fix:
-    """A variable that should have another value; None = should not be set."""
-
-    name: str
-    value: str | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RuleFinding:
-    """What a rule found once; the doctor adds the code and the page."""
-
-    subject: Subject
-    message: str
-    evidence: tuple[str, ...] = ()
-    remedy: str = ""
-    severity: Severity | None = None
-    """None = that of the rule."""
-    fix: tuple[Fix, ...] = ()
-
-
-Results: TypeAlias = Iterator[RuleFinding | Unknown]
+Results: TypeAlias = Iterator[report.RuleFinding | Unknown]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -230,97 +207,6 @@ def _ids(code: str, covers: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (covers,) if isinstance(covers, str) else covers
 
 
-def about(
-    variable: Variable,
-    message: str,
-    *,
-    part: str = "",
-    evidence: tuple[str, ...] = (),
-    remedy: str = "",
-    severity: Severity | None = None,
-    fix: tuple[Fix, ...] = (),
-) -> RuleFinding:
-    """What is wrong with a variable; the first evidence is its line, with `part` of the value underlined."""
-    return RuleFinding(
-        subject=Subject(kind="variable", name=variable.name),
-        message=message,
-        evidence=(pointed(variable, part), *evidence),
-        remedy=remedy,
-        severity=severity,
-        fix=fix,
-    )
-
-
-def better_unset(
-    variable: Variable,
-    message: str,
-    *,
-    remedy: str | None = None,
-    part: str | None = None,
-    evidence: tuple[str, ...] = (),
-    severity: Severity | None = None,
-) -> RuleFinding:
-    """What is wrong with a variable that `--fix` unsets; without `part` the whole value is underlined."""
-    return about(
-        variable,
-        message,
-        part=variable.value if part is None else part,
-        evidence=evidence,
-        remedy=f"unset {variable.name}" if remedy is None else remedy,
-        severity=severity,
-        fix=unset(variable),
-    )
-
-
-def finding(
-    kind: SubjectKind,
-    name: str,
-    message: str,
-    *,
-    remedy: str = "",
-    evidence: tuple[str, ...] = (),
-    severity: Severity | None = None,
-    fix: tuple[Fix, ...] = (),
-) -> RuleFinding:
-    """What is wrong with something that is no variable that is set: a host, a device, an interface, a file."""
-    return RuleFinding(
-        subject=Subject(kind=kind, name=name),
-        message=message,
-        evidence=evidence,
-        remedy=remedy,
-        severity=severity,
-        fix=fix,
-    )
-
-
-device_finding = partial(finding, "device")
-file_finding = partial(finding, "file")
-host_finding = partial(finding, "host")
-interface_finding = partial(finding, "interface")
-variable_finding = partial(finding, "variable")
-
-
-def pointed(variable: Variable, part: str = "") -> str:
-    """`origin: NAME=value`, and below it a line of carets under `part` of the value."""
-    value = escaped(shortened(variable.value, _LONGEST))
-    line = f"{escaped(variable.origin)}: {escaped(variable.name)}={value}"
-    start = value.find(escaped(part)) if part else -1
-    if start < 0:
-        return line
-    before = len(line) - len(value) + start
-    return f"{line}\n{' ' * before}{'^' * len(escaped(part))}"
-
-
-def unset(*variables: Variable) -> tuple[Fix, ...]:
-    """Remove these variables."""
-    return tuple(Fix(name=variable.name, value=None) for variable in variables)
-
-
-def export(name: str, value: str) -> tuple[Fix, ...]:
-    """Set a variable to another value."""
-    return (Fix(name=name, value=value),)
-
-
 _SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
 
 
@@ -335,28 +221,15 @@ def _parsed(docstring: str, code: str) -> Page:
 
 
 __all__ = [
-    "Fix",
     "JudgedHost",
     "NotKnown",
     "Page",
     "Results",
     "Rule",
-    "RuleFinding",
     "Unknown",
-    "about",
     "across",
-    "better_unset",
-    "device_finding",
     "escaped",
-    "export",
-    "file_finding",
-    "finding",
-    "host_finding",
-    "interface_finding",
     "known",
-    "pointed",
     "rule",
     "shortened",
-    "unset",
-    "variable_finding",
 ]

@@ -3,21 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    RuleFinding,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    escaped,
-    export,
-    file_finding,
-    known,
-    rule,
-    shortened,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule, shortened
 from nccltool.hosts.facts import ConfFile
 from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import CONF_FILE, ConfLine, ParsedConfFile
@@ -45,9 +32,9 @@ _OF_IMAGES = {
 """Debugging variables that the images of a cloud put into their files: azhpc-images, Google's gIB."""
 
 
-def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> RuleFinding:
+def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> report.RuleFinding:
     text = escaped(shortened(line.text, 160))
-    return file_finding(file.path, why, evidence=(f"{escaped(file.path)}:{line.number}: {text}",), remedy=remedy)
+    return report.file(file.path, why, evidence=(f"{escaped(file.path)}:{line.number}: {text}",), remedy=remedy)
 
 
 @rule("CNF001", "unreadable-conf-file", "error")
@@ -61,7 +48,7 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
     """
     for file in host.settings.read_files():
         if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
-            yield file_finding(
+            yield report.file(
                 file.path,
                 f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
                 evidence=(file.lines.reason,),
@@ -81,7 +68,7 @@ def tilde_in_path(host: JudgedHost) -> Results:
     for name in _PATHS:
         variable = host.variable(name)
         if variable and variable.value.startswith("~"):
-            yield about(
+            yield report.about(
                 variable, f"{name} begins with ~, which nothing expands", part="~", remedy="write the whole path"
             )
 
@@ -99,7 +86,7 @@ def hidden_home_file(host: JudgedHost) -> Results:
         return
     for file in host.facts.conf_files:
         if file.role in ("home", "HOME") and known(file.exists):
-            yield file_finding(
+            yield report.file(
                 file.path,
                 f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
                 evidence=(f"NCCL_CONF_FILE={escaped(host.get('NCCL_CONF_FILE') or '')}",),
@@ -208,7 +195,7 @@ def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
         yield from _different(files)
 
 
-def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[RuleFinding | Unknown]:
+def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[report.RuleFinding | Unknown]:
     texts: dict[str | None, list[str]] = {}
     for host, file in files:
         if isinstance(file.text, Unknown) and file.exists is not False:
@@ -218,7 +205,7 @@ def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[RuleFin
         texts.setdefault(text, []).append(host.facts.host)
     if len(texts) > 1:
         ordered = sorted(texts.items(), key=lambda item: len(item[1]))
-        yield file_finding(
+        yield report.file(
             files[0][1].path,
             f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
             evidence=tuple(f"{_named(names)}: {_first(text)}" for text, names in ordered[:8]),
@@ -249,7 +236,7 @@ def conf_file_not_read(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_CONF_FILE")
     if variable and variable.value and known(host.nccl) < CONF_FILE:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"NCCL {host.nccl} does not read NCCL_CONF_FILE",
             remedy="export the variables of the file, or use ~/.nccl.conf",
@@ -268,7 +255,7 @@ def environment_plugin(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_ENV_PLUGIN")
     if variable and variable.value.lower() != "none":
-        yield about(
+        yield report.about(
             variable,
             "a plugin may give NCCL other values than those that are seen here",
             remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO",
@@ -280,12 +267,12 @@ def environment_plugin(host: JudgedHost) -> Results:
 def _found_plugin(host: JudgedHost) -> Results:
     names = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"]
     if names and host.nccl_is(since=_PLUGINS_FROM):
-        yield file_finding(
+        yield report.file(
             names[0].library.path,
             "NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
             evidence=(escaped(names[0].library.path),),
             remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO, or export NCCL_ENV_PLUGIN=none",
-            fix=export("NCCL_ENV_PLUGIN", "none"),
+            fix=report.export("NCCL_ENV_PLUGIN", "none"),
         )
 
 

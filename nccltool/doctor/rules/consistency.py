@@ -5,18 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.core.host_lists import fold
 from nccltool.core.text import shortened
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    across,
-    better_unset,
-    device_finding,
-    escaped,
-    known,
-    rule,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import NotKnown, RdmaDevice, or_none
 from nccltool.hosts.nccl import variables as nccl_variables
 
@@ -57,7 +47,7 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
         if entries[name].must_match and len(values) > 1:
             usual = max(values, key=lambda value: len(values[value]))
             others = sorted((names, value) for value, names in values.items() if value != usual)
-            yield variable_finding(
+            yield report.variable(
                 name,
                 f"{name} has {len(values)} values; it must be the same on all ranks",
                 remedy="export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
@@ -94,7 +84,7 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
         without = list((everywhere - there).elements())
         if without:
             few, word = (without, "not set") if len(without) <= there.total() else (list(there), "set")
-            yield variable_finding(
+            yield report.variable(
                 name,
                 f"{name} is set on {there.total()} ranks, and not on {len(without)}",
                 remedy=f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
@@ -126,7 +116,7 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         usual = Counter(counts.values()).most_common(1)[0][0]
         others = {count: [name for name in counts if counts[name] == count] for count in set(counts.values())}
         few = [f"{escaped(fold(others[count])[:160])}: {count}" for count in sorted(others) if count != usual]
-        yield device_finding(
+        yield report.device(
             "RDMA ports",
             f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
             remedy="rdma link show, on these hosts; take them out of the job until they are repaired",
@@ -158,7 +148,7 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     cached = set((host.get("NCCL_NO_CACHE") or "").split(","))
     for name in changed:
         if name not in cached and "ALL" not in cached:
-            yield variable_finding(
+            yield report.variable(
                 escaped(name[:80]),
                 f"{escaped(name[:80])} is not what the process was started with",
                 remedy="set it in the launcher, or before torch is imported",
@@ -178,7 +168,7 @@ def include_and_exclude(host: JudgedHost) -> Results:
     include = host.variable("OMPI_MCA_btl_tcp_if_include")
     exclude = host.variable("OMPI_MCA_btl_tcp_if_exclude")
     if include and exclude:
-        yield better_unset(
+        yield report.better_unset(
             exclude,
             "Open MPI refuses to include and exclude interfaces at the same time",
             part="",
@@ -213,7 +203,7 @@ def undocumented_variable(host: JudgedHost) -> Results:
         if entry is None or entry.component != "nccl" or entry.status != "live":
             continue
         if not entry.documented and variable.name not in _OF_PROFILES:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"the guide of NCCL does not have {variable.name}",
                 remedy=f"unset {variable.name}, unless the vendor asked for it",

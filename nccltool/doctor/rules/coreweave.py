@@ -1,6 +1,7 @@
 """CoreWeave: SHARP, which lives in a plugin."""
 
-from nccltool.doctor.rules.base import JudgedHost, Results, better_unset, rule
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, rule
 
 
 @rule("CW001", "collnet-without-any-plugin", "error", covers="CW-001")
@@ -14,4 +15,4 @@ def collnet_without_any_plugin(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_NET_PLUGIN")
     if variable and variable.value.lower() == "none" and host.integer("NCCL_COLLNET_ENABLE") == 1:
-        yield better_unset(variable, "CollNet is in the plugin that this switches off")
+        yield report.better_unset(variable, "CollNet is in the plugin that this switches off")

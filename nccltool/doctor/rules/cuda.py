@@ -3,20 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from nccltool.core.host_lists import fold
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    device_finding,
-    escaped,
-    export,
-    known,
-    rule,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import Gpu, or_none
 
 _BLACKWELL = 10.0
@@ -44,7 +32,7 @@ def one_hardware_queue(host: JudgedHost) -> Results:
     """
     variable = host.variable("CUDA_DEVICE_MAX_CONNECTIONS")
     if variable and variable.value.strip() == "1" and _newest(_gpus(host)) >= _BLACKWELL:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "independent streams wait for each other in one queue",
             remedy="unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1",
@@ -66,12 +54,12 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         return
     packages = {one.name for one in known(host.facts.versions.packages)}
     if "megatron-core" in packages and _newest(_gpus(host)) < _BLACKWELL:
-        yield variable_finding(
+        yield report.variable(
             "CUDA_DEVICE_MAX_CONNECTIONS",
             "Megatron's tensor parallel overlap needs a single queue on these GPUs",
             remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron",
             evidence=(f"megatron-core is installed; compute capability {_newest(_gpus(host))}",),
-            fix=export("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
+            fix=report.export("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
         )
 
 
@@ -86,7 +74,7 @@ def synchronous_launches(host: JudgedHost) -> Results:
     """
     variable = host.variable("CUDA_LAUNCH_BLOCKING")
     if variable and variable.value not in ("", "0"):
-        yield better_unset(variable, "every kernel is waited for")
+        yield report.better_unset(variable, "every kernel is waited for")
 
 
 @across("CUD004", "gpu-shared-by-ranks", "error", needs=("boot_id", "names", "rank"))
@@ -113,7 +101,7 @@ def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
         for device, owners in _first(ranks).items():
             if len({host.get("RANK") for host in owners}) > 1:
                 numbers = ", ".join(sorted({host.get("RANK") or "" for host in owners})[:6])
-                yield device_finding(
+                yield report.device(
                     f"GPU {escaped(device[:60])} of {escaped(name[:60])}",
                     f"{len(owners)} ranks use GPU {escaped(device[:60])}",
                     remedy="give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU",
@@ -148,7 +136,7 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
         nodes = [set(names) for names in variants.values()]
         if len(variants) > 1 and not set.intersection(*nodes):
             least = min(variants, key=lambda words: len(variants[words]))
-            yield variable_finding(
+            yield report.variable(
                 "CUDA_VISIBLE_DEVICES",
                 f"GPUs come in {len(variants)} different orders",
                 remedy="set the same order on every node",
@@ -169,12 +157,12 @@ def mixed_gpus(host: JudgedHost) -> Results:
         return
     names = sorted({known(gpu.name) for gpu in _gpus(host)})
     if len(names) > 1:
-        yield variable_finding(
+        yield report.variable(
             "CUDA_DEVICE_ORDER",
             "numbers of GPUs differ between CUDA and nvidia-smi",
             remedy="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
             evidence=(escaped(", ".join(names)[:160]),),
-            fix=export("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+            fix=report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         )
 
 
@@ -196,7 +184,7 @@ def bad_gpu_list(host: JudgedHost) -> Results:
         wrong = next(word for word in words if not _all_there(host, [word])), "is not there"
     if wrong:
         word, why = wrong
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{escaped(word[:60])!r} {why}: CUDA leaves it out, and all behind it",
             remedy="write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas",
@@ -242,10 +230,10 @@ def container_without_nvml(host: JudgedHost) -> Results:
         return
     words = {word.strip() for word in variable.value.lower().split(",")}
     if not words & {"utility", "all"}:
-        yield about(
+        yield report.about(
             variable,
             "the container has no libnvidia-ml",
             part=variable.value,
             remedy="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-            fix=export("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
+            fix=report.export("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
         )

@@ -2,18 +2,8 @@
 
 import re
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    about,
-    better_unset,
-    escaped,
-    export,
-    host_finding,
-    known,
-    rule,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.values import LEVELS, SUBSYSTEMS
@@ -45,12 +35,12 @@ def trace_left_on(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DEBUG")
     if variable and _level(host) == "TRACE":
-        yield about(
+        yield report.about(
             variable,
             "NCCL traces every call",
             part=variable.value,
             remedy="export NCCL_DEBUG=WARN",
-            fix=export("NCCL_DEBUG", "WARN"),
+            fix=report.export("NCCL_DEBUG", "WARN"),
         )
 
 
@@ -68,11 +58,11 @@ def info_on_many_ranks(host: JudgedHost) -> Results:
         return
     ranks = known(host.nodes) * known(host.local_ranks)
     if ranks >= _MANY_RANKS:
-        yield about(
+        yield report.about(
             variable,
             f"{ranks} ranks print hundreds of lines each to one output",
             remedy="export NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log",
-            fix=export("NCCL_DEBUG_FILE", "/tmp/nccl.%h.%p.log"),  # noqa: S108 - it is a value, not a file of ours
+            fix=report.export("NCCL_DEBUG_FILE", "/tmp/nccl.%h.%p.log"),  # noqa: S108 - it is a value, not a file of ours
         )
 
 
@@ -88,13 +78,13 @@ def unknown_log_level(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_DEBUG")
     if variable and variable.value and _level(host) is None:
         meant = "WARN" if variable.value.upper() in ("ERROR", "WARNING", "0") else "INFO"
-        yield about(
+        yield report.about(
             variable,
             "NCCL does not know this level, and logs nothing at all",
             part=variable.value,
             evidence=(f"known: {', '.join(LEVELS)}",),
             remedy=f"export NCCL_DEBUG={meant}",
-            fix=export("NCCL_DEBUG", meant),
+            fix=report.export("NCCL_DEBUG", meant),
         )
 
 
@@ -108,11 +98,11 @@ def no_log_level(host: JudgedHost) -> Results:
     Source: NCCL user guide, troubleshooting
     """
     if host.variable("NCCL_DEBUG") is None and host.several_nodes:
-        yield variable_finding(
+        yield report.variable(
             "NCCL_DEBUG",
             "NCCL_DEBUG is not set: NCCL will not say why something fails",
             remedy="export NCCL_DEBUG=WARN",
-            fix=export("NCCL_DEBUG", "WARN"),
+            fix=report.export("NCCL_DEBUG", "WARN"),
         )
 
 
@@ -137,12 +127,12 @@ def shared_log_file(host: JudgedHost) -> Results:
     if missing:
         better = re.sub(r"(\.\w+)?$", r".%h.%p\1", variable.value.replace("%p", "").rstrip("."), count=1)
         who = "processes" if missing == "%p" else "hosts"
-        yield about(
+        yield report.about(
             variable,
             f"NCCL_DEBUG_FILE has no {missing}: {who} write over each other",
             part=variable.value,
             remedy=f"export NCCL_DEBUG_FILE={escaped(better[:200])}",
-            fix=export("NCCL_DEBUG_FILE", better),
+            fix=report.export("NCCL_DEBUG_FILE", better),
         )
 
 
@@ -161,7 +151,7 @@ def log_folder_not_writable(host: JudgedHost) -> Results:
     file = host.facts.file("NCCL_DEBUG_FILE")
     if file is not None and known(file.parent_writable) is False:
         folder = variable.value.rpartition("/")[0] or "."
-        yield about(
+        yield report.about(
             variable,
             f"nothing can be written in {escaped(folder[:120])}",
             part=folder,
@@ -180,11 +170,11 @@ def log_file_without_level(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DEBUG_FILE")
     if variable and variable.value and _level(host) in (None, "VERSION"):
-        yield about(
+        yield report.about(
             variable,
             "NCCL_DEBUG_FILE has no effect without a level: NCCL_DEBUG is not WARN, INFO or TRACE",
             remedy="export NCCL_DEBUG=WARN",
-            fix=export("NCCL_DEBUG", "WARN"),
+            fix=report.export("NCCL_DEBUG", "WARN"),
         )
 
 
@@ -199,12 +189,12 @@ def subsystems_without_info(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DEBUG_SUBSYS")
     if variable and variable.value and _level(host) not in ("INFO", "TRACE"):
-        yield about(
+        yield report.about(
             variable,
             "NCCL_DEBUG_SUBSYS has no effect at this level",
             evidence=(f"NCCL_DEBUG={escaped((host.get('NCCL_DEBUG') or '')[:40])}",),
             remedy="export NCCL_DEBUG=INFO, or unset NCCL_DEBUG_SUBSYS",
-            fix=export("NCCL_DEBUG", "INFO"),
+            fix=report.export("NCCL_DEBUG", "INFO"),
         )
 
 
@@ -226,7 +216,7 @@ def unknown_subsystem(host: JudgedHost) -> Results:
     if wrong:
         version = or_none(host.nccl)
         whole = version is None or version >= _TRIMMED
-        yield about(
+        yield report.about(
             variable,
             f"{escaped(wrong[0][:40])!r} is no subsystem"
             + ("; NCCL discards the whole list" if whole else "; NCCL drops it"),
@@ -253,12 +243,12 @@ def log_of_each_operation(host: JudgedHost) -> Results:
     invert = variable.value.startswith("^")
     loud = [word for word in _COSTLY if (word in named) != invert] if named else []
     if loud and not (invert and "ALL" in named):
-        yield about(
+        yield report.about(
             variable,
             f"NCCL prints lines for each operation ({', '.join(loud)})",
             part=variable.value,
             remedy="export NCCL_DEBUG_SUBSYS=INIT,ENV,NET, unless the run is short",
-            fix=export("NCCL_DEBUG_SUBSYS", "INIT,ENV,NET"),
+            fix=report.export("NCCL_DEBUG_SUBSYS", "INIT,ENV,NET"),
         )
 
 
@@ -273,7 +263,7 @@ def own_time_stamps(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DEBUG_TIMESTAMP_FORMAT")
     if variable:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "the log has time stamps in a format of its own",
             remedy="unset NCCL_DEBUG_TIMESTAMP_FORMAT, or keep the format with the log",
@@ -298,12 +288,12 @@ def ras_port_taken(host: JudgedHost) -> Results:
         return
     taken = [one for one in known(host.facts.network.listeners) if one.port == _RAS_PORT]
     if taken and taken[0].uid != known(host.facts.container.uid):
-        yield host_finding(
+        yield report.host(
             "port 28028",
             "a process of another user listens on port 28028, that of NCCL's RAS service",
             remedy="export NCCL_RAS_ADDR=localhost:28029",
             evidence=(f"{taken[0].address}:{taken[0].port}, uid {taken[0].uid}",),
-            fix=export("NCCL_RAS_ADDR", "localhost:28029"),
+            fix=report.export("NCCL_RAS_ADDR", "localhost:28029"),
         )
 
 
@@ -321,12 +311,12 @@ def ras_open_to_all(host: JudgedHost) -> Results:
         return
     name = variable.value.rpartition(":")[0].strip("[]").lower()
     if name and name != "localhost" and not name.startswith("127.") and name != "::1":
-        yield about(
+        yield report.about(
             variable,
             "other hosts can reach NCCL's RAS service, which asks nobody who they are",
             part=variable.value,
             remedy="export NCCL_RAS_ADDR=localhost:28028",
-            fix=export("NCCL_RAS_ADDR", "localhost:28028"),
+            fix=report.export("NCCL_RAS_ADDR", "localhost:28028"),
         )
 
 
@@ -341,4 +331,4 @@ def ras_switched_off(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_RAS_ENABLE")
     if variable and not _ras(host):
-        yield better_unset(variable, "ncclras cannot look into a job that hangs", part="")
+        yield report.better_unset(variable, "ncclras cannot look into a job that hangs", part="")

@@ -1,15 +1,7 @@
 """Settings that meet a defect of a certain release of NCCL."""
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    better_unset,
-    escaped,
-    file_finding,
-    known,
-    rule,
-    shortened,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule, shortened
 from nccltool.hosts.nccl.settings import CONF_FILE
 
 _INVERTED = ((2, 29, 2), (2, 30, 3))
@@ -27,7 +19,7 @@ def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_COMM_ID")
     if variable and variable.value and host.nccl_is(since=_INVERTED[0], before=_INVERTED[1]):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address",
             remedy="unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer",
@@ -45,7 +37,7 @@ def long_name_overwrites_memory(host: JudgedHost) -> Results:
     """
     for file, line in host.settings.lines():
         if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:
-            yield file_finding(
+            yield report.file(
                 file.path,
                 f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
                 remedy=f"remove line {line.number} of {escaped(file.path)}",

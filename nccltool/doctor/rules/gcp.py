@@ -1,6 +1,7 @@
 """Google Cloud: A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
 
-from nccltool.doctor.rules.base import JudgedHost, Results, better_unset, escaped, known, rule, variable_finding
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 
 _DATA_NICS = 8
 """Of A3 Mega, beside the one for everything else; A3 High has four."""
@@ -47,7 +48,7 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     files = [file for path in _LIBRARIES if (file := host.facts.file(path)) is not None]
     there = [file.path for file in files if known(file.exists)]
     if there:
-        yield variable_finding(
+        yield report.variable(
             missing[0],
             f"the TCPXO plugin is here, and {' and '.join(missing)} not set",
             remedy="source ${NCCL_LIB_DIR}/nccl-env-profile.sh",
@@ -69,7 +70,7 @@ def other_than_the_profile(host: JudgedHost) -> Results:
     for name, values in _PROFILE.items():
         variable = host.variable(name)
         if variable and variable.value not in values:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"Google's profile has {name}={values[0]}",
                 remedy="source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else",
@@ -97,7 +98,7 @@ def gib_without_profile(host: JudgedHost) -> Results:
     if named and (net.lower() == "gib" or paths[0].startswith(_GIB)):
         return
     bare = next(host.settings.beginning("NCCL_"), None) is None
-    yield variable_finding(
+    yield report.variable(
         "NCCL_NET",
         "gIB is installed, and the job does not use its settings",
         remedy=f"source {_GIB}/scripts/set_nccl_env.sh",

@@ -5,21 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.core import versions
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    NotKnown,
-    Results,
-    Unknown,
-    about,
-    better_unset,
-    device_finding,
-    escaped,
-    export,
-    host_finding,
-    known,
-    rule,
-    unset,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, escaped, known, rule
 from nccltool.hosts.facts import Flag, Gpu, PciDevice, or_none
 from nccltool.hosts.nccl import adapters, values
 from nccltool.hosts.nccl.settings import Variable
@@ -64,8 +51,8 @@ def unknown_distance(host: JudgedHost) -> Results:
     variable = host.variable(_LEVEL)
     if variable and variable.value and values.path_level(variable.value) is None:
         word = variable.value.strip().upper()
-        fix = export(_LEVEL, word) if word in values.PATHS else unset(variable)
-        yield about(
+        fix = report.export(_LEVEL, word) if word in values.PATHS else report.unset(variable)
+        yield report.about(
             variable,
             "NCCL does not know this distance, and ignores it",
             part=variable.value,
@@ -85,12 +72,12 @@ def distance_as_number(host: JudgedHost) -> Results:
     """
     given = _level(host)
     if given and given[0].value not in values.PATHS:
-        yield about(
+        yield report.about(
             given[0],
             f"NCCL reads it as {given[1]}",
             part=given[0].value,
             remedy=f"write {given[1]}, if that is meant",
-            fix=export(_LEVEL, given[1]),
+            fix=report.export(_LEVEL, given[1]),
         )
 
 
@@ -109,7 +96,7 @@ def direct_rdma_off(host: JudgedHost) -> Results:
     places = _places(host)
     near = next(((gpu, nic) for gpu, nic in _pairs(host, places) if _shared(places[gpu], places[nic])), None)
     if near:
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU",
             remedy=f"unset {_LEVEL}",
@@ -148,7 +135,7 @@ def direct_rdma_across_sockets(host: JudgedHost) -> Results:
     """
     given = _level(host)
     if given and given[1] in _FAR and known(host.facts.kernel.arch) == "x86_64":
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             f"{given[1]} lets peer traffic go through the processors",
             remedy=f"unset {_LEVEL}, or write PXB",
@@ -198,7 +185,7 @@ def no_direct_rdma(host: JudgedHost) -> Results:
     missing = [name for name, there in needed.items() if there is False]
     unknown = [there for there in needed.values() if isinstance(there, Unknown)]
     if missing:
-        yield host_finding(
+        yield report.host(
             host.facts.host,
             "no GPU Direct RDMA: data is copied through the memory of the host",
             remedy="modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
@@ -220,7 +207,7 @@ def both_ways_closed(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_DMABUF_ENABLE")
     if variable and host.integer("NCCL_DMABUF_ENABLE") == 0 and _with_rdma(host) and not _peermem(host):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA",
             remedy="unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem",
@@ -245,7 +232,7 @@ def gdrcopy_missing(host: JudgedHost) -> Results:
     missing = [name for name, there in (("/dev/gdrdrv", device), ("libgdrapi.so", library)) if not there]
     if missing:
         other = or_none(host.facts.rdma.gdrapi)
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy",
             remedy="load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
@@ -271,7 +258,7 @@ def flush_disabled(host: JudgedHost) -> Results:
         off = variable and (host.integer(name) or values.strict_bool(variable.value))
         if variable and off:
             needless = _needs_no_flush(host)
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive",
                 severity="info" if needless else None,
@@ -300,7 +287,7 @@ def direct_read_off(host: JudgedHost) -> Results:
         return
     gpus = _gpus(host)
     if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in gpus):
-        yield better_unset(variable, "what is sent is copied into the memory of the host first")
+        yield report.better_unset(variable, "what is sent is copied into the memory of the host first")
     else:
         for gpu in gpus:
             known(gpu.compute_capability), known(gpu.nvlinks)
@@ -331,7 +318,7 @@ def _acs(host: JudgedHost) -> Results:
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
         redirects = any(word & _REDIRECTS for word in on.values())
-        yield device_finding(
+        yield report.device(
             min(on),
             f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
             remedy=f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot",
@@ -378,7 +365,7 @@ def _iommu(host: JudgedHost) -> Results:
     else:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
-        yield host_finding(
+        yield report.host(
             host.facts.host,
             "the IOMMU translates what GPUs and NICs send to each other",
             remedy="add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
@@ -419,7 +406,7 @@ def c2c_direct_rdma_off(host: JudgedHost) -> Results:
         return
     gpus = _gpus(host)
     if any(_has_c2c(gpu) for gpu in gpus):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "NICs behind the processor lose GPU Direct RDMA",
             evidence=(escaped(or_none(gpus[0].name) or gpus[0].pci),),
@@ -447,7 +434,7 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
         return
     driver = known(host.facts.nvidia.driver)
     if values.atoi(driver) >= _PEERMEM_DRIVER:
-        yield host_finding(
+        yield report.host(
             host.facts.host,
             f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
             remedy="modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory",

@@ -4,19 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.core.host_lists import fold
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    across,
-    device_finding,
-    escaped,
-    file_finding,
-    host_finding,
-    interface_finding,
-    known,
-    rule,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import PciDevice, or_none
 
 _NVIDIA, _DISPLAY = "0x10de", 0x03
@@ -61,7 +50,7 @@ def acs_redirects(host: JudgedHost) -> Results:
     bridges = [one for one in known(host.facts.pci.devices) if one.address in above]
     on = [one for one in bridges if isinstance(one.acs_control, int) and one.acs_control & _REDIRECT]
     if on:
-        yield device_finding(
+        yield report.device(
             f"bridge {on[0].address}",
             f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
             remedy=f"sudo setpci -s {on[0].address} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
@@ -87,7 +76,7 @@ def iommu_translates(host: JudgedHost) -> Results:
         return
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
-        yield host_finding(
+        yield report.host(
             "IOMMU",
             "the IOMMU translates addresses of GPUs or adapters",
             remedy="boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX",
@@ -112,7 +101,7 @@ def published_as_localhost(host: JudgedHost) -> Results:
             continue
         full = next((word for word in names if "." in word), names[0])
         if full in _LOCAL and host.several_nodes:
-            yield file_finding(
+            yield report.file(
                 "/etc/hosts",
                 f"other nodes are told to reach {escaped(name[:80])} as {full}",
                 remedy=f"give {escaped(name[:80])} a line of its own, with an address that others reach",
@@ -133,7 +122,7 @@ def name_without_address(host: JudgedHost) -> Results:
     """
     if known(host.facts.names.addresses) == () and host.several_nodes:
         name = known(host.facts.names.hostname)
-        yield host_finding(
+        yield report.host(
             escaped(name[:80]),
             f"{escaped(name[:80])} has no address on this host itself",
             remedy=f"echo '<address> {escaped(name[:80])}' >> /etc/hosts",
@@ -154,7 +143,7 @@ def cpu_saves_power(host: JudgedHost) -> Results:
         return
     others = [word for word in known(host.facts.cpu.governors) if word != "performance"]
     if others:
-        yield host_finding(
+        yield report.host(
             "scaling_governor",
             "processors of this host save power",
             remedy="cpupower frequency-set -g performance",
@@ -181,7 +170,7 @@ def small_roce_mtu(host: JudgedHost) -> Results:
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
             interface = host.facts.network.interface(name)
             if interface is not None and known(interface.mtu) < _FULL_MTU:
-                yield interface_finding(
+                yield report.interface(
                     name,
                     f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
                     remedy=f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it",
@@ -210,7 +199,7 @@ def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
         if len(values) > 1:
             usual, _ = Counter({mtu: len(some) for mtu, some in values.items()}).most_common(1)[0]
             others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
-            yield interface_finding(
+            yield report.interface(
                 escaped(name[:40]),
                 f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
                 remedy=f"ip link set dev {escaped(name[:40])} mtu {usual}, on these hosts",

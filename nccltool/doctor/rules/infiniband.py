@@ -4,23 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.core.findings import Severity, Subject
 from nccltool.core.units import format_bytes
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    RuleFinding,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    device_finding,
-    escaped,
-    export,
-    file_finding,
-    host_finding,
-    known,
-    rule,
-    unset,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import RdmaPort, or_none
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
@@ -60,12 +45,12 @@ def _line(port: Port) -> str:
 
 def _about_ports(
     host: JudgedHost, ports: Sequence[Port], message: str, remedy: str, severity: Severity | None = None
-) -> RuleFinding:
+) -> report.RuleFinding:
     """A finding about the list that chose these ports, else about the first of them."""
     variable = host.variable(_HCA)
     if variable is not None:
-        return about(variable, message, evidence=_lines(ports), remedy=remedy, severity=severity)
-    return device_finding(ports[0].name, message, remedy=remedy, evidence=_lines(ports), severity=severity)
+        return report.about(variable, message, evidence=_lines(ports), remedy=remedy, severity=severity)
+    return report.device(ports[0].name, message, remedy=remedy, evidence=_lines(ports), severity=severity)
 
 
 @rule("IB001", "rdma-switched-off", "warning", needs=("rdma", "plugins"))
@@ -84,7 +69,7 @@ def rdma_switched_off(host: JudgedHost) -> Results:
     lost = host.active_ports
     if lost:
         fast = any((or_none(port.port.rate_gbps) or 0) >= _FAST_GBPS for port in lost)
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"RDMA is switched off, and {_names(lost)} are active",
             evidence=_lines(lost),
@@ -114,7 +99,7 @@ def switch_of_another_network(host: JudgedHost) -> Results:
         return
     found = adapters.net_plugins(host.settings, host.facts.plugins)
     if found:
-        yield about(
+        yield report.about(
             variable,
             "a network plugin is loaded, and does not look at this switch",
             evidence=tuple(escaped(one.library.path) for one in found[:4]),
@@ -137,7 +122,7 @@ def no_such_adapter(host: JudgedHost) -> Results:
         return
     devices = _devices(host)
     if not any(wanted.chooses(name) for name in devices):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "no RDMA device of this host fits: NCCL goes on over TCP",
             remedy="write names that `rdma link` shows, or unset NCCL_IB_HCA",
@@ -165,13 +150,13 @@ def ambiguous_adapter_prefix(host: JudgedHost) -> Results:
         if extra:
             every = entries <= set(devices)
             value = variable.value.removeprefix("^")
-            yield about(
+            yield report.about(
                 variable,
                 f"{escaped(word)} also fits {_list(extra)}",
                 part=word,
                 remedy="begin the list with =, so that names must be equal",
                 severity="error" if _are_unlike(host, word, extra) else None,
-                fix=export(_HCA, f"{'^' if wanted.exclude else ''}={value}") if every else (),
+                fix=report.export(_HCA, f"{'^' if wanted.exclude else ''}={value}") if every else (),
             )
 
 
@@ -202,7 +187,7 @@ def no_such_port(host: JudgedHost) -> Results:
             [] if entry.port == -1 else [one for one in _listed(host) if _fits(wanted.exact, entry.name, one)]
         )
         if fitting and all(one.port.number != entry.port for one in fitting):
-            yield about(
+            yield report.about(
                 variable,
                 f"{escaped(entry.name)} has no port {entry.port}",
                 part=f"{entry.name}:",
@@ -279,14 +264,14 @@ def broken_adapter_list(host: JudgedHost) -> Results:
         return
     wrong = [entry.name for entry in wanted.entries if entry.name.startswith(("^", "="))]
     for word in wrong:
-        yield about(
+        yield report.about(
             variable,
             f"{word[0]} does not begin the list here: it becomes part of a name",
             part=word,
             remedy="write ^=a,b or =a,b: the operators once, at the beginning",
         )
     if not wanted.entries and wanted.exclude:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "the list has no name, and excludes every device",
             remedy="name devices, or unset NCCL_IB_HCA",
@@ -311,7 +296,7 @@ def interface_instead_of_adapter(host: JudgedHost) -> Results:
             continue
         if host.facts.network.interface(entry.name) is not None:
             own = [device.name for device in devices if entry.name in (or_none(device.netdevs) or ())]
-            yield about(
+            yield report.about(
                 variable,
                 f"{escaped(entry.name)} is a network interface, no RDMA device",
                 part=entry.name,
@@ -405,7 +390,7 @@ def verbs_device_missing(host: JudgedHost) -> Results:
         path = f"/dev/infiniband/{known(device.uverbs)}"
         file, path = host.facts.container.device(path), escaped(path)
         if file is None or not (known(file.readable) and known(file.writable)):
-            yield device_finding(
+            yield report.device(
                 name,
                 f"{path} {'is missing' if file is None else 'may not be opened'}: NCCL cannot use it",
                 remedy="pass /dev/infiniband to the container, and read and write permission on uverbs*",
@@ -432,7 +417,7 @@ def verbs_library_missing(host: JudgedHost) -> Results:
         if file is None:
             yield Unknown("whether the loader finds what NCCL_IBVERBS_LIB names is not known")
         return
-    yield file_finding(
+    yield report.file(
         "libibverbs.so.1",
         "the loader finds no libibverbs: NCCL goes on over TCP",
         remedy="apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image",
@@ -456,7 +441,7 @@ def little_locked_memory(host: JudgedHost) -> Results:
         return
     size = known(limit)
     if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
-        yield host_finding(
+        yield report.host(
             host.facts.host,
             f"a process may lock {format_bytes(size)}: registration of memory fails",
             remedy="ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit",
@@ -489,7 +474,7 @@ def degraded_port(host: JudgedHost) -> Results:
     for port in ports:
         board, rate = known(port.device.board_id), known(port.port.rate_gbps)
         if (board and rate < best[board]) or (not port.roce and known(port.port.width) == "1X"):
-            yield device_finding(
+            yield report.device(
                 port.name,
                 f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
                 remedy="reseat or replace the cable; drain the node until the rate is right",
@@ -514,7 +499,7 @@ def no_subnet_manager(host: JudgedHost) -> Results:
         if port.roce or known(port.port.state) != "INIT":
             continue
         if known(port.port.phys_state) == "LinkUp":
-            yield device_finding(
+            yield report.device(
                 port.name,
                 f"{escaped(port.name)} waits for the subnet manager",
                 remedy="start the subnet manager (opensm, UFM) of this fabric; `sminfo`",
@@ -539,7 +524,7 @@ def rdma_asked_for_in_vain(host: JudgedHost) -> Results:
     variable, name = _net(host)
     if variable and name == "ib" and not host.active_ports:
         ports = host.ports
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "no port is active: initialization fails",
             remedy="bring a port up, or unset NCCL_NET",
@@ -559,7 +544,7 @@ def tcp_forced(host: JudgedHost) -> Results:
     variable, name = _net(host)
     lost = host.active_ports if name == "socket" else ()
     if variable and lost:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"TCP is forced, and {_names(lost)} are active",
             remedy="unset NCCL_NET",
@@ -579,13 +564,13 @@ def only_network_disabled(host: JudgedHost) -> Results:
     variable, name = _net(host)
     other = host.variable("NCCL_IB_DISABLE")
     if variable and other and name == "ib" and host.integer("NCCL_IB_DISABLE"):
-        yield about(
+        yield report.about(
             variable,
             "the only network that is allowed is switched off by NCCL_IB_DISABLE",
             part=variable.value,
             evidence=(f"{escaped(other.origin)}: NCCL_IB_DISABLE={escaped(other.value[:40])}",),
             remedy="unset NCCL_IB_DISABLE for RDMA, or NCCL_NET for TCP",
-            fix=unset(other),
+            fix=report.unset(other),
         )
 
 
@@ -607,10 +592,10 @@ def rdma_without_ip(host: JudgedHost) -> Results:
             "name an interface that is up in NCCL_SOCKET_IFNAME",
         )
         if variable:
-            yield about(variable, message, evidence=_lines(ports[:4]), remedy=remedy)
+            yield report.about(variable, message, evidence=_lines(ports[:4]), remedy=remedy)
         else:
             subject = Subject(kind="device", name=ports[0].name)
-            yield RuleFinding(subject=subject, message=message, evidence=_lines(ports[:4]), remedy=remedy)
+            yield report.RuleFinding(subject=subject, message=message, evidence=_lines(ports[:4]), remedy=remedy)
 
 
 @across("IB059", "growing-error-counters", "warning", needs=("rdma", "boot_id", "taken"))
@@ -637,7 +622,7 @@ def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
         )
 
 
-def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[RuleFinding]:
+def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
     before = {port.name: _counters(port.port) for port in _listed(first)}
     for port in _listed(last):
         old = before.get(port.name, {})
@@ -645,7 +630,7 @@ def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[RuleFinding]:
             name: count - old[name] for name, count in _counters(port.port).items() if count > old.get(name, count)
         }
         if more:
-            yield device_finding(
+            yield report.device(
                 port.name,
                 f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
                 remedy="replace cable or transceiver; on RoCE check PFC and ECN of the switch",

@@ -6,22 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
-from nccltool.doctor.rules.base import (
-    Fix,
-    JudgedHost,
-    NotKnown,
-    Results,
-    RuleFinding,
-    about,
-    across,
-    better_unset,
-    escaped,
-    export,
-    interface_finding,
-    known,
-    rule,
-    unset,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, across, escaped, known, rule
 from nccltool.hosts.facts import Flag, Interface, or_none
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl import values
@@ -86,13 +72,13 @@ def _present(host: JudgedHost) -> tuple[str, ...]:
 
 def _of_choice(
     host: JudgedHost, choice: InterfaceChoice, message: str, remedy: str, severity: Severity
-) -> RuleFinding:
+) -> report.RuleFinding:
     """A finding about what was chosen: about the variable that chose it, else about the interface."""
     given = _given(host)
     evidence = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
     if given is not None:
-        return about(given[0], message, evidence=evidence, remedy=remedy, severity=severity)
-    return interface_finding(
+        return report.about(given[0], message, evidence=evidence, remedy=remedy, severity=severity)
+    return report.interface(
         choice.chosen[0].name,
         message,
         remedy=remedy,
@@ -113,7 +99,7 @@ def no_such_interface(host: JudgedHost) -> Results:
     """
     given = _given(host)
     if given and given[1].entries and not any(given[1].chooses(name) for name in _names(host)):
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             "no interface of this host fits: initialization fails",
             remedy="write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME",
@@ -135,7 +121,7 @@ def interface_down(host: JudgedHost) -> Results:
         return
     fitting = [one for one in known(host.facts.network.interfaces) if given[1].chooses(one.name)]
     if fitting and not _any(one.running for one in fitting):
-        yield about(
+        yield report.about(
             given[0],
             f"{_list(one.name for one in fitting)}: not running",
             evidence=tuple(_state(one) for one in fitting[:8]),
@@ -166,12 +152,12 @@ def interface_without_address(host: JudgedHost) -> Results:
     if not interfaces or host.interfaces.chosen or not _any(one.running for one in interfaces):
         return
     kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
-    yield about(
+    yield report.about(
         variable,
         f"{_list(one.name for one in interfaces)}: no {kind}address that NCCL can use",
         evidence=_present(host),
         remedy="give the interface an address" + (f", or unset {_FAMILY}" if family else ""),
-        fix=unset(family) if family else (),
+        fix=report.unset(family) if family else (),
     )
 
 
@@ -238,13 +224,13 @@ def exclusion_too_small(host: JudgedHost) -> Results:
     wrong = [one for one in choice.chosen if one.name.startswith(("docker", "virbr")) or _is_loopback(host, one)]
     if wrong:
         first = wrong[0] == choice.chosen[0]
-        yield about(
+        yield report.about(
             given[0],
             f"the list lets {_list(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
             evidence=tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8]),
             remedy="exclude docker, lo, virbr and veth, or name the interface",
             severity=host.if_several_nodes("error" if first else "warning", "info"),
-            fix=export(_IFNAME, "^docker,lo,virbr,veth"),
+            fix=report.export(_IFNAME, "^docker,lo,virbr,veth"),
         )
 
 
@@ -264,7 +250,7 @@ def broken_interface_list(host: JudgedHost) -> Results:
     variable, wanted = given
     words = [word for word in _words(variable) if word.startswith(("^", "="))]
     for word in words:
-        yield about(
+        yield report.about(
             variable,
             f"{word[0]} does not begin the list here: it becomes part of a name",
             part=word,
@@ -273,7 +259,7 @@ def broken_interface_list(host: JudgedHost) -> Results:
         )
     if not wanted.entries and not words and variable.value.strip():
         what = "everything: initialization fails" if wanted.exclude else "nothing: every interface fits, also lo"
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"the list has no name, and excludes {what}",
             remedy="name interfaces, or unset NCCL_SOCKET_IFNAME",
@@ -281,12 +267,12 @@ def broken_interface_list(host: JudgedHost) -> Results:
         )
 
 
-def _repaired(variable: Variable) -> tuple[Fix, ...]:
+def _repaired(variable: Variable) -> tuple[report.Fix, ...]:
     """The same list with its operators at the beginning."""
     exclude = "^" if "^" in variable.value else ""
     exact = "=" if "=" in variable.value else ""
     names = [name for word in _words(variable) if (name := word.lstrip("^="))]
-    return export(variable.name, f"{exclude}{exact}{','.join(names)}") if names else unset(variable)
+    return report.export(variable.name, f"{exclude}{exact}{','.join(names)}") if names else report.unset(variable)
 
 
 @rule("NETIF008", "address-instead-of-interface", "error", needs=("network",))
@@ -304,12 +290,12 @@ def address_instead_of_interface(host: JudgedHost) -> Results:
             found = _network_of(word)
             if variable and found:
                 owners = _owners(host, found)
-                yield about(
+                yield report.about(
                     variable,
                     f"{escaped(word[:60])} is an address, and a name is expected",
                     part=word,
                     remedy=f"write {' or '.join(owners)}" if owners else "write the name of its interface",
-                    fix=export(name, ",".join(owners)) if owners else (),
+                    fix=report.export(name, ",".join(owners)) if owners else (),
                 )
 
 
@@ -338,7 +324,7 @@ def one_letter_interface(host: JudgedHost) -> Results:
     """
     variable = host.variable(_IFNAME)
     if variable and len(variable.value) == 1:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "NCCL ignores a value of one character, and chooses an interface by itself",
             remedy="write a longer prefix",
@@ -363,7 +349,7 @@ def ambiguous_interface_prefix(host: JudgedHost) -> Results:
         # an alias like eth1:1 is the same interface
         others = [name for name in names if name.startswith(word) and name.partition(":")[0] not in entries]
         if others:
-            yield about(
+            yield report.about(
                 given[0],
                 f"{escaped(word)} also fits {_list(others)}",
                 part=word,
@@ -372,9 +358,9 @@ def ambiguous_interface_prefix(host: JudgedHost) -> Results:
             )
 
 
-def _exact(variable: Variable) -> tuple[Fix, ...]:
+def _exact(variable: Variable) -> tuple[report.Fix, ...]:
     exclude, names = variable.value.startswith("^"), variable.value.removeprefix("^")
-    return export(variable.name, f"{'^' if exclude else ''}={names}")
+    return report.export(variable.name, f"{'^' if exclude else ''}={names}")
 
 
 @rule("NETIF011", "too-many-interfaces", "warning", needs=("network",))
@@ -462,7 +448,9 @@ def invalid_address_family(host: JudgedHost) -> Results:
     """
     variable = host.variable(_FAMILY)
     if variable and variable.value and variable.value not in ("AF_INET", "AF_INET6"):
-        yield better_unset(variable, "NCCL ignores this family", remedy="write AF_INET or AF_INET6, or unset it")
+        yield report.better_unset(
+            variable, "NCCL ignores this family", remedy="write AF_INET or AF_INET6, or unset it"
+        )
 
 
 @rule("NETIF017", "link-local-address", "error", needs=("network",))
@@ -480,7 +468,7 @@ def link_local_address(host: JudgedHost) -> Results:
         return
     first = host.interfaces.bootstrap
     if first and ipaddress.ip_address(first.address).is_link_local:
-        yield better_unset(
+        yield report.better_unset(
             family,
             f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach",
             remedy=f"give {escaped(first.name)} a global IPv6 address, or unset {_FAMILY}",
@@ -510,7 +498,7 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
     if fits[True] and fits[False]:
         variable = fits[False][0].variable(_IFNAME)
         assert variable is not None
-        yield about(
+        yield report.about(
             variable,
             f"fits no interface on {len(fits[False])} of {len(hosts)} hosts",
             evidence=(

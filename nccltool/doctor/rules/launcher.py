@@ -6,21 +6,8 @@ from collections.abc import Sequence
 
 from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    RuleFinding,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    escaped,
-    export,
-    finding,
-    known,
-    rule,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import numbers, or_none
 from nccltool.hosts.nccl.settings import Variable
 
@@ -62,7 +49,7 @@ def loopback_master(host: JudgedHost) -> Results:
     found = () if written else known(host.facts.names.master_addr)
     if (written or (found and all(_is_loopback(one) for one in found))) and host.several_nodes:
         own = not written and _is_first_node(host)
-        yield about(
+        yield report.about(
             variable,
             "this node knows itself by a loopback address only" if own else "other nodes connect to themselves",
             part=variable.value,
@@ -85,7 +72,7 @@ def unresolvable_master(host: JudgedHost) -> Results:
     if variable is None or not variable.value or _is_loopback(variable.value.strip("[]")):
         return
     if known(host.facts.names.master_addr) == ():
-        yield about(
+        yield report.about(
             variable,
             "this host does not know the name",
             part=variable.value,
@@ -117,14 +104,14 @@ def unsuitable_master_port(host: JudgedHost) -> Results:
         yield from _handed_out(host, variable, port)
 
 
-def _port(variable: Variable, why: str, severity: Severity | None = None) -> RuleFinding:
-    return about(
+def _port(variable: Variable, why: str, severity: Severity | None = None) -> report.RuleFinding:
+    return report.about(
         variable,
         f"MASTER_PORT: {why}",
         part=variable.value,
         remedy="export MASTER_PORT=29500, or another one that is free",
         severity=severity,
-        fix=export("MASTER_PORT", "29500") if variable.value != "29500" else (),
+        fix=report.export("MASTER_PORT", "29500") if variable.value != "29500" else (),
     )
 
 
@@ -147,7 +134,7 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
     low, high = int(limits[0]), int(limits[1])
     reserved = or_none(host.facts.kernel.sysctl("net.ipv4.ip_local_reserved_ports")) or ""
     if low <= port <= high and port not in numbers(reserved):
-        yield about(
+        yield report.about(
             variable,
             f"MASTER_PORT: the kernel hands out ports {low} to {high}",
             part=variable.value,
@@ -173,7 +160,7 @@ def rank_out_of_range(host: JudgedHost) -> Results:
         variable, most = host.variable(name), _number(host, size)
         rank = _number(host, name)
         if variable and most is not None and rank is not None and rank >= most:
-            yield about(
+            yield report.about(
                 variable,
                 f"{name} is {rank}, and {size} is {most}",
                 part=variable.value,
@@ -197,7 +184,7 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
             ranks.setdefault(rank, []).append(host.facts.host)
     for rank, names in ranks.items():
         if len(names) > 1:
-            yield finding(
+            yield report.finding(
                 "rank",
                 str(rank),
                 f"{len(names)} processes have rank {rank}",
@@ -220,7 +207,7 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
     gpus = known(host.facts.nvidia.visible_gpus)
     # launchers that give each rank its own GPU show one to each
     if gpus > 1 and known(host.local_ranks) > gpus:
-        yield variable_finding(
+        yield report.variable(
             "LOCAL_WORLD_SIZE",
             f"{host.local_ranks} ranks on a node share {gpus} GPUs",
             remedy=f"torchrun --nproc-per-node {gpus}",
@@ -243,7 +230,7 @@ def two_launchers(host: JudgedHost) -> Results:
     for name, mark in (("SLURM_NTASKS", "SLURM_PROCID"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")):
         variable, tasks = host.variable(name), _number(host, name)
         if variable and tasks is not None and tasks != size and host.get(mark) is not None:
-            yield about(
+            yield report.about(
                 variable,
                 f"{name} is {tasks}, and WORLD_SIZE is {size}",
                 part=variable.value,
@@ -267,12 +254,12 @@ def too_many_threads(host: JudgedHost) -> Results:
     cpus = numbers(cpuset if cpuset else known(host.facts.cpu.allowed))
     if cpus and threads * known(host.local_ranks) > len(cpus):
         better = max(1, len(cpus) // known(host.local_ranks))
-        yield about(
+        yield report.about(
             variable,
             f"{host.local_ranks} ranks with {threads} threads each, on {len(cpus)} processors",
             part=variable.value,
             remedy=f"export OMP_NUM_THREADS={better}",
-            fix=export("OMP_NUM_THREADS", str(better)),
+            fix=report.export("OMP_NUM_THREADS", str(better)),
         )
 
 
@@ -287,7 +274,7 @@ def one_thread_by_default(host: JudgedHost) -> Results:
     """
     variable = host.variable("OMP_NUM_THREADS")
     if variable and re.fullmatch(r"\s*1\s*", variable.value) and host.get("TORCHELASTIC_RUN_ID") is not None:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "each rank computes with one thread, which torchrun sets by itself",
             remedy="export OMP_NUM_THREADS=<processors / ranks>, before torchrun",

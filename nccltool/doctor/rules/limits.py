@@ -4,17 +4,8 @@ import re
 
 from nccltool.core.units import format_bytes
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    device_finding,
-    escaped,
-    file_finding,
-    host_finding,
-    known,
-    rule,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
 from nccltool.hosts.facts import NOT_READ, Limit, or_none
 
 _FILES, _FEW_FILES = 65536, 4096
@@ -54,7 +45,7 @@ def few_open_files(host: JudgedHost) -> Results:
     nodes, local = or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
     if hard < needed:
-        yield host_finding(
+        yield report.host(
             "nofile",
             f"a process may open {hard} files, {needed} should be allowed",
             evidence=(f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",),
@@ -78,7 +69,7 @@ def few_open_files_at_start(host: JudgedHost) -> Results:
         return
     ranks = known(host.nodes) * known(host.local_ranks)
     if ranks >= _RANKS_OF_THE_FAILURE:
-        yield host_finding(
+        yield report.host(
             "nofile",
             f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
             evidence=(f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",),
@@ -110,7 +101,7 @@ def unlimited_stack(host: JudgedHost) -> Results:
     keeps = _keeps_stack(host)
     names = [or_none(gpu.name) or "" for gpu in or_none(host.facts.nvidia.gpus) or ()]
     rack = any(_RACK.search(name) for name in names)
-    yield host_finding(
+    yield report.host(
         "stack",
         "the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
         evidence=("ulimit -s says unlimited",),
@@ -133,7 +124,7 @@ def small_stack(host: JudgedHost) -> Results:
     if soft is None or soft >= _SAFE_STACK:
         return
     keeps = isinstance(host.nccl, Unknown) or _keeps_stack(host)
-    yield host_finding(
+    yield report.host(
         "stack",
         f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
         evidence=(f"ulimit -s says {soft // 1024}",),
@@ -156,7 +147,7 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
     """
     batch = next((name for name in _BATCH if host.get(name)), None)
     if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= _FIRST_USER:
-        yield file_finding(
+        yield report.file(
             "/etc/systemd/logind.conf",
             "systemd removes shared memory of users who are not logged in, while their jobs run",
             remedy="write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind",
@@ -179,7 +170,7 @@ def small_cpu_quota(host: JudgedHost) -> Results:
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < _CORES_PER_RANK * known(host.local_ranks):
-        yield host_finding(
+        yield report.host(
             "cpu.max",
             f"{cores:g} processors for {host.local_ranks} ranks",
             evidence=(f"quota of the cgroup: {cores:g} processors",),
@@ -199,7 +190,7 @@ def small_memory_limit(host: JudgedHost) -> Results:
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
     if memory is not None and memory < _MEMORY_PER_RANK * known(host.local_ranks):
-        yield host_finding(
+        yield report.host(
             "memory.max",
             f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
             evidence=(f"limit of the cgroup: {format_bytes(memory)}",),
@@ -208,7 +199,7 @@ def small_memory_limit(host: JudgedHost) -> Results:
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
     elif limits.oom_events > 0:
-        yield host_finding(
+        yield report.host(
             "memory.events",
             f"the memory of this cgroup has run out {limits.oom_events} times",
             evidence=(f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",),
@@ -227,7 +218,7 @@ def small_pids_limit(host: JudgedHost) -> Results:
     """
     most = known(host.facts.limits.pids_max)
     if most is not None and most < _PIDS_PER_RANK * known(host.local_ranks):
-        yield host_finding(
+        yield report.host(
             "pids.max",
             f"{most} threads for {host.local_ranks} ranks",
             evidence=(f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",),
@@ -249,7 +240,7 @@ def no_unified_memory(host: JudgedHost) -> Results:
         return
     if host.nccl_is(since=_UVM_SINCE):
         inside = known(host.facts.container.inside)
-        yield device_finding(
+        yield report.device(
             "/dev/nvidia-uvm",
             "/dev/nvidia-uvm is missing",
             remedy="docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0",
@@ -281,7 +272,7 @@ def hidden_sys(host: JudgedHost) -> Results:
         gone = [gpu.pci for gpu in known(host.facts.nvidia.gpus) if gpu.pci not in here]
         why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
     if why:
-        yield file_finding(
+        yield report.file(
             "/sys/bus/pci/devices",
             "/sys does not show the GPUs of this host",
             remedy="docker run -v /sys:/sys:ro",
@@ -303,7 +294,7 @@ def numa_balancing(host: JudgedHost) -> Results:
     value = known(host.facts.kernel.sysctl("kernel.numa_balancing"))
     nodes = or_none(host.facts.cpu.numa_nodes)
     if value.strip() != "0" and (nodes is None or len(nodes) > 1):
-        yield host_finding(
+        yield report.host(
             "kernel.numa_balancing",
             "the kernel moves memory between NUMA nodes while the job runs",
             evidence=(f"kernel.numa_balancing = {escaped(value[:20])}",),

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, better_unset, escaped, known, rule, unset
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import Variable
@@ -36,8 +37,8 @@ def _other_prefix(name: str) -> str | None:
     return other if name.startswith(("NCCL_", "TORCH_NCCL_")) and other in entries else None
 
 
-def _moved(variable: Variable, name: str) -> tuple[Fix, ...]:
-    return (*unset(variable), Fix(name=name, value=variable.value))
+def _moved(variable: Variable, name: str) -> tuple[report.Fix, ...]:
+    return (*report.unset(variable), report.Fix(name=name, value=variable.value))
 
 
 @rule("SYN001", "unknown-variable", "warning")
@@ -54,7 +55,7 @@ def unknown_variable(host: JudgedHost) -> Results:
     for variable in _unlisted(host):
         near = variables.nearest(variable.name)
         newer = version is not None and version > variables.NEWEST
-        yield about(
+        yield report.about(
             variable,
             f"nothing known reads {escaped(variable.name[:80])}" + (f"; was {near[0]} meant?" if near else ""),
             evidence=(f"the catalogue ends with NCCL {variables.NEWEST}, this is {version}",) if newer else (),
@@ -78,7 +79,7 @@ def invented_variable(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         if entry.status == "ghost":
             use = f"use {entry.instead}" if entry.instead else "unset it"
-            yield better_unset(variable, f"no NCCL reads {variable.name}", remedy=use, part="")
+            yield report.better_unset(variable, f"no NCCL reads {variable.name}", remedy=use, part="")
 
 
 @rule("SYN003", "removed-variable", "warning")
@@ -93,7 +94,7 @@ def removed_variable(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
         if removed is not None and known(host.nccl) >= removed:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}",
                 remedy=f"use {entry.instead}" if entry.instead else f"unset {variable.name}",
@@ -113,7 +114,7 @@ def variable_too_new(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         since = entry.since_version
         if since is not None and entry.status == "live" and since > known(host.nccl):
-            yield about(
+            yield report.about(
                 variable,
                 f"NCCL {host.nccl} does not read {variable.name}: it came with {since}",
                 remedy=f"unset {variable.name}, or upgrade NCCL",
@@ -131,7 +132,7 @@ def old_torch_name(host: JudgedHost) -> Results:
     """
     for variable, entry in _listed(host):
         if entry.status == "alias" and entry.instead and host.get(entry.instead) is None:
-            yield about(
+            yield report.about(
                 variable,
                 f"{variable.name} is the old name of {entry.instead}",
                 remedy=f"rename it to {entry.instead}",
@@ -151,7 +152,7 @@ def two_torch_names(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         other = host.variable(entry.instead) if entry.status == "alias" and entry.instead else None
         if other is not None and other.value != variable.value:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{variable.name} and {other.name} have different values; torch takes {other.name}",
                 part="",
@@ -172,7 +173,7 @@ def wrong_prefix(host: JudgedHost) -> Results:
     for variable in host.settings.beginning("NCCL_", "TORCH_NCCL_"):
         other = _other_prefix(variable.name) if variable.name not in entries else None
         if other is not None:
-            yield about(
+            yield report.about(
                 variable,
                 f"nothing reads {variable.name}; {other} is meant",
                 remedy=f"rename it to {other}",
@@ -193,7 +194,7 @@ def wrong_case(host: JudgedHost) -> Results:
     for variable in host.settings.all():
         upper = variable.name.upper()
         if variable.name != upper and upper in entries and entries[upper].component not in ("launcher", "cuda"):
-            yield about(
+            yield report.about(
                 variable,
                 f"nothing reads {escaped(variable.name)}; {upper} is meant",
                 remedy=f"rename it to {upper}",

@@ -4,20 +4,8 @@ import re
 from collections.abc import Sequence
 
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    better_unset,
-    device_finding,
-    escaped,
-    export,
-    host_finding,
-    known,
-    rule,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
 from nccltool.hosts.facts import Gpu, or_none
 from nccltool.hosts.nccl import values
 
@@ -72,7 +60,7 @@ def nvls_forced(host: JudgedHost) -> Results:
     gpus = _gpus(host)
     old = _capability(gpus) < _NVLS_SINCE
     if old or not all(_on_switch(gpu) for gpu in gpus):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "these GPUs have no NVLink SHARP",
             evidence=(f"compute capability {_capability(gpus)}" if old else "there is no NVSwitch",),
@@ -95,7 +83,7 @@ def nvls_disabled(host: JudgedHost) -> Results:
     gpus = _gpus(host)
     if _capability(gpus) >= _NVLS_SINCE and sum(_on_switch(gpu) for gpu in gpus) >= _NVLS_LEAST_GPUS:
         profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "all-reduce inside the node goes without NVLink SHARP",
             evidence=(f"{len(gpus)} GPUs on NVSwitch, compute capability {_capability(gpus)}",),
@@ -119,12 +107,12 @@ def many_communicators(host: JudgedHost) -> Results:
         return
     count = known(host.facts.process.communicators)
     if count > _MANY_COMMUNICATORS:
-        yield variable_finding(
+        yield report.variable(
             "NCCL_NVLS_ENABLE",
             f"{count} communicators in one process; a GPU has 128 multicast slots",
             remedy="export NCCL_NVLS_ENABLE=0, or make fewer process groups",
             evidence=(f"{count} threads are called NCCL Service",),
-            fix=export("NCCL_NVLS_ENABLE", "0"),
+            fix=report.export("NCCL_NVLS_ENABLE", "0"),
         )
 
 
@@ -142,7 +130,7 @@ def nvls_on_shared_gpus(host: JudgedHost) -> Results:
         return
     version = or_none(host.nccl)
     if version is None or version >= Version(2, 30):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "ranks that share a GPU cannot make a communicator with NVLS forced on",
             evidence=("NCCL_MULTI_RANK_GPU_ENABLE is on",),
@@ -169,7 +157,9 @@ def nvls_demanded_and_impossible(host: JudgedHost) -> Results:
     if not why and _gpus(host) and _capability(_gpus(host)) < _NVLS_SINCE:
         why = f"compute capability {_capability(_gpus(host))}; NVLS needs 9.0"
     if why:
-        yield better_unset(variable, f"no algorithm is left for {only[0]}: NVLS is not to be had", evidence=(why,))
+        yield report.better_unset(
+            variable, f"no algorithm is left for {only[0]}: NVLS is not to be had", evidence=(why,)
+        )
 
 
 @rule("NV006", "tree-chunk-above-chunk", "warning", needs=("cloud", "nvidia"))
@@ -189,12 +179,12 @@ def tree_chunk_above_chunk(host: JudgedHost) -> Results:
     if chunk is None and tree > _CHUNK:
         chunk = _default_chunk(host)
     if chunk is not None and tree > chunk:
-        yield about(
+        yield report.about(
             variable,
             f"the chunk stays {chunk}: NCCL_NVLS_CHUNKSIZE is smaller",
             part=variable.value,
             remedy=f"export NCCL_NVLS_CHUNKSIZE={tree}",
-            fix=export("NCCL_NVLS_CHUNKSIZE", str(tree)),
+            fix=report.export("NCCL_NVLS_CHUNKSIZE", str(tree)),
         )
 
 
@@ -228,7 +218,7 @@ def no_imex_channel(host: JudgedHost) -> Results:
     if wanted != 1 and not (_in_rack(_gpus(host)) and host.several_nodes):
         return
     if not known(host.facts.nvidia.imex_channels):
-        yield device_finding(
+        yield report.device(
             "/dev/nvidia-caps-imex-channels",
             "no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
             remedy="give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1",
@@ -247,7 +237,7 @@ def mnnvl_without_cumem(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_CUMEM_ENABLE")
     if variable and _mnnvl(host) == 1 and host.integer("NCCL_CUMEM_ENABLE") == 0:
-        yield better_unset(variable, "multi-node NVLink is demanded, and cannot work without cuMem")
+        yield report.better_unset(variable, "multi-node NVLink is demanded, and cannot work without cuMem")
 
 
 @rule("NV009", "mnnvl-off-by-p2p", "error", needs=("nvidia",))
@@ -264,7 +254,7 @@ def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     if off is None and level and values.path_level(level.value) == "LOC":
         off = level
     if off and _gpus(host) and _in_rack(_gpus(host)):
-        yield better_unset(off, "no NVLink inside the node, and none between nodes")
+        yield report.better_unset(off, "no NVLink inside the node, and none between nodes")
 
 
 def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
@@ -286,7 +276,7 @@ def mnnvl_disabled(host: JudgedHost) -> Results:
     if variable is None or _mnnvl(host) != 0 or not _gpus(host):
         return
     if _spans_nodes(_gpus(host)) and host.several_nodes:
-        yield better_unset(variable, "nodes of one NVLink domain talk through their adapters")
+        yield report.better_unset(variable, "nodes of one NVLink domain talk through their adapters")
 
 
 @rule("NV011", "own-clique", "warning")
@@ -302,7 +292,7 @@ def own_clique(host: JudgedHost) -> Results:
     for name in ("NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID"):
         variable = host.variable(name)
         if variable and variable.value and host.integer(name) != -1:
-            yield better_unset(variable, "the fabric manager is overruled about which GPUs NVLink joins")
+            yield report.better_unset(variable, "the fabric manager is overruled about which GPUs NVLink joins")
 
 
 @rule("NV012", "topology-of-the-rack", "error", needs=("files", "nvidia"))
@@ -320,7 +310,9 @@ def topology_of_the_rack(host: JudgedHost) -> Results:
         return
     named = len(re.findall(r"<gpu\b", known(file.text)))
     if named > len(_gpus(host)):
-        yield better_unset(variable, f"the topology file has {named} GPUs, this node has {len(_gpus(host))}")
+        yield report.better_unset(
+            variable, f"the topology file has {named} GPUs, this node has {len(_gpus(host))}"
+        )
 
 
 @rule("NV013", "fabric-not-ready", "error", needs=("nvidia", "services", "cpu"))
@@ -337,7 +329,7 @@ def fabric_not_ready(host: JudgedHost) -> Results:
         state, status = known(gpu.fabric_state), or_none(gpu.fabric_status)
         broken = state == "completed" and status not in (None, "success")
         if state in ("not started", "in progress") or broken:
-            yield device_finding(
+            yield report.device(
                 f"GPU {gpu.pci}",
                 "the NVLink fabric is not ready",
                 remedy="systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State",
@@ -360,7 +352,7 @@ def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
 
 def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
     if daemon not in known(host.facts.services.running):
-        yield host_finding(
+        yield report.host(
             daemon,
             f"{daemon} does not run, and the NVLink fabric needs it",
             remedy=f"systemctl start {unit}",
@@ -388,7 +380,7 @@ def collnet_without_plugin(host: JudgedHost) -> Results:
     if unread is not None:
         yield unread
         return
-    yield better_unset(
+    yield report.better_unset(
         variable,
         "no plugin on the path of the loader offers CollNet",
         remedy="put nccl-rdma-sharp-plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
@@ -416,7 +408,7 @@ def collnet_for_few_nodes(host: JudgedHost) -> Results:
     threshold = host.integer("NCCL_COLLNET_NODE_THRESHOLD")
     least = 2 if threshold is None else threshold
     if known(host.nodes) < least:
-        yield about(
+        yield report.about(
             variable,
             f"CollNet stays off: {host.nodes} nodes are fewer than {least}",
             part=variable.value,

@@ -1,7 +1,8 @@
 """Oracle Cloud: GPU shapes on RoCE."""
 
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, export, known, rule, variable_finding
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 
 _PROFILE = {"NCCL_IB_TC": 41, "NCCL_IB_TIMEOUT": 22}
@@ -34,8 +35,8 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
         missing.append(f"NCCL_IB_GID_INDEX={_GID_INDEX}")
     if missing:
         bare = next(host.settings.beginning("NCCL_"), None) is None
-        traffic_class = export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else ()
-        yield variable_finding(
+        traffic_class = report.export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else ()
+        yield report.variable(
             missing[0].partition("=")[0],
             f"{len(missing)} settings of Oracle's profile are missing",
             remedy="export " + " ".join(missing),

@@ -4,21 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.core.host_lists import fold
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    escaped,
-    export,
-    host_finding,
-    known,
-    rule,
-    unset,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import Gpu, or_none
 from nccltool.hosts.nccl import values
 
@@ -59,7 +46,7 @@ def p2p_disabled(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_P2P_DISABLE")
     if variable and _disabled(host):
         nvlink = _nvlink_seen(host)
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly",
             remedy="unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows",
@@ -80,7 +67,7 @@ def odd_disable_value(host: JudgedHost) -> Results:
         variable = host.variable(name)
         number = values.integer(variable.value) if variable else None
         if variable and number and not (number.digits and number.value in (0, 1)):
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{name} acts only when it is 1; NCCL reads {number.value}",
                 remedy=f"unset {name}, or export {name}=1",
@@ -98,7 +85,7 @@ def overruled_level(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_P2P_LEVEL")
     if variable and variable.value and _disabled(host):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1",
             remedy="unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL",
@@ -119,13 +106,13 @@ def unknown_level(host: JudgedHost) -> Results:
     if variable and variable.value and values.path_level(variable.value) is None:
         meant = variable.value.strip().upper()
         right = meant in values.PATHS
-        yield about(
+        yield report.about(
             variable,
             "NCCL does not know this level, and drops it",
             part=variable.value,
             evidence=(f"known: {', '.join(values.PATHS)}",),
             remedy=f"export NCCL_P2P_LEVEL={meant}" if right else "unset NCCL_P2P_LEVEL",
-            fix=export("NCCL_P2P_LEVEL", meant) if right else unset(variable),
+            fix=report.export("NCCL_P2P_LEVEL", meant) if right else report.unset(variable),
         )
 
 
@@ -147,7 +134,7 @@ def level_forced_up(host: JudgedHost) -> Results:
     roots = {root for root in _roots(host, gpus) if root}
     if len(roots) > 1:
         every = all(any(link.active for link in or_none(gpu.nvlinks) or ()) for gpu in gpus)
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"GPUs behind {len(roots)} root ports reach each other through the processor",
             remedy="unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest",
@@ -186,7 +173,7 @@ def level_forced_down(host: JudgedHost) -> Results:
         message = "no GPU reaches another one, not even over NVLink" if linked else "no GPU reaches another one"
     else:
         message = f"only GPUs at level {level} reach each other; by itself NCCL allows PXB"
-    yield better_unset(
+    yield report.better_unset(
         variable,
         message,
         evidence=(f"{linked} of {len(gpus)} GPUs have NVLink",),
@@ -206,7 +193,7 @@ def own_host_id(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_HOSTID")
     if variable:
-        yield better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
+        yield report.better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
 
 
 @across("P2P030", "shared-host-id", "error", covers="P2P-013", needs=("boot_id",))
@@ -230,7 +217,7 @@ def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     for value, machines in boots.items():
         if len(machines) > 1:
             names = [name for some in machines.values() for name in some]
-            yield variable_finding(
+            yield report.variable(
                 "NCCL_HOSTID",
                 f"{len(machines)} machines have one NCCL_HOSTID",
                 remedy="unset NCCL_HOSTID",
@@ -257,7 +244,7 @@ def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
         slots = seen.setdefault((name, boot), {})
         for slot, serial in _serials(host):
             if slots.setdefault(slot, serial) != serial:
-                yield host_finding(
+                yield report.host(
                     escaped(name[:80]),
                     f"two machines are called {escaped(name[:80])} and have one boot id",
                     remedy="hostnamectl set-hostname, another name for each; then boot them",
@@ -288,7 +275,7 @@ def hidden_p2p_fault(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_IGNORE_DISABLED_P2P")
     if variable and host.integer("NCCL_IGNORE_DISABLED_P2P"):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "a fault of NVLink would not be reported",
             remedy="unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs",
@@ -307,9 +294,9 @@ def pxn_disabled(host: JudgedHost) -> Results:
     """
     disable, level = host.variable("NCCL_PXN_DISABLE"), host.variable("NCCL_P2P_PXN_LEVEL")
     if disable and host.integer("NCCL_PXN_DISABLE") == 1:
-        yield better_unset(disable, "no GPU sends through the adapter of another one")
+        yield report.better_unset(disable, "no GPU sends through the adapter of another one")
     elif level and host.integer("NCCL_P2P_PXN_LEVEL") == 0 and "TCPX" not in (host.get("NCCL_NET") or "").upper():
-        yield better_unset(level, "sends and receives do not use the adapter of another GPU")
+        yield report.better_unset(level, "sends and receives do not use the adapter of another GPU")
 
 
 @rule("P2P022", "no-nvlink-relay", "info")
@@ -323,7 +310,7 @@ def no_nvlink_relay(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_NVB_DISABLE")
     if variable and host.integer("NCCL_NVB_DISABLE"):
-        yield better_unset(variable, "no GPU passes on what comes over NVLink")
+        yield report.better_unset(variable, "no GPU passes on what comes over NVLink")
 
 
 @rule("P2P026", "legacy-registration", "warning")
@@ -337,7 +324,7 @@ def legacy_registration(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_LEGACY_CUDA_REGISTER")
     if variable and host.integer("NCCL_LEGACY_CUDA_REGISTER"):
-        yield better_unset(variable, "registering buffers synchronizes, and may hang")
+        yield report.better_unset(variable, "registering buffers synchronizes, and may hang")
 
 
 @rule("P2P029", "cumem-disabled", "warning", needs=("cloud",))
@@ -355,4 +342,6 @@ def cumem_disabled(host: JudgedHost) -> Results:
         return
     version = or_none(host.nccl)
     if version is None or version >= _CUMEM_BY_DEFAULT:
-        yield better_unset(variable, "no multi-node NVLink, symmetric memory, or registered buffers with NVLS")
+        yield report.better_unset(
+            variable, "no multi-node NVLink, symmetric memory, or registered buffers with NVLS"
+        )

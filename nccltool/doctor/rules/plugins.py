@@ -2,21 +2,8 @@
 
 from collections.abc import Sequence
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    escaped,
-    export,
-    file_finding,
-    host_finding,
-    known,
-    rule,
-    unset,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
@@ -59,7 +46,7 @@ def net_plugin_missing(host: JudgedHost) -> Results:
     variable, words = _named(host, "NCCL_NET_PLUGIN")
     for word in words:
         if variable and not _found(host, "net", word):
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"the loader finds no net plugin {escaped(word[:80])}",
                 remedy="add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
@@ -81,12 +68,12 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
         return
     found = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-net.so"]
     if found and found[0].library.origin != "vendor":
-        yield file_finding(
+        yield report.file(
             found[0].library.path,
             "NCCL loads this net plugin, because it is on the loader's path",
             remedy="if that is not wanted: export NCCL_NET_PLUGIN=none",
             evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
-            fix=export("NCCL_NET_PLUGIN", "none"),
+            fix=report.export("NCCL_NET_PLUGIN", "none"),
         )
 
 
@@ -108,7 +95,7 @@ def unknown_network(host: JudgedHost) -> Results:
             f"a plugin is there; whether its network is called {escaped(variable.value[:60])!r} is not known"
         )
         return
-    yield better_unset(
+    yield report.better_unset(
         variable,
         "no network is called so: initialization fails",
         remedy="use IB or Socket, or unset NCCL_NET",
@@ -128,11 +115,11 @@ def network_without_plugin(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_NET")
     off = (host.get("NCCL_NET_PLUGIN") or "").lower() == "none"
     if variable and off and variable.value and variable.value.lower() not in _BUILT_IN:
-        yield about(
+        yield report.about(
             variable,
             f"{escaped(variable.value[:60])} needs a plugin, and NCCL_NET_PLUGIN=none forbids it",
             remedy="unset NCCL_NET_PLUGIN, or use a built-in network",
-            fix=(*unset(variable),),
+            fix=(*report.unset(variable),),
         )
 
 
@@ -149,7 +136,7 @@ def tuner_or_profiler_missing(host: JudgedHost) -> Results:
         variable, words = _named(host, name)
         for word in words:
             if variable and not _found(host, kind, word) and not _found(host, "net", word):
-                yield better_unset(
+                yield report.better_unset(
                     variable,
                     f"the loader finds no {kind} plugin {escaped(word[:80])}",
                     remedy=f"add its folder to LD_LIBRARY_PATH, or unset {name}",
@@ -169,7 +156,7 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
     libraries = known(host.facts.versions.libnccl)
     versions = {one.version for one in libraries if not isinstance(one.version, Unknown)}
     if len(versions) > 1:
-        yield host_finding(
+        yield report.host(
             "libnccl.so.2",
             f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
             remedy="keep one; torch.cuda.nccl.version() says which one torch takes",
@@ -202,7 +189,7 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: len(item[1]))
         fewest = list(dict.fromkeys(ordered[0][1]))
-        yield host_finding(
+        yield report.host(
             fewest[0],
             f"the ranks have {len(versions)} versions of NCCL",
             remedy=f"use the image of the others on {', '.join(fewest[:6])}",
@@ -226,7 +213,7 @@ def ucx_is_not_nccl(host: JudgedHost) -> Results:
     for name in ("UCX_TLS", "UCX_NET_DEVICES"):
         variable = host.variable(name)
         if variable:
-            yield about(
+            yield report.about(
                 variable,
                 f"NCCL does not read {name}; MPI does",
                 remedy="nothing, if MPI is meant; for NCCL: NCCL_IB_HCA, NCCL_NET",

@@ -5,17 +5,8 @@ from collections import Counter
 from nccltool.core.units import format_bytes, format_seconds
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    about,
-    better_unset,
-    escaped,
-    export,
-    known,
-    rule,
-    unset,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.settings import Variable
 
@@ -53,7 +44,9 @@ def service_level_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_SL")
     if given and not -1 <= given[1] <= 15:
-        yield better_unset(given[0], "a service level is 0 to 15", remedy="write 0 to 15, or unset NCCL_IB_SL")
+        yield report.better_unset(
+            given[0], "a service level is 0 to 15", remedy="write 0 to 15, or unset NCCL_IB_SL"
+        )
 
 
 @rule("IB031", "endless-ack-timeout", "error")
@@ -67,7 +60,7 @@ def endless_ack_timeout(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_TIMEOUT")
     if given and not 0 < given[1] < 32:
-        yield better_unset(
+        yield report.better_unset(
             given[0], "the adapter waits for ever for an answer", remedy="write 20 to 23, or unset NCCL_IB_TIMEOUT"
         )
 
@@ -83,7 +76,7 @@ def short_ack_timeout(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_TIMEOUT")
     if given and 0 < given[1] < _LEAST_TIMEOUT and known(host.nodes) > _LARGE:
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             f"the adapter waits {format_seconds(_TICK_S * 2 ** given[1])} for an answer; {host.nodes} nodes",
             remedy="unset NCCL_IB_TIMEOUT, or write 22",
@@ -110,7 +103,7 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
         return
     limit = 1800 if seconds > 1800 or known(host.torch) < _TORCH_SHORTER else 600
     if seconds > limit:
-        yield about(
+        yield report.about(
             given[0],
             f"the adapter tries for {format_seconds(seconds)}, torch waits {limit} s at most by itself",
             part=given[0].value,
@@ -134,7 +127,9 @@ def retries_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_RETRY_CNT")
     if given and not 0 <= given[1] <= _RETRIES:
-        yield better_unset(given[0], "a retry count is 0 to 7", remedy="unset NCCL_IB_RETRY_CNT, which is 7")
+        yield report.better_unset(
+            given[0], "a retry count is 0 to 7", remedy="unset NCCL_IB_RETRY_CNT, which is 7"
+        )
 
 
 @rule("IB035", "fewer-retries", "warning")
@@ -148,7 +143,7 @@ def fewer_retries(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_RETRY_CNT")
     if given and 0 <= given[1] < _RETRIES:
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             f"{given[1]} retries: a short loss of a link ends the job",
             remedy="unset NCCL_IB_RETRY_CNT, which is 7",
@@ -176,7 +171,7 @@ def impossible_queue_pairs(host: JudgedHost) -> Results:
     if isinstance(ports, Unknown):
         yield ports
     elif count < 1 or count * ports > _MOST_QPS:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "there is no queue pair" if count < 1 else f"{count} x {ports} queue pairs; NCCL has room for 128",
             remedy="write 1 to 8, or unset it",
@@ -206,7 +201,7 @@ def many_queue_pairs(host: JudgedHost) -> Results:
     """
     given = _number(host, _QPS)
     if given and given[1] > _MANY_QPS:
-        yield about(
+        yield report.about(
             given[0],
             f"{given[1]} queue pairs for each connection",
             part=given[0].value,
@@ -226,7 +221,7 @@ def split_without_queue_pairs(host: JudgedHost) -> Results:
     given = _number(host, "NCCL_IB_SPLIT_DATA_ON_QPS")
     count = host.integer(_QPS)
     if given and given[1] and (count is None or count <= 1):
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             "a connection has one queue pair: there is nothing to split over",
             remedy=f"export {_QPS}=4, or unset NCCL_IB_SPLIT_DATA_ON_QPS",
@@ -246,7 +241,7 @@ def threshold_above_every_message(host: JudgedHost) -> Results:
     given, size = _number(host, "NCCL_IB_AR_THRESHOLD"), host.integer("NCCL_BUFFSIZE")
     size = _BUFFSIZE if size is None else size
     if given and given[1] >= size:
-        yield better_unset(
+        yield report.better_unset(
             given[0], f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
         )
 
@@ -269,7 +264,7 @@ def out_of_order_without_routing(host: JudgedHost) -> Results:
     without = [port for port in ports if routing == 0 or port.roce]
     if without and host.nccl_is(since=_OOO_SINCE):
         names = escaped(", ".join(port.name for port in without[:8]))
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             f"adaptive routing is off on {names}: connecting fails",
             remedy="export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ",
@@ -287,7 +282,7 @@ def strict_ordering_in_vm(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_PCI_RELAXED_ORDERING")
     if given and given[1] == 0 and known(host.facts.cpu.hypervisor):
-        yield better_unset(given[0], "relaxed ordering is off in a virtual machine")
+        yield report.better_unset(given[0], "relaxed ordering is off in a virtual machine")
 
 
 @rule("IB044", "ordering-asked-for-in-vain", "warning", needs=("rdma",))
@@ -304,7 +299,7 @@ def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
     if given is None or given[1] != 1 or not host.active_ports:
         return
     if not known(host.facts.rdma.ibverbs_iova2):
-        yield about(
+        yield report.about(
             given[0],
             "libibverbs has no ibv_reg_mr_iova2: NCCL goes on without relaxed ordering",
             part=given[0].value,
@@ -326,7 +321,7 @@ def rail_policy_without_rails(host: JudgedHost) -> Results:
         return
     wanted = host.settings.names("NCCL_IB_HCA")
     if not wanted or wanted.exclude or all(entry.rail == -1 for entry in wanted.entries):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "no port has a rail, so none is merged",
             remedy="give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY",
@@ -350,7 +345,7 @@ def failover_to_nothing(host: JudgedHost) -> Results:
     if isinstance(merged, Unknown):
         yield merged
     elif merged == 1:
-        yield better_unset(given[0], "no ports are merged: there is nothing to fail over to")
+        yield report.better_unset(given[0], "no ports are merged: there is nothing to fail over to")
 
 
 @rule("IB047", "fatal-events-ignored", "warning")
@@ -364,7 +359,7 @@ def fatal_events_ignored(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_RETURN_ASYNC_EVENTS")
     if given and given[1] == 0:
-        yield better_unset(given[0], "a fatal event of an adapter does not end the job")
+        yield report.better_unset(given[0], "a fatal event of an adapter does not end the job")
 
 
 @rule("IB048", "empty-partition-key", "error", needs=("rdma",))
@@ -388,7 +383,7 @@ def empty_partition_key(host: JudgedHost) -> Results:
             for number, key in enumerate(known(wrong[0].port.pkeys))
             if key and key in (index, index | 0x8000)
         }
-        yield about(
+        yield report.about(
             variable,
             f"{escaped(', '.join(port.name for port in wrong[:8]))}: entry {index} of the table is empty",
             part=variable.value,
@@ -396,7 +391,7 @@ def empty_partition_key(host: JudgedHost) -> Results:
             remedy=f"the key is at index {min(where)}"
             if where
             else "write the index of a key, or unset NCCL_IB_PKEY",
-            fix=export("NCCL_IB_PKEY", str(min(where))) if where else unset(variable),
+            fix=report.export("NCCL_IB_PKEY", str(min(where))) if where else report.unset(variable),
         )
 
 
@@ -424,7 +419,7 @@ def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     else:
         names = [one.name for one in host.interfaces.chosen]
     if len(names) == 1:
-        yield better_unset(given[0], f"it has no effect with one adapter, {escaped(names[0])}", part="")
+        yield report.better_unset(given[0], f"it has no effect with one adapter, {escaped(names[0])}", part="")
 
 
 @rule("IB051", "cross-nic-out-of-range", "warning")
@@ -438,7 +433,7 @@ def cross_nic_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_CROSS_NIC")
     if given and given[1] not in (0, 1, 2):
-        yield better_unset(given[0], "it is 0, 1 or 2", remedy="unset NCCL_CROSS_NIC, which is 2")
+        yield report.better_unset(given[0], "it is 0, 1 or 2", remedy="unset NCCL_CROSS_NIC, which is 2")
 
 
 @rule("IB058", "subnet-length-out-of-range", "error")
@@ -452,7 +447,7 @@ def subnet_length_out_of_range(host: JudgedHost) -> Results:
     """
     given = _number(host, "NCCL_IB_SUBNET_PREFIX_LEN")
     if given and host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= given[1] <= 32:
-        yield better_unset(
+        yield report.better_unset(
             given[0],
             "a prefix is 1 to 32 bits long: making a connection fails",
             remedy="write the length of the rails' networks, or unset it (24)",

@@ -4,21 +4,8 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    NotKnown,
-    Results,
-    RuleFinding,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    device_finding,
-    escaped,
-    known,
-    rule,
-    unset,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import Gid, or_none
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
@@ -91,7 +78,7 @@ def empty_gid(host: JudgedHost) -> Results:
     variable, index = given
     empty = [port for port in _roce(host) if _at(port, index) is None]
     if empty:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{_names(empty)}: nothing is at index {index} of the GID table",
             remedy=_REMEDY,
@@ -115,7 +102,7 @@ def gid_of_roce_v1(host: JudgedHost) -> Results:
     found = [(port, gid) for port in _roce(host) if (gid := _at(port, index)) is not None]
     wrong = [port for port, gid in found if known(gid.type) != "RoCE v2"]
     if wrong:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{_names(wrong)}: the GID at index {index} is not RoCE v2",
             remedy=_REMEDY,
@@ -139,7 +126,7 @@ def link_local_gid(host: JudgedHost) -> Results:
     found = [(port, gid) for port in _roce(host) if (gid := _at(port, index)) is not None]
     wrong = [port for port, gid in found if adapters.is_link_local(adapters.address(gid))]
     if wrong:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{_names(wrong)}: the GID at index {index} is link-local",
             remedy=_REMEDY,
@@ -168,7 +155,7 @@ def index_of_different_gids(host: JudgedHost) -> Results:
     variable, index = given
     found = [(port, gid) for port in _roce(host) if (gid := _at(port, index)) is not None]
     if len({_meaning(gid) for _, gid in found}) > 1:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"index {index} is not the same kind of GID on all ports",
             remedy=_REMEDY,
@@ -199,7 +186,7 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
             yield Unknown(f"{host.facts.host}: {why}")
     if len(meanings) > 1:
         rarest = sorted(meanings.items(), key=lambda item: len(item[1]))
-        yield better_unset(
+        yield report.better_unset(
             variables[0],
             "this index is not the same kind of GID on all hosts",
             remedy=_REMEDY,
@@ -222,7 +209,7 @@ def gid_index_on_infiniband(host: JudgedHost) -> Results:
     """
     variable = host.variable(_INDEX)
     if variable and variable.value and _only_infiniband(host):
-        yield better_unset(variable, "it has no effect on InfiniBand", part="")
+        yield report.better_unset(variable, "it has no effect on InfiniBand", part="")
 
 
 @rule("IB021", "fixed-gid-index", "info", needs=("cloud",))
@@ -239,7 +226,7 @@ def fixed_gid_index(host: JudgedHost) -> Results:
     if given is None or given[1] == _OF_CLOUDS.get(str(host.facts.cloud.provider)):
         return
     if host.nccl_is(since=_AUTOMATIC):
-        yield better_unset(
+        yield report.better_unset(
             given[0], f"NCCL {host.nccl} finds the index itself", remedy=f"unset {_INDEX}, after a test"
         )
 
@@ -262,7 +249,7 @@ def roce_with_old_default(host: JudgedHost) -> Results:
     if wrong:
         good = {gid.index for port in wrong for gid in known(port.port.gids) if _is_good(gid)}
         better = f"export {_INDEX}={min(good)}, or " if len(good) == 1 else ""
-        yield device_finding(
+        yield report.device(
             wrong[0].name,
             f"NCCL {host.nccl} takes GID 0 of {_names(wrong)}, which others cannot reach",
             remedy=f"{better}upgrade NCCL to 2.21 or newer",
@@ -289,12 +276,12 @@ def gid_filters_ignored(host: JudgedHost) -> Results:
     for name in _FILTERS if given else ():
         variable = host.variable(name)
         if given and variable and variable.value:
-            yield about(
+            yield report.about(
                 variable,
                 f"NCCL does not look at it, because {_INDEX} is set",
                 evidence=(f"{escaped(given[0].origin)}: {_INDEX}={escaped(given[0].value[:40])}",),
                 remedy=f"unset {_INDEX} or {name}",
-                fix=unset(given[0]),
+                fix=report.unset(given[0]),
             )
 
 
@@ -313,7 +300,7 @@ def useless_address_range(host: JudgedHost) -> Results:
         return
     wanted = adapters.wanted_range(host.settings)
     if wanted is None:
-        yield about(
+        yield report.about(
             variable,
             f"NCCL ignores it: {_why_ignored(host, variable.value)}",
             part=variable.value,
@@ -322,7 +309,7 @@ def useless_address_range(host: JudgedHost) -> Results:
     elif _given(host) is None:
         outside = [port for port in _roce(host) if not _has(port, wanted)]
         if outside:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{_names(outside)}: no GID lies in this range",
                 remedy="write a range that holds the addresses of all ports, or unset it",
@@ -371,7 +358,7 @@ def no_routable_gid(host: JudgedHost) -> Results:
         if gid is None or adapters.is_link_local(adapters.address(gid)) or known(gid.type) != kind
     ]
     if wrong:
-        yield device_finding(
+        yield report.device(
             wrong[0][0].name,
             f"{_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
             remedy=f"give the interface an {_kind_of_address(host)} address (inside the container too)",
@@ -406,7 +393,7 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
         elif host.facts.network.interface(netdev) is None:
             lost.append((port, index, gid))
     if lost:
-        yield device_finding(
+        yield report.device(
             lost[0][0].name,
             f"{_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
             remedy="use the network of the host, or move the interface into the container (RDMA CNI)",
@@ -432,19 +419,21 @@ def odd_traffic_class(host: JudgedHost) -> Results:
         if variable is None or value is None or value == -1:
             continue
         if not 0 <= value <= 255:
-            yield about(variable, "a traffic class is 0 to 255", part=variable.value, remedy="write 4 x DSCP")
+            yield report.about(
+                variable, "a traffic class is 0 to 255", part=variable.value, remedy="write 4 x DSCP"
+            )
         elif value and not (value == _OCI_TC and host.facts.cloud.provider == "oci"):
             yield from _like_dscp(host, variable, value)
 
 
-def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Iterator[RuleFinding]:
+def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Iterator[report.RuleFinding]:
     """Whether a traffic class was meant as a DSCP: its ports have the class 4*d, or it has ECN bits."""
     if value >= 64 and value % 4 == 0:
         return
     ports = _roce(host)
     named = {_default_class(port) for port in ports} - {None}
     if value * 4 in {number & ~3 for number in named if number is not None}:
-        yield about(
+        yield report.about(
             variable,
             f"{value} is the DSCP of these ports; the traffic class is {value * 4}",
             part=variable.value,
@@ -452,7 +441,7 @@ def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Iterator[Rul
             remedy=f"export {variable.name}={value * 4}",
         )
     elif ports and value % 4:
-        yield about(
+        yield report.about(
             variable,
             f"the two low bits of {value} are ECN bits: DSCP {value // 4}",
             part=variable.value,
@@ -480,7 +469,7 @@ def roce_without_traffic_class(host: JudgedHost) -> Results:
         return
     bare = [port for port in _roce(host) if not known(port.port.traffic_class)]
     if bare and known(host.nodes) > 2:
-        yield device_finding(
+        yield report.device(
             bare[0].name,
             f"RoCE without a traffic class on {_names(bare)}",
             remedy="export NCCL_IB_TC=<4 x DSCP of the lossless class>",
@@ -499,7 +488,7 @@ def fifo_class_on_infiniband(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_IB_FIFO_TC")
     if variable and variable.value and _only_infiniband(host):
-        yield better_unset(variable, "it has no effect on InfiniBand", part="")
+        yield report.better_unset(variable, "it has no effect on InfiniBand", part="")
 
 
 @rule("IB039", "roce-with-one-queue-pair", "info", needs=("rdma", "plugins"))
@@ -515,7 +504,7 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
         return
     ports = _roce(host)
     if ports and known(host.nodes) > 2 and not adapters.net_plugins(host.settings, host.facts.plugins):
-        yield device_finding(
+        yield report.device(
             ports[0].name,
             "each connection is one flow, which hashes to one path of the fabric",
             remedy="measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8",
@@ -538,7 +527,7 @@ def adaptive_routing_on_roce(host: JudgedHost) -> Results:
         return
     ports = _roce(host)
     if ports:
-        yield about(
+        yield report.about(
             variable,
             f"it is on for RoCE: {_names(ports)}",
             part=variable.value,
@@ -569,7 +558,7 @@ def rails_without_route(host: JudgedHost) -> Results:
         if other != own and not any(way == netdev and _covers(whole, other) for way, whole in ways)
     ]
     if cut:
-        yield about(
+        yield report.about(
             variable,
             "rails in different networks may talk to each other, and no route leads there",
             part=variable.value,

@@ -6,22 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from nccltool.core.host_lists import fold
 from nccltool.core.units import format_bytes
 from nccltool.core.versions import Version, parse
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    escaped,
-    export,
-    file_finding,
-    host_finding,
-    known,
-    rule,
-    unset,
-    variable_finding,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import or_none
 
 _MIB = 1 << 20
@@ -44,7 +30,7 @@ def shared_memory_disabled(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_SHM_DISABLE")
     if variable and host.integer("NCCL_SHM_DISABLE") == 1:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "GPUs of a node that do not reach each other use the network",
             remedy="unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g",
@@ -63,12 +49,12 @@ def no_way_inside_the_node(host: JudgedHost) -> Results:
     """
     p2p, shm = host.variable("NCCL_P2P_DISABLE"), host.variable("NCCL_SHM_DISABLE")
     if p2p and shm and host.integer(p2p.name) == 1 and host.integer(shm.name) == 1:
-        yield about(
+        yield report.about(
             shm,
             "GPUs of one node have nothing but the network between them",
             evidence=(f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",),
             remedy="unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE",
-            fix=unset(p2p, shm),
+            fix=report.unset(p2p, shm),
         )
 
 
@@ -93,7 +79,7 @@ def small_shared_memory(host: JudgedHost) -> Results:
     ranks = or_none(host.local_ranks) or 1
     needed = _BASE + _PER_RANK * ranks
     if least < needed:
-        yield file_finding(
+        yield report.file(
             _FOLDER,
             f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
             evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
@@ -122,7 +108,7 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
     elif shm.fstype not in ("tmpfs", "ramfs") and isinstance(shm.fstype, str):
         why, severity = f"/dev/shm is on {escaped(shm.fstype[:40])}, not in memory", "warning"
     if why:
-        yield file_finding(
+        yield report.file(
             _FOLDER,
             why,
             evidence=("NCCL makes its segments as /dev/shm/nccl-*",),
@@ -146,7 +132,7 @@ def stale_segments(host: JudgedHost) -> Results:
     stale = [file for file in files if file.mapped is False]
     if stale:
         names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
-        yield file_finding(
+        yield report.file(
             _FOLDER,
             f"{len(stale)} segments of NCCL that no process uses",
             evidence=(f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",),
@@ -173,12 +159,12 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
             continue
         for what, values in _differing(machine):
             names = fold(host.facts.host for host in machine)
-            yield host_finding(
+            yield report.host(
                 escaped(names[:120]),
                 f"ranks of one machine have {len(values)} different {what}",
                 remedy="one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
                 evidence=tuple(escaped(value[:80]) for value in values[:4]),
-                fix=export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
+                fix=report.export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
             )
 
 
@@ -228,12 +214,12 @@ def no_host_allocation(host: JudgedHost) -> Results:
     if known(host.facts.container.mempolicy) or not _HOST_BY_DEFAULT <= known(host.nccl) < _FALLS_BACK:
         return
     if _cuda_is_new(host):
-        yield variable_finding(
+        yield report.variable(
             "NCCL_CUMEM_HOST_ENABLE",
             f"NCCL {host.nccl} cannot allocate host memory in this container",
             remedy="docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0",
             evidence=("get_mempolicy is not permitted",),
-            fix=export("NCCL_CUMEM_HOST_ENABLE", "0"),
+            fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
         )
 
 
@@ -266,10 +252,10 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
         for host in left:
             may[known(host.facts.container.mempolicy)].append(host.facts.host)
         if may[True] and may[False] and any(known(host.nccl) >= _FALLS_BACK for host in left):
-            yield variable_finding(
+            yield report.variable(
                 "NCCL_CUMEM_HOST_ENABLE",
                 "ranks of one machine allocate host memory in different ways",
                 remedy="export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
                 evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),
-                fix=export("NCCL_CUMEM_HOST_ENABLE", "0"),
+                fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
             )

@@ -7,19 +7,8 @@ from collections.abc import Iterator
 from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    NotKnown,
-    Results,
-    about,
-    better_unset,
-    escaped,
-    export,
-    host_finding,
-    interface_finding,
-    known,
-    rule,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, escaped, known, rule
 from nccltool.hosts.facts import Interface, Text
 from nccltool.hosts.nccl import adapters, interfaces, values
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
@@ -103,13 +92,13 @@ def slow_interface(host: JudgedHost) -> Results:
     yield from unknown
     if not unknown:
         name = max(faster, key=lambda each: faster[each])
-        yield interface_finding(
+        yield report.interface(
             choice.chosen[0].name,
             f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
             remedy=f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
             evidence=(*_shown(speeds), *_shown(faster)),
             severity=_severity(host),
-            fix=export(_IFNAME, f"={name}"),
+            fix=report.export(_IFNAME, f"={name}"),
         )
 
 
@@ -144,7 +133,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
     if not (unequal or unknown) or not _over_tcp(host):
         return
     if unequal:
-        yield interface_finding(
+        yield report.interface(
             choice.chosen[0].name,
             f"TCP is spread over {len(choice.chosen)} interfaces that differ",
             remedy="name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
@@ -178,7 +167,7 @@ def gloo_list_like_nccl(host: JudgedHost) -> Results:
         assert variable is not None
         operator = "^" in word or "=" in word
         why = "has an operator of NCCL, which Gloo does not know" if operator else "is no interface of this host"
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{escaped(word[:60])!r} {why}",
             remedy="write exact names of interfaces, separated by commas",
@@ -204,7 +193,7 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     shown = "its own name" if isinstance(name, Unknown) else escaped(name)
     if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
         what = addresses[0] if addresses else "nothing"
-        yield host_finding(
+        yield report.host(
             host.facts.host,
             f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
             remedy="export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
@@ -227,7 +216,7 @@ def gloo_and_nccl_apart(host: JudgedHost) -> Results:
     own = {name for name in gloo.value.split(",") if host.facts.network.interface(name)}
     chosen = {one.name for one in host.interfaces.chosen}
     if own and chosen and not own & chosen:
-        yield about(
+        yield report.about(
             gloo,
             f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}",
             evidence=(f"{escaped(nccl.origin)}: {_IFNAME}={escaped(nccl.value[:80])}",),
@@ -260,7 +249,7 @@ def fixed_comm_id(host: JudgedHost) -> Results:
     elif _is_loopback(text) and host.several_nodes:
         why = "is a loopback address: other nodes connect to themselves"
     if why:
-        yield better_unset(variable, f"NCCL_COMM_ID {why}", part=text)
+        yield report.better_unset(variable, f"NCCL_COMM_ID {why}", part=text)
 
 
 def _is_loopback(text: str) -> bool:
@@ -289,7 +278,7 @@ def narrow_port_range(host: JudgedHost) -> Results:
     if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
         return
     if ports < _PORTS_PER_RANK * known(ranks):
-        yield host_finding(
+        yield report.host(
             host.facts.host,
             f"{ports} ephemeral ports for {ranks} ranks",
             remedy='sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
@@ -308,7 +297,7 @@ def threads_out_of_range(host: JudgedHost) -> Results:
     """
     variable, threads = host.variable("NCCL_SOCKET_NTHREADS"), host.integer("NCCL_SOCKET_NTHREADS")
     if variable and threads is not None and not 1 <= threads <= _MOST_THREADS:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "more than 16: NCCL takes 16" if threads > 0 else "there are no helper threads",
             remedy="write 1 to 16, or unset it",
@@ -347,7 +336,7 @@ def too_many_sockets(host: JudgedHost) -> Results:
         threads, sockets = (auto[0] if threads is None else threads), (auto[1] if sockets is None else sockets)
     threads = min(threads, _MOST_THREADS)
     if threads * sockets > _MOST_SOCKETS:
-        yield about(
+        yield report.about(
             variable,
             f"{threads} threads x {sockets} sockets: NCCL takes {_MOST_SOCKETS // threads} sockets a thread",
             remedy="keep the product at 64 or less",
@@ -367,11 +356,11 @@ def sockets_without_threads(host: JudgedHost) -> Results:
     if variable is None or not variable.value or host.integer("NCCL_SOCKET_NTHREADS") is not None:
         return
     if not _by_vendor(host)[0]:
-        yield about(
+        yield report.about(
             variable,
             "it has no effect: there are no helper threads",
             remedy="export NCCL_SOCKET_NTHREADS=4 as well",
-            fix=export("NCCL_SOCKET_NTHREADS", "4"),
+            fix=report.export("NCCL_SOCKET_NTHREADS", "4"),
         )
 
 
@@ -389,7 +378,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
         return
     used = host.active_ports
     if used:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "it has no effect while RDMA carries the traffic",
             part="",
@@ -413,7 +402,7 @@ def more_threads_than_cpus(host: JudgedHost) -> Results:
     wanted = known(host.local_ranks) * threads * max(len(host.interfaces.chosen), 1)
     cpus = _cpus(host)
     if wanted > cpus:
-        yield about(
+        yield report.about(
             variable,
             f"{wanted} helper threads on {cpus} processors",
             evidence=(f"{host.local_ranks} ranks x {threads} threads x {len(host.interfaces.chosen)} interfaces",),
@@ -445,7 +434,7 @@ def socket_buffer_beyond_limit(host: JudgedHost) -> Results:
             continue
         most = values.atoi(known(host.facts.kernel.sysctl(limit)))
         if wanted > most:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"the kernel takes {most} instead",
                 remedy=f"sysctl -w {limit}={wanted}, or unset {name}",
@@ -464,7 +453,7 @@ def oob_devices_without_oob(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_OOB_NET_IFNAME")
     if variable and variable.value and not host.integer("NCCL_OOB_NET_ENABLE"):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "NCCL does not read this list",
             remedy="export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME",
@@ -490,4 +479,6 @@ def extreme_retries(host: JudgedHost) -> Results:
     count, sleep = (_RETRIES if count is None else count), (_RETRY_MS if sleep is None else sleep)
     seconds = count * (count + 1) / 2 * sleep / 1000
     if count < 0 or not _SHORTEST_S <= seconds <= _LONGEST_S:
-        yield better_unset(variable, "NCCL never gives up" if count < 0 else f"NCCL gives up after {seconds:g} s")
+        yield report.better_unset(
+            variable, "NCCL never gives up" if count < 0 else f"NCCL gives up after {seconds:g} s"
+        )

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import Fix, JudgedHost, Results, about, better_unset, escaped, export, rule
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, rule
 from nccltool.hosts.nccl import values, variables
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.variables import KnownVariable
@@ -55,12 +56,12 @@ def quoted_value(host: JudgedHost) -> Results:
     """
     for variable in host.settings.beginning(*_OURS):
         if _is_quoted(variable.value):
-            yield about(
+            yield report.about(
                 variable,
                 f"{variable.name} has quotes in its value",
                 part=variable.value,
                 remedy="remove the quotes where it is set",
-                fix=export(variable.name, variable.value.strip("".join(_QUOTES))),
+                fix=report.export(variable.name, variable.value.strip("".join(_QUOTES))),
             )
 
 
@@ -84,13 +85,13 @@ def blank_in_value(host: JudgedHost) -> Results:
         odd = _ODD.search(value)
         words = variable.name in (*_NAME_LISTS, "NCCL_ALGO", "NCCL_PROTO")
         if odd or value != value.strip() or (words and re.search(r"\s", value)):
-            yield about(
+            yield report.about(
                 variable,
                 f"{variable.name} has {_called(odd[0]) if odd else 'a blank'} in its value",
                 part=odd[0] if odd else "",
                 evidence=(f"as a program sees it: {value[:120]!a}",),
                 remedy="write it without; `cat -A` shows such characters in a file, dos2unix removes \\r",
-                fix=export(variable.name, re.sub(r"\s+", "", value) if words else value.strip()),
+                fix=report.export(variable.name, re.sub(r"\s+", "", value) if words else value.strip()),
             )
 
 
@@ -119,12 +120,12 @@ def word_for_number(host: JudgedHost) -> Results:
             continue
         word = variable.value.strip().lower()
         meant = "1" if word in _ON else "0" if word in _OFF else None
-        yield about(
+        yield report.about(
             variable,
             f"NCCL reads {variable.name} as 0: its value is no number",
             part=variable.value,
             remedy=f"export {variable.name}={meant}" if meant else "write a number",
-            fix=export(variable.name, meant) if meant else (),
+            fix=report.export(variable.name, meant) if meant else (),
         )
 
 
@@ -142,12 +143,12 @@ def number_with_unit(host: JudgedHost) -> Results:
             continue
         unit = re.fullmatch(r"([kmg])(i?b)?", number.rest.strip().lower())
         meant = number.value * _UNITS[unit[1]] if unit and number.value is not None else None
-        yield about(
+        yield report.about(
             variable,
             f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}",
             part=number.rest,
             remedy=f"export {variable.name}={meant}" if meant else "write a plain number in the unit of the guide",
-            fix=export(variable.name, str(meant)) if meant else (),
+            fix=report.export(variable.name, str(meant)) if meant else (),
         )
 
 
@@ -163,12 +164,12 @@ def octal_number(host: JudgedHost) -> Results:
     for variable, _, number in _numbers(host):
         if number.octal:
             plain = variable.value.strip().lstrip("0") or "0"
-            yield about(
+            yield report.about(
                 variable,
                 f"NCCL reads {variable.name} as {number.value}: a number that begins with 0 is octal",
                 part=variable.value,
                 remedy=f"export {variable.name}={escaped(plain[:40])}",
-                fix=export(variable.name, plain),
+                fix=report.export(variable.name, plain),
             )
 
 
@@ -203,7 +204,7 @@ def number_out_of_range(host: JudgedHost) -> Results:
         inside = value is not None and (low is None or value >= low) and (high is None or value <= high)
         if not inside and not _is_default(entry, value):
             least, most = "any" if low is None else low, "any" if high is None else high
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{variable.name} is out of range"
                 if value is not None
@@ -227,7 +228,7 @@ def odd_switch(host: JudgedHost) -> Results:
         if entry.type != "switch" or not number.digits or _OWN_RULE.fullmatch(variable.name):
             continue
         if number.value not in (0, 1) and not _is_default(entry, number.value):
-            yield about(
+            yield report.about(
                 variable,
                 f"{variable.name} is a switch; {number.value} is neither 0 nor 1",
                 part=variable.value,
@@ -252,7 +253,7 @@ def empty_value(host: JudgedHost) -> Results:
     for variable in host.settings.beginning("NCCL_"):
         if variable.value == "" and variable.name in entries and variable.name not in _EMPTY_IS_MEANT:
             fatal = variable.name == "NCCL_NET"
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{variable.name} is empty"
                 + (": it matches no network, and initialization fails" if fatal else ""),
@@ -276,12 +277,12 @@ def bad_torch_switch(host: JudgedHost) -> Results:
         if entry and entry.type == "torch boolean" and values.torch_bool(variable.value) is None:
             word = variable.value.strip().lower()
             meant = "1" if word in _ON else "0" if word in _OFF else None
-            yield about(
+            yield report.about(
                 variable,
                 f"torch throws: {variable.name} is neither true nor false",
                 part=variable.value,
                 remedy="use 0 or 1",
-                fix=export(variable.name, meant) if meant else (),
+                fix=report.export(variable.name, meant) if meant else (),
             )
 
 
@@ -299,7 +300,7 @@ def bad_torch_number(host: JudgedHost) -> Results:
         entry = entries.get(variable.name)
         numeric = entry is not None and entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
-            yield better_unset(
+            yield report.better_unset(
                 variable, f"torch throws: {variable.name} is no number", remedy="write a number, or unset it"
             )
 
@@ -319,12 +320,12 @@ def wildcard_in_names(host: JudgedHost) -> Results:
         if variable and odd:
             plain = re.sub(r"[*?$].*?(?=,|$)", "", variable.value)
             simple = not re.search(r"[\[\]()|;]", variable.value) and plain
-            yield about(
+            yield report.about(
                 variable,
                 f"{name} knows no wildcards: {odd[0]} is taken for a part of a name",
                 part=odd[0],
                 remedy="write beginnings of names, separated by commas",
-                fix=export(name, plain) if simple else (),
+                fix=report.export(name, plain) if simple else (),
             )
 
 
@@ -342,10 +343,10 @@ def name_twice(host: JudgedHost) -> Results:
         words = list(values.split(variable.value.lstrip("^="))) if variable else []
         twice = [word for word, times in Counter(words).items() if times > 1]
         if variable and twice:
-            yield about(
+            yield report.about(
                 variable,
                 f"{name} names {escaped(twice[0][:60])} twice",
                 part=twice[0],
                 remedy="compare the list with the devices of the host",
-                fix=(Fix(name=name, value=",".join(dict.fromkeys(variable.value.split(",")))),),
+                fix=(report.Fix(name=name, value=",".join(dict.fromkeys(variable.value.split(",")))),),
             )

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from nccltool.doctor.rules.base import JudgedHost, Results, better_unset, escaped, known, rule, variable_finding
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 
 _DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
@@ -28,7 +29,7 @@ def missing_topology_file(host: JudgedHost) -> Results:
     if variable is None or file is None:
         return
     if file.exists is False or known(file.readable) is False:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "the topology file is not there" if file.exists is False else "the topology file cannot be read",
             remedy=f"mount it, or make it readable: ls -l {escaped(variable.value[:160])}",
@@ -52,7 +53,7 @@ def foreign_topology_file(host: JudgedHost) -> Results:
     here = {device.address for device in known(host.facts.pci.devices)} if named else set()
     missing = [address for address in named if address not in here]
     if missing:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host",
             remedy="use the file of this instance type, or unset NCCL_TOPO_FILE",
@@ -88,7 +89,7 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         return
     file = host.facts.file(_DEFAULT_FILE)
     if file is None or not known(file.exists):
-        yield variable_finding(
+        yield report.variable(
             "NCCL_TOPO_FILE",
             f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
             remedy="export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
@@ -121,7 +122,7 @@ def graph_file(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_GRAPH_FILE")
     if variable and variable.value:
         of_image = host.facts.cloud.provider == "azure" and variable.value.startswith("/opt/microsoft/")
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "the channels are those of a file, which fits one set of GPUs",
             remedy="unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
@@ -141,7 +142,7 @@ def topology_dumped(host: JudgedHost) -> Results:
     for name in ("NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE"):
         variable = host.variable(name)
         if variable and variable.value:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 "each new communicator writes this file again",
                 remedy=f"unset {name}, once the file is there",

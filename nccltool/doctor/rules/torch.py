@@ -1,17 +1,8 @@
 """Variables of torch: waiting, watching, the flight recorder, diagnostics that cost."""
 
 from nccltool.core.versions import Version
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    better_unset,
-    escaped,
-    export,
-    known,
-    rule,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
@@ -41,7 +32,7 @@ def blocking_wait(host: JudgedHost) -> Results:
     """
     variable = _set(host, "TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
     if variable and _is_on(variable):
-        yield better_unset(variable, "each wait blocks the host, and no watchdog runs", part="")
+        yield report.better_unset(variable, "each wait blocks the host, and no watchdog runs", part="")
 
 
 _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
@@ -58,7 +49,7 @@ def no_error_handling(host: JudgedHost) -> Results:
     """
     variable = _set(host, *_HANDLING)
     if variable and host.integer(variable.name) == 0 and variable.value.strip().startswith(("0", "+0", "-0")):
-        yield better_unset(variable, "when a collective fails, all ranks hang")
+        yield report.better_unset(variable, "when a collective fails, all ranks hang")
 
 
 @rule("TRC003", "abort-without-end", "warning")
@@ -72,7 +63,7 @@ def abort_without_end(host: JudgedHost) -> Results:
     """
     variable = _set(host, *_HANDLING)
     if variable and host.integer(variable.name) == 2:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "communicators are aborted, and the process goes on",
             remedy=f"unset {variable.name}, unless the program handles it",
@@ -90,7 +81,7 @@ def no_monitor(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_ENABLE_MONITORING")
     if variable and values.torch_bool(variable.value) is False:
-        yield better_unset(variable, "a watchdog that is stuck is never ended", part="")
+        yield report.better_unset(variable, "a watchdog that is stuck is never ended", part="")
 
 
 @rule("TRC005", "short-heartbeat", "warning")
@@ -104,7 +95,7 @@ def short_heartbeat(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
     if variable and variable.value and values.atoi(variable.value) < _SHORTEST_HEARTBEAT_S:
-        yield better_unset(variable, "processes are killed during checkpoints and compilation")
+        yield report.better_unset(variable, "processes are killed during checkpoints and compilation")
 
 
 _BUFFER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
@@ -123,12 +114,12 @@ def empty_recorder(host: JudgedHost) -> Results:
     dump = _set(host, "TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT")
     wanted = dump is None or values.torch_bool(dump.value) is not False
     if variable and variable.value and values.atoi(variable.value) <= 0 and wanted:
-        yield about(
+        yield report.about(
             variable,
             "nothing is recorded that could be dumped",
             part=variable.value,
             remedy=f"export {variable.name}=2000",
-            fix=export(variable.name, "2000"),
+            fix=report.export(variable.name, "2000"),
         )
 
 
@@ -153,13 +144,13 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
         return
     writable = known(file.parent_writable)
     if not writable or known(file.fstype) in _SLOW:
-        yield about(
+        yield report.about(
             variable,
             "the folder is on a shared file system" if writable else "the folder cannot be written",
             part=variable.value,
             evidence=(f"file system: {file.fstype}",) if writable else (),
             remedy="use a folder on a local disk",
-            fix=export(variable.name, "/tmp/nccl_trace_rank_"),  # noqa: S108 - it is a value, not a file of ours
+            fix=report.export(variable.name, "/tmp/nccl_trace_rank_"),  # noqa: S108 - it is a value, not a file of ours
         )
 
 
@@ -182,7 +173,7 @@ def diagnostics_left_on(host: JudgedHost) -> Results:
     found = [detail] if detail and detail.value.upper() == "DETAIL" else []
     found += [variable for name in _COSTLY if (variable := host.variable(name)) and _is_on(variable)]
     for variable in found:
-        yield better_unset(variable, f"{variable.name} costs time in each step", part="")
+        yield report.better_unset(variable, f"{variable.name} costs time in each step", part="")
 
 
 @rule("TRC009", "nonblocking-communicators", "warning")
@@ -196,7 +187,7 @@ def nonblocking_communicators(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_USE_COMM_NONBLOCKING")
     if variable and _is_on(variable):
-        yield better_unset(variable, "hangs were reported with communicators that do not block", part="")
+        yield report.better_unset(variable, "hangs were reported with communicators that do not block", part="")
 
 
 @rule("TRC010", "idle-torch-variable", "info")
@@ -210,7 +201,7 @@ def idle_torch_variable(host: JudgedHost) -> Results:
     """
     variable = host.variable("TORCH_NCCL_AVOID_RECORD_STREAMS")
     if variable and known(host.torch) >= _RECORD_STREAMS:
-        yield better_unset(variable, f"torch {host.torch} does so anyway", part="")
+        yield report.better_unset(variable, f"torch {host.torch} does so anyway", part="")
 
 
 @rule("TRC011", "hook-with-expandable-segments", "warning")
@@ -227,7 +218,7 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
     conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     segments = conf is not None and "expandable_segments:true" in conf.value.replace(" ", "").lower()
     if variable and _is_on(variable) and segments and conf:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"torch does not register tensors: {conf.name} has expandable segments",
             remedy=f"unset {variable.name}, or drop expandable_segments from {conf.name}",

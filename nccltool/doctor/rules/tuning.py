@@ -4,19 +4,8 @@ import re
 from collections.abc import Sequence
 
 from nccltool.core.units import format_bytes
-from nccltool.doctor.rules.base import (
-    JudgedHost,
-    Results,
-    Unknown,
-    about,
-    across,
-    better_unset,
-    device_finding,
-    escaped,
-    export,
-    known,
-    rule,
-)
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import values
 
@@ -52,12 +41,12 @@ def uneven_buffer(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_BUFFSIZE"), host.integer("NCCL_BUFFSIZE")
     if variable and size is not None and size >= _SMALLEST_BUFFER and size & (size - 1):
-        yield about(
+        yield report.about(
             variable,
             f"{size} bytes are no power of two",
             part=variable.value,
             remedy=f"export NCCL_BUFFSIZE={1 << (min(size, 1 << 40).bit_length() - 1)}",
-            fix=export("NCCL_BUFFSIZE", str(1 << (min(size, 1 << 40).bit_length() - 1))),
+            fix=report.export("NCCL_BUFFSIZE", str(1 << (min(size, 1 << 40).bit_length() - 1))),
         )
 
 
@@ -72,7 +61,7 @@ def tiny_buffer(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_BUFFSIZE"), host.integer("NCCL_BUFFSIZE")
     if variable and size is not None and size < _SMALLEST_BUFFER:
-        yield better_unset(
+        yield report.better_unset(
             variable, f"the buffer has {size} bytes", remedy="export NCCL_BUFFSIZE=4194304, or unset it"
         )
 
@@ -88,7 +77,7 @@ def huge_buffer(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_BUFFSIZE"), host.integer("NCCL_BUFFSIZE")
     if variable and size is not None and size > _LARGEST_BUFFER:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"each channel takes {format_bytes(size)} for each connection",
             remedy="export NCCL_BUFFSIZE=8388608, or unset it",
@@ -109,12 +98,12 @@ def chunk_above_buffer(host: JudgedHost) -> Results:
     for name in ("NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE"):
         variable, chunk = host.variable(name), host.integer(name)
         if variable and chunk is not None and chunk > size // 8:
-            yield about(
+            yield report.about(
                 variable,
                 f"NCCL cuts it to {size // 8}: an eighth of a buffer of {format_bytes(size)}",
                 part=variable.value,
                 remedy=f"export NCCL_BUFFSIZE={chunk * 8}, or a chunk of {size // 8}",
-                fix=export(name, str(size // 8)),
+                fix=report.export(name, str(size // 8)),
             )
 
 
@@ -129,7 +118,7 @@ def bad_thread_count(host: JudgedHost) -> Results:
     """
     variable, count = host.variable("NCCL_NTHREADS"), host.integer("NCCL_NTHREADS")
     if variable and count is not None and count not in (64, 128, 256, 512, -2):
-        yield better_unset(variable, f"NCCL does not run blocks of {count} threads")
+        yield report.better_unset(variable, f"NCCL does not run blocks of {count} threads")
 
 
 @rule("TUN006", "bad-ll128-thread-count", "warning")
@@ -143,14 +132,14 @@ def bad_ll128_thread_count(host: JudgedHost) -> Results:
     """
     variable, count = host.variable("NCCL_LL128_NTHREADS"), host.integer("NCCL_LL128_NTHREADS")
     if variable and count is not None and count != -2 and (count % 32 or not 160 <= count <= 640):
-        yield better_unset(variable, f"NCCL does not run LL128 with {count} threads")
+        yield report.better_unset(variable, f"NCCL does not run LL128 with {count} threads")
 
 
 def _crossed(host: JudgedHost, least: str, most: str, what: str) -> Results:
     low, high = host.integer(least), host.integer(most)
     variable = host.variable(least)
     if variable and low is not None and high is not None and high > 0 and low > high:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{least} is above {most}: {what}",
             remedy=f"unset both, or make {least} at most {high}",
@@ -195,7 +184,7 @@ def channels_and_ctas(host: JudgedHost) -> Results:
         variable = host.variable(f"NCCL_{kind}_NCHANNELS")
         old, new = host.integer(f"NCCL_{kind}_NCHANNELS"), host.integer(f"NCCL_{kind}_CTAS")
         if variable and old is not None and new is not None and old != new:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{variable.name} and NCCL_{kind}_CTAS differ: the narrower one wins",
                 part="",
@@ -215,7 +204,7 @@ def ring_limits(host: JudgedHost) -> Results:
     for kind in ("MIN", "MAX"):
         variable = host.variable(f"NCCL_{kind}_NRINGS")
         if variable:
-            yield better_unset(
+            yield report.better_unset(
                 variable,
                 f"{variable.name} is a name of NCCL 2.4",
                 remedy=f"use NCCL_{kind}_CTAS, or unset it",
@@ -238,7 +227,7 @@ def too_many_channels(host: JudgedHost) -> Results:
             continue
         most = _MOST_CHANNELS if count > _MOST_CHANNELS or host.nccl_is(since=_MANY) else _MOST_BEFORE
         if count > most:
-            yield better_unset(
+            yield report.better_unset(
                 variable, f"NCCL has {most} channels, not {count}", remedy=f"at most {most}; better unset {name}"
             )
 
@@ -255,7 +244,7 @@ def no_channels(host: JudgedHost) -> Results:
     for name in _COUNTS:
         variable, count = host.variable(name), host.integer(name)
         if variable and count is not None and count <= 0 and count != -2:
-            yield better_unset(variable, f"{count} channels cannot be had")
+            yield report.better_unset(variable, f"{count} channels cannot be had")
 
 
 @rule("TUN013", "few-channels", "warning", needs=("rdma", "nvidia"))
@@ -272,7 +261,7 @@ def few_channels(host: JudgedHost) -> Results:
         if variable and count is not None and 0 < count <= _FEW_CHANNELS:
             links = _links(host)
             if links:
-                yield better_unset(
+                yield report.better_unset(
                     variable, f"{count} channels cannot fill the links of this host", evidence=(links,)
                 )
 
@@ -300,7 +289,7 @@ def many_channels(host: JudgedHost) -> Results:
     for name in ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"):
         variable, count = host.variable(name), host.integer(name)
         if variable and count is not None and count >= _MANY_CHANNELS:
-            yield better_unset(
+            yield report.better_unset(
                 variable, f"each collective takes at least {count} multiprocessors from the computation"
             )
 
@@ -328,7 +317,7 @@ def large_cluster(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_CGA_CLUSTER_SIZE"), host.integer("NCCL_CGA_CLUSTER_SIZE")
     if variable and size is not None and size > 8:
-        yield better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
+        yield report.better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
 
 
 @rule("TUN017", "unknown-policy", "warning")
@@ -349,7 +338,7 @@ def unknown_policy(host: JudgedHost) -> Results:
         words = values.split(variable.value, "|")
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
-        yield better_unset(
+        yield report.better_unset(
             variable,
             f"{escaped(wrong[0][:40])!r} is no policy; NCCL ignores it",
             remedy="correct the word, or unset NCCL_CTA_POLICY",
@@ -370,12 +359,12 @@ def contrary_policies(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_CTA_POLICY")
     words = {word.upper() for word in values.split(variable.value, "|")} if variable else set()
     if variable and {"ZERO", "EFFICIENCY"} <= words:
-        yield about(
+        yield report.about(
             variable,
             "NCCL drops EFFICIENCY when ZERO is there",
             part=variable.value,
             remedy="export NCCL_CTA_POLICY=ZERO",
-            fix=export("NCCL_CTA_POLICY", "ZERO"),
+            fix=report.export("NCCL_CTA_POLICY", "ZERO"),
         )
 
 
@@ -390,7 +379,7 @@ def division_by_zero(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_P2P_PER_CHANNEL_NET_BW")
     if variable and host.integer("NCCL_P2P_PER_CHANNEL_NET_BW") == 0:
-        yield better_unset(variable, "NCCL divides by it, and dies")
+        yield report.better_unset(variable, "NCCL divides by it, and dies")
 
 
 @rule("TUN020", "uneven-work-fifo", "warning")
@@ -404,7 +393,7 @@ def uneven_work_fifo(host: JudgedHost) -> Results:
     """
     variable, size = host.variable("NCCL_WORK_FIFO_BYTES"), host.integer("NCCL_WORK_FIFO_BYTES")
     if variable and size is not None and (size <= 0 or size & (size - 1)):
-        yield better_unset(variable, f"{size} is no power of two; NCCL ignores it")
+        yield report.better_unset(variable, f"{size} is no power of two; NCCL ignores it")
 
 
 @rule("TUN021", "unknown-device-policy", "warning")
@@ -418,7 +407,7 @@ def unknown_device_policy(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_NETDEVS_POLICY")
     if variable and variable.value and not re.fullmatch(r"auto|all|max:0*[1-9]\d*", variable.value.lower()):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "NCCL does not know this policy, and takes AUTO",
             remedy="use AUTO, ALL or MAX:N, or unset it",
@@ -436,7 +425,7 @@ def unknown_symmetric_kernel(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_SYM_KERNEL")
     if variable and variable.value not in ("^", *_SYMMETRIC):
-        yield better_unset(
+        yield report.better_unset(
             variable,
             "NCCL knows no such kernel, and does without symmetric kernels",
             evidence=(f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",),
@@ -454,12 +443,12 @@ def thresholds_with_commas(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_THREAD_THRESHOLDS")
     if variable and "," in variable.value:
-        yield about(
+        yield report.about(
             variable,
             "NCCL stops at the comma: only the first number counts",
             part=",",
             remedy="separate the numbers by blanks",
-            fix=export(variable.name, " ".join(variable.value.replace(",", " ").split())),
+            fix=report.export(variable.name, " ".join(variable.value.replace(",", " ").split())),
         )
 
 
@@ -474,7 +463,7 @@ def group_launch_mode(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_LAUNCH_MODE")
     if variable and variable.value != "PARALLEL":
-        yield better_unset(variable, "this launch mode is out of use")
+        yield report.better_unset(variable, "this launch mode is out of use")
 
 
 @rule("TUN025", "unordered-mixed-graphs", "error")
@@ -489,11 +478,11 @@ def unordered_mixed_graphs(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_GRAPH_STREAM_ORDERING")
     mixing = host.integer("NCCL_GRAPH_MIXING_SUPPORT")
     if variable and host.integer("NCCL_GRAPH_STREAM_ORDERING") == 0 and mixing != 0:
-        yield about(
+        yield report.about(
             variable,
             "NCCL orders graphs as long as NCCL_GRAPH_MIXING_SUPPORT is on",
             remedy="export NCCL_GRAPH_MIXING_SUPPORT=0",
-            fix=export("NCCL_GRAPH_MIXING_SUPPORT", "0"),
+            fix=report.export("NCCL_GRAPH_MIXING_SUPPORT", "0"),
         )
 
 
@@ -508,7 +497,7 @@ def blocking_overridden(host: JudgedHost) -> Results:
     """
     variable = host.variable("NCCL_COMM_BLOCKING")
     if variable and variable.value and known(host.facts.versions.torch):
-        yield better_unset(variable, "it overrides what torch asks NCCL for", part="")
+        yield report.better_unset(variable, "it overrides what torch asks NCCL for", part="")
 
 
 @rule("TUN027", "checks-left-on", "warning")
@@ -522,9 +511,9 @@ def checks_left_on(host: JudgedHost) -> Results:
     """
     mode, pointers = host.variable("NCCL_CHECK_MODE"), host.variable("NCCL_CHECK_POINTERS")
     if mode and mode.value.upper() in ("DEBUG_LOCAL", "DEBUG_GLOBAL"):
-        yield better_unset(mode, "NCCL checks every call", part="")
+        yield report.better_unset(mode, "NCCL checks every call", part="")
     if pointers and host.integer("NCCL_CHECK_POINTERS") == 1:
-        yield better_unset(pointers, "NCCL checks every pointer", part="")
+        yield report.better_unset(pointers, "NCCL checks every pointer", part="")
 
 
 @rule("TUN028", "graph-registration", "warning", needs=("nvidia",))
@@ -540,11 +529,11 @@ def graph_registration(host: JudgedHost) -> Results:
     if variable is None or host.integer("NCCL_GRAPH_REGISTER") in (0, None):
         return
     if known(host.local_ranks) == 1 and known(host.facts.nvidia.visible_gpus) > 1:
-        yield about(
+        yield report.about(
             variable,
             "one process sees several GPUs: with CUDA graphs their registration can deadlock",
             remedy="export NCCL_GRAPH_REGISTER=0",
-            fix=export("NCCL_GRAPH_REGISTER", "0"),
+            fix=report.export("NCCL_GRAPH_REGISTER", "0"),
         )
 
 
@@ -564,7 +553,7 @@ def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
             users.setdefault(_gpu(host), []).append(rank)
     for gpu, ranks in users.items():
         if len(set(ranks)) > 1:
-            yield device_finding(
+            yield report.device(
                 gpu,
                 f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
                 remedy="torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made",
