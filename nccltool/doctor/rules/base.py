@@ -24,7 +24,7 @@ and the size and versions of the job in Host. A rule about several hosts is made
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
@@ -79,6 +79,11 @@ class JudgedHost:
     def integer(self, name: str) -> int | None:
         """The number that NCCL reads from a variable; None = not set or empty."""
         return self.settings.integer(name)
+
+    def number(self, name: str) -> tuple[Variable, int] | None:
+        """A variable with the number that NCCL reads from it; None = not set, or its default holds."""
+        variable, value = self.variable(name), self.integer(name)
+        return (variable, value) if variable is not None and value is not None else None
 
     def nccl_is(self, *, since: tuple[int, ...] = (0,), before: tuple[int, ...] = (9999,)) -> bool:
         """Whether NCCL is `since` or newer, and older than `before`. Raises NotKnown without a version."""
@@ -207,6 +212,13 @@ def _ids(code: str, covers: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (covers,) if isinstance(covers, str) else covers
 
 
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """The first of these names, and how many more there are."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return escaped(", ".join(every[:most])) + more
+
+
 _SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
 
 
@@ -230,6 +242,7 @@ __all__ = [
     "across",
     "escaped",
     "known",
+    "listed",
     "rule",
     "shortened",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nccltool.core.findings import Severity, Subject
 from nccltool.core.units import format_bytes
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, listed, rule
 from nccltool.hosts.facts import RdmaPort, or_none
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
@@ -19,12 +19,7 @@ _IPC_LOCK = 1 << 14
 
 
 def _names(ports: Iterable[Port], most: int = 8) -> str:
-    return _list([port.name for port in ports], most)
-
-
-def _list(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return escaped(", ".join(names[:most])) + more
+    return listed([port.name for port in ports], most)
 
 
 def _devices(host: JudgedHost) -> tuple[str, ...]:
@@ -126,7 +121,7 @@ def no_such_adapter(host: JudgedHost) -> Results:
             variable,
             "no RDMA device of this host fits: NCCL goes on over TCP",
             remedy="write names that `rdma link` shows, or unset NCCL_IB_HCA",
-            evidence=(f"here: {_list(devices)}" if devices else "this host has no RDMA device",),
+            evidence=(f"here: {listed(devices)}" if devices else "this host has no RDMA device",),
         )
 
 
@@ -152,7 +147,7 @@ def ambiguous_adapter_prefix(host: JudgedHost) -> Results:
             value = variable.value.removeprefix("^")
             yield report.about(
                 variable,
-                f"{escaped(word)} also fits {_list(extra)}",
+                f"{escaped(word)} also fits {listed(extra)}",
                 part=word,
                 remedy="begin the list with =, so that names must be equal",
                 severity="error" if _are_unlike(host, word, extra) else None,
@@ -300,7 +295,7 @@ def interface_instead_of_adapter(host: JudgedHost) -> Results:
                 variable,
                 f"{escaped(entry.name)} is a network interface, no RDMA device",
                 part=entry.name,
-                remedy=f"write {_list(own)}" if own else "write the RDMA device that `rdma link` shows for it",
+                remedy=f"write {listed(own)}" if own else "write the RDMA device that `rdma link` shows for it",
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nccltool.core.findings import Severity
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, across, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, across, escaped, known, listed, rule
 from nccltool.hosts.facts import Flag, Interface, or_none
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl import values
@@ -57,17 +57,11 @@ def _any(flags: Iterable[Flag]) -> bool:
     return True in listed or any(known(flag) for flag in listed)
 
 
-def _list(names: Iterable[str], most: int = 8) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return escaped(", ".join(listed[:most])) + more
-
-
 def _present(host: JudgedHost) -> tuple[str, ...]:
     """Evidence: the interfaces of this host, with their first address."""
     addresses = {one.interface: one.address for one in reversed(or_none(host.facts.network.addresses) or ())}
     shown = (f"{name} {addresses[name]}" if name in addresses else name for name in _names(host))
-    return (f"here: {_list(shown)}",)
+    return (f"here: {listed(shown)}",)
 
 
 def _of_choice(
@@ -123,7 +117,7 @@ def interface_down(host: JudgedHost) -> Results:
     if fitting and not _any(one.running for one in fitting):
         yield report.about(
             given[0],
-            f"{_list(one.name for one in fitting)}: not running",
+            f"{listed(one.name for one in fitting)}: not running",
             evidence=tuple(_state(one) for one in fitting[:8]),
             remedy=f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface",
         )
@@ -154,7 +148,7 @@ def interface_without_address(host: JudgedHost) -> Results:
     kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
     yield report.about(
         variable,
-        f"{_list(one.name for one in interfaces)}: no {kind}address that NCCL can use",
+        f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use",
         evidence=_present(host),
         remedy="give the interface an address" + (f", or unset {_FAMILY}" if family else ""),
         fix=report.unset(family) if family else (),
@@ -226,7 +220,7 @@ def exclusion_too_small(host: JudgedHost) -> Results:
         first = wrong[0] == choice.chosen[0]
         yield report.about(
             given[0],
-            f"the list lets {_list(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
+            f"the list lets {listed(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
             evidence=tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8]),
             remedy="exclude docker, lo, virbr and veth, or name the interface",
             severity=host.if_several_nodes("error" if first else "warning", "info"),
@@ -351,7 +345,7 @@ def ambiguous_interface_prefix(host: JudgedHost) -> Results:
         if others:
             yield report.about(
                 given[0],
-                f"{escaped(word)} also fits {_list(others)}",
+                f"{escaped(word)} also fits {listed(others)}",
                 part=word,
                 remedy="begin the list with =, so that names must be equal",
                 fix=_exact(given[0]) if set(entries) <= set(names) else (),
@@ -380,7 +374,7 @@ def too_many_interfaces(host: JudgedHost) -> Results:
         yield _of_choice(
             host,
             choice,
-            f"{len(choice.chosen)} interfaces fit; NCCL drops {_list(one.name for one in lost)}",
+            f"{len(choice.chosen)} interfaces fit; NCCL drops {listed(one.name for one in lost)}",
             "name the interfaces that should be used in NCCL_SOCKET_IFNAME",
             "warning",
         )
@@ -431,7 +425,7 @@ def unroutable_ib_interface(host: JudgedHost) -> Results:
         yield _of_choice(
             host,
             choice,
-            f"NCCL takes {escaped(choice.bootstrap.name)}; the default route is through {_list(sorted(ways))}",
+            f"NCCL takes {escaped(choice.bootstrap.name)}; the default route is through {listed(sorted(ways))}",
             f"if initialization hangs: export NCCL_SOCKET_IFNAME={escaped(min(ways))}",
             "info",
         )
@@ -502,8 +496,8 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
             variable,
             f"fits no interface on {len(fits[False])} of {len(hosts)} hosts",
             evidence=(
-                f"none on: {_list(_hosts(fits[False]))}",
-                f"interfaces of {escaped(fits[False][0].facts.host)}: {_list(_names(fits[False][0]))}",
+                f"none on: {listed(_hosts(fits[False]))}",
+                f"interfaces of {escaped(fits[False][0].facts.host)}: {listed(_names(fits[False][0]))}",
             ),
             remedy="use a prefix that all hosts share, or set it for each kind of host",
         )

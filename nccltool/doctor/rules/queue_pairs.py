@@ -8,7 +8,6 @@ from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.nccl import adapters
-from nccltool.hosts.nccl.settings import Variable
 
 _TICK_S = 4.096e-6
 """The unit of the ACK timeout: section 12.7.34 of the InfiniBand specification."""
@@ -27,12 +26,6 @@ _BUFFSIZE = 4 << 20
 _OOO_SINCE = (2, 30, 3)
 
 
-def _number(host: JudgedHost, name: str) -> tuple[Variable, int] | None:
-    """A variable that is set, with the number that NCCL reads from it."""
-    variable, value = host.variable(name), host.integer(name)
-    return (variable, value) if variable is not None and value is not None else None
-
-
 @rule("IB030", "service-level-out-of-range", "error")
 def service_level_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_SL is not in 0 to 15.
@@ -42,7 +35,7 @@ def service_level_out_of_range(host: JudgedHost) -> Results:
     Instead: NCCL_IB_SL=1, as the subnet manager has it
     Source: NCCL user guide, NCCL_IB_SL
     """
-    given = _number(host, "NCCL_IB_SL")
+    given = host.number("NCCL_IB_SL")
     if given and not -1 <= given[1] <= 15:
         yield report.better_unset(
             given[0], "a service level is 0 to 15", remedy="write 0 to 15, or unset NCCL_IB_SL"
@@ -58,7 +51,7 @@ def endless_ack_timeout(host: JudgedHost) -> Results:
     Instead: NCCL_IB_TIMEOUT=22
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
-    given = _number(host, "NCCL_IB_TIMEOUT")
+    given = host.number("NCCL_IB_TIMEOUT")
     if given and not 0 < given[1] < 32:
         yield report.better_unset(
             given[0], "the adapter waits for ever for an answer", remedy="write 20 to 23, or unset NCCL_IB_TIMEOUT"
@@ -74,7 +67,7 @@ def short_ack_timeout(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_TIMEOUT, or 22 in large fabrics
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
-    given = _number(host, "NCCL_IB_TIMEOUT")
+    given = host.number("NCCL_IB_TIMEOUT")
     if given and 0 < given[1] < _LEAST_TIMEOUT and known(host.nodes) > _LARGE:
         yield report.better_unset(
             given[0],
@@ -93,7 +86,7 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     Instead: NCCL_IB_TIMEOUT=22, or a longer timeout of init_process_group
     Source: NCCL user guide, NCCL_IB_TIMEOUT; pytorch, default_pg_nccl_timeout
     """
-    timeout, retries = _number(host, "NCCL_IB_TIMEOUT"), _number(host, "NCCL_IB_RETRY_CNT")
+    timeout, retries = host.number("NCCL_IB_TIMEOUT"), host.number("NCCL_IB_RETRY_CNT")
     given = timeout or retries
     if given is None or (timeout and not 0 < timeout[1] < 32):
         return
@@ -125,7 +118,7 @@ def retries_out_of_range(host: JudgedHost) -> Results:
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
-    given = _number(host, "NCCL_IB_RETRY_CNT")
+    given = host.number("NCCL_IB_RETRY_CNT")
     if given and not 0 <= given[1] <= _RETRIES:
         yield report.better_unset(
             given[0], "a retry count is 0 to 7", remedy="unset NCCL_IB_RETRY_CNT, which is 7"
@@ -141,7 +134,7 @@ def fewer_retries(host: JudgedHost) -> Results:
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
-    given = _number(host, "NCCL_IB_RETRY_CNT")
+    given = host.number("NCCL_IB_RETRY_CNT")
     if given and 0 <= given[1] < _RETRIES:
         yield report.better_unset(
             given[0],
@@ -163,7 +156,7 @@ def impossible_queue_pairs(host: JudgedHost) -> Results:
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
     Source: NCCL src/transport/net_ib/common.h, connect.cc (2.30.7)
     """
-    given = _number(host, _QPS)
+    given = host.number(_QPS)
     if given is None or 1 <= given[1] <= _MOST_QPS // _MOST_MERGED:
         return
     variable, count = given
@@ -199,7 +192,7 @@ def many_queue_pairs(host: JudgedHost) -> Results:
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
     Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; IBM Cloud publishes 16, the most that any platform does
     """
-    given = _number(host, _QPS)
+    given = host.number(_QPS)
     if given and given[1] > _MANY_QPS:
         yield report.about(
             given[0],
@@ -218,7 +211,7 @@ def split_without_queue_pairs(host: JudgedHost) -> Results:
     Instead: NCCL_IB_QPS_PER_CONNECTION=4 as well, or neither
     Source: NCCL user guide, NCCL_IB_SPLIT_DATA_ON_QPS
     """
-    given = _number(host, "NCCL_IB_SPLIT_DATA_ON_QPS")
+    given = host.number("NCCL_IB_SPLIT_DATA_ON_QPS")
     count = host.integer(_QPS)
     if given and given[1] and (count is None or count <= 1):
         yield report.better_unset(
@@ -238,7 +231,7 @@ def threshold_above_every_message(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_AR_THRESHOLD
     Source: NCCL user guide, NCCL_IB_AR_THRESHOLD
     """
-    given, size = _number(host, "NCCL_IB_AR_THRESHOLD"), host.integer("NCCL_BUFFSIZE")
+    given, size = host.number("NCCL_IB_AR_THRESHOLD"), host.integer("NCCL_BUFFSIZE")
     size = _BUFFSIZE if size is None else size
     if given and given[1] >= size:
         yield report.better_unset(
@@ -256,7 +249,7 @@ def out_of_order_without_routing(host: JudgedHost) -> Results:
     Instead: NCCL_IB_ADAPTIVE_ROUTING=1 as well, or neither
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbSenderQpsCreate)
     """
-    given = _number(host, "NCCL_IB_OOO_RQ")
+    given = host.number("NCCL_IB_OOO_RQ")
     routing = host.integer("NCCL_IB_ADAPTIVE_ROUTING")
     if given is None or not given[1] or routing not in (None, -2, 0):
         return
@@ -280,7 +273,7 @@ def strict_ordering_in_vm(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_PCI_RELAXED_ORDERING
     Source: NCCL user guide, NCCL_IB_PCI_RELAXED_ORDERING
     """
-    given = _number(host, "NCCL_IB_PCI_RELAXED_ORDERING")
+    given = host.number("NCCL_IB_PCI_RELAXED_ORDERING")
     if given and given[1] == 0 and known(host.facts.cpu.hypervisor):
         yield report.better_unset(given[0], "relaxed ordering is off in a virtual machine")
 
@@ -295,7 +288,7 @@ def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
     Instead: a newer rdma-core in the image
     Source: NCCL src/transport/net_ib/init.cc (ncclIbRelaxedOrderingCapable)
     """
-    given = _number(host, "NCCL_IB_PCI_RELAXED_ORDERING")
+    given = host.number("NCCL_IB_PCI_RELAXED_ORDERING")
     if given is None or given[1] != 1 or not host.active_ports:
         return
     if not known(host.facts.rdma.ibverbs_iova2):
@@ -338,7 +331,7 @@ def failover_to_nothing(host: JudgedHost) -> Results:
     Instead: without it; or NCCL_IB_MERGE_NICS=1 on adapters with two ports
     Source: NCCL src/transport/net_ib/p2p_resiliency.cc
     """
-    given = _number(host, "NCCL_IB_RESILIENCY_PORT_FAILOVER")
+    given = host.number("NCCL_IB_RESILIENCY_PORT_FAILOVER")
     if given is None or not given[1]:
         return
     merged = _merged(host)
@@ -357,7 +350,7 @@ def fatal_events_ignored(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_RETURN_ASYNC_EVENTS
     Source: NCCL user guide, NCCL_IB_RETURN_ASYNC_EVENTS
     """
-    given = _number(host, "NCCL_IB_RETURN_ASYNC_EVENTS")
+    given = host.number("NCCL_IB_RETURN_ASYNC_EVENTS")
     if given and given[1] == 0:
         yield report.better_unset(given[0], "a fatal event of an adapter does not end the job")
 
@@ -371,7 +364,7 @@ def empty_partition_key(host: JudgedHost) -> Results:
     Instead: the index at which /sys/class/infiniband/mlx5_0/ports/1/pkeys shows the key
     Source: NCCL src/transport/net_ib/connect.cc (pkeyIndex)
     """
-    given = _number(host, "NCCL_IB_PKEY")
+    given = host.number("NCCL_IB_PKEY")
     if given is None:
         return
     variable, index = given
@@ -408,7 +401,7 @@ def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     Instead: unset NCCL_CROSS_NIC
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
-    given = _number(host, "NCCL_CROSS_NIC")
+    given = host.number("NCCL_CROSS_NIC")
     if given is None:
         return
     network = adapters.network(host.settings, host.facts.rdma, host.facts.plugins)
@@ -431,7 +424,7 @@ def cross_nic_out_of_range(host: JudgedHost) -> Results:
     Instead: unset NCCL_CROSS_NIC, which is 2
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
-    given = _number(host, "NCCL_CROSS_NIC")
+    given = host.number("NCCL_CROSS_NIC")
     if given and given[1] not in (0, 1, 2):
         yield report.better_unset(given[0], "it is 0, 1 or 2", remedy="unset NCCL_CROSS_NIC, which is 2")
 
@@ -445,7 +438,7 @@ def subnet_length_out_of_range(host: JudgedHost) -> Results:
     Instead: NCCL_IB_SUBNET_PREFIX_LEN=24, the length of the rails' networks
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbFindDevBySubnet)
     """
-    given = _number(host, "NCCL_IB_SUBNET_PREFIX_LEN")
+    given = host.number("NCCL_IB_SUBNET_PREFIX_LEN")
     if given and host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= given[1] <= 32:
         yield report.better_unset(
             given[0],

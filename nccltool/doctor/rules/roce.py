@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, across, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, across, escaped, known, listed, rule
 from nccltool.hosts.facts import Gid, or_none
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
@@ -43,9 +43,7 @@ def _at(port: Port, index: int) -> Gid | None:
 
 
 def _names(ports: Iterable[Port], most: int = 8) -> str:
-    listed = [port.name for port in ports]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return escaped(", ".join(listed[:most])) + more
+    return listed([port.name for port in ports], most)
 
 
 def _gid(port: Port, gid: Gid | None, index: int) -> str:
