@@ -3,6 +3,7 @@
 import difflib
 import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, shortened
@@ -105,6 +106,12 @@ def families() -> Iterator[tuple[str, str, tuple[RulePage, ...]]]:
     for rule in rules.every():
         by_family.setdefault(rule.family, []).append(rule)
     for name, members in by_family.items():
-        modules = dict.fromkeys((rule.check or rule.check_all).__module__ for rule in members)
-        summary = " ".join((sys.modules[module].__doc__ or "").split("\n\n")[0] for module in modules)
+        homes = dict.fromkeys(_home((rule.check or rule.check_all).__module__) for rule in members)
+        summary = " ".join(" ".join((home.__doc__ or "").split("\n\n")[0].split()) for home in homes)
         yield name, summary, tuple(page_of_rule(rule) for rule in members)
+
+
+def _home(name: str) -> ModuleType:
+    """The module of a rule; of one in a folder, the folder."""
+    module = sys.modules[name]
+    return module if module.__package__ == rules.__name__ else sys.modules[str(module.__package__)]

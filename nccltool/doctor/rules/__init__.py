@@ -1,4 +1,4 @@
-"""JUDGE a host: one family of rules a file, one small function a rule; found by listing this folder."""
+"""JUDGE a host: one family of rules a file or folder, one small function a rule; found by listing this folder."""
 
 import pkgutil
 from functools import cache
@@ -10,13 +10,8 @@ from nccltool.doctor.rules.base import Rule
 @cache
 def every() -> tuple[Rule, ...]:
     """All rules, in order of their codes."""
-    modules = [info.name for info in pkgutil.iter_modules(__path__) if info.name != "base"]
-    found = [
-        value
-        for name in modules
-        for value in vars(import_module(f"{__name__}.{name}")).values()
-        if isinstance(value, Rule)
-    ]
+    modules = [import_module(info.name) for info in pkgutil.walk_packages(__path__, f"{__name__}.")]
+    found = {value for module in modules for value in vars(module).values() if isinstance(value, Rule)}
     return tuple(sorted(found, key=lambda rule: rule.code))
 
 

@@ -12,7 +12,7 @@ from nccltool.hosts.nccl import values
 def _near(host: JudgedHost) -> Iterator[tuple[Gpu, frozenset[int]]]:
     """The GPUs of this rank (of this host, where no rank is known), with the processors near them."""
     cpus = {device.address: device.local_cpus for device in known(host.facts.pci.devices)}
-    for gpu in _own(host, known(host.facts.nvidia.gpus)):
+    for gpu in _own(host, host.gpus):
         if gpu.pci in cpus:
             yield gpu, numbers(known(cpus[gpu.pci]))
 
@@ -41,7 +41,7 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     Instead: srun --cpu-bind=..., numactl --cpunodebind=...; or NCCL_IGNORE_CPU_AFFINITY=1
     Source: NCCL src/graph/topo.cc (ncclTopoGetCpuAffinity); user guide, troubleshooting, affinity
     """
-    if host.integer("NCCL_IGNORE_CPU_AFFINITY") or not known(host.facts.nvidia.gpus):
+    if host.integer("NCCL_IGNORE_CPU_AFFINITY") or not host.gpus:
         return
     text = known(host.facts.cpu.allowed)
     allowed = numbers(text)
@@ -69,7 +69,7 @@ def affinity_ignored_in_vain(host: JudgedHost) -> Results:
     Source: NCCL user guide, NCCL_IGNORE_CPU_AFFINITY; sched_setaffinity(2)
     """
     variable = host.variable("NCCL_IGNORE_CPU_AFFINITY")
-    if variable is None or not host.integer("NCCL_IGNORE_CPU_AFFINITY") or not known(host.facts.nvidia.gpus):
+    if variable is None or not host.integer("NCCL_IGNORE_CPU_AFFINITY") or not host.gpus:
         return
     cpuset = numbers(known(host.facts.limits.cpuset))
     far = [(gpu, near) for gpu, near in _near(host) if near and not near & cpuset]

@@ -23,7 +23,7 @@ def azure_without_topology(host: JudgedHost) -> Results:
     """
     if host.get("NCCL_TOPO_FILE") is not None or known(host.facts.cloud.provider) != "azure":
         return
-    gpus = known(host.facts.nvidia.gpus)
+    gpus = host.gpus
     if not gpus or any(_RACK.search(or_none(gpu.name) or "") for gpu in gpus):
         return
     ports = [port for device in known(host.facts.rdma.devices) for port in or_none(device.ports) or ()]

@@ -33,7 +33,7 @@ from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.hosts.facts import Gid, HostFacts, NotKnown, known
+from nccltool.hosts.facts import Gid, Gpu, HostFacts, NotKnown, known
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl.adapters import Port
@@ -100,6 +100,11 @@ class JudgedHost:
         if isinstance(self.nodes, Unknown):
             return unknown
         return several if self.nodes > 1 else one
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs of the driver. Raises NotKnown. A rule that asks needs `nvidia`."""
+        return known(self.facts.nvidia.gpus)
 
     @property
     def interfaces(self) -> InterfaceChoice:

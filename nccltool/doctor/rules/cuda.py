@@ -12,10 +12,6 @@ _NOTHING = ("", "-1", "NoDevFiles")
 """Values that hide every GPU."""
 
 
-def _gpus(host: JudgedHost) -> tuple[Gpu, ...]:
-    return known(host.facts.nvidia.gpus)
-
-
 def _newest(gpus: Sequence[Gpu]) -> float:
     return max((known(gpu.compute_capability) for gpu in gpus), default=0.0)
 
@@ -31,12 +27,12 @@ def one_hardware_queue(host: JudgedHost) -> Results:
     Source: https://github.com/pytorch/torchtitan/issues/1147; https://github.com/NVIDIA/Megatron-LM/issues/533
     """
     variable = host.variable("CUDA_DEVICE_MAX_CONNECTIONS")
-    if variable and variable.value.strip() == "1" and _newest(_gpus(host)) >= _BLACKWELL:
+    if variable and variable.value.strip() == "1" and _newest(host.gpus) >= _BLACKWELL:
         yield report.better_unset(
             variable,
             "independent streams wait for each other in one queue",
             remedy="unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1",
-            evidence=(f"compute capability {_newest(_gpus(host))}",),
+            evidence=(f"compute capability {_newest(host.gpus)}",),
         )
 
 
@@ -50,15 +46,15 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
     Instead: CUDA_DEVICE_MAX_CONNECTIONS=1
     Source: https://github.com/NVIDIA/Megatron-LM/issues/533
     """
-    if (host.get("CUDA_DEVICE_MAX_CONNECTIONS") or "").strip() == "1" or not _gpus(host):
+    if (host.get("CUDA_DEVICE_MAX_CONNECTIONS") or "").strip() == "1" or not host.gpus:
         return
     packages = {one.name for one in known(host.facts.versions.packages)}
-    if "megatron-core" in packages and _newest(_gpus(host)) < _BLACKWELL:
+    if "megatron-core" in packages and _newest(host.gpus) < _BLACKWELL:
         yield report.variable(
             "CUDA_DEVICE_MAX_CONNECTIONS",
             "Megatron's tensor parallel overlap needs a single queue on these GPUs",
             remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron",
-            evidence=(f"megatron-core is installed; compute capability {_newest(_gpus(host))}",),
+            evidence=(f"megatron-core is installed; compute capability {_newest(host.gpus)}",),
             fix=report.export("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
         )
 
@@ -155,7 +151,7 @@ def mixed_gpus(host: JudgedHost) -> Results:
     """
     if host.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
         return
-    names = sorted({known(gpu.name) for gpu in _gpus(host)})
+    names = sorted({known(gpu.name) for gpu in host.gpus})
     if len(names) > 1:
         yield report.variable(
             "CUDA_DEVICE_ORDER",
@@ -206,7 +202,7 @@ def _wrong(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _all_there(host: JudgedHost, words: Sequence[str]) -> bool:
     """Every word is a GPU of this host, as far as that is known. Raises NotKnown."""
-    gpus = _gpus(host)
+    gpus = host.gpus
     uuids = [or_none(gpu.uuid) for gpu in gpus]
     for word in words:
         if word.isdecimal() and int(word[:6]) >= len(gpus):

@@ -269,7 +269,7 @@ def hidden_sys(host: JudgedHost) -> Results:
         why = devices.reason
     else:
         here = {device.address for device in devices}
-        gone = [gpu.pci for gpu in known(host.facts.nvidia.gpus) if gpu.pci not in here]
+        gone = [gpu.pci for gpu in host.gpus if gpu.pci not in here]
         why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
     if why:
         yield report.file(

@@ -22,7 +22,7 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
     Instead: NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41, NCCL_IB_TIMEOUT=22; before NCCL 2.21 NCCL_IB_GID_INDEX=3
     Source: https://github.com/oracle-quickstart/oci-hpc, samples/gpu
     """
-    if known(host.facts.cloud.provider) != "oci" or not known(host.facts.nvidia.gpus):
+    if known(host.facts.cloud.provider) != "oci" or not host.gpus:
         return
     ports = [port for device in known(host.facts.rdma.devices) for port in or_none(device.ports) or ()]
     if sum(port.link_layer == "Ethernet" for port in ports) < 2:

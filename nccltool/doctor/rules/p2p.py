@@ -19,10 +19,6 @@ def _disabled(host: JudgedHost) -> bool:
     return host.integer("NCCL_P2P_DISABLE") == 1
 
 
-def _gpus(host: JudgedHost) -> tuple[Gpu, ...]:
-    return known(host.facts.nvidia.gpus)
-
-
 def _with_nvlink(gpus: Sequence[Gpu]) -> int:
     """How many GPUs have an active NVLink. Raises NotKnown."""
     return sum(1 for gpu in gpus if any(link.active for link in known(gpu.nvlinks)))
@@ -130,7 +126,7 @@ def level_forced_up(host: JudgedHost) -> Results:
         return
     if known(host.facts.kernel.arch) != "x86_64":
         return
-    gpus = _gpus(host)
+    gpus = host.gpus
     roots = {root for root in _roots(host, gpus) if root}
     if len(roots) > 1:
         every = all(any(link.active for link in or_none(gpu.nvlinks) or ()) for gpu in gpus)
@@ -165,7 +161,7 @@ def level_forced_down(host: JudgedHost) -> Results:
     level = values.path_level(variable.value) if variable else None
     if variable is None or _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT):
         return
-    gpus = _gpus(host)
+    gpus = host.gpus
     if len(gpus) < 2:
         return
     linked = _with_nvlink(gpus)

@@ -1,0 +1,194 @@
+"""How a NIC reaches the memory of a GPU: peer memory, DMA-BUF, GDRCopy, flushes."""
+
+from nccltool.core import versions
+from nccltool.core.versions import Version
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
+from nccltool.hosts.facts import Flag, or_none
+from nccltool.hosts.nccl import values
+
+_PEERS = ("nv_mem", "nv_mem_nc")
+
+
+_DMABUF_KERNEL, _DMABUF_CUDA = Version(5, 12), Version(11, 7)
+"""The kernel with dma-buf for RDMA; the CUDA that NCCL asks for (src/init.cc, dmaBufSupported)."""
+
+
+_PEERMEM_DRIVER = 470
+
+
+def _with_rdma(host: JudgedHost) -> bool:
+    """Whether there are GPUs, and active ports for NCCL's own network. Raises NotKnown."""
+    return bool(host.gpus) and bool(host.active_ports)
+
+
+def _peermem(host: JudgedHost) -> bool:
+    """Whether a module for peer memory is loaded: what NCCL looks for in /sys. Raises NotKnown."""
+    peers, modules = host.facts.nvidia.memory_peers, host.facts.kernel.modules
+    if any(name in _PEERS for name in or_none(peers) or ()):
+        return True
+    if any(module.name == "nvidia_peermem" for module in or_none(modules) or ()):
+        return True
+    known(peers)
+    return host.facts.kernel.module("nvidia_peermem") is not None
+
+
+def _dmabuf(host: JudgedHost) -> dict[str, Flag]:
+    """What dma-buf needs, and whether it is there."""
+    nvidia, release = host.facts.nvidia, host.facts.kernel.release
+    kernel: Flag = release if isinstance(release, Unknown) else _is(release, _DMABUF_KERNEL)
+    if kernel is False and ".el8" in str(release):
+        kernel = Unknown(f"whether the kernel {release} has dma-buf for RDMA, which its maker may have added")
+    flavour: Flag = nvidia.flavour if isinstance(nvidia.flavour, Unknown) else nvidia.flavour == "open"
+    cuda: Flag = nvidia.cuda if isinstance(nvidia.cuda, Unknown) else _is(nvidia.cuda, _DMABUF_CUDA)
+    return {"kernel 5.12": kernel, "open kernel modules of NVIDIA": flavour, "CUDA 11.7": cuda}
+
+
+def _is(text: str, least: Version) -> Flag:
+    version = versions.parse(text)
+    return Unknown(f"{text[:40]!r} is no version") if version is None else version >= least
+
+
+@rule("GDR005", "no-direct-rdma", "error", needs=("rdma", "nvidia", "kernel"))
+def no_direct_rdma(host: JudgedHost) -> Results:
+    """Neither a module for peer memory is loaded, nor is dma-buf possible.
+
+    Why: NCCL works, and copies everything through the memory of the host. dma-buf needs kernel 5.12, the open
+    kernel modules of NVIDIA and CUDA 11.7.
+    Example: nvidia_peermem is not loaded after a boot
+    Instead: modprobe nvidia_peermem
+    Source: NCCL user guide, troubleshooting of GPUs (GPU-to-NIC); src/transport/net_ib/gdr.cc, src/init.cc
+    """
+    if not _with_rdma(host) or _peermem(host) or host.integer("NCCL_DMABUF_ENABLE") == 0:
+        return
+    needed = _dmabuf(host)
+    missing = [name for name, there in needed.items() if there is False]
+    unknown = [there for there in needed.values() if isinstance(there, Unknown)]
+    if missing:
+        yield report.host(
+            host.facts.host,
+            "no GPU Direct RDMA: data is copied through the memory of the host",
+            remedy="modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
+            evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
+            severity=host.if_several_nodes("error", "info", "error"),
+        )
+    else:
+        yield from unknown
+
+
+@rule("GDR006", "both-ways-closed", "error", needs=("rdma", "nvidia", "kernel"))
+def both_ways_closed(host: JudgedHost) -> Results:
+    """NCCL_DMABUF_ENABLE=0, and no module for peer memory is loaded.
+
+    Why: GPU Direct RDMA has these two ways, and both are closed.
+    Example: NCCL_DMABUF_ENABLE=0 without nvidia_peermem
+    Instead: unset NCCL_DMABUF_ENABLE
+    Source: NCCL user guide, NCCL_DMABUF_ENABLE
+    """
+    variable = host.variable("NCCL_DMABUF_ENABLE")
+    if variable and host.integer("NCCL_DMABUF_ENABLE") == 0 and _with_rdma(host) and not _peermem(host):
+        yield report.better_unset(
+            variable,
+            "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA",
+            remedy="unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem",
+        )
+
+
+@rule("GDR007", "gdrcopy-missing", "warning", needs=("rdma", "container"))
+def gdrcopy_missing(host: JudgedHost) -> Results:
+    """NCCL_GDRCOPY_ENABLE=1, and /dev/gdrdrv or libgdrapi.so is missing.
+
+    Why: NCCL warns, and goes on without. It opens libgdrapi.so, a name that only the package for development has:
+    libgdrapi.so.2 alone is not found.
+    Example: NCCL_GDRCOPY_ENABLE=1 in a container without /dev/gdrdrv
+    Instead: pass /dev/gdrdrv, and install libgdrapi-dev
+    Source: NCCL src/misc/gdrwrap.cc (GDRAPI_LIBNAME)
+    """
+    variable = host.variable("NCCL_GDRCOPY_ENABLE")
+    if variable is None or host.integer("NCCL_GDRCOPY_ENABLE") != 1:
+        return
+    device = host.facts.container.device("/dev/gdrdrv")
+    library = known(host.facts.rdma.gdrapi_link)
+    missing = [name for name, there in (("/dev/gdrdrv", device), ("libgdrapi.so", library)) if not there]
+    if missing:
+        other = or_none(host.facts.rdma.gdrapi)
+        yield report.better_unset(
+            variable,
+            f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy",
+            remedy="load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
+            part="",
+            evidence=(f"there is {escaped(other)}, which NCCL does not look for",)
+            if other and not library
+            else (),
+        )
+
+
+@rule("GDR008", "flush-disabled", "error", needs=("nvidia", "kernel"))
+def flush_disabled(host: JudgedHost) -> Results:
+    """The flush after a receive with GPU Direct RDMA is switched off.
+
+    Why: Up to Ampere, and where a NIC of its own data path meets C2C, the GPU may read old data: results are wrong
+    without a message. From Hopper on x86 NCCL does not flush anyway.
+    Example: NCCL_GDR_FLUSH_DISABLE=1
+    Instead: unset NCCL_GDR_FLUSH_DISABLE
+    Source: NCCL src/transport/net_ib/connect.cc; src/graph/paths.cc (ncclTopoNeedFlush)
+    """
+    for name in ("NCCL_GDR_FLUSH_DISABLE", "OFI_NCCL_GDR_FLUSH_DISABLE"):
+        variable = host.variable(name)
+        off = variable and (host.integer(name) or values.strict_bool(variable.value))
+        if variable and off:
+            needless = _needs_no_flush(host)
+            yield report.better_unset(
+                variable,
+                "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive",
+                severity="info" if needless else None,
+            )
+
+
+def _needs_no_flush(host: JudgedHost) -> bool:
+    """Whether all GPUs are known to be Hopper or newer, on x86."""
+    gpus = or_none(host.facts.nvidia.gpus) or ()
+    new = [(or_none(gpu.compute_capability) or 0) >= 9 for gpu in gpus]
+    return bool(new) and all(new) and host.facts.kernel.arch == "x86_64"
+
+
+@rule("GDR009", "direct-read-off", "warning", needs=("nvidia",))
+def direct_read_off(host: JudgedHost) -> Results:
+    """NCCL_NET_GDR_READ=0 on GPUs that would send by GPU Direct RDMA.
+
+    Why: What is sent is copied into the memory of the host first. Sending directly is the default from Ampere on,
+    and where GPUs have NVLink.
+    Example: NCCL_NET_GDR_READ=0
+    Instead: unset NCCL_NET_GDR_READ
+    Source: NCCL user guide, NCCL_NET_GDR_READ; src/graph/paths.cc (ncclTopoCheckGdr)
+    """
+    variable = host.variable("NCCL_NET_GDR_READ")
+    if variable is None or host.integer("NCCL_NET_GDR_READ") != 0:
+        return
+    gpus = host.gpus
+    if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in gpus):
+        yield report.better_unset(variable, "what is sent is copied into the memory of the host first")
+    else:
+        for gpu in gpus:
+            known(gpu.compute_capability), known(gpu.nvlinks)
+
+
+@rule("GDR012", "old-peer-memory-module", "warning", needs=("kernel", "nvidia"))
+def old_peer_memory_module(host: JudgedHost) -> Results:
+    """nv_peer_mem is loaded with a driver that brings nvidia_peermem.
+
+    Why: nvidia_peermem took its place with driver 470; the two cannot be loaded together.
+    Example: nv_peer_mem with driver 570
+    Instead: modprobe -r nv_peer_mem && modprobe nvidia_peermem
+    Source: NCCL user guide, troubleshooting of GPUs; documentation of the driver, GPUDirect RDMA
+    """
+    if host.facts.kernel.module("nv_peer_mem") is None:
+        return
+    driver = known(host.facts.nvidia.driver)
+    if values.atoi(driver) >= _PEERMEM_DRIVER:
+        yield report.host(
+            host.facts.host,
+            f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
+            remedy="modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory",
+            evidence=("module nv_peer_mem",),
+        )

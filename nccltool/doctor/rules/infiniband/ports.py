@@ -1,0 +1,180 @@
+"""Ports of RDMA adapters: whether they are up, as fast as they can be, and free of errors."""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.findings import Subject
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
+from nccltool.doctor.rules.infiniband.base import HCA, about_ports, all_ports, port_line, port_lines, port_names
+from nccltool.hosts.facts import RdmaPort, or_none
+
+
+@rule("IB006", "no-active-port", "error", needs=("rdma",))
+def no_active_port(host: JudgedHost) -> Results:
+    """No port that NCCL may use is active.
+
+    Why: Only active ports are used; the rank goes on over TCP, while its peers use RDMA.
+    Example: mlx5_0:1 is in the state DOWN
+    Instead: bring the link up; INIT means that no subnet manager configured it
+    Source: NCCL src/transport/net_ib/init.cc; user guide, troubleshooting of networks
+    """
+    ports = host.ports
+    if ports and not any(port.active for port in ports):
+        asked = host.variable(HCA) is not None
+        yield about_ports(
+            host,
+            ports,
+            f"none of {len(ports)} ports is active: NCCL goes on over TCP",
+            "bring the link up: cable, switch, subnet manager; `ibstat`, `rdma link`",
+            host.if_several_nodes("error", "info", "error" if asked else "warning"),
+        )
+
+
+@rule("IB007", "port-down", "warning", needs=("rdma",))
+def port_down(host: JudgedHost) -> Results:
+    """Some ports that NCCL may use are active, and others are not.
+
+    Why: The node has fewer rails than its peers: the whole job runs at its bandwidth. Where NCCL_IB_HCA does not
+    name the ports, the others may be spare ones: this is a hint only.
+    Example: mlx5_3:1 of eight is DOWN
+    Instead: repair the link or drain the node; NCCL_IGNORE_NET_MISMATCH=0 makes such a job fail
+    Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH; https://github.com/NVIDIA/nccl/issues/1412
+    """
+    ports = host.ports
+    down = [port for port in ports if not port.active]
+    if down and len(down) < len(ports):
+        yield about_ports(
+            host,
+            down,
+            f"{len(down)} of {len(ports)} ports are not active: {port_names(down)}",
+            "repair the link, or name the ports that are meant in NCCL_IB_HCA",
+            None if host.variable(HCA) else "info",
+        )
+
+
+@rule("IB052", "degraded-port", "error", needs=("rdma",))
+def degraded_port(host: JudgedHost) -> Results:
+    """A port is slower than others of the same card type, or runs on one lane.
+
+    Why: A link that trained down halves the bandwidth of the whole ring. Two lanes are no fault by themselves:
+    HDR100 and NDR200 are made so.
+    Example: mlx5_3 with 200 Gb/s, the others of its kind with 400 Gb/s
+    Instead: reseat the cable, drain the node
+    Source: NCCL user guide, troubleshooting of networks (ibstat)
+    """
+    ports = host.active_ports
+    best: dict[str, float] = {}
+    for port in ports:
+        board, rate = or_none(port.device.board_id), or_none(port.port.rate_gbps)
+        if board and rate is not None:
+            best[board] = max(best.get(board, 0.0), rate)
+    for port in ports:
+        board, rate = known(port.device.board_id), known(port.port.rate_gbps)
+        if (board and rate < best[board]) or (not port.roce and known(port.port.width) == "1X"):
+            yield report.device(
+                port.name,
+                f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
+                remedy="reseat or replace the cable; drain the node until the rate is right",
+                evidence=(escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
+            )
+
+
+def _of_others(best: float, rate: float) -> str:
+    return f", others of its kind at {best:g} Gb/s" if best > rate else " on one lane"
+
+
+@rule("IB053", "no-subnet-manager", "error", needs=("rdma",))
+def no_subnet_manager(host: JudgedHost) -> Results:
+    """A port of InfiniBand has a link, and waits for the subnet manager.
+
+    Why: The subnet manager gives addresses; before that the port is in the state INIT, and NCCL does not use it.
+    Example: state 2: INIT, phys_state 5: LinkUp
+    Instead: systemctl start opensm, or repair UFM
+    Source: NCCL user guide, troubleshooting of networks
+    """
+    for port in host.ports:
+        if port.roce or known(port.port.state) != "INIT":
+            continue
+        if known(port.port.phys_state) == "LinkUp":
+            yield report.device(
+                port.name,
+                f"{escaped(port.name)} waits for the subnet manager",
+                remedy="start the subnet manager (opensm, UFM) of this fabric; `sminfo`",
+                evidence=(escaped(f"{port_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),),
+            )
+
+
+@rule("IB057", "rdma-without-ip", "error", needs=("rdma", "network"))
+def rdma_without_ip(host: JudgedHost) -> Results:
+    """Ports are active, and there is no IP interface that NCCL may use.
+
+    Why: RDMA connections are agreed upon over TCP; without an interface NCCL gives RDMA up ("No IP interface
+    found"), and bootstrap fails too.
+    Example: NCCL_SOCKET_IFNAME=eth0 on a host without eth0
+    Instead: NCCL_SOCKET_IFNAME with an interface of this host
+    Source: NCCL src/transport/net_ib/init.cc
+    """
+    ports = host.active_ports
+    if ports and host.interfaces.failure:
+        variable = host.variable("NCCL_SOCKET_IFNAME") or host.variable("NCCL_COMM_ID")
+        message, remedy = (
+            "RDMA needs an IP interface, and none fits",
+            "name an interface that is up in NCCL_SOCKET_IFNAME",
+        )
+        if variable:
+            yield report.about(variable, message, evidence=port_lines(ports[:4]), remedy=remedy)
+        else:
+            subject = Subject(kind="device", name=ports[0].name)
+            yield report.RuleFinding(
+                subject=subject, message=message, evidence=port_lines(ports[:4]), remedy=remedy
+            )
+
+
+@across("IB059", "growing-error-counters", "warning", needs=("rdma", "boot_id", "taken"))
+def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
+    """Error counters of a port are higher in a later snapshot of the same host.
+
+    Why: The fabric drops or corrupts packets; time-outs are then no matter of NCCL. It takes two looks: the
+    numbers alone count from the last boot on.
+    Example: symbol_error 12 before a run, 340 after it
+    Instead: replace the cable or transceiver; on RoCE check PFC and ECN
+    Source: NCCL user guide, troubleshooting of networks (rdma statistic)
+    """
+    looks: dict[tuple[str, str], list[JudgedHost]] = {}
+    for host in hosts:
+        boot = host.facts.boot_id
+        looks.setdefault((host.facts.host, "" if isinstance(boot, Unknown) else boot), []).append(host)
+    for same in looks.values():
+        if len(same) > 1:
+            first, *_, last = sorted(same, key=lambda host: host.facts.taken)
+            yield from _grown(first, last)
+    if all(len(same) == 1 for same in looks.values()) and any(_has_errors(host) for host in hosts):
+        yield Unknown(
+            "it takes two snapshots of a host: nccltool facts --output before.json, and later after.json"
+        )
+
+
+def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
+    before = {port.name: _counters(port.port) for port in all_ports(first)}
+    for port in all_ports(last):
+        old = before.get(port.name, {})
+        more = {
+            name: count - old[name] for name, count in _counters(port.port).items() if count > old.get(name, count)
+        }
+        if more:
+            yield report.device(
+                port.name,
+                f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
+                remedy="replace cable or transceiver; on RoCE check PFC and ECN of the switch",
+                evidence=tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items())),
+            )
+
+
+def _counters(port: RdmaPort) -> dict[str, int]:
+    """Counters that are numbers. Raises NotKnown when they could not be read."""
+    found = ((one.name, or_none(one.value) or "") for one in known(port.counters))
+    return {name: int(text) for name, text in found if text.isascii() and text.isdecimal() and len(text) < 21}
+
+
+def _has_errors(host: JudgedHost) -> bool:
+    return any(count for port in all_ports(host) for count in _counters(port.port).values())

@@ -1,0 +1,243 @@
+"""Routing, ordering and rails."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from nccltool.core.units import format_bytes
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.infiniband.base import port_names, roce_ports
+from nccltool.hosts.nccl import adapters
+
+
+@rule("IB041", "adaptive-routing-on-roce", "info", needs=("rdma", "cloud"))
+def adaptive_routing_on_roce(host: JudgedHost) -> Results:
+    """NCCL_IB_ADAPTIVE_ROUTING=1 on RoCE.
+
+    Why: It is for switches that spray packets and adapters that put them in order (Spectrum-X, gIB). Elsewhere it
+    adds a message to each transfer.
+    Example: NCCL_IB_ADAPTIVE_ROUTING=1 on plain RoCE
+    Instead: unset it, unless the maker of the fabric asks for it
+    Source: NCCL user guide, NCCL_IB_ADAPTIVE_ROUTING
+    """
+    variable = host.variable("NCCL_IB_ADAPTIVE_ROUTING")
+    if variable is None or host.integer("NCCL_IB_ADAPTIVE_ROUTING") != 1 or host.facts.cloud.provider == "gcp":
+        return
+    ports = roce_ports(host)
+    if ports:
+        yield report.about(
+            variable,
+            f"it is on for RoCE: {port_names(ports)}",
+            part=variable.value,
+            remedy="unset it, unless the maker of the fabric asks for it",
+        )
+
+
+@rule("IB049", "rails-without-route", "warning", needs=("rdma", "network"))
+def rails_without_route(host: JudgedHost) -> Results:
+    """NCCL_CROSS_NIC allows a rail to talk to another one, and no route leads there.
+
+    Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries are used
+    up. Routes of other tables (ip rule) are not seen here.
+    Example: NCCL_CROSS_NIC=1 with rails 10.1.0.0/24 and 10.1.1.0/24
+    Instead: NCCL_CROSS_NIC=0, or routes between the rails
+    Source: https://github.com/NVIDIA/nccl/issues/2013; NCCL src/misc/ibvwrap.cc
+    """
+    variable = host.variable("NCCL_CROSS_NIC")
+    if variable is None or host.integer("NCCL_CROSS_NIC") not in (1, 2):
+        return
+    rails = dict(_rails(host))
+    routes = known(host.facts.network.routes) if len(set(rails.values())) > 1 else ()
+    ways = [(one.interface, ipaddress.ip_network(one.destination, strict=False)) for one in routes]
+    cut = [
+        f"no route from {escaped(netdev)} ({own}) to {other}"
+        for netdev, own in rails.items()
+        for other in dict.fromkeys(rails.values())
+        if other != own and not any(way == netdev and _covers(whole, other) for way, whole in ways)
+    ]
+    if cut:
+        yield report.about(
+            variable,
+            "rails in different networks may talk to each other, and no route leads there",
+            part=variable.value,
+            evidence=tuple(cut[:8]),
+            remedy="export NCCL_CROSS_NIC=0, or route between the rails",
+        )
+
+
+_Net = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _covers(whole: _Net, part: _Net) -> bool:
+    return whole.version == part.version and part.network_address in whole and whole.prefixlen <= part.prefixlen
+
+
+def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
+    """(interface, its network) of the GID of each RoCE port. Raises NotKnown."""
+    for _, _, gid in host.gids:
+        if gid is None or adapters.is_link_local(adapters.address(gid)):
+            continue
+        netdev = known(gid.netdev)
+        for one in host.facts.network.addresses_of(netdev):
+            if one.address == adapters.shown(gid):
+                yield netdev, ipaddress.ip_interface(f"{one.address}/{known(one.prefix_len)}").network
+
+
+_BUFFSIZE = 4 << 20
+
+
+_OOO_SINCE = (2, 30, 3)
+
+
+@rule("IB040", "threshold-above-every-message", "warning")
+def threshold_above_every_message(host: JudgedHost) -> Results:
+    """NCCL_IB_AR_THRESHOLD is not less than NCCL_BUFFSIZE.
+
+    Why: No message is larger than the buffer, so adaptive routing is never used.
+    Example: NCCL_IB_AR_THRESHOLD=8388608
+    Instead: unset NCCL_IB_AR_THRESHOLD
+    Source: NCCL user guide, NCCL_IB_AR_THRESHOLD
+    """
+    given, size = host.number("NCCL_IB_AR_THRESHOLD"), host.integer("NCCL_BUFFSIZE")
+    size = _BUFFSIZE if size is None else size
+    if given and given[1] >= size:
+        yield report.better_unset(
+            given[0], f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
+        )
+
+
+@rule("IB042", "out-of-order-without-routing", "error", needs=("rdma",))
+def out_of_order_without_routing(host: JudgedHost) -> Results:
+    """NCCL_IB_OOO_RQ=1 and adaptive routing is off.
+
+    Why: NCCL demands adaptive routing for it; making the connection fails. On RoCE it is off unless
+    NCCL_IB_ADAPTIVE_ROUTING=1.
+    Example: NCCL_IB_OOO_RQ=1 on RoCE
+    Instead: NCCL_IB_ADAPTIVE_ROUTING=1 as well, or neither
+    Source: NCCL src/transport/net_ib/connect.cc (ncclIbSenderQpsCreate)
+    """
+    given = host.number("NCCL_IB_OOO_RQ")
+    routing = host.integer("NCCL_IB_ADAPTIVE_ROUTING")
+    if given is None or not given[1] or routing not in (None, -2, 0):
+        return
+    ports = [port for port in host.active_ports if known(port.device.driver) == "mlx5_core"]
+    without = [port for port in ports if routing == 0 or port.roce]
+    if without and host.nccl_is(since=_OOO_SINCE):
+        names = escaped(", ".join(port.name for port in without[:8]))
+        yield report.better_unset(
+            given[0],
+            f"adaptive routing is off on {names}: connecting fails",
+            remedy="export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ",
+        )
+
+
+@rule("IB043", "strict-ordering-in-vm", "warning", needs=("cpu",))
+def strict_ordering_in_vm(host: JudgedHost) -> Results:
+    """NCCL_IB_PCI_RELAXED_ORDERING=0 in a virtual machine.
+
+    Why: Without relaxed ordering the IOMMU puts the writes of the adapter in a row, and bandwidth drops.
+    Example: NCCL_IB_PCI_RELAXED_ORDERING=0 on Azure
+    Instead: unset NCCL_IB_PCI_RELAXED_ORDERING
+    Source: NCCL user guide, NCCL_IB_PCI_RELAXED_ORDERING
+    """
+    given = host.number("NCCL_IB_PCI_RELAXED_ORDERING")
+    if given and given[1] == 0 and known(host.facts.cpu.hypervisor):
+        yield report.better_unset(given[0], "relaxed ordering is off in a virtual machine")
+
+
+@rule("IB044", "ordering-asked-for-in-vain", "warning", needs=("rdma",))
+def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
+    """NCCL_IB_PCI_RELAXED_ORDERING=1, and libibverbs cannot do it.
+
+    Why: It takes ibv_reg_mr_iova2, which came with rdma-core 28. NVIDIA's guide says that 1 fails without it; the
+    sources of 2.12 to 2.30 go on without relaxed ordering, and only the mark [RO] is missing in the log.
+    Example: NCCL_IB_PCI_RELAXED_ORDERING=1 in an image with rdma-core 22
+    Instead: a newer rdma-core in the image
+    Source: NCCL src/transport/net_ib/init.cc (ncclIbRelaxedOrderingCapable)
+    """
+    given = host.number("NCCL_IB_PCI_RELAXED_ORDERING")
+    if given is None or given[1] != 1 or not host.active_ports:
+        return
+    if not known(host.facts.rdma.ibverbs_iova2):
+        yield report.about(
+            given[0],
+            "libibverbs has no ibv_reg_mr_iova2: NCCL goes on without relaxed ordering",
+            part=given[0].value,
+            remedy="install rdma-core 28 or newer in the image",
+        )
+
+
+@rule("IB045", "rail-policy-without-rails", "warning")
+def rail_policy_without_rails(host: JudgedHost) -> Results:
+    """NCCL_NET_MERGE_POLICY=RAIL, and no entry of NCCL_IB_HCA has a rail.
+
+    Why: Ports without a rail are never merged under this policy.
+    Example: NCCL_NET_MERGE_POLICY=RAIL and NCCL_IB_HCA==mlx5_0,mlx5_1
+    Instead: NCCL_IB_HCA==mlx5_0::0,mlx5_1::0
+    Source: NCCL user guide, NCCL_NET_MERGE_POLICY; src/graph/topo.cc
+    """
+    variable = host.variable("NCCL_NET_MERGE_POLICY")
+    if variable is None or variable.value.upper() != "RAIL":
+        return
+    wanted = host.settings.names("NCCL_IB_HCA")
+    if not wanted or wanted.exclude or all(entry.rail == -1 for entry in wanted.entries):
+        yield report.better_unset(
+            variable,
+            "no port has a rail, so none is merged",
+            remedy="give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY",
+        )
+
+
+@rule("IB050", "cross-nic-with-one-nic", "info", needs=("rdma", "network", "plugins"))
+def cross_nic_with_one_nic(host: JudgedHost) -> Results:
+    """NCCL_CROSS_NIC is set, and there is one adapter.
+
+    Why: It concerns hosts with several.
+    Example: NCCL_CROSS_NIC=1 on a host with mlx5_0 alone
+    Instead: unset NCCL_CROSS_NIC
+    Source: NCCL user guide, NCCL_CROSS_NIC
+    """
+    given = host.number("NCCL_CROSS_NIC")
+    if given is None:
+        return
+    network = adapters.network(host.settings, host.facts.rdma, host.facts.plugins)
+    if network == "plugin":
+        return
+    if network == "IB":
+        names = [port.name for port in host.active_ports]
+    else:
+        names = [one.name for one in host.interfaces.chosen]
+    if len(names) == 1:
+        yield report.better_unset(given[0], f"it has no effect with one adapter, {escaped(names[0])}", part="")
+
+
+@rule("IB051", "cross-nic-out-of-range", "warning")
+def cross_nic_out_of_range(host: JudgedHost) -> Results:
+    """NCCL_CROSS_NIC is none of 0, 1 and 2.
+
+    Why: Other values have no meaning.
+    Example: NCCL_CROSS_NIC=3
+    Instead: unset NCCL_CROSS_NIC, which is 2
+    Source: NCCL user guide, NCCL_CROSS_NIC
+    """
+    given = host.number("NCCL_CROSS_NIC")
+    if given and given[1] not in (0, 1, 2):
+        yield report.better_unset(given[0], "it is 0, 1 or 2", remedy="unset NCCL_CROSS_NIC, which is 2")
+
+
+@rule("IB058", "subnet-length-out-of-range", "error")
+def subnet_length_out_of_range(host: JudgedHost) -> Results:
+    """NCCL_IB_SUBNET_AWARE_ROUTING=1, and NCCL_IB_SUBNET_PREFIX_LEN is not in 1 to 32.
+
+    Why: Making a connection fails with an invalid argument.
+    Example: NCCL_IB_SUBNET_PREFIX_LEN=64
+    Instead: NCCL_IB_SUBNET_PREFIX_LEN=24, the length of the rails' networks
+    Source: NCCL src/transport/net_ib/connect.cc (ncclIbFindDevBySubnet)
+    """
+    given = host.number("NCCL_IB_SUBNET_PREFIX_LEN")
+    if given and host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= given[1] <= 32:
+        yield report.better_unset(
+            given[0],
+            "a prefix is 1 to 32 bits long: making a connection fails",
+            remedy="write the length of the rails' networks, or unset it (24)",
+        )

@@ -1,0 +1,260 @@
+"""The interfaces that NCCL takes: whether they are up, and others can reach them."""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from nccltool.core.findings import Severity
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, listed, rule
+from nccltool.doctor.rules.interfaces.base import FAMILY, given_list, is_loopback, present
+from nccltool.hosts.facts import Flag, Interface, or_none
+from nccltool.hosts.nccl import interfaces as nccl_interfaces
+from nccltool.hosts.nccl.interfaces import InterfaceChoice
+
+_OVERLAY = re.compile(
+    r"docker|br-|virbr|veth|cni|flannel|cali|cilium|kube|lxc|podman|tailscale|wg|tun|tap|zt|nerdctl|vxlan"
+)
+"""Bridges, tunnels and ends of containers, by how their makers name them."""
+
+
+_EVERY = 1 << 20
+
+
+def _any(flags: Iterable[Flag]) -> bool:
+    """Whether one of them is true. Raises NotKnown when none is, and one of them is not known."""
+    listed = list(flags)
+    return True in listed or any(known(flag) for flag in listed)
+
+
+def _of_choice(
+    host: JudgedHost, choice: InterfaceChoice, message: str, remedy: str, severity: Severity
+) -> report.RuleFinding:
+    """A finding about what was chosen: about the variable that chose it, else about the interface."""
+    given = given_list(host)
+    evidence = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
+    if given is not None:
+        return report.about(given[0], message, evidence=evidence, remedy=remedy, severity=severity)
+    return report.interface(
+        choice.chosen[0].name,
+        message,
+        remedy=remedy,
+        evidence=(*evidence, f"chosen because: {choice.why}"),
+        severity=severity,
+    )
+
+
+@rule("NETIF002", "interface-down", "error", needs=("network",))
+def interface_down(host: JudgedHost) -> Results:
+    """Every interface that NCCL_SOCKET_IFNAME fits is down.
+
+    Why: NCCL looks at running interfaces only (since 2.28; before, it took one that nobody can reach).
+    Example: NCCL_SOCKET_IFNAME=ens3f1, whose cable is not plugged in
+    Instead: ip link set ens3f1 up, or another interface
+    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
+    """
+    given = given_list(host)
+    if not given or not given[1].entries:
+        return
+    fitting = [one for one in known(host.facts.network.interfaces) if given[1].chooses(one.name)]
+    if fitting and not _any(one.running for one in fitting):
+        yield report.about(
+            given[0],
+            f"{listed(one.name for one in fitting)}: not running",
+            evidence=tuple(_state(one) for one in fitting[:8]),
+            remedy=f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface",
+        )
+
+
+def _state(interface: Interface) -> str:
+    carrier = or_none(interface.carrier)
+    cable = "" if carrier is None else f", carrier {int(carrier)}"
+    return f"{escaped(interface.name)}: operstate {escaped(or_none(interface.operstate) or 'unknown')}{cable}"
+
+
+@rule("NETIF003", "interface-without-address", "error", needs=("network",))
+def interface_without_address(host: JudgedHost) -> Results:
+    """The interfaces that NCCL may take have no address (of the family in NCCL_SOCKET_FAMILY).
+
+    Why: An interface without an address is passed over; none is left, and initialization fails.
+    Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host with IPv4 only
+    Instead: unset NCCL_SOCKET_FAMILY, or give the interface an address
+    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
+    """
+    given, family = given_list(host), host.variable(FAMILY)
+    variable = given[0] if given else family
+    if variable is None or (given and not given[1].entries):
+        return
+    interfaces = [one for one in known(host.facts.network.interfaces) if not given or given[1].chooses(one.name)]
+    if not interfaces or host.interfaces.chosen or not _any(one.running for one in interfaces):
+        return
+    kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
+    yield report.about(
+        variable,
+        f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use",
+        evidence=present(host),
+        remedy="give the interface an address" + (f", or unset {FAMILY}" if family else ""),
+        fix=report.unset(family) if family else (),
+    )
+
+
+@rule("NETIF004", "loopback-between-nodes", "error", needs=("network",))
+def loopback_between_nodes(host: JudgedHost) -> Results:
+    """NCCL would use the loopback interface for a job of several nodes.
+
+    Why: The other nodes are told to connect to 127.0.0.1, which is themselves.
+    Example: NCCL_SOCKET_IFNAME=lo
+    Instead: NCCL_SOCKET_IFNAME=eth0
+    Source: NCCL user guide, NCCL_SOCKET_IFNAME
+    """
+    choice = host.interfaces
+    if choice.chosen and all(is_loopback(host, one) for one in choice.chosen) and host.several_nodes:
+        yield _of_choice(
+            host,
+            choice,
+            f"other nodes are told to connect to {choice.chosen[0].address}",
+            "name an interface that other nodes can reach in NCCL_SOCKET_IFNAME",
+            "error",
+        )
+
+
+@rule("NETIF005", "overlay-interface", "warning", needs=("network",))
+def overlay_interface(host: JudgedHost) -> Results:
+    """The interface for bootstrap is a bridge, a tunnel, or an end of a container.
+
+    Why: It is up, and other nodes cannot reach it. By itself NCCL passes over docker*, lo and virbr* only.
+    Example: br-3f1c0a, which comes before eth0
+    Instead: NCCL_SOCKET_IFNAME=eth0
+    Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting of networks
+    """
+    choice = host.interfaces
+    if choice.bootstrap and _OVERLAY.match(choice.bootstrap.name):
+        usual = host.if_several_nodes("error", "info")
+        yield _of_choice(
+            host,
+            choice,
+            f"NCCL takes {escaped(choice.bootstrap.name)} for bootstrap, which looks like a network of this host",
+            "name the physical interface in NCCL_SOCKET_IFNAME",
+            "info" if _is_all_there_is(host, choice.bootstrap.name) else usual,
+        )
+
+
+def _is_all_there_is(host: JudgedHost, name: str) -> bool:
+    """Whether a pod has this interface alone: it may well be routed. A bridge for containers never is."""
+    others = {one.interface for one in known(host.facts.network.addresses)} - {"lo", name}
+    return not others and not name.startswith(("docker", "br-", "virbr"))
+
+
+@rule("NETIF011", "too-many-interfaces", "warning", needs=("network",))
+def too_many_interfaces(host: JudgedHost) -> Results:
+    """More than 16 interfaces fit NCCL_SOCKET_IFNAME, or the automatic choice.
+
+    Why: NCCL keeps the first 16 that it meets, and does not tell about the others.
+    Example: NCCL_SOCKET_IFNAME=eth on a host with 20 of them
+    Instead: a list of names
+    Source: NCCL src/include/net.h (MAX_IFS)
+    """
+    if len(known(host.facts.network.addresses)) <= nccl_interfaces.MOST:
+        return
+    choice = nccl_interfaces.choose(host.settings, host.facts.network, most=_EVERY)
+    if len(choice.chosen) > nccl_interfaces.MOST:
+        lost = choice.chosen[nccl_interfaces.MOST :]
+        yield _of_choice(
+            host,
+            choice,
+            f"{len(choice.chosen)} interfaces fit; NCCL drops {listed(one.name for one in lost)}",
+            "name the interfaces that should be used in NCCL_SOCKET_IFNAME",
+            "warning",
+        )
+
+
+@rule("NETIF012", "ambiguous-choice", "info", needs=("network",))
+def ambiguous_choice(host: JudgedHost) -> Results:
+    """NCCL_SOCKET_IFNAME is not set, and NCCL may take interfaces of different networks.
+
+    Why: It takes them in the kernel's order, which differs between hosts: two nodes may choose interfaces that
+    cannot talk to each other. The symptom is a hang while connecting.
+    Example: eth0 10.0.0.5/24 and eth1 192.168.7.5/24
+    Instead: NCCL_SOCKET_IFNAME=eth0
+    Source: NCCL user guide, troubleshooting of networks
+    """
+    if given_list(host) or not host.several_nodes:
+        return
+    choice = host.interfaces
+    routed = [one for one in choice.chosen if not is_loopback(host, one)]
+    subnets = nccl_interfaces.subnets(host.facts.network, routed) if len(routed) > 1 else {}
+    if len(set(subnets.values())) > 1:
+        yield _of_choice(
+            host,
+            choice,
+            f"NCCL may use {len(choice.chosen)} interfaces of {len(set(subnets.values()))} networks",
+            "name the interface through which all nodes reach each other in NCCL_SOCKET_IFNAME",
+            "info",
+        )
+
+
+@rule("NETIF013", "unroutable-ib-interface", "info", needs=("network",))
+def unroutable_ib_interface(host: JudgedHost) -> Results:
+    """An interface whose name begins with ib is taken, though the default route leads elsewhere.
+
+    Why: The automatic choice puts ib* first, for bootstrap too. IP over InfiniBand is often not routed, or not
+    configured on all nodes.
+    Example: ib0 10.10.0.5/16, and the default route through eth0
+    Instead: NCCL_SOCKET_IFNAME=eth0, if initialization hangs
+    Source: NCCL user guide, NCCL_SOCKET_IFNAME
+    """
+    if given_list(host) or not host.several_nodes:
+        return
+    choice = host.interfaces
+    if not choice.bootstrap or not choice.bootstrap.name.startswith("ib"):
+        return
+    ways = {one.interface for one in known(host.facts.network.routes) if one.destination in ("0.0.0.0/0", "::/0")}
+    if ways and choice.bootstrap.name.partition(":")[0] not in ways:
+        yield _of_choice(
+            host,
+            choice,
+            f"NCCL takes {escaped(choice.bootstrap.name)}; the default route is through {listed(sorted(ways))}",
+            f"if initialization hangs: export NCCL_SOCKET_IFNAME={escaped(min(ways))}",
+            "info",
+        )
+
+
+@rule("NETIF016", "invalid-address-family", "warning")
+def invalid_address_family(host: JudgedHost) -> Results:
+    """NCCL_SOCKET_FAMILY is neither AF_INET nor AF_INET6.
+
+    Why: Every other text is ignored without a message.
+    Example: NCCL_SOCKET_FAMILY=ipv4
+    Instead: NCCL_SOCKET_FAMILY=AF_INET
+    Source: NCCL src/misc/socket.cc (ncclEnvSocketFamily)
+    """
+    variable = host.variable(FAMILY)
+    if variable and variable.value and variable.value not in ("AF_INET", "AF_INET6"):
+        yield report.better_unset(
+            variable, "NCCL ignores this family", remedy="write AF_INET or AF_INET6, or unset it"
+        )
+
+
+@rule("NETIF017", "link-local-address", "error", needs=("network",))
+def link_local_address(host: JudgedHost) -> Results:
+    """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL takes is link-local.
+
+    Why: NCCL takes the first address of an interface. Other nodes reach fe80:: addresses on their own segment
+    only, and only if the interface has the same number there.
+    Example: NCCL_SOCKET_FAMILY=AF_INET6, and no global IPv6 address
+    Instead: unset NCCL_SOCKET_FAMILY, or a global address
+    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
+    """
+    family = host.variable(FAMILY)
+    if family is None or family.value != "AF_INET6":
+        return
+    first = host.interfaces.bootstrap
+    if first and ipaddress.ip_address(first.address).is_link_local:
+        yield report.better_unset(
+            family,
+            f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach",
+            remedy=f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}",
+            part="",
+            evidence=present(host),
+            severity=host.if_several_nodes("error", "info"),
+        )

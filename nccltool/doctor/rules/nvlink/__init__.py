@@ -1,0 +1,1 @@
+"""NVLink: NVLS, multi-node NVLink, the fabric manager; CollNet."""
