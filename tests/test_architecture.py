@@ -28,10 +28,6 @@ def _map() -> dict[str, frozenset[str]]:
 
 ROOMS = _map()
 KNOTS = {
-    ("core", "launch"),
-    ("core", "probe"),
-    ("core", "train"),
-    ("core", "preflight"),
     ("hosts", "launch"),
     ("probe", "train"),
 }
@@ -50,7 +46,6 @@ TOO_LONG = {
     "hosts.differences",
     "worker.train.loop",
     "preflight.run",
-    "train.judge",
 }
 """Still to be divided."""
 

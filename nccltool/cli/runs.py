@@ -14,8 +14,9 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
     from pathlib import Path
 
     from nccltool.cli.screen import preflight_text, put, text_of, write
-    from nccltool.core import run_directory, run_list
+    from nccltool.core import run_directory
     from nccltool.core.errors import BadInput
+    from nccltool.monitor import run_list
     from nccltool.preflight.result import Preflight
 
     base = Path(run_dir) if run_dir else run_directory.default_base()
@@ -24,9 +25,9 @@ def command(run: str | None, form: str, output: str | None, run_dir: str | None)
             f"--format {form} shows one run, not a list of runs", f"choose from {', '.join(run_list.FORMATS)}"
         )
     if run is None:
-        text = run_list.render(tuple(run_directory.entries(base)), form)
+        text = run_list.render(tuple(run_list.entries(base)), form)
     else:
-        found = run_directory.load_any(run_directory.find(base, run))
+        found = run_list.load(run_directory.find(base, run))
         text = preflight_text(found, form) if isinstance(found, Preflight) else text_of(found, form)
     if output:
         write(output, text)

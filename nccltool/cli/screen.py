@@ -21,7 +21,9 @@ from nccltool.probe import collectives, views
 from nccltool.probe.events import Result
 from nccltool.probe.result import Run
 from nccltool.probe.state import ProbeState
+from nccltool.train import views as train_views
 from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
+from nccltool.train.result import TrainRun
 from nccltool.train.state import TrainState
 
 _REFRESH_S = 0.1
@@ -67,7 +69,7 @@ class Screen:
         if not self._leads:
             _name_errors(run)
             return
-        text = views.renderer(self._form)(run)
+        text = text_of(run, self._form)
         if self._output:
             write(self._output, text)
         else:
@@ -144,10 +146,12 @@ def _trained_row(event: OfTraining, heard: TrainState) -> str | None:
 
 def text_of(run: Run, form: str) -> str:
     """A run in a format. Raises BadInput where that has no place for what was run."""
-    if run.kind == "train" and form not in views.OF_TRAININGS:
-        known = ", ".join(views.OF_TRAININGS)
+    if not isinstance(run, TrainRun):
+        return views.renderer(form)(run)
+    if form not in train_views.FORMATS:
+        known = ", ".join(train_views.FORMATS)
         raise BadInput(f"--format {form} has no place for trainings", f"choose from {known}")
-    return views.renderer(form)(run)
+    return train_views.renderer(form)(run)
 
 
 def preflight_text(preflight: Preflight, form: str) -> str:

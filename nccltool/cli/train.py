@@ -75,6 +75,7 @@ def command(**options: object) -> None:
     from nccltool.core.command_line import this_command
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
+    from nccltool.train.result import TrainRun
     from nccltool.train.run import SmokeTrainings
 
     run_dir, board = options.pop("run_dir"), options.pop("tensorboard")
@@ -94,5 +95,6 @@ def command(**options: object) -> None:
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
         if board and train.order.leads:
-            tensorboard.write(Path(str(board)), run)
+            assert isinstance(run, TrainRun)
+            tensorboard.write(Path(str(board)), run.info, run.trainings)
     raise Ended(run.verdict.status, run.verdict.exit_code)

@@ -15,6 +15,7 @@ from nccltool.core.errors import BadInput
 from nccltool.interop import import_results
 from nccltool.interop.importers import Told
 from nccltool.probe.result import Run
+from nccltool.train import document
 
 BASELINE = "baseline:"
 
@@ -31,7 +32,7 @@ def loaded(word: str, base: Path) -> Iterator[Run]:
     """The runs that one word names. Raises BadInput."""
     path = run_directory.find(base, word)
     if path.is_dir() or _is_ours(path):
-        run = run_directory.load(path)
+        run = document.load(path)
         if run.kind != "probe":
             raise BadInput(f"{word} is a run of nccltool {run.kind}", "give runs that measured operations")
         yield run

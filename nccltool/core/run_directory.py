@@ -13,40 +13,15 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
-
-from nccltool.core import documents
 from nccltool.core.errors import BadInput, RunDirError
-from nccltool.core.verdicts import Status
-from nccltool.launch.job import Job
-from nccltool.preflight.result import Preflight
-from nccltool.probe.result import Run
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """A run in the list of past runs."""
-
-    id: str
-    path: str
-    started: str | None
-    status: Status
-    """incomplete when it has no document, unknown when that is damaged."""
-    exit_code: int | None
-    command: tuple[str, ...]
-    measurements: int | None
-
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
 LATEST = "latest"
 """The word for the newest run."""
-SHOWN = ("NCCL_", "GLOO_", "TORCH_")
-"""How the names of variables begin that steer the libraries, and are no secrets."""
 
 
 def default_base() -> Path:
@@ -68,13 +43,13 @@ def new_id() -> str:
 class RunDir:
     """One run's folder, open for writing."""
 
-    def __init__(self, base: Path, job: Job) -> None:
-        self.path = base / job.run_id
+    def __init__(self, base: Path, run_id: str, job: bytes) -> None:
+        self.path = base / run_id
         with _said(self.path):
             self.path.mkdir(parents=True)
             self._events = os.open(self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             self._log = os.open(self.path / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            _write_beside(self.path / "job.json", _kept(job))
+            _write_beside(self.path / "job.json", job)
 
     def event(self, line: bytes) -> None:
         """Append an event."""
@@ -91,10 +66,10 @@ class RunDir:
         with _said(self.path):
             os.fdatasync(self._events)
 
-    def finish(self, run: Run) -> None:
+    def finish(self, document: str) -> None:
         """Write the document."""
         with _said(self.path):
-            _write_beside(self.path / "run.json", documents.to_json(run).encode() + b"\n")
+            _write_beside(self.path / "run.json", document.encode() + b"\n")
 
     def close(self) -> None:
         """No more will come."""
@@ -131,17 +106,17 @@ class Draft:
         except OSError as error:  # not `with`: it would take longer than the writing
             raise _cannot_write(self._base, error) from error
 
-    def finish(self, job: Job, run: Run, sources: str) -> tuple[Path, bool]:
+    def finish(self, run_id: str, job: bytes, document: str, sources: str) -> tuple[Path, bool]:
         """Write the document: (the folder, whether it is this one).
 
         The folder of a run that was measured here is left alone; that of one that was put together is replaced.
         """
-        path = self._base / job.run_id
+        path = self._base / run_id
         with _said(self._base):
             self._close()
             self._path.chmod(0o755)
-            _write_beside(self._path / "job.json", _kept(job))
-            _write_beside(self._path / "run.json", documents.to_json(run).encode() + b"\n")
+            _write_beside(self._path / "job.json", job)
+            _write_beside(self._path / "run.json", document.encode() + b"\n")
             _write_beside(self._path / _COLLECTED, sources.encode(errors="replace") + b"\n")
             if (path / _COLLECTED).exists():
                 path.rename(self._path / "earlier")
@@ -177,12 +152,6 @@ def _cannot_write(path: Path, error: OSError) -> RunDirError:
     )
 
 
-def _kept(job: Job) -> bytes:
-    """The job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
-    shown = {name: value for name, value in job.env.items() if name.startswith(SHOWN)}
-    return msgspec.json.format(msgspec.json.encode(replace(job, env=shown)), indent=2)
-
-
 def _write_all(fd: int, data: bytes) -> None:
     while data:
         data = data[os.write(fd, data) :]
@@ -195,17 +164,8 @@ def _write_beside(path: Path, data: bytes) -> None:
     beside.replace(path)
 
 
-def load(path: Path) -> Run:
-    """The run in a folder, or in a run.json."""
-    return documents.from_json(*_document(path))
-
-
-def load_any(path: Path) -> Run | Preflight:
-    """The run of any command in a folder, or in a run.json."""
-    return documents.any_from_json(*_document(path))
-
-
-def _document(path: Path) -> tuple[bytes, str]:
+def document(path: Path) -> tuple[bytes, str]:
+    """The text of a run's document, and where it is; of a folder, or of the file itself. Raises BadInput."""
     file = path / "run.json" if path.is_dir() else path
     try:
         text = file.read_bytes()
@@ -260,38 +220,3 @@ def _latest(base: Path) -> Path:
         if has_document(folder):
             return folder
     raise BadInput(f"there is no run under {base} yet", "nccltool probe makes one; --run-dir names another folder")
-
-
-def entries(base: Path) -> Iterator[Entry]:
-    """The runs under a folder, oldest first; a damaged one is listed, not hidden."""
-    for folder in folders(base):
-        try:
-            yield entry(folder, load_any(folder))
-        except BadInput:
-            yield nameless(folder, "unknown" if has_document(folder) else "incomplete")
-
-
-def entry(folder: Path, run: Run | Preflight) -> Entry:
-    """A run in the list."""
-    return Entry(
-        id=run.info.id,
-        path=str(folder),
-        started=run.info.started,
-        status=run.verdict.status,
-        exit_code=run.verdict.exit_code,
-        command=run.info.command,
-        measurements=len(run.measurements),
-    )
-
-
-def nameless(folder: Path, status: Status) -> Entry:
-    """A run in the list of which no more is known than its folder."""
-    return Entry(
-        id=folder.name,
-        path=str(folder),
-        started=None,
-        status=status,
-        exit_code=None,
-        command=(),
-        measurements=None,
-    )

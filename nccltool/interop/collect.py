@@ -20,18 +20,20 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
 from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
-from nccltool.launch.job import Job
+from nccltool.launch.job import Job, kept
 from nccltool.launch.printed_events import Begin, Begun, End, Ended, Line
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import collectives, dtypes
+from nccltool.probe import collectives, document, dtypes
 from nccltool.probe.events import OF_PROBES, Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
 from nccltool.probe.run import judged
+from nccltool.train import document as train_document
 from nccltool.train import judge as train_judge
 from nccltool.train.events import OF_TRAININGS
 from nccltool.train.job import TrainJob
+from nccltool.train.result import TrainRun
 
 STANDARD_INPUT = "-"
 _READER = events.EventReader(*events.EVERYWHERE, *OF_PROBES, *OF_TRAININGS, Begin, End)
@@ -91,7 +93,8 @@ def collect(names: Sequence[str], base: Path) -> Collected:
             merge.read(name)
         where = ", ".join("standard input" if name == STANDARD_INPUT else name for name in names)
         job, run = _run(merge, where)
-        return Collected(run, *draft.finish(job, run, where))
+        text = train_document.to_json(run) if isinstance(run, TrainRun) else document.to_json(run)
+        return Collected(run, *draft.finish(job.run_id, kept(job), text, where))
 
 
 class _Discarded:

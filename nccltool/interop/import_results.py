@@ -12,14 +12,14 @@ from nccltool import __version__
 from nccltool.core import run_directory, statistics
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import of_findings
 from nccltool.interop import importers
 from nccltool.interop.finding_kinds import IMPORTED
 from nccltool.interop.importers import Half, Report, Row, Told, checks
-from nccltool.probe import collectives, latency_model, nccl_tests
+from nccltool.launch.job import run_dir
+from nccltool.probe import collectives, document, latency_model, nccl_tests
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Measurement, Run
 
@@ -65,10 +65,10 @@ def keep(imported: Imported, base: Path) -> Path:
         nodes=run.info.nodes,
         node_ranks=(),
     )
-    folder = RunDir(base, job)
+    folder = run_dir(base, job)
     try:
         folder.log(imported.source.decode(errors="replace"))
-        folder.finish(run)
+        folder.finish(document.to_json(run))
     finally:
         folder.close()
     return folder.path

@@ -1,8 +1,15 @@
 """Where to run something, as it crosses to the workers. A product adds to it what is its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+import msgspec
+
+from nccltool.core.run_directory import RunDir
 from nccltool.launch.product_state import ProductState
+
+OF_THE_LIBRARIES = ("NCCL_", "GLOO_", "TORCH_")
+"""How the names of variables begin that steer the libraries, and are no secrets."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,3 +52,14 @@ class Job:
     def new_state(self) -> ProductState:
         """What the product keeps of a run of this job, before anything was said. Of jobs that start ranks."""
         raise NotImplementedError(self.kind)
+
+
+def kept(job: Job) -> bytes:
+    """A job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
+    shown = {name: value for name, value in job.env.items() if name.startswith(OF_THE_LIBRARIES)}
+    return msgspec.json.format(msgspec.json.encode(replace(job, env=shown)), indent=2)
+
+
+def run_dir(base: Path, job: Job) -> RunDir:
+    """A new folder for the run of a job. Raises RunDirError."""
+    return RunDir(base, job.run_id, kept(job))

@@ -21,7 +21,7 @@ from nccltool.core.errors import BadInput, RunDirError
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
 from nccltool.launch import events
-from nccltool.launch.job import Job
+from nccltool.launch.job import Job, kept
 
 _PIECE = 1900
 """Characters: twice as many bytes when each is a quotation mark, and then still less than events.MAX_LINE."""
@@ -126,7 +126,7 @@ class ToldRunDir(RunDir):
     """A run directory whose events are printed too: each by the command whose own ranks it is about."""
 
     def __init__(self, base: Path, begun: Begun, teller: Teller) -> None:
-        super().__init__(base, begun.job)
+        super().__init__(base, begun.job.run_id, kept(begun.job))
         self._begun, self._teller = begun, teller
         self._ours: set[int] = set() if begun.job.node_ranks else {begun.part}
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.input_files import contents
 from nccltool.hosts.sources import gpu
+from nccltool.launch.job import OF_THE_LIBRARIES
 from nccltool.launch.launchers import inside, local, slurm, ssh
 from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, Launch
 
 _COUNT_DIGITS = 4
 """No host has more GPUs or cores than this many digits."""
-FORWARDED = run_directory.SHOWN
+FORWARDED = OF_THE_LIBRARIES
 """Variables whose names begin so go to remote hosts; --remote-env names more."""
 
 

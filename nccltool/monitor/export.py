@@ -8,7 +8,7 @@ from nccltool.compare import baselines, effects, judge
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Finding, Subject, define
-from nccltool.monitor import metrics
+from nccltool.monitor import metrics, run_list
 from nccltool.monitor.exporters import pushgateway
 from nccltool.monitor.exporters import textfile as exporters_textfile
 from nccltool.monitor.exporters.pushgateway import Gateway
@@ -76,7 +76,7 @@ def handed_over(
 
 def read(names: Sequence[str], base: Path) -> tuple[Run | Preflight, ...]:
     """The runs of these names, the newest first. Raises BadInput."""
-    found = [run_directory.load_any(run_directory.find(base, name)) for name in names]
+    found = [run_list.load(run_directory.find(base, name)) for name in names]
     return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
 
 

@@ -14,7 +14,7 @@ from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Status
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
 from nccltool.probe.result import Measurement, Run
-from nccltool.train.result import Training
+from nccltool.train.result import Training, TrainRun
 
 Kind = Literal["gauge", "counter", "summary"]
 CHECK_STATUSES: tuple[str, ...] = get_args(CheckStatus)
@@ -198,7 +198,7 @@ def of_run(run: Run) -> Iterator[Sample]:
     """What a run of probe or train shows."""
     yield from of_info(run.info, run.kind, run.verdict.status)
     yield from of_rows(run.info, run.measurements)
-    for training in run.trainings:
+    for training in run.trainings if isinstance(run, TrainRun) else ():
         yield from of_training(training)
 
 

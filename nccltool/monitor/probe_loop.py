@@ -16,6 +16,7 @@ from types import FrameType
 from nccltool.core import processes, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes
+from nccltool.train import document
 
 OURS = ("--loop", "--serve")
 """Options that the single runs do not have."""
@@ -100,7 +101,7 @@ class ProbeLoop:
         """What a run took of the time, and of the fabric."""
         said = f"exit code {code}; {seconds:.1f} s of {self.every_s:g} s ({seconds / self.every_s:.1%})"
         try:
-            run = run_directory.load(run_directory.find(self.base, run_directory.LATEST))
+            run = document.load(run_directory.find(self.base, run_directory.LATEST))
         except BadInput:
             return said
         moved = sum(row.bytes * (row.iterations or 0) for row in run.measurements)

@@ -14,11 +14,11 @@ import msgspec
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.core.run_directory import Entry
 from nccltool.launch.job import Job
-from nccltool.monitor import metrics
+from nccltool.monitor import metrics, run_list
 from nccltool.monitor.export import Against, without_baseline
 from nccltool.monitor.metrics import Sample
+from nccltool.monitor.run_list import Entry
 from nccltool.preflight.result import Preflight
 
 NEWEST = 500
@@ -139,9 +139,9 @@ def _seen(found: _Found) -> RunScan:
 
 def _finished(folder: Path, against: Against) -> _Read:
     try:
-        run = run_directory.load_any(folder)
+        run = run_list.load(folder)
         return _Read(
-            entry=run_directory.entry(folder, run),
+            entry=run_list.entry(folder, run),
             started=metrics.unix_time(run.info.started),
             samples=(*metrics.of_any(run), *against(run)),
             brief=tuple(metrics.of_info(run.info, metrics.command_of(run), run.verdict.status)),
@@ -160,11 +160,11 @@ def _unfinished(folder: Path, now: float) -> _Read | None:
     if now - started < job.deadline_s + GRACE_S:
         return None
     failed = tuple(metrics.of_end(job.kind, started, "incomplete"))
-    return _Read(run_directory.nameless(folder, "incomplete"), started, failed, failed)
+    return _Read(run_list.nameless(folder, "incomplete"), started, failed, failed)
 
 
 def _damaged(folder: Path) -> _Read:
-    return _Read(run_directory.nameless(folder, "unknown"), _time_of(folder.name), (), (), is_damaged=True)
+    return _Read(run_list.nameless(folder, "unknown"), _time_of(folder.name), (), (), is_damaged=True)
 
 
 def _time_of(run_id: str) -> float:

@@ -21,7 +21,7 @@ from nccltool.preflight.suites import Expectation, InventoryPart, ReachPart, Tra
 from nccltool.probe.finding_kinds import WRONG_DATA
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.finding_kinds import TRAIN_WRONG
-from nccltool.train.result import Training
+from nccltool.train.result import Training, TrainRun
 
 PAGE = "docs/runbooks/preflight.md"
 NO_WIRES = "what the wires allow is not known"
@@ -646,11 +646,12 @@ def of_train(ran: Ran, part: TrainPart, names: Mapping[str, str], differences_kn
         return
     ended = [f for f in ran.run.findings if f.effect == "incomplete"]
     yield from _completed(ran, ended, names)
-    for training in ran.run.trainings:
+    trainings = ran.run.trainings if isinstance(ran.run, TrainRun) else ()
+    for training in trainings:
         yield _training(ran, training, bool(ended), names)
     yield from _others(ran, names, differences_known, TRAIN_WRONG)
     for wanted in part.expect:
-        for training in ran.run.trainings:
+        for training in trainings:
             if wanted.of in ("", training.strategy):
                 yield _of_training(ran, wanted, training)
 

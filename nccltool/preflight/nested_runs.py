@@ -14,6 +14,7 @@ from nccltool.core import processes, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.launch.fault_injection import VARIABLE
 from nccltool.probe.result import Run
+from nccltool.train import document
 
 _TICK_S = 0.05
 _ENDS_S = 10.0
@@ -131,7 +132,7 @@ class _Started:
             return Came(run=None, folder=where, why_not=said)
         try:
             return Came(
-                run=run_directory.load(Path(where)) if where else None, folder=where, why_not=self._last_words()
+                run=document.load(Path(where)) if where else None, folder=where, why_not=self._last_words()
             )
         except BadInput as error:
             return Came(run=None, folder=where, why_not=error.message)

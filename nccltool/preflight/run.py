@@ -13,20 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from nccltool import __version__
 from nccltool.compare import baselines, effects, judge
 from nccltool.compare.result import Against
-from nccltool.core import documents, signals
+from nccltool.core import signals
 from nccltool.core.errors import BadInput, NccltoolError, RunDirError
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import new_id
 from nccltool.core.run_info import RunInfo
 from nccltool.hosts import facts
 from nccltool.launch import fault_injection, selection
-from nccltool.launch.job import Job
+from nccltool.launch.job import Job, kept
 from nccltool.launch.selection import Where
+from nccltool.preflight import document as preflight_document
 from nccltool.preflight import host_verdicts, platforms, stages, suites
 from nccltool.preflight import judge as preflight_judge
 from nccltool.preflight.result import Judged, Preflight
@@ -281,7 +280,7 @@ def _folder(ask: Asked) -> Path:
         _takes_files(ask.hosts_dir)
     try:
         (folder / "runs").mkdir(parents=True)
-        (folder / "job.json").write_bytes(msgspec.json.format(msgspec.json.encode(job), indent=2))
+        (folder / "job.json").write_bytes(kept(job))
     except OSError as error:
         raise RunDirError(
             f"{folder} cannot be made: {error.strerror}", "name another folder: --run-dir"
@@ -319,7 +318,7 @@ def _with_evidence(ladder: Ladder, folder: Path) -> tuple[Judged, ...]:
 
 
 def _gather(outcomes: Sequence[Judged], ladder: Ladder, place: Path) -> None:
-    (place / "outcomes.json").write_text(documents.outcomes_to_json(outcomes))
+    (place / "outcomes.json").write_text(preflight_document.outcomes_to_json(outcomes))
     run = Path(outcomes[0].evidence) if outcomes[0].evidence else None
     if run is not None:
         for name in ("run.json", "log.txt", "events.jsonl"):
@@ -340,7 +339,7 @@ def _gather(outcomes: Sequence[Judged], ladder: Ladder, place: Path) -> None:
 def _keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
     texts = host_verdicts.lists(found.hosts)
     try:
-        (folder / "run.json").write_text(documents.preflight_to_json(found) + "\n")
+        (folder / "run.json").write_text(preflight_document.to_json(found) + "\n")
         for place in (folder, hosts_dir):
             for name, text in texts.items() if place else ():
                 assert place is not None

@@ -7,7 +7,6 @@ from nccltool.core.findings import Finding
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
-from nccltool.train.result import Restart, Training
 
 Placement = Literal["in-place", "out-of-place"]
 
@@ -70,7 +69,7 @@ class LatencyModel:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """All of a run: the only input of render and exporters."""
+    """All of a run: the only input of views and exporters."""
 
     info: RunInfo
     verdict: Verdict
@@ -78,5 +77,4 @@ class Run:
     findings: tuple[Finding, ...]
     models: tuple[LatencyModel, ...] = ()
     kind: str = "probe"
-    trainings: tuple[Training, ...] = ()
-    restarts: tuple[Restart, ...] = ()
+    """The command that made it."""

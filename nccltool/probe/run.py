@@ -21,13 +21,14 @@ from nccltool.launch import runner
 from nccltool.launch.events import World
 from nccltool.launch.finding_kinds import RUN_DIR_FULL
 from nccltool.launch.job import Job
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, Ended, Teller, ToldRunDir
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
+from nccltool.probe import document, latency_model, plan
 from nccltool.probe import judge as probe_judge
-from nccltool.probe import latency_model, plan
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.job import ProbeJob
@@ -51,7 +52,9 @@ class Probe:
         """Do it: (the run, its folder). Raises RunDirError before anything is started."""
         job, begun = self.order.job, self._begun()
         teller = None if self.tell is None else Teller(self.tell, job.run_id, begun.part)
-        run_dir = RunDir(self.runs_folder, job) if teller is None else ToldRunDir(self.runs_folder, begun, teller)
+        run_dir = (
+            run_dir_of(self.runs_folder, job) if teller is None else ToldRunDir(self.runs_folder, begun, teller)
+        )
         if teller is not None:
             teller.begin(begun)
         begin = time.monotonic()
@@ -62,7 +65,7 @@ class Probe:
             outcome = replace(outcome, findings=(*outcome.findings, *said))
             run = self._judged(outcome, begun, seconds)
         try:
-            run_dir.finish(run)
+            run_dir.finish(self.document(run))
         except RunDirError as error:  # what was measured is shown all the same
             if not any(finding.kind is RUN_DIR_FULL for finding in run.findings):
                 full = runner.run_dir_full(error, "the result could not be saved")
@@ -82,6 +85,10 @@ class Probe:
     def judged(self, outcome: LaunchOutcome, begun: Begun) -> Run:
         """JUDGE what came of it."""
         return judged(outcome, begun)
+
+    def document(self, run: Run) -> str:
+        """What is kept of it."""
+        return document.to_json(run)
 
     def _judged(self, outcome: LaunchOutcome, begun: Begun, seconds: float) -> Run:
         run = self.judged(outcome, begun)

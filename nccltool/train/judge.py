@@ -14,12 +14,11 @@ from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.finding_kinds import LEFT_OUT
-from nccltool.probe.result import Run
 from nccltool.probe.run import info
-from nccltool.train import events, peak_flops, pipeline_schedules, strategy_options
-from nccltool.train.finding_kinds import RESUMED, TRAIN_WRONG
+from nccltool.train import divergence, events, peak_flops, pipeline_schedules, strategy_options
+from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob
-from nccltool.train.result import Bubble, Checkpointing, Oracle, Training, TrainStep
+from nccltool.train.result import Bubble, Checkpointing, Oracle, Training, TrainRun, TrainStep
 from nccltool.train.spec import TrainSpec
 from nccltool.train.state import heard as heard_of
 
@@ -46,14 +45,14 @@ class _Heard:
     left_out: str | None = None
 
 
-def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
+def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
     """What came of a run of smoke trainings."""
     state, job, said = outcome.state, begun.job, heard_of(outcome.state)
     assert isinstance(job, TrainJob)
     spec = job.train
     heard = _by_strategy(said.said)
     trainings = tuple(_training(name, heard[name], state, spec) for name in spec.strategies)
-    wrong = tuple(finding for name in spec.strategies for finding in _wrong(name, heard[name], state, spec))
+    wrong = tuple(_wrong(name, heard[name], state, spec) for name in spec.strategies if heard[name].wrong)
     left_out = tuple(_left_out(training) for training in trainings if training.status == "skip")
     resumed = tuple(_resumed(event, state, spec) for name in spec.strategies for event in heard[name].resumed)
     findings = (*_without_world_of_one(outcome.findings), *wrong, *left_out, *resumed)
@@ -62,11 +61,9 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
         statuses = {training.status for training in trainings}
         can_tell = "pass" in statuses and "unknown" not in statuses  # what could not be trained here is no pass
         verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=can_tell)
-    return Run(
-        kind="train",
+    return TrainRun(
         info=info(state, begun, cuda_graph=False),
         verdict=verdict,
-        measurements=(),
         findings=findings,
         trainings=trainings,
         restarts=said.restarts,
@@ -274,108 +271,10 @@ def _slowest(timed: events.TimedSteps | None) -> int | None:
     return timed.rank_ns.index(ordered[-1]) if slow else None
 
 
-def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> list[Finding]:
-    """One finding for a strategy: the first step in which a rank differed, and which ranks did."""
-    if not heard.wrong:
-        return []
-    first = min(event.number for event in heard.wrong)
-    there = _most_telling([event for event in heard.wrong if event.number == first])
+def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Finding:
+    micro_batches = heard.compared[0].micro_batches if heard.compared else 0
     is_compressed = strategy_options.of(name, spec).comm_hook == "powersgd"
-    named, blamed = _ranks(there, state.world_size, _micro_batches(heard))
-    event = next((event for event in there if event.rank == blamed), there[0])
-    return [
-        TRAIN_WRONG.finding(
-            subject=Subject(kind="rank", name=str(blamed))
-            if blamed is not None
-            else Subject(kind="run", name=name),
-            message=f"{name}: {_what(event)} of {named} {_differ(event)} from the reference in step {first}",
-            evidence=tuple(_evidence(event, is_compressed)),
-            remedy=_remedy(event),
-        )
-    ]
-
-
-def _remedy(event: events.Diverged) -> str:
-    if not _is_finite_alone(event):
-        return "choose a smaller --learning-rate, or a --dtype with a larger range"
-    return (
-        "do not train on this: nccltool probe -c 20 looks for the link that corrupts; "
-        "is the code of the strategy right?"
-    )
-
-
-def _is_finite_alone(event: events.Diverged) -> bool:
-    return math.isfinite(float(event.expected))
-
-
-_TELLING = ("parameters", "loss", "gradient", "update")
-"""What is of one rank alone comes before what ranks have from each other: parameters that changed between two
-steps spoil every rank's loss, wrong data one rank's loss and every rank's gradient."""
-
-
-def _most_telling(wrong: Sequence[events.Diverged]) -> list[events.Diverged]:
-    level = min(_TELLING.index(event.what) for event in wrong)
-    return sorted((event for event in wrong if event.what == _TELLING[level]), key=lambda event: event.rank)
-
-
-def _micro_batches(heard: _Heard) -> int:
-    return heard.compared[0].micro_batches if heard.compared else 0
-
-
-def _ranks(there: Sequence[events.Diverged], world: int, micro_batches: int) -> tuple[str, int | None]:
-    """(in words, the one that is to blame)."""
-    if len(there) == 1:
-        return f"rank {there[0].rank}", there[0].rank
-    if len(there) < world:
-        return f"ranks {', '.join(str(event.rank) for event in there)}", None
-    odd = _odd_shares(there[0].shares)
-    if len(odd) < micro_batches and micro_batches % world == 0:
-        owners = {index // (micro_batches // world) for index in odd}
-        if len(owners) == 1:
-            (owner,) = owners
-            return f"all ranks (the part of rank {owner} is wrong in it)", owner
-    return "all ranks", None
-
-
-SHARE_OFF = 0.01
-"""A micro-batch that is in a gradient with a weight this far from 1 was left out, counted twice or scaled."""
-
-
-def _odd_shares(shares: Sequence[float]) -> list[int]:
-    return [index for index, share in enumerate(shares) if abs(share - 1) > SHARE_OFF]
-
-
-def _what(event: events.Diverged) -> str:
-    words = {"parameters": "the parameters", "loss": "the loss", "gradient": "the gradient"}
-    return words.get(event.what, "the updated parameters")
-
-
-def _differ(event: events.Diverged) -> str:
-    return "differs" if event.what in ("loss", "gradient") else "differ"
-
-
-def _evidence(event: events.Diverged, is_compressed: bool) -> Iterable[str]:
-    value = "value" if event.what == "loss" else "norm"
-    yield (
-        f"rank {event.rank}: {value} {float(event.got):.9g}, expected {float(event.expected):.9g}; "
-        f"off by {float(event.error):.3g}, tolerance {event.tolerance:.3g} (relative)"
-    )
-    if not _is_finite_alone(event):
-        yield "the training in one process has no finite number there either: it does not converge"
-    elif event.shares and (text := _shares(event.shares)):
-        yield text
-    elif event.what == "gradient" and float(event.got) == 0:
-        yield "all of it is zero: it was lost, or never came"
-    elif event.what == "gradient" and not is_compressed:
-        yield "no weights of the micro-batches explain the gradient: numbers in it were damaged"
-
-
-def _shares(shares: Sequence[float]) -> str:
-    odd = _odd_shares(shares)
-    if odd and len(odd) == len(shares) and max(shares) - min(shares) < SHARE_OFF * max(map(abs, shares)):
-        return f"the whole gradient is {shares[0]:.3g} times as large: summed where it should be averaged?"
-    parts = [f"micro-batch {index} counts {shares[index]:.3g} times" for index in odd[:4]]
-    return "the gradient is explained by: " + ", ".join(parts) + ", the others once" if parts else ""
+    return divergence.finding(name, heard.wrong, state.world_size, micro_batches, is_compressed)
 
 
 def _left_out(training: Training) -> Finding:

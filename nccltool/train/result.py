@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from nccltool.core.findings import CheckStatus, Subject
 from nccltool.core.statistics import Stats
+from nccltool.probe.result import Measurement, Run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,3 +140,13 @@ class Training:
     """None = there is no pipeline, or no step of it was timed."""
     checkpoint: Checkpointing | None = None
     """None = no checkpoints were asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainRun(Run):
+    """All of a run of smoke trainings; no operation is measured in it."""
+
+    measurements: tuple[Measurement, ...] = ()
+    kind: str = "train"
+    trainings: tuple[Training, ...]
+    restarts: tuple[Restart, ...] = ()

@@ -9,8 +9,9 @@ from nccltool.launch.printed_events import Begun
 from nccltool.launch.runner import LaunchOutcome, Progress
 from nccltool.probe.result import Run
 from nccltool.probe.run import Probe
-from nccltool.train import judge, restarts
+from nccltool.train import document, judge, restarts
 from nccltool.train.job import TrainJob
+from nccltool.train.result import TrainRun
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +25,11 @@ class SmokeTrainings(Probe):
         start = restarts.run if self.order.max_restarts else runner.run
         return start(self.order, run_dir, progress)
 
-    def judged(self, outcome: LaunchOutcome, begun: Begun) -> Run:
+    def judged(self, outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         """JUDGE what came of it."""
         return judge.judged(outcome, begun)
+
+    def document(self, run: Run) -> str:
+        """What is kept of it."""
+        assert isinstance(run, TrainRun)
+        return document.to_json(run)

@@ -1,13 +1,13 @@
 """Event files of TensorBoard, where its package is installed: the steps of a training, and what they cost."""
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from nccltool.core import output_folders
 from nccltool.core.errors import BadInput
-from nccltool.probe.result import Run
+from nccltool.core.run_info import RunInfo
 from nccltool.train.result import Training
 
 _OPTION = "--tensorboard"
@@ -23,19 +23,16 @@ def ready(folder: Path) -> None:
     output_folders.folder(_OPTION, str(folder))
 
 
-def write(folder: Path, run: Run) -> None:
+def write(folder: Path, info: RunInfo, trainings: Sequence[Training]) -> None:
     """A folder for the run, and in it one for each strategy. Raises BadInput."""
-    for training in run.trainings:
+    began = datetime.fromisoformat(info.started).timestamp()
+    for training in trainings:
         if training.steps:
             try:
-                _write(folder / run.info.id / training.strategy, training, _began(run))
+                _write(folder / info.id / training.strategy, training, began)
             except OSError as error:
                 reason = error.strerror or error
                 raise BadInput(f"{_OPTION} {folder} cannot be written: {reason}", "name another folder") from error
-
-
-def _began(run: Run) -> float:
-    return datetime.fromisoformat(run.info.started).timestamp()
 
 
 def _write(folder: Path, training: Training, at: float) -> None:

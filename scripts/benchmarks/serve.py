@@ -22,11 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import extent
-from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.probe import collectives
+from nccltool.probe.document import to_json
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Measurement, Run
 
@@ -104,10 +105,9 @@ def _fill(base: Path) -> None:
         for op in collectives.NAMES
         for size in range(SERIES // 5 // len(collectives.NAMES) + 1)
     )
-    folder = RunDir(base, ProbeJob(run_id=info.id, ops=collectives.NAMES))
-    folder.finish(
-        Run(info=info, verdict=Verdict(status="pass", exit_code=0), measurements=rows, findings=(), models=())
-    )
+    folder = run_dir_of(base, ProbeJob(run_id=info.id, ops=collectives.NAMES))
+    verdict = Verdict(status="pass", exit_code=0)
+    folder.finish(to_json(Run(info=info, verdict=verdict, measurements=rows, findings=(), models=())))
     folder.close()
 
 

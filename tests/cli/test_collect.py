@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.core import documents
 from nccltool.probe import views
+from nccltool.train import document as train_document
 from tests.conftest import Nccltool
 from tests.samples import finding
 from tests.support.streams import LEADER, beginning, begun, ended, good, mixed, part
@@ -26,7 +26,7 @@ def test_it_is_kept_and_shown_like_a_run_of_here(form: str, logs: str, tmp_path:
     said = nccltool("collect", logs, "--format", form)
     folder = tmp_path / "state/nccltool/runs" / LEADER
     assert (said.code, said.err) == (0, f"kept in {folder}\n")
-    run = documents.from_json((folder / "run.json").read_bytes(), "run.json")
+    run = train_document.from_json((folder / "run.json").read_bytes(), "run.json")
     assert said.out == views.renderer(form)(run)
     assert nccltool("runs", LEADER, "--format", form).out == said.out
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from nccltool.core import run_directory
-from nccltool.core.run_directory import RunDir
 from nccltool.core.verdicts import Verdict
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
 from tests.conftest import Nccltool
 from tests.interop.importers.samples import FOLDER
@@ -26,8 +27,8 @@ def kept(number: int, factor: float = 1.0, **changes: object) -> str:
         measurements=tuple(rows),
         findings=(),
     )
-    folder = RunDir(run_directory.default_base(), job(run_id=name))
-    folder.finish(run)
+    folder = run_dir_of(run_directory.default_base(), job(run_id=name))
+    folder.finish(to_json(run))
     folder.close()
     return name
 

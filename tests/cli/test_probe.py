@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from nccltool.core import documents
 from nccltool.core.findings import Finding
 from nccltool.launch import events, runner
 from nccltool.launch.events import Event
 from nccltool.probe import views
 from nccltool.probe.events import Result, Samples
 from nccltool.probe.result import Run
+from nccltool.train import document as train_document
 from tests.cli.conftest import Act
 from tests.conftest import Nccltool
 from tests.samples import facts, finding
@@ -57,7 +57,7 @@ COMMAND = ("probe", "--nodes", "2", "--op", "all_reduce", "--sizes", "1K,1M")
 def the_run(tmp_path: Path) -> tuple[Path, Run]:
     """The only run that was kept, and what its document holds."""
     (folder,) = (tmp_path / "state/nccltool/runs").iterdir()
-    return folder, documents.from_json((folder / "run.json").read_bytes(), "run.json")
+    return folder, train_document.from_json((folder / "run.json").read_bytes(), "run.json")
 
 
 def test_a_good_run_is_shown_and_kept(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.core import run_list
-from nccltool.core.run_directory import RunDir
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.monitor import run_list
 from nccltool.probe import views
+from nccltool.probe.document import to_json
 from tests.conftest import Nccltool
 from tests.samples import failing_run, good_run, job
 
@@ -19,8 +20,8 @@ def base(tmp_path: Path) -> Path:
     """Two runs, where runs go when nothing is said."""
     base = tmp_path / "state/nccltool/runs"
     for run_id, run in ((FIRST, good_run()), (SECOND, failing_run())):
-        folder = RunDir(base, job(run_id=run_id))
-        folder.finish(run)
+        folder = run_dir_of(base, job(run_id=run_id))
+        folder.finish(to_json(run))
         folder.close()
     return base
 

@@ -3,23 +3,24 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, RunDirError
-from nccltool.core.run_directory import Entry, RunDir
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.probe.document import to_json
 from nccltool.probe.job import ProbeJob
+from nccltool.train import document as train_document
 from tests.samples import failing_run, good_run, job
 
 
 def saved(base: Path, run_id: str, document: str | None = "good") -> Path:
     """A run's folder; `document` None = it did not end in order, else good, failing, or a damaged text."""
-    folder = RunDir(base, job(run_id=run_id))
+    folder = run_dir_of(base, job(run_id=run_id))
     if document in ("good", "failing"):
-        folder.finish(good_run() if document == "good" else failing_run())
+        folder.finish(to_json(good_run() if document == "good" else failing_run()))
     elif document is not None:
         (folder.path / "run.json").write_text(document)
     folder.close()
@@ -27,7 +28,7 @@ def saved(base: Path, run_id: str, document: str | None = "good") -> Path:
 
 
 def test_everything_is_there_as_it_comes(tmp_path: Path) -> None:
-    folder = RunDir(tmp_path / "made" / "with parents", job())
+    folder = run_dir_of(tmp_path / "made" / "with parents", job())
     assert msgspec.json.decode((folder.path / "job.json").read_bytes(), type=ProbeJob) == job()
     folder.event(b'{"event":"bye","rank":0}\n')
     folder.log("a line\n")
@@ -37,7 +38,7 @@ def test_everything_is_there_as_it_comes(tmp_path: Path) -> None:
     folder.sync()
     assert (folder.path / "events.jsonl").read_text().count("\n") == 2
     assert (folder.path / "log.txt").read_text() == "a line\nhalf a surrogate pair: ?\n"
-    folder.finish(good_run())
+    folder.finish(to_json(good_run()))
     folder.close()
     assert sorted(file.name for file in folder.path.iterdir()) == [
         "events.jsonl",
@@ -46,13 +47,13 @@ def test_everything_is_there_as_it_comes(tmp_path: Path) -> None:
         "run.json",
     ]
     assert json.loads((folder.path / "run.json").read_text())["schema"] == 1
-    assert run_directory.load(folder.path) == run_directory.load(folder.path / "run.json") == good_run()
+    assert train_document.load(folder.path) == train_document.load(folder.path / "run.json") == good_run()
 
 
 def test_a_folder_under_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunDirError) as error:
-        RunDir(tmp_path / "file" / "runs", job())
+        run_dir_of(tmp_path / "file" / "runs", job())
     path = tmp_path / "file" / "runs" / job().run_id
     assert error.value.message == f"the run directory {path} cannot be written: Not a directory"
     assert error.value.remedy == "name a folder with room that you may write: --run-dir DIR or NCCLTOOL_RUN_DIR"
@@ -61,17 +62,17 @@ def test_a_folder_under_a_file(tmp_path: Path) -> None:
 def test_the_same_run_twice(tmp_path: Path) -> None:
     saved(tmp_path, "one")
     with pytest.raises(RunDirError) as error:
-        RunDir(tmp_path, job(run_id="one"))
+        run_dir_of(tmp_path, job(run_id="one"))
     assert error.value.message == f"the run directory {tmp_path / 'one'} cannot be written: File exists"
 
 
 def test_a_folder_that_is_gone_when_the_result_comes(tmp_path: Path) -> None:
-    folder = RunDir(tmp_path, job())
+    folder = run_dir_of(tmp_path, job())
     for file in folder.path.iterdir():
         file.unlink()
     folder.path.rmdir()
     with pytest.raises(RunDirError) as error:
-        folder.finish(good_run())
+        folder.finish(to_json(good_run()))
     folder.close()
     assert error.value.message == f"the run directory {folder.path} cannot be written: No such file or directory"
 
@@ -90,36 +91,6 @@ def test_ids_sort_by_time_and_differ() -> None:
     ids = {run_directory.new_id() for _ in range(8)}
     assert len(ids) > 1
     assert all(re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", run_id) for run_id in ids)
-
-
-def test_entries(tmp_path: Path) -> None:
-    saved(tmp_path, "20250101T000000Z-0001")
-    saved(tmp_path, "20250103T000000Z-0003", document='{"schema": 1')
-    saved(tmp_path, "20250102T000000Z-0002", document=None)
-    saved(tmp_path, "20250104T000000Z-0004", document="failing")
-    (tmp_path / "a file").touch()
-    (tmp_path / "a folder").mkdir()
-    nothing: dict[str, Any] = {"started": None, "exit_code": None, "command": (), "measurements": None}
-    command = ("nccltool", "probe", "--nodes", "2")
-    known: dict[str, Any] = {"id": good_run().info.id, "started": "2025-01-02T03:04:05Z", "command": command}
-    paths = [str(tmp_path / f"2025010{day}T000000Z-000{day}") for day in range(1, 5)]
-    assert list(run_directory.entries(tmp_path)) == [
-        Entry(**known, path=paths[0], status="pass", exit_code=0, measurements=4),
-        Entry(**nothing, id="20250102T000000Z-0002", path=paths[1], status="incomplete"),
-        Entry(**nothing, id="20250103T000000Z-0003", path=paths[2], status="unknown"),
-        Entry(**known, path=paths[3], status="incomplete", exit_code=3, measurements=1),
-    ]
-
-
-def test_no_runs_yet(tmp_path: Path) -> None:
-    assert list(run_directory.entries(tmp_path / "none")) == []
-
-
-def test_runs_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(BadInput) as error:
-        list(run_directory.entries(tmp_path / "file"))
-    assert error.value.message == f"{tmp_path / 'file'} cannot be read: Not a directory"
 
 
 def test_a_run_is_found_by_id_by_its_beginning_and_by_path(tmp_path: Path) -> None:
@@ -147,7 +118,7 @@ def test_a_name_that_is_not_one_run(name: str, problem: str, tmp_path: Path) -> 
 def test_loading_a_run_that_did_not_end_in_order(tmp_path: Path) -> None:
     folder = saved(tmp_path, "one", document=None)
     with pytest.raises(BadInput) as error:
-        run_directory.load(folder)
+        train_document.load(folder)
     assert error.value.message == f"{folder / 'run.json'} cannot be read: No such file or directory"
     assert error.value.remedy == "it did not end in order; see its events.jsonl and log.txt"
 
@@ -155,7 +126,7 @@ def test_loading_a_run_that_did_not_end_in_order(tmp_path: Path) -> None:
 def test_of_variables_for_other_hosts_only_those_of_the_libraries_are_kept(tmp_path: Path) -> None:
     """A variable that was named may be a secret, and nothing says which."""
     env = {"NCCL_DEBUG": "INFO", "GLOO_SOCKET_IFNAME": "eth0", "TORCH_NCCL_X": "1", "TOKEN": "s3cret"}
-    run_dir = RunDir(tmp_path, job(env=env))
+    run_dir = run_dir_of(tmp_path, job(env=env))
     run_dir.close()
     kept = json.loads((run_dir.path / "job.json").read_text())["env"]
     assert kept == {name: value for name, value in env.items() if name != "TOKEN"}

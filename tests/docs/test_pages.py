@@ -10,9 +10,10 @@ import click
 import pytest
 
 from nccltool.cli import cli
-from nccltool.core import findings, run_directory, run_info, statistics
+from nccltool.core import findings, run_info, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection
+from nccltool.monitor import run_list
 from nccltool.preflight import result as preflight_result
 from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
@@ -161,7 +162,7 @@ def _keys(heading: str) -> list[str]:
         ("`trainings[].bubble`", train_result.Bubble),
         ("`trainings[].checkpoint`", train_result.Checkpointing),
         ("`restarts[]`", train_result.Restart),
-        ("`runs[]`", run_directory.Entry),
+        ("`runs[]`", run_list.Entry),
         ("`outcomes[]`", diagnosis.RuleOutcome),
         ("`settings[]`", diagnosis.Assignment),
         ("`preflight.outcomes[]`", preflight_result.Judged),

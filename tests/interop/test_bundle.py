@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.core.run_directory import RunDir
 from nccltool.interop import bundle
 from nccltool.interop.bundle import Wanted
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
 from tests import samples
 
@@ -20,9 +21,11 @@ SECRET = "Zu8kF3vQ9xLm2Rt7"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    folder = RunDir(tmp_path / "runs", samples.job())
+    folder = run_dir_of(tmp_path / "runs", samples.job())
     folder.log(f"starting with HF_TOKEN={SECRET}\nvm:1:1 [0] misc/shmutils.cc:72 NCCL WARN no room\n")
-    folder.finish(Run(info=samples.info(), verdict=samples.good_run().verdict, measurements=(), findings=()))
+    folder.finish(
+        to_json(Run(info=samples.info(), verdict=samples.good_run().verdict, measurements=(), findings=()))
+    )
     folder.close()
     (folder.path / "evidence").mkdir()
     (folder.path / "evidence/facts.json").write_text("{}")

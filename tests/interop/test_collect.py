@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nccltool.core import documents
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
 from nccltool.interop import collect
 from nccltool.launch import events
 from nccltool.probe.result import Run
+from nccltool.train import document as train_document
 from tests.samples import finding
 from tests.support.streams import (
     FOLLOWER,
@@ -76,7 +76,7 @@ def test_the_folder_holds_what_that_of_a_local_run_holds(tmp_path: Path) -> None
         "run.json",
     ]
     assert (found.folder / "collected.txt").read_text() == f"{tmp_path / 'pods.log'}\n"
-    assert documents.from_json((found.folder / "run.json").read_bytes(), "") == found.run
+    assert train_document.from_json((found.folder / "run.json").read_bytes(), "") == found.run
     said = [json.loads(line) for line in (found.folder / "events.jsonl").read_text().splitlines()]
     assert sorted(map(str, said)) == sorted(
         str(json.loads(events.encode(event)[1:]))
@@ -94,7 +94,7 @@ def test_the_whole_logs_take_the_place_of_a_part_of_them(tmp_path: Path) -> None
     again = collected(mixed(BOTH), tmp_path)
     assert (first.run.verdict.exit_code, again.run.verdict.exit_code) == (3, 0)
     assert (again.folder, again.is_new) == (first.folder, True)
-    assert documents.from_json((again.folder / "run.json").read_bytes(), "") == again.run
+    assert train_document.from_json((again.folder / "run.json").read_bytes(), "") == again.run
     assert len(list(again.folder.iterdir())) == 5
     assert [file.name for file in (tmp_path / "runs").iterdir()] == [LEADER]
 

@@ -18,6 +18,7 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.launch import child_processes, events, runner
 from nccltool.launch.job import Job
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers.base import Command, Launch
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
@@ -50,7 +51,7 @@ Play = Callable[..., LaunchOutcome]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[RunDir]:
-    run_dir = RunDir(tmp_path / "runs", ONE)
+    run_dir = run_dir_of(tmp_path / "runs", ONE)
     yield run_dir
     run_dir.close()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.core import processes
-from nccltool.core.run_directory import RunDir
 from nccltool.launch import runner
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.base import Command, Inquiry, Launch
 from nccltool.launch.order import LaunchOrder
@@ -53,7 +53,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             inquiry=Inquiry(argv=asked, read=lambda text: slurm.from_job("3", text)),
         )
         order = LaunchOrder(job=ONE, leads=True, ranks_seen=1, launch=launch)
-        run_dir = RunDir(tmp_path / "runs", ONE)
+        run_dir = run_dir_of(tmp_path / "runs", ONE)
         outcome = runner.run(order, run_dir, progress)
         run_dir.close()
         return outcome
@@ -170,7 +170,7 @@ for start in range(0, 4096, 1024):
     commands = (Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,)),)
     launch = Launch(launcher="slurm", why="a test", commands=commands, unwrapper=slurm.Labels)
     wanted = replace(ONE, timeout_s=5.0)
-    run_dir = RunDir(tmp_path / "runs", wanted)
+    run_dir = run_dir_of(tmp_path / "runs", wanted)
     runner.run(LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch), run_dir, lambda state: None)
     run_dir.close()
     kept = [json.loads(line) for line in (run_dir.path / "events.jsonl").read_text().splitlines()]

@@ -10,7 +10,7 @@ from nccltool.core.verdicts import Verdict
 from nccltool.monitor import metrics
 from nccltool.monitor.metrics import METRICS, Sample
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
-from nccltool.train.result import Oracle, Training
+from nccltool.train.result import Oracle, Training, TrainRun
 from tests import samples
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -86,7 +86,8 @@ def of(found: object, name: str) -> dict[tuple[str, ...], float]:
 
 def test_every_sample_has_the_labels_of_its_metric() -> None:
     row = samples.measurement(late_s=0.001, late_rank=1, limit_busbw_bytes_per_s=1e9, wrong=3)
-    run = replace(samples.good_run(), measurements=(row,), trainings=(training(),), kind="train")
+    verdict = samples.good_run().verdict
+    run = TrainRun(info=samples.info(), verdict=verdict, findings=(), measurements=(row,), trainings=(training(),))
     every = [*metrics.of_run(run), *metrics.of_preflight(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,)))]
     assert all(len(sample.labels) == len(BY_NAME[sample.metric].labels) for sample in every)
     not_of_runs = {"baseline_ratio", "damaged_runs", "run_directory_readable"}

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.core.run_directory import RunDir
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.monitor import probe_loop
+from nccltool.probe.document import to_json
 from tests import samples
 from tests.lab.monitoring import free_port, get
 from tests.support.commands import Command, until
@@ -62,9 +63,9 @@ def test_not_inside_a_job_of_a_launcher(nccltool: Callable[..., object], monkeyp
     [(2**10, 5, "timed calls of 5 KiB, 0.0512 MB/s"), (2**20, 100, "timed calls of 100 MiB, 1.05e+03 MB/s")],
 )
 def test_the_share_of_a_small_run_is_not_nothing(tmp_path: Path, size: int, calls: int, share: str) -> None:
-    folder = RunDir(tmp_path, samples.job())
+    folder = run_dir_of(tmp_path, samples.job())
     row = samples.measurement(bytes=size, iterations=calls)
-    folder.finish(replace(samples.good_run(), measurements=(row,)))
+    folder.finish(to_json(replace(samples.good_run(), measurements=(row,))))
     folder.close()
     loop = probe_loop.ProbeLoop(words=(), every_s=0.1, listen=None, base=tmp_path, say=print)
     assert share in loop._share(0, 0.05)

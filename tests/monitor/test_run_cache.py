@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from nccltool.compare.baselines import Store, usable
-from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.core.run_directory import RunDir
 from nccltool.core.verdicts import Verdict
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.monitor import export, metrics
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.preflight.result import Preflight
+from nccltool.probe.document import to_json
 from nccltool.probe.result import Measurement, Run
+from nccltool.train import document as train_document
 from tests import samples
 
 NOW = metrics.unix_time("2025-01-02T04:00:00Z")
@@ -25,11 +26,11 @@ DAY_S = 86400.0
 def put(base: Path, started: str, *rows: Measurement, status: str = "pass", document: bool = True) -> Path:
     """A run in a folder; `started` is a time of 2025-01-02."""
     run_id = f"20250102T{started.replace(':', '')}Z-beef"
-    folder = RunDir(base, samples.job(run_id=run_id, deadline_s=600.0))
+    folder = run_dir_of(base, samples.job(run_id=run_id, deadline_s=600.0))
     if document:
         verdict = Verdict(status=status, exit_code=0)  # type: ignore[arg-type]
         info = samples.info(id=run_id, started=f"2025-01-02T{started}Z")
-        folder.finish(Run(info=info, verdict=verdict, measurements=rows, findings=()))
+        folder.finish(to_json(Run(info=info, verdict=verdict, measurements=rows, findings=())))
     folder.close()
     return folder.path
 
@@ -130,7 +131,7 @@ def test_a_real_baseline(tmp_path: Path) -> None:
     times = [samples.stats(mean, median=mean, p90=mean * 1.0005) for mean in (1.0, 1.001, 0.999, 1.0)]
     rows = [samples.measurement(time_s=time, busbw_bytes_per_s=1e9) for time in times]
     folders = [put(base, f"03:0{number}:00", row) for number, row in enumerate(rows)]
-    Store(store).save("night", "", [usable(run_directory.load(folder)) for folder in folders], "new")
+    Store(store).save("night", "", [usable(train_document.load(folder)) for folder in folders], "new")
     held = export.against("night", str(store))
     found = export.samples(export.read([str(folders[0])], base), held)
     assert [sample.value for sample in found if sample.metric == "baseline_ratio"] == [

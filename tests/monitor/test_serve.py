@@ -21,11 +21,12 @@ import bcrypt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from nccltool.core.run_directory import RunDir
 from nccltool.core.verdicts import Verdict
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.monitor import http_server
 from nccltool.monitor import serve as monitor_serve
 from nccltool.monitor.web_config import WebConfig
+from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
 from tests import samples
 from tests.support.commands import until
@@ -63,10 +64,9 @@ def serve(tmp_path: Path) -> Iterator[Server]:
 
         def start(*options: str, tls: ssl.SSLContext | None = None) -> Address:
             runs = tmp_path / "runs"
-            folder = RunDir(runs, samples.job())
-            folder.finish(
-                Run(info=samples.info(), verdict=samples.good_run().verdict, measurements=(), findings=())
-            )
+            folder = run_dir_of(runs, samples.job())
+            verdict = samples.good_run().verdict
+            folder.finish(to_json(Run(info=samples.info(), verdict=verdict, measurements=(), findings=())))
             folder.close()
             argv = [sys.executable, "-m", "nccltool", "serve", "--listen", "127.0.0.1:0", "--run-dir", str(runs)]
             process = subprocess.Popen([*argv, *options], stderr=subprocess.PIPE, text=True)
@@ -173,9 +173,9 @@ def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server
     before = server.get("/metrics")[2]
     time.sleep(0.5)
     assert server.get("/metrics")[2] == before
-    folder = RunDir(tmp_path / "runs", samples.job(run_id="20250102T040405Z-beef"))
+    folder = run_dir_of(tmp_path / "runs", samples.job(run_id="20250102T040405Z-beef"))
     failed = Verdict(status="fail", exit_code=1)
-    folder.finish(Run(info=samples.info(), verdict=failed, measurements=(), findings=()))
+    folder.finish(to_json(Run(info=samples.info(), verdict=failed, measurements=(), findings=())))
     folder.close()
     assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
 

@@ -22,7 +22,7 @@ from nccltool.preflight.judge import Ran, again, blamed
 from nccltool.preflight.result import Judged
 from nccltool.preflight.suites import Expectation, InventoryPart, ReachPart, TrainPart
 from nccltool.probe.result import Run
-from nccltool.train.result import Training
+from nccltool.train.result import Training, TrainRun
 from tests import captured_hosts as machines
 from tests import samples
 
@@ -485,11 +485,9 @@ def training(strategy: str) -> Training:
 
 
 def test_trainings() -> None:
-    trained = Run(
-        kind="train",
+    trained = TrainRun(
         info=samples.info(emulated=False),
         verdict=Verdict(status="fail", exit_code=1),
-        measurements=(),
         findings=(found("train-wrong", "rank", "3", message="fsdp: the loss of rank 3 differs"),),
         trainings=tuple(training(name) for name in ("ddp", "fsdp")),
     )

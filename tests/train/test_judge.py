@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from nccltool.core import documents
 from nccltool.core.findings import Finding
 from nccltool.launch import events
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.events import Samples
-from nccltool.probe.result import Run
-from nccltool.probe.views import table
+from nccltool.train import document as train_document
 from nccltool.train import judge, peak_flops
 from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, TimedSteps, TrainedStep
 from nccltool.train.job import TrainJob
+from nccltool.train.result import TrainRun
 from nccltool.train.spec import TrainSpec
+from nccltool.train.views import table
 from tests.samples import facts, finding
 
 RANKS = 2
@@ -28,7 +28,7 @@ WORLD = events.World(
 )
 
 
-def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any) -> Run:
+def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any) -> TrainRun:
     asked = TrainJob(
         run_id="20250102T030405Z-beef",
         nodes=2,
@@ -115,12 +115,12 @@ def test_a_right_training() -> None:
 
 def test_the_document_can_be_read_again_and_has_the_only_training_at_the_top() -> None:
     run = judged(*RIGHT)
-    document = documents.to_document(run)
-    assert documents.from_json(documents.to_json(run).encode(), "it") == run
+    document = train_document.to_document(run)
+    assert train_document.from_json(train_document.to_json(run).encode(), "it") == run
     assert (document["kind"], document["strategy"], document["measurements"]) == ("train", "ddp", ())
     for name in ("steps", "oracle", "throughput_samples_per_s", "scaling_efficiency", "peak_memory_bytes"):
         assert document[name] == document["trainings"][0][name]
-    several = documents.to_document(replace(run, trainings=run.trainings * 2))
+    several = train_document.to_document(replace(run, trainings=run.trainings * 2))
     assert (several["strategy"], several["steps"], several["oracle"]) == ("all", [], None)
 
 
@@ -148,7 +148,7 @@ def test_the_bubble_of_a_pipeline() -> None:
     assert done.bubble.measured == pytest.approx(0.25)
     assert done.bubble.formula == pytest.approx(1 / 9)
     assert (done.bubble.expression, done.bubble.stages_per_rank) == ("(p - 1) / (v m + p - 1)", 2)
-    assert documents.from_json(documents.to_json(run).encode(), "it") == run
+    assert train_document.from_json(train_document.to_json(run).encode(), "it") == run
     assert [t.bubble for t in judged(*RIGHT).trainings] == [None]
 
 
@@ -237,7 +237,7 @@ def test_numbers_that_are_none_are_not_known_and_wrong() -> None:
     (done,) = run.trainings
     assert done.oracle is not None
     assert (done.status, done.steps[0].loss, done.oracle.loss_error) == ("fail", None, None)
-    assert documents.to_document(run)["steps"][0]["loss"] is None
+    assert train_document.to_document(run)["steps"][0]["loss"] is None
     assert run.findings[0].evidence[0] == "rank 0: value nan, expected 0.5; off by nan, tolerance 1e-05 (relative)"
 
 
@@ -279,7 +279,7 @@ def test_a_world_of_one_that_was_asked_for_is_no_warning() -> None:
     assert (run.verdict.status, run.findings) == ("pass", ())
 
 
-def rows(run: Run) -> list[list[str]]:
+def rows(run: TrainRun) -> list[list[str]]:
     lines = table.render(run).splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("strategy"))
     return [line.split() for line in lines[start + 2 : start + 2 + len(run.trainings)]]

@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.findings import Subject
-from nccltool.core.run_directory import RunDir
 from nccltool.launch import runner
+from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers.base import Command, Launch
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe.result import Run
 from nccltool.train import judge, restarts
 from nccltool.train.job import TrainJob
-from nccltool.train.result import Restart
+from nccltool.train.result import Restart, TrainRun
 from nccltool.train.spec import TrainSpec
 from nccltool.train.state import heard
 from tests.launch.test_runner import PREAMBLE
@@ -78,7 +77,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         launch = Launch(launcher="local", why="a test", commands=(command,))
         wanted = wanted or asked("ddp")
         order = LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch, max_restarts=most)
-        run_dir = RunDir(tmp_path / "runs", wanted)
+        run_dir = run_dir_of(tmp_path / "runs", wanted)
         try:
             return restarts.run(order, run_dir, progress)
         finally:
@@ -88,7 +87,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     return run
 
 
-def judged(outcome: LaunchOutcome, wanted: TrainJob) -> Run:
+def judged(outcome: LaunchOutcome, wanted: TrainJob) -> TrainRun:
     begun = Begun(
         job=wanted,
         leads=True,

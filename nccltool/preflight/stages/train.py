@@ -7,6 +7,7 @@ from nccltool.preflight.judge import Ran
 from nccltool.preflight.result import Judged
 from nccltool.preflight.stages.base import START_S, Climbed, Ladder, skipped
 from nccltool.preflight.suites import TrainPart
+from nccltool.train.result import TrainRun
 from nccltool.train.strategies import NAMES
 
 NEEDS = ("inventory", "doctor", "reach", "within", "across")
@@ -47,7 +48,7 @@ def climb(ladder: Ladder) -> Climbed:
     return Climbed(
         outcomes=outcomes,
         runs=tuple(one.folder for one in (ran, *more) if one.folder),
-        trainings=ran.run.trainings if ran.run else (),
+        trainings=ran.run.trainings if isinstance(ran.run, TrainRun) else (),
         info=ran.run,
     )
 

@@ -1,9 +1,9 @@
 """The document of the contract."""
 
-from nccltool.core import documents
+from nccltool.preflight import document
 from nccltool.preflight.result import Preflight
 
 
 def render(preflight: Preflight) -> str:
     """One line of JSON."""
-    return f"{documents.preflight_to_json(preflight)}\n"
+    return f"{document.to_json(preflight)}\n"

@@ -8,8 +8,6 @@ from nccltool.probe.result import Run
 
 FORMATS = ("table", "json", "csv", "nccl-tests", "nccl-tests-json")
 """As users write them; the file has underscores."""
-OF_TRAININGS = ("table", "json")
-"""Those that have a place for them."""
 
 
 def renderer(name: str) -> Callable[[Run], str]:

@@ -1,6 +1,6 @@
 """The document of the contract."""
 
-from nccltool.core.documents import to_json
+from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from nccltool.core import documents
 from nccltool.core.verdicts import Verdict
+from nccltool.preflight import document
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
 from nccltool.preflight.views import renderer
 from tests import samples
@@ -88,4 +88,4 @@ def test_observed_it_says_what_it_would_have_been() -> None:
 
 def test_the_document_can_be_read_again() -> None:
     text = renderer("json")(FAILING)
-    assert documents.preflight_from_json(text.encode(), "x") == FAILING
+    assert document.from_json(text.encode(), "x") == FAILING

@@ -1,0 +1,120 @@
+"""The past runs of all commands: one of them, and the list in every format."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import msgspec
+from tabulate import tabulate
+
+from nccltool.core import documents, run_directory
+from nccltool.core.errors import BadInput
+from nccltool.core.verdicts import Status
+from nccltool.preflight import document as preflight_document
+from nccltool.preflight.result import Preflight
+from nccltool.probe.result import Run
+from nccltool.train import document as train_document
+
+SCHEMA = 1
+
+
+FORMATS = ("table", "json", "csv")
+"""The other formats show the measurements of one run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A run in the list of past runs."""
+
+    id: str
+    path: str
+    started: str | None
+    status: Status
+    """incomplete when it has no document, unknown when that is damaged."""
+    exit_code: int | None
+    command: tuple[str, ...]
+    measurements: int | None
+
+
+def load(path: Path) -> Run | Preflight:
+    """The run of any command in a folder, or in a run.json. Raises BadInput."""
+    text, where = run_directory.document(path)
+    if documents.kind_of(text, where) == "preflight":
+        return preflight_document.from_json(text, where)
+    return train_document.from_json(text, where)
+
+
+def entries(base: Path) -> Iterator[Entry]:
+    """The runs under a folder, oldest first; a damaged one is listed, not hidden."""
+    for folder in run_directory.folders(base):
+        try:
+            yield entry(folder, load(folder))
+        except BadInput:
+            yield nameless(folder, "unknown" if run_directory.has_document(folder) else "incomplete")
+
+
+def entry(folder: Path, run: Run | Preflight) -> Entry:
+    """A run in the list."""
+    return Entry(
+        id=run.info.id,
+        path=str(folder),
+        started=run.info.started,
+        status=run.verdict.status,
+        exit_code=run.verdict.exit_code,
+        command=run.info.command,
+        measurements=len(run.measurements),
+    )
+
+
+def nameless(folder: Path, status: Status) -> Entry:
+    """A run in the list of which no more is known than its folder."""
+    return Entry(
+        id=folder.name,
+        path=str(folder),
+        started=None,
+        status=status,
+        exit_code=None,
+        command=(),
+        measurements=None,
+    )
+
+
+def render(entries: Sequence[Entry], form: str) -> str:
+    """Text, with a newline at its end."""
+    return {"table": _table, "json": _json, "csv": _csv}[form](entries)
+
+
+def _table(entries: Sequence[Entry]) -> str:
+    if not entries:
+        return "no runs yet\n"
+    headers = ("run", "started", "status", "rows", "command")
+    rows = [
+        (
+            e.id,
+            e.started or "?",
+            e.status,
+            "?" if e.measurements is None else e.measurements,
+            " ".join(e.command),
+        )
+        for e in entries
+    ]
+    return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True)) + "\n"
+
+
+def _json(entries: Sequence[Entry]) -> str:
+    document = {"schema": SCHEMA, "kind": "runs", "runs": entries}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _csv(entries: Sequence[Entry]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [field.name for field in fields(Entry)]
+    writer.writerow(names)
+    writer.writerows(
+        [" ".join(value) if isinstance(value := getattr(entry, name), tuple) else value for name in names]
+        for entry in entries
+    )
+    return text.getvalue()

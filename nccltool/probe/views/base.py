@@ -1,0 +1,31 @@
+"""What people are shown of every run: where it ran, and what was found."""
+
+from nccltool.core.findings import Finding
+from nccltool.core.run_info import RunInfo
+from nccltool.core.text import escaped
+
+
+def circumstances(info: RunInfo) -> str:
+    """Where it ran, by what."""
+    where = f" on {escaped(', '.join(info.hosts))}" if info.hosts else "; no host answered"
+    nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
+    lines = [
+        f"nccltool {info.nccltool}, torch {info.torch or 'unknown'}, run {info.id}",
+        f"{nodes}, {info.world_size or '?'} rank{'' if info.world_size == 1 else 's'}{where}",
+    ]
+    if info.backend:
+        lines.append(f"backend {info.backend}: {info.backend_reason}")
+    if info.emulated:
+        lines.append("EMULATED: the nodes are processes of one host; no network between nodes was measured")
+    return "\n".join(lines)
+
+
+def finding_text(finding: Finding) -> str:
+    """Hosts and ranks are quoted in it, and what they print is not to be trusted with a terminal."""
+    lines = [f"{finding.severity.upper()} {finding.code}: {finding.message}"]
+    lines += [f"    {line}" for text in finding.evidence for line in text.splitlines()]
+    if finding.remedy:
+        lines.append(f"    -> {finding.remedy}")
+    if finding.severity != "info":
+        lines.append(f"    page: {finding.page}")
+    return "\n".join(escaped(line) for line in lines)

@@ -1,0 +1,65 @@
+"""The document of smoke trainings (docs/json.md), which has the keys of a measurement's too."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nccltool.core import documents, run_directory
+from nccltool.probe.document import ProbeDocument, document_of
+from nccltool.probe.result import Run
+from nccltool.train.result import Restart, Training, TrainRun
+
+
+class _TrainDocument(ProbeDocument, kw_only=True):
+    trainings: tuple[Training, ...] = ()
+    restarts: tuple[Restart, ...] = ()
+
+
+_OF_THE_ONLY = (
+    *("steps", "oracle", "throughput_samples_per_s", "exposed_communication_ratio"),
+    *("scaling_efficiency", "peak_memory_bytes"),
+)
+
+
+def to_document(run: TrainRun) -> dict[str, Any]:
+    """The document of a run, as plain data: the keys of the only training are at the top too, where a reader of
+    one looks for them."""
+    plain: list[dict[str, Any]] = msgspec.to_builtins(run.trainings)
+    only = plain[0] if len(plain) == 1 else {}
+    empty: dict[str, Any] = {"steps": [], "peak_memory_bytes": []}
+    top = {name: only.get(name, empty.get(name)) for name in _OF_THE_ONLY}
+    document: dict[str, Any] = msgspec.to_builtins(document_of(run))
+    restarts = msgspec.to_builtins(run.restarts)
+    return document | {"strategy": only.get("strategy", "all"), **top, "trainings": plain, "restarts": restarts}
+
+
+def to_json(run: TrainRun) -> str:
+    """The document of a run, as indented JSON."""
+    return documents.encoded(to_document(run))
+
+
+def from_json(text: bytes, where: str) -> Run:
+    """The run of a measurement or of trainings. Raises BadInput that names `where` and the key that is wrong."""
+    document = documents.decoded(text, where, _TrainDocument)
+    if document.kind != "train":
+        return Run(
+            kind=document.kind,
+            info=document.run,
+            verdict=document.verdict,
+            measurements=document.measurements,
+            findings=document.findings,
+            models=document.models,
+        )
+    return TrainRun(
+        info=document.run,
+        verdict=document.verdict,
+        findings=document.findings,
+        trainings=document.trainings,
+        restarts=document.restarts,
+    )
+
+
+def load(path: Path) -> Run:
+    """The run of a measurement or of trainings in a folder, or in a run.json. Raises BadInput."""
+    return from_json(*run_directory.document(path))

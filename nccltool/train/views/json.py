@@ -1,0 +1,9 @@
+"""The document of the contract."""
+
+from nccltool.train.document import to_json
+from nccltool.train.result import TrainRun
+
+
+def render(run: TrainRun) -> str:
+    """Indented JSON, with a newline at its end."""
+    return to_json(run) + "\n"
