@@ -39,8 +39,6 @@ LONGEST_MODULE = 400
 TOO_LONG = {
     "preflight.judge",
     "preflight.suites",
-    "triage.timeline",
-    "triage.logs.nccl_warnings",
     "launch.runner",
     "launch.launchers.slurm",
     "hosts.differences",

@@ -21,7 +21,8 @@ from nccltool.triage.judge import Diagnosis, judge
 from nccltool.triage.log_discovery import LogDiscovery
 from nccltool.triage.logs import tail
 from nccltool.triage.logs.reader import IncrementalLogReader
-from nccltool.triage.timeline import Timeline, TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
+from nccltool.triage.timeline.model import Timeline
 
 CONFIDENCE = 0.6
 MARGIN = 0.2
@@ -183,7 +184,7 @@ class _Follower:
             self._is_stale = True
             if event.kind in _ENDED:
                 self._has_ended = True
-            elif event.role in ("state", "success") and event.kind.startswith("nccl."):
+            elif event.role in ("state", "success") and event.family == "nccl":
                 self._has_ended = False  # another job goes on in the same log
 
     def _end(self, log: tail.LineBuffer) -> None:

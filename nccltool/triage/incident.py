@@ -7,7 +7,7 @@ from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Verdict
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Offender:
     """What to look at first, spelled as in the log."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from nccltool.triage import causes
 from nccltool.triage.causes.base import ECHOES, Clue, Offender
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 STRONG = 0.55
 """A score above FITS: more than "looks like it"."""

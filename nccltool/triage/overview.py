@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from nccltool.core.host_lists import fold
 from nccltool.triage.incident import Overview, OverviewTable
-from nccltool.triage.timeline import ObservedCommunicator, ObservedHost, Timeline
+from nccltool.triage.timeline.model import ObservedCommunicator, ObservedHost, Timeline
 
 _ASPECTS: Mapping[str, Callable[[ObservedHost], str]] = {
     "NCCL": lambda host: ", ".join(host.versions),

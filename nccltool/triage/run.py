@@ -19,7 +19,8 @@ from nccltool.triage.logs import log_files
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.overview import overview
-from nccltool.triage.timeline import Timeline, TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
+from nccltool.triage.timeline.model import Timeline
 
 LIMIT_S = 5.0
 """How long the logs of a run may be read before its result is shown."""

@@ -8,7 +8,8 @@ from nccltool.triage.causes.base import Clue
 from nccltool.triage.judge import Diagnosis, _strengths, judge
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
-from nccltool.triage.timeline import Timeline, TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
+from nccltool.triage.timeline.model import Timeline
 from tests.incidents import INCIDENTS, Incident
 
 
@@ -102,7 +103,7 @@ def test_a_later_run_with_other_settings_does_not_overcome_a_failure() -> None:
 
 def _clue(line: int, strength: float) -> Clue:
     event = LogEvent(kind="k", role="failure", text="", file="f", line=line)
-    return Clue(strength=strength, why="", event=event)
+    return Clue(strength, "", event)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def _clue(line: int, strength: float) -> Clue:
     [
         ([_clue(1, 0.5), _clue(1, 0.7)], [0.7]),
         ([_clue(1, 0.5), _clue(2, 0.7)], [0.5, 0.7]),
-        ([_clue(1, 0.5), Clue(strength=-0.2, why="")], [-0.2, 0.5]),
+        ([_clue(1, 0.5), Clue(-0.2, "")], [-0.2, 0.5]),
     ],
 )
 def test_one_line_is_one_reason(clues: Iterable[Clue], strengths: list[float]) -> None:

@@ -35,7 +35,7 @@ from nccltool.triage.causes.base import (
     rank_that_ended_first,
     signs,
 )
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the first traceback, and whether it came before the first time-out"
 EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
@@ -60,30 +60,30 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if not timeline.failed:
         return
     yield from signs(timeline, _SIGNS)
-    for used in timeline.of("torch.nccl-error"):
-        if used.get("error") in ("invalid usage", "invalid argument"):
-            yield Clue(strength=FITS, why="NCCL was used in a way that it does not allow", event=used)
-            break
+    if used := timeline.first(
+        "torch.nccl-error", where=lambda e: e.get("error") in ("invalid usage", "invalid argument")
+    ):
+        yield Clue(FITS, "NCCL was used in a way that it does not allow", used)
     yield from of_source(timeline, "misc/argcheck")
     if event := timeline.first("app.exception"):
-        yield Clue(strength=0.75, why=f"a rank raised {event.get('type')}", event=event)
+        yield Clue(0.75, f"a rank raised {event.get('type')}", event)
         waiting = timeline.first("torch.timeout")
         if waiting and timeline.before(event, waiting):
-            yield Clue(strength=FITS, why="it did so before the others timed out", event=event)
+            yield Clue(FITS, "it did so before the others timed out", event)
         elif waiting:
-            yield Clue(strength=-FITS, why="others had timed out before", event=waiting)
+            yield Clue(-FITS, "others had timed out before", waiting)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The parameters that DDP names, else the rank that failed first."""
-    for event in timeline.of("torch.unused-names"):
-        return Offender(kind="parameter", name=_module(event.get("names")))
+    if event := timeline.first("torch.unused-names"):
+        return Offender("parameter", _module(event.get("names")))
     own = timeline.of("app.exception", "app.assert", "nccl.bad-argument", *_SIGNS)
     ranks = [rank for event in own if (rank := timeline.rank_of(event)) is not None]
     if ranks:
-        return Offender(kind="rank", name=str(ranks[0]))
+        return Offender("rank", str(ranks[0]))
     if failed := rank_that_ended_first(timeline):
-        return Offender(kind="rank", name=failed)
+        return Offender("rank", failed)
     found = rank_or_host(clues)
     return found if found and found.kind == "rank" else _of_a_library(timeline) or found
 
@@ -96,7 +96,7 @@ def _of_a_library(timeline: Timeline) -> Offender | None:
     for event in timeline.of("app.echo"):
         rank = timeline.rank_of(event)
         if rank is not None and any(words in event.text for words in _OWN_FAULTS):
-            return Offender(kind="rank", name=str(rank))
+            return Offender("rank", str(rank))
     return None
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 SAYS = 0.9
 """The text names this cause, and hardly any other prints it."""
@@ -28,10 +28,34 @@ FITS = 0.45
 HINT = 0.2
 """Not evidence by itself."""
 
+NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
+"""Errors of the driver that are about NVLink."""
+
 __all__ = [
-    "ECHOES", "FITS", "HINT", "SAYS", "SECTIONS", "TYPICAL", "Cause", "Clue", "Offender", "hca_of",
-    "host_or_rank", "is_of_containers", "is_unreachable", "is_virtual", "odd_one_out", "of_source", "part",
-    "proofs", "rank_first", "rank_or_host", "rank_that_ended_first", "signs",
+    "ECHOES",
+    "FITS",
+    "HINT",
+    "NVLINK_XIDS",
+    "SAYS",
+    "SECTIONS",
+    "TYPICAL",
+    "Cause",
+    "Clue",
+    "Offender",
+    "hca_of",
+    "host_named",
+    "host_or_rank",
+    "is_of_containers",
+    "is_unreachable",
+    "is_virtual",
+    "odd_one_out",
+    "of_source",
+    "part",
+    "proofs",
+    "rank_first",
+    "rank_or_host",
+    "rank_that_ended_first",
+    "signs",
 ]  # fmt: skip
 
 SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
@@ -39,7 +63,7 @@ ECHOES = frozenset({"peer-exited", "straggler-timeout", "other"})
 """What every cause accounts for: the others wait, time out, or lose their peer."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Clue:
     """One reason for or against a cause."""
 
@@ -70,7 +94,7 @@ def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:
     """A clue for each kind of event that is there, with its first event."""
     for kind, (strength, why) in table.items():
         if event := timeline.first(kind):
-            yield Clue(strength=strength, why=why, event=event)
+            yield Clue(strength, why, event)
 
 
 def proofs(clues: Iterable[Clue]) -> list[LogEvent]:
@@ -85,9 +109,9 @@ def host_or_rank(clues: Iterable[Clue]) -> Offender | None:
     """The host of the strongest clue; where it has none, its rank."""
     for event in proofs(clues):
         if event.host:
-            return Offender(kind="host", name=event.host)
+            return Offender("host", event.host)
         if event.rank is not None:
-            return Offender(kind="rank", name=str(event.rank))
+            return Offender("rank", str(event.rank))
     return None
 
 
@@ -95,11 +119,11 @@ def rank_or_host(clues: Iterable[Clue]) -> Offender | None:
     """The rank of the strongest clue; where it has none, its host."""
     for event in proofs(clues):
         if event.rank is not None:
-            return Offender(kind="rank", name=str(event.rank))
+            return Offender("rank", str(event.rank))
         if event.host:
-            return Offender(kind="host", name=event.host)
+            return Offender("host", event.host)
         if address := event.get("ip"):
-            return Offender(kind="address", name=address)
+            return Offender("address", address)
     return None
 
 
@@ -109,7 +133,7 @@ def rank_first(timeline: Timeline, clues: Iterable[Clue]) -> Offender | None:
     for event in proofs(clues):
         rank = timeline.rank_of(event)
         if rank is not None:
-            return Offender(kind="rank", name=str(rank))
+            return Offender("rank", str(rank))
     return rank_or_host(clues)
 
 
@@ -135,14 +159,13 @@ def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
     if not timeline.failed:
         return
     files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
-    for event in timeline.of("nccl.warning"):
-        if files.search(event.get("where")):
-            yield Clue(strength=FITS, why=f"NCCL warned in {event.get('where')}", event=event)
-            return
-    known = any(not event.kind.startswith(("app.", "job.", "torchrun.")) for event in timeline.failures())
+    if event := timeline.first("nccl.warning", where=lambda e: files.search(e.get("where"))):
+        yield Clue(FITS, f"NCCL warned in {event.get('where')}", event)
+        return
+    known = any(event.family not in ("app", "job", "torchrun") for event in timeline.failures())
     trace = timeline.first("nccl.trace")
     if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):
-        yield Clue(strength=0.4, why=f"an error came out of {trace.get('where')}", event=trace)
+        yield Clue(0.4, f"an error came out of {trace.get('where')}", trace)
 
 
 def hca_of(timeline: Timeline, host: str | None) -> str | None:
@@ -155,8 +178,14 @@ def part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | No
     """The first value that lines of these kinds have for a part (hca, port, gpu), as an offender of this kind."""
     for event in timeline.of(*kinds):
         if value := event.get(name):
-            return Offender(kind=kind, name=value)
+            return Offender(kind, value)
     return None
+
+
+def host_named(timeline: Timeline, *kinds: str) -> Offender | None:
+    """The host of the first line of these kinds that tells its host."""
+    event = timeline.first(*kinds, where=lambda e: e.host)
+    return Offender("host", event.host) if event and event.host else None
 
 
 def odd_one_out(values: Mapping[str, str]) -> str | None:

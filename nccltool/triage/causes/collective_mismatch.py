@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, odd_one_out, part, rank_or_host, signs
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import CollectiveTimeout, Timeline
+from nccltool.triage.timeline.model import CollectiveTimeout, Timeline
 
 DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
@@ -51,15 +51,15 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if (event := timeline.first("nccl.truncated")) and timeline.has(
         "nccl.init-complete", "bench.row", "nccl.rings"
     ):
-        yield Clue(strength=0.75, why="a message had another size than its receiver expected", event=event)
+        yield Clue(0.75, "a message had another size than its receiver expected", event)
     elif event:
-        yield Clue(strength=FITS, why="a message had another size than its receiver expected", event=event)
+        yield Clue(FITS, "a message had another size than its receiver expected", event)
     if differing := _differing(timeline):
         one, other = differing
         why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
-        yield Clue(strength=0.9, why=why, event=one.event)
+        yield Clue(0.9, why, one.event)
     elif odd := _calls_differ(timeline):
-        yield Clue(strength=0.8, why="ranks made different calls at the same place", event=odd)
+        yield Clue(0.8, "ranks made different calls at the same place", odd)
 
 
 def _call(timeout: CollectiveTimeout) -> str:
@@ -107,13 +107,13 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The rank whose call is not that of the others."""
     prints = _fingerprints(timeline)
     if prints and (odd := odd_one_out(prints)):
-        return Offender(kind="rank", name=odd)
+        return Offender("rank", odd)
     if differing := _differing(timeline):
-        return Offender(kind="rank", name=str(differing[0].rank))
+        return Offender("rank", str(differing[0].rank))
     if found := part(timeline, "rank", "nccl.mismatched", "ras.rank", name="rank"):
         return found
     if prints and len(set(prints.values())) > 1:
-        return Offender(kind="rank", name=_blamed(timeline) or list(prints)[-1])
+        return Offender("rank", _blamed(timeline) or list(prints)[-1])
     return rank_or_host(clues)
 
 

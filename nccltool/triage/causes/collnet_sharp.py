@@ -25,8 +25,8 @@ To the fabric team, with the log of sharp_am.
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.triage.causes.base import SAYS, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.causes.base import SAYS, Clue, Offender, host_named, host_or_rank, of_source, signs
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "plugin"})
@@ -47,7 +47,4 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host where SHARP failed."""
-    for event in timeline.of("sharp.failed", "sharp.crash", "sharp.fallback"):
-        if event.host:
-            return Offender(kind="host", name=event.host)
-    return host_or_rank(clues)
+    return host_named(timeline, "sharp.failed", "sharp.crash", "sharp.fallback") or host_or_rank(clues)

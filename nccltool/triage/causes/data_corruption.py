@@ -29,7 +29,7 @@ At once, to the owners of the hosts and of the results.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
 EXPLAINS = frozenset({"none", "other", "app-error", "straggler-timeout", "peer-exited", "slow-path"})
@@ -44,16 +44,16 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Checks that failed; against it speaks whatever failed before."""
     yield from signs(timeline, _SIGNS)
     wrong = timeline.first("data.wrong", "data.check-failed")
-    first = next((e for e in timeline.failures() if not e.kind.startswith(("data.", "app."))), None)
+    first = next((e for e in timeline.failures() if e.family not in ("data", "app")), None)
     if wrong and first and timeline.before(first, wrong):
-        yield Clue(strength=-FITS, why="something else failed before", event=first)
+        yield Clue(-FITS, "something else failed before", first)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host where it was seen."""
     found = host_or_rank(clues)
     if found is None and (event := timeline.first("bench.device")):
-        return Offender(kind="host", name=event.get("node"))
+        return Offender("host", event.get("node"))
     if found is None and len(timeline.host_names) == 1:
-        return Offender(kind="host", name=timeline.host_names[0])
+        return Offender("host", timeline.host_names[0])
     return found

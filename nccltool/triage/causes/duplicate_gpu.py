@@ -28,7 +28,7 @@ To the scheduler's owner, when it gives one GPU to two tasks.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import TYPICAL, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -41,7 +41,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from signs(timeline, _SIGNS)
     if timeline.failed and _shared(timeline):
         event = timeline.first("nccl.init-start")
-        yield Clue(strength=TYPICAL, why="two ranks of a communicator have the same PCI address", event=event)
+        yield Clue(TYPICAL, "two ranks of a communicator have the same PCI address", event)
 
 
 def _shared(timeline: Timeline) -> tuple[int, ...]:
@@ -58,9 +58,9 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     pairs = {(event.get("rank"), event.get("other")) for event in named}
     alike = {frozenset(pair) for pair in pairs}
     if named and (len(alike) > 1 or all((other, rank) in pairs for rank, other in pairs)):
-        return Offender(kind="gpu", name=named[0].get("gpu"))
+        return Offender("gpu", named[0].get("gpu"))
     if named:
-        return Offender(kind="rank", name=named[0].get("rank"))
+        return Offender("rank", named[0].get("rank"))
     if ranks := _shared(timeline):
-        return Offender(kind="rank", name=str(ranks[-1]))
+        return Offender("rank", str(ranks[-1]))
     return host_or_rank(clues)

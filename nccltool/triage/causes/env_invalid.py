@@ -27,7 +27,7 @@ To whoever owns the job template or module file that sets it.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with the variable unset"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -46,10 +46,10 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
-        yield Clue(strength=strength, why="NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event=event)
+        yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event)
     yield from of_source(timeline, "graph/tuning", "misc/param", "param/")
     if timeline.failed and (event := timeline.first("nccl.ignored-value")):
-        yield Clue(strength=TYPICAL, why="a value was not understood", event=event)
+        yield Clue(TYPICAL, "a value was not understood", event)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
@@ -59,9 +59,9 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)
     for name, values in timeline.environment.items():
         if value and name.startswith("NCCL_") and any(value in known for known in values):
-            return Offender(kind="variable", name=name)
+            return Offender("variable", name)
     names = (*_CHOICES, "NCCL_COMM_ID") if not timeline.has("nccl.bad-comm-id") else ("NCCL_COMM_ID",)
     for name in names:
         if timeline.variable(name) or (name == "NCCL_COMM_ID" and timeline.has("nccl.bad-comm-id")):
-            return Offender(kind="variable", name=name)
+            return Offender("variable", name)
     return host_or_rank(clues)

@@ -28,7 +28,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import HINT, SAYS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
@@ -40,22 +40,23 @@ _SOCKETS = ("NCCL_NSOCKS_PERTHREAD", "NCCL_SOCKET_NTHREADS", "NCCL_MIN_NCHANNELS
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """The error, and a small limit."""
     yield from signs(timeline, _SIGNS)
-    for event in timeline.of("shell.files"):
-        if timeline.failed and event.get("limit").isdecimal() and int(event.get("limit")) <= 1024:
-            yield Clue(strength=HINT, why="the limit of open files is small", event=event)
-            break
+    if event := timeline.first(
+        "shell.files",
+        where=lambda e: timeline.failed and e.get("limit").isdecimal() and int(e.get("limit")) <= 1024,
+    ):
+        yield Clue(HINT, "the limit of open files is small", event)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The variable that multiplies sockets, else the rank, else the process."""
     for name in _SOCKETS[:1]:
         if timeline.variable(name):
-            return Offender(kind="variable", name=name)
+            return Offender("variable", name)
     for event in timeline.of("limits.files"):
         if event.rank is not None:
-            return Offender(kind="rank", name=str(event.rank))
+            return Offender("rank", str(event.rank))
         if event.host is None and event.pid is None and (pid := _pid(event.text)):
-            return Offender(kind="process", name=pid)
+            return Offender("process", pid)
     return host_or_rank(clues)
 
 

@@ -30,7 +30,7 @@ To the platform team, with kernel, driver and OFED versions.
 from collections.abc import Iterable, Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Offender, host_or_rank, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
@@ -48,19 +48,17 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from signs(timeline, _SIGNS)
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
     if off and not timeline.has("nccl.gdr-distance"):
-        yield Clue(strength=0.8, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
+        yield Clue(0.8, "NCCL cannot use GPUDirect RDMA with an HCA", off[0])
     elif off:
-        yield Clue(strength=FITS, why="NCCL cannot use GPUDirect RDMA with an HCA", event=off[0])
+        yield Clue(FITS, "NCCL cannot use GPUDirect RDMA with an HCA", off[0])
     if (one := _one_sided(timeline)) and not timeline.has("nccl.gdr-distance"):
-        event = next((e for e in timeline.of("nccl.channel") if e.host == one), None)
-        yield Clue(
-            strength=0.65, why=f"connections of {one} lack GDRDMA, those of other hosts have it", event=event
-        )
+        event = timeline.first("nccl.channel", where=lambda e: e.host == one)
+        yield Clue(0.65, f"connections of {one} lack GDRDMA, those of other hosts have it", event)
     staged = _staged(timeline)
     if staged and not timeline.failed:
         strength = HINT if timeline.has("nccl.gdr-distance") else FITS
-        event = next((e for e in timeline.of("nccl.channel") if "NET/IB" in e.get("via")), None)
-        yield Clue(strength=strength, why="connections over the HCAs lack GDRDMA", event=event)
+        event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
+        yield Clue(strength, "connections over the HCAs lack GDRDMA", event)
 
 
 def _lacks(names: Iterable[str]) -> bool:
@@ -86,10 +84,10 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The file that is missing, the one HCA that is ruled out, or the host."""
     named = (event.get("path") for event in timeline.of("gdrcopy.missing", "shell.missing"))
     if paths := [path for path in named if "gdr" in path]:
-        return Offender(kind="file", name=paths[0])
+        return Offender("file", paths[0])
     off = {event.get("hca") for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"} - {""}
     if len(off) == 1:
-        return Offender(kind="device", name=next(iter(off)))
+        return Offender("device", next(iter(off)))
     if one := _one_sided(timeline):
-        return Offender(kind="host", name=one)
+        return Offender("host", one)
     return host_or_rank(clues)

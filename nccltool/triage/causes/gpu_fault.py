@@ -28,8 +28,8 @@ To the hardware vendor with nvidia-bug-report.sh, when it comes again after a re
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, part, rank_or_host, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.causes.base import FITS, NVLINK_XIDS, SAYS, TYPICAL, Clue, Offender, part, rank_or_host, signs
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -44,7 +44,6 @@ _SIGNS = {
     "cuda.xid-hint": (TYPICAL, "CUDA reports an error of the device"),
     "kernel.aer": (FITS, "the kernel saw PCIe errors that were not corrected"),
 }
-_NVLINK = ("74", "144", "145", "146", "147", "148", "149", "150")
 _OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
 """Xids that a program can cause: kernel exceptions, page faults, and what follows from them."""
 _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
@@ -53,16 +52,11 @@ _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors that the driver or CUDA reported."""
     yield from signs(timeline, _SIGNS)
-    for event in timeline.of("kernel.xid"):
-        if event.get("xid") in _NVLINK:
-            continue
+    if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") not in NVLINK_XIDS):
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
-        yield Clue(strength=strength, why=f"the driver reported Xid {event.get('xid')}", event=event)
-        break
-    for event in timeline.of("cuda.failed"):
-        if event.get("error").startswith(_OF_NO_CAUSE):
-            yield Clue(strength=FITS, why=f"CUDA answered {event.get('error')!r}", event=event)
-            break
+        yield Clue(strength, f"the driver reported Xid {event.get('xid')}", event)
+    if event := timeline.first("cuda.failed", where=lambda e: e.get("error").startswith(_OF_NO_CAUSE)):
+        yield Clue(FITS, f"CUDA answered {event.get('error')!r}", event)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:

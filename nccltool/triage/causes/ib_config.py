@@ -45,7 +45,7 @@ from nccltool.triage.causes.base import (
     signs,
 )
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
@@ -66,21 +66,21 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if timeline.failed and len(kinds) > 1:
         event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
-        yield Clue(strength=strength, why="some hosts use RDMA and others sockets", event=event)
+        yield Clue(strength, "some hosts use RDMA and others sockets", event)
     for event in timeline.of("ib.completion"):
         if event.get("status") in _RETRY_EXCEEDED and not started(timeline):
-            yield Clue(strength=0.65, why="packets got no answer from the beginning on", event=event)
+            yield Clue(0.65, "packets got no answer from the beginning on", event)
             break
         if event.get("status") in _REMOTE:
-            yield Clue(strength=FITS, why="the other HCA refused a request", event=event)
+            yield Clue(FITS, "the other HCA refused a request", event)
             break
     yield from of_source(timeline, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
     if event := _uneven(timeline):
-        yield Clue(strength=FITS, why="hosts have different numbers of HCAs", event=event)
+        yield Clue(FITS, "hosts have different numbers of HCAs", event)
     if timeline.failed and (event := timeline.first("ib.gid-change")):
-        yield Clue(strength=FITS, why="the table of GIDs changed while the job ran", event=event)
+        yield Clue(FITS, "the table of GIDs changed while the job ran", event)
     if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
-        yield Clue(strength=HINT, why="a port is down", event=timeline.first("shell.port-down"))
+        yield Clue(HINT, "a port is down", timeline.first("shell.port-down"))
 
 
 def _uneven(timeline: Timeline) -> LogEvent | None:
@@ -91,7 +91,7 @@ def _uneven(timeline: Timeline) -> LogEvent | None:
     few = min(counts, key=lambda name: counts[name], default=None)
     if few is None or counts[few] == max(counts.values()):
         return timeline.first("ib.uneven")
-    return next((event for event in timeline.of("nccl.ib") if event.host == few), None)
+    return timeline.first("nccl.ib", where=lambda e: e.host == few)
 
 
 def started(timeline: Timeline) -> bool:
@@ -104,13 +104,13 @@ def started(timeline: Timeline) -> bool:
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The GID index if it was forced, else the HCA that the message names, else the host."""
     if timeline.has("ib.qp-failed") and timeline.variable("NCCL_IB_GID_INDEX"):
-        return Offender(kind="variable", name="NCCL_IB_GID_INDEX")
+        return Offender("variable", "NCCL_IB_GID_INDEX")
     if found := part(timeline, "device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
         return found
     refused = timeline.first("ib.completion")
     if refused and (hca := hca_of(timeline, refused.host)):
-        return Offender(kind="device", name=hca)
+        return Offender("device", hca)
     without = next((host for host in timeline.hosts.values() if "Socket" in host.networks), None)
     if without and len(timeline.networks) > 1:
-        return Offender(kind="host", name=without.name)
+        return Offender("host", without.name)
     return host_or_rank(clues)

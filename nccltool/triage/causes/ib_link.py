@@ -29,8 +29,8 @@ To the fabric team with host, HCA, port and the times of port error.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_named, host_or_rank, part, signs
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the link's counters and the kernel log of the named host at that time"
 
@@ -49,25 +49,22 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if not timeline.failed:
         return
     yield from signs(timeline, _SIGNS)
-    for event in timeline.of("ib.completion"):
-        if event.get("status") in ("12", "13"):
-            worked = timeline.has("bench.row", "ib.port-error") or any(
-                (t.sequence or 0) > 100 for t in timeline.timeouts
-            )
-            strength = SAYS if worked else FITS
-            yield Clue(strength=strength - 0.1, why="packets got no answer, retries were exceeded", event=event)
-            break
+    if event := timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13")):
+        worked = timeline.has("bench.row", "ib.port-error") or any(
+            (t.sequence or 0) > 100 for t in timeline.timeouts
+        )
+        strength = SAYS if worked else FITS
+        yield Clue(strength - 0.1, "packets got no answer, retries were exceeded", event)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host whose port failed; else the peer that most completions with errors name."""
-    for event in timeline.of("ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
-        if event.host:
-            return Offender(kind="host", name=event.host)
+    if found := host_named(timeline, "ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
+        return found
     peers = Counter(event.get("peer") for event in timeline.of("ib.completion") if event.get("peer"))
     named = [peer for peer, _ in peers.most_common(1)]
     if named and (host := timeline.host_of(named[0])):
-        return Offender(kind="host", name=host)
+        return Offender("host", host)
     if found := part(timeline, "device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
         return found
     return host_or_rank(clues)

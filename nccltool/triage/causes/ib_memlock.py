@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, signs
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ulimit -l` as the job itself sees it"
 
@@ -48,13 +48,15 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Refused registrations, and a limit that is shown."""
     yield from signs(timeline, _SIGNS)
     if (event := _limit(timeline)) and timeline.failed:
-        yield Clue(strength=FITS, why=f"{event.get('name')} is {event.get('limit')} kbytes", event=event)
+        yield Clue(FITS, f"{event.get('name')} is {event.get('limit')} kbytes", event)
 
 
 def _limit(timeline: Timeline) -> LogEvent | None:
-    for event in timeline.of("shell.memlock"):
-        if event.get("limit").isdecimal() and int(event.get("limit")) < _SMALL_KBYTES:
-            return event
+    if event := timeline.first(
+        "shell.memlock",
+        where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) < _SMALL_KBYTES,
+    ):
+        return event
     return None
 
 
@@ -62,5 +64,5 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
     refused = [event for event in timeline.of(*_SIGNS) if event.host]
     if (event := _limit(timeline)) and not refused:
-        return Offender(kind="limit", name=event.get("name"))
-    return Offender(kind="host", name=refused[0].host or "") if refused else host_or_rank(clues)
+        return Offender("limit", event.get("name"))
+    return Offender("host", refused[0].host or "") if refused else host_or_rank(clues)

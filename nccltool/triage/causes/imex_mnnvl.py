@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
@@ -51,13 +51,13 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
     yield from signs(timeline, _SIGNS)
     if timeline.failed and (event := timeline.first("mnnvl.import")):
-        yield Clue(strength=TYPICAL, why="memory of another host could not be imported over NVLink", event=event)
+        yield Clue(TYPICAL, "memory of another host could not be imported over NVLink", event)
     if timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
-        yield Clue(strength=TYPICAL, why="CUDA failed where multi-node NVLink is in use", event=event)
+        yield Clue(TYPICAL, "CUDA failed where multi-node NVLink is in use", event)
     over = any("P2P/MNNVL" in host.transports for host in timeline.hosts.values())
     for event in timeline.of("cuda.failed", "nccl.warning") if over else ():
         strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
-        yield Clue(strength=strength, why="CUDA failed where connections use multi-node NVLink", event=event)
+        yield Clue(strength, "CUDA failed where connections use multi-node NVLink", event)
         break
     yield from of_source(timeline, "mnnvl")
 

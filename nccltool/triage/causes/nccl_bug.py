@@ -29,9 +29,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nccltool.triage.causes.base import FITS, HINT, Clue, Offender, host_or_rank
+from nccltool.triage.causes.base import FITS, HINT, Clue, Offender, host_or_rank, signs
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the same job works with a newer NCCL"
 
@@ -40,7 +40,7 @@ DECIDES = "whether the same job works with a newer NCCL"
 class _Defect:
     """A sign, the versions that have it, and what is known."""
 
-    kinds: tuple[str, ...]
+    kind: str
     text: str
     since: tuple[int, int, int]
     before: tuple[int, int, int]
@@ -49,64 +49,58 @@ class _Defect:
 
 _DEFECTS = (
     _Defect(
-        ("nccl.shared-memory",),
+        "nccl.shared-memory",
         "maxSharedMem",
         (2, 25, 0),
         (2, 26, 2),
         "before 2.26.2 kernels want more shared memory than these GPUs have",
     ),
     _Defect(
-        ("topology.no-net-id",),
+        "topology.no-net-id",
         "NET with id",
         (2, 26, 0),
         (2, 26, 5),
         "2.26 before 2.26.5 looks for NICs by a wrong id",
     ),
     _Defect(
-        ("app.heap",),
+        "app.heap",
         "invalid next size",
         (2, 18, 0),
         (2, 20, 0),
         "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs",
     ),
     _Defect(
-        ("nccl.warning",),
+        "nccl.warning",
         "Message truncated : received 1024 bytes instead of 256",
         (2, 0, 0),
         (2, 12, 0),
         "defect of IB exchanges",
     ),
 )
+_CRASHES = {
+    "app.heap": (FITS, "the heap of a process was damaged"),
+    "app.segfault": (HINT, "a process crashed"),
+}
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Known defects, strangers at the ports, and NCCL's own words that something is impossible."""
-    for defect in _DEFECTS:
-        for event in timeline.of(*defect.kinds):
-            if defect.text in event.text and _has(timeline, defect) and timeline.failed:
-                yield Clue(strength=0.85, why=defect.why, event=event)
+    for defect in _DEFECTS if timeline.failed else ():
+        for shown in timeline.of(defect.kind):
+            if defect.text in shown.text and _has(timeline, defect):
+                yield Clue(0.85, defect.why, shown)
                 break
-    for event in timeline.of("nccl.wrong-magic"):
+    if event := timeline.first("nccl.wrong-magic"):
         if name := stranger(event.get("magic")):
-            yield Clue(
-                strength=0.85,
-                why=f"a stranger connected to NCCL's port ({name!r}), and it did not recover",
-                event=event,
-            )
+            yield Clue(0.85, f"a stranger connected to NCCL's port ({name!r}), and it did not recover", event)
         else:
-            yield Clue(strength=FITS, why="a process that is not of this job connected", event=event)
-        break
-    if timeline.has("app.nccl-crash"):
-        yield Clue(strength=0.75, why="the process crashed inside NCCL", event=timeline.first("app.nccl-crash"))
-    if timeline.has("app.heap") and timeline.failed:
-        yield Clue(strength=FITS, why="the heap of a process was damaged", event=timeline.first("app.heap"))
-    if timeline.has("app.segfault") and timeline.failed:
-        yield Clue(strength=HINT, why="a process crashed", event=timeline.first("app.segfault"))
-    for event in timeline.of("torch.nccl-error", "bench.failed"):
-        if "internal error" in event.text:
-            yield Clue(strength=0.3, why="NCCL calls it an internal error", event=event)
-            break
+            yield Clue(FITS, "a process that is not of this job connected", event)
+    yield from signs(timeline, {"app.nccl-crash": (0.75, "the process crashed inside NCCL")})
+    if timeline.failed:
+        yield from signs(timeline, _CRASHES)
+    if event := timeline.first("torch.nccl-error", "bench.failed", where=lambda e: "internal error" in e.text):
+        yield Clue(0.3, "NCCL calls it an internal error", event)
 
 
 def _has(timeline: Timeline, defect: _Defect) -> bool:
@@ -136,8 +130,8 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host where it showed."""
     found: LogEvent | None = timeline.first("nccl.wrong-magic", "app.nccl-crash")
     if found and found.host:
-        return Offender(kind="host", name=found.host)
+        return Offender("host", found.host)
     known = host_or_rank(clues)
     if known is None or known.kind == "rank":
-        return Offender(kind="host", name=timeline.host_names[0]) if timeline.host_names else known
+        return Offender("host", timeline.host_names[0]) if timeline.host_names else known
     return known

@@ -44,7 +44,7 @@ from nccltool.triage.causes.base import (
     signs,
 )
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the interface and subnet that each host's Bootstrap line names, next to `ip -br addr` there"
 
@@ -61,14 +61,10 @@ _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Interfaces that cannot work, and addresses that peers cannot reach."""
     yield from signs(timeline, _SIGNS)
-    for found in timeline.of("nccl.ib"):
-        if found.get("oob").startswith(":"):
-            yield Clue(strength=TYPICAL, why="a rank has no interface beside its HCAs (OOB is empty)", event=found)
-            break
+    if found := timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":")):
+        yield Clue(TYPICAL, "a rank has no interface beside its HCAs (OOB is empty)", found)
     if event := _to_itself(timeline):
-        yield Clue(
-            strength=SAYS, why=f"a peer is looked for at {_peer(event)}, which no other host is", event=event
-        )
+        yield Clue(SAYS, f"a peer is looked for at {_peer(event)}, which no other host is", event)
     yield from _chosen(timeline)
 
 
@@ -77,12 +73,10 @@ def _chosen(timeline: Timeline) -> Iterator[Clue]:
     trouble = timeline.failed or timeline.has("nccl.retry")
     if (event := _virtual(timeline)) and trouble:
         strength = SAYS if connects or timeline.hung or timeline.has("nccl.retry") else FITS
-        yield Clue(strength=strength, why=f"{event.get('interface')} leads to no other host", event=event)
+        yield Clue(strength, f"{event.get('interface')} leads to no other host", event)
     elif (connects or timeline.hung) and _subnets_differ(timeline):
         event = _odd_bootstrap(timeline)
-        yield Clue(
-            strength=0.8, why="hosts chose interfaces in different subnets, and cannot connect", event=event
-        )
+        yield Clue(0.8, "hosts chose interfaces in different subnets, and cannot connect", event)
 
 
 def _peer(event: LogEvent) -> str:
@@ -100,11 +94,7 @@ def _to_itself(timeline: Timeline) -> LogEvent | None:
         peer = _peer(event)
         if event.role == "doubt" and not timeline.failed:
             continue
-        if (
-            is_unreachable(peer)
-            and (several or event.kind.startswith("gloo"))
-            and not event.kind.startswith("store")
-        ):
+        if is_unreachable(peer) and (several or event.family == "gloo") and event.family != "store":
             return event
         if peer.startswith("172.17.") and (timeline.nodes > 1 or peer == _OF_DOCKER):
             return event  # every host has the default bridge, with the same addresses
@@ -124,9 +114,11 @@ def _named(timeline: Timeline, *beginnings: str) -> bool:
 def _virtual(timeline: Timeline) -> LogEvent | None:
     if timeline.nodes < 2:
         return None
-    for event in timeline.of("nccl.bootstrap"):
-        if is_virtual(event.get("interface")) or is_unreachable(event.get("address")):
-            return event
+    if event := timeline.first(
+        "nccl.bootstrap",
+        where=lambda e: is_virtual(e.get("interface")) or is_unreachable(e.get("address")),
+    ):
+        return event
     return None
 
 
@@ -169,26 +161,28 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     if timeline.has("nccl.no-interface"):
         for name in ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY"):
             if timeline.variable(name):
-                return Offender(kind="variable", name=name)
+                return Offender("variable", name)
     if found := part(timeline, "interface", "gloo.no-interface", name="interface"):
         return found
     if event := _virtual(timeline):
-        return Offender(kind="interface", name=event.get("interface"))
+        return Offender("interface", event.get("interface"))
     if timeline.has("nccl.bad-family") and (found := _without_address(timeline)):
         return found
     if event := _to_itself(timeline):
         if interface := _owner(timeline, _peer(event)):
-            return Offender(kind="interface", name=interface)
-        return Offender(kind="address", name=_peer(event))
+            return Offender("interface", interface)
+        return Offender("address", _peer(event))
     if _subnets_differ(timeline) and (event := _odd_bootstrap(timeline)):
-        return Offender(kind="interface", name=event.get("interface"))
+        return Offender("interface", event.get("interface"))
     return host_or_rank(clues)
 
 
 def _without_address(timeline: Timeline) -> Offender | None:
     """The interface that a process was told to take, whose line then shows no address."""
-    empty = next((event for event in timeline.of("nccl.ib") if event.get("oob").startswith(":")), None)
-    for event in timeline.of("nccl.env"):
-        if event.get("name") == "NCCL_SOCKET_IFNAME" and (empty is None or event.pid == empty.pid):
-            return Offender(kind="interface", name=event.get("value").lstrip("=^"))
+    empty = timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":"))
+    if event := timeline.first(
+        "nccl.env",
+        where=lambda e: e.get("name") == "NCCL_SOCKET_IFNAME" and (empty is None or e.pid == empty.pid),
+    ):
+        return Offender("interface", event.get("value").lstrip("=^"))
     return None

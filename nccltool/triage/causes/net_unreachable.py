@@ -42,7 +42,7 @@ from nccltool.triage.causes.base import (
     signs,
 )
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, while a listener runs there"
 
@@ -67,25 +67,23 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         error = event.get("error")
         strength = SAYS if error.startswith(_NO_ROUTE) else TYPICAL
         strength = FITS if "refused" in error else strength
-        yield Clue(strength=strength, why=f"a connection to {event.get('peer')} failed: {error}", event=event)
+        yield Clue(strength, f"a connection to {event.get('peer')} failed: {error}", event)
     if event and is_of_containers(event.get("peer")):
-        yield Clue(strength=FITS, why="the address is one of a container network of its host", event=event)
+        yield Clue(FITS, "the address is one of a container network of its host", event)
     if timeline.hung and timeline.nodes > 1 and not timeline.has("nccl.init-complete", "nccl.rings"):
-        yield Clue(strength=0.5, why="ranks of several hosts began, and none could finish", event=timeline.hung)
+        yield Clue(0.5, "ranks of several hosts began, and none could finish", timeline.hung)
     retries = timeline.of("nccl.retry")
     tries = max((int(event.get("try") or 0) for event in retries), default=0)
     many = max(tries, timeline.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
     if many and not timeline.has("nccl.rings", "nccl.init-complete"):
-        yield Clue(strength=0.6, why="a connection was tried again and again, and never came", event=retries[0])
+        yield Clue(0.6, "a connection was tried again and again, and never came", retries[0])
     yield from of_source(timeline, "misc/socket", "os/linux", "transport/net_socket", "bootstrap")
-    for event in timeline.of("store.retry"):
-        if timeline.failed and event.get("errno") in _NO_ANSWER:
-            yield Clue(strength=0.75, why=f"the store's host does not answer: {event.get('error')}", event=event)
-            break
-    for event in timeline.of("gloo.connect-failed"):
-        if event.get("peer") and not is_unreachable(event.get("peer")):
-            yield Clue(strength=0.6, why="Gloo could not connect all ranks", event=event)
-            break
+    if event := timeline.first("store.retry", where=lambda e: timeline.failed and e.get("errno") in _NO_ANSWER):
+        yield Clue(0.75, f"the store's host does not answer: {event.get('error')}", event)
+    if event := timeline.first(
+        "gloo.connect-failed", where=lambda e: e.get("peer") and not is_unreachable(e.get("peer"))
+    ):
+        yield Clue(0.6, "Gloo could not connect all ranks", event)
 
 
 def _failed(timeline: Timeline) -> LogEvent | None:
@@ -111,4 +109,4 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
 def _silent_store(timeline: Timeline) -> Offender | None:
     """The host of the store, if it does not answer; one that refuses may only not have started yet."""
     hosts = (event.get("host") for event in timeline.of("store.retry") if event.get("errno") in _NO_ANSWER)
-    return next((Offender(kind="host", name=host) for host in hosts if host), None)
+    return next((Offender("host", host) for host in hosts if host), None)

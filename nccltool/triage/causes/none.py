@@ -26,7 +26,7 @@ Only when the job failed and the complete logs still say nothing.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import Clue, Offender
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the exit code of the job, and the logs of all its ranks"
 EXPLAINS = frozenset[str]()
@@ -38,11 +38,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         return
     ended = timeline.first("bench.average", "torchrun.succeeded", "job.completed", "job.done", "nccl.destroyed")
     if ended:
-        yield Clue(strength=0.9, why="the job came to its end in order", event=ended)
+        yield Clue(0.9, "the job came to its end in order", ended)
     else:
-        yield Clue(
-            strength=0.6, why="no line says that something failed", event=timeline.first("nccl.init-complete")
-        )
+        yield Clue(0.6, "no line says that something failed", timeline.first("nccl.init-complete"))
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:

@@ -27,8 +27,19 @@ To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.causes.base import (
+    FITS,
+    NVLINK_XIDS,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Offender,
+    host_named,
+    host_or_rank,
+    of_source,
+    signs,
+)
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
 EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
@@ -44,22 +55,15 @@ _SIGNS = {
     "fabric.link": (0.6, "an NVLink is down or has errors"),
     "nvls.conflict": (FITS, "NVLS was forced where ranks share a GPU"),
 }
-_NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of switches and links, and CUDA errors inside NVLS."""
     yield from signs(timeline, _SIGNS)
-    for event in timeline.of("cuda.failed", "cuda.not-permitted"):
-        if "nvls" in event.get("where"):
-            yield Clue(strength=0.85, why="CUDA refused what NVLS needs", event=event)
-            break
-    for event in timeline.of("kernel.xid"):
-        if event.get("xid") in _NVLINK_XIDS:
-            yield Clue(
-                strength=0.95, why=f"the driver reported an NVLink error (Xid {event.get('xid')})", event=event
-            )
-            break
+    if event := timeline.first("cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in e.get("where")):
+        yield Clue(0.85, "CUDA refused what NVLS needs", event)
+    if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
+        yield Clue(0.95, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
     yield from of_source(timeline, "transport/nvls")
 
 
@@ -67,7 +71,5 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The host."""
     found = host_or_rank(clues)
     if found is None or found.kind == "rank":
-        for event in timeline.of("bench.failed", "bench.device", "torchrun.exit"):
-            if event.host:
-                return Offender(kind="host", name=event.host)
+        return host_named(timeline, "bench.failed", "bench.device", "torchrun.exit") or found
     return found

@@ -26,7 +26,7 @@ With the collected logs, when they still name nothing.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, part, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
 EXPLAINS = frozenset[str]()
@@ -45,7 +45,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if timeline.failed:
         first = next(iter((*timeline.failures(), *timeline.echoes())), timeline.hung)
         yield max(
-            [*signs(timeline, _SIGNS), Clue(strength=0.35, why="something failed", event=first)],
+            [*signs(timeline, _SIGNS), Clue(0.35, "something failed", first)],
             key=lambda clue: clue.strength,
         )
 

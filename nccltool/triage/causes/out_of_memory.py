@@ -38,7 +38,7 @@ from nccltool.triage.causes.base import (
     signs,
 )
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log (oom-kill) of the dead rank's host, or the allocation that torch reports"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
@@ -60,9 +60,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from signs(timeline, _SIGNS)
     killed = timeline.first("job.killed")
     if killed and not timeline.hung and killed == timeline.earliest((*timeline.failures(), *timeline.echoes())):
-        yield Clue(strength=FITS, why="a process was killed, and nothing was said before", event=killed)
+        yield Clue(FITS, "a process was killed, and nothing was said before", killed)
     if event := _killed(timeline):
-        yield Clue(strength=0.6, why="a rank was killed by SIGKILL, as the OOM killer does", event=event)
+        yield Clue(0.6, "a rank was killed by SIGKILL, as the OOM killer does", event)
 
 
 def _killed(timeline: Timeline) -> LogEvent | None:
@@ -78,15 +78,15 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     ended = [one for one in timeline.exits if one.signal == _SIGKILL and one.rank is not None]
     for event in timeline.of("torch.oom", "cuda.oom"):
         if (rank := timeline.rank_of(event)) is not None:
-            return Offender(kind="rank", name=str(rank))
+            return Offender("rank", str(rank))
     if ended:
-        return Offender(kind="rank", name=str(ended[0].rank))
+        return Offender("rank", str(ended[0].rank))
     if timeline.has("torch.oom"):
         failed = rank_that_ended_first(timeline)
-        return Offender(kind="rank", name=failed) if failed else rank_or_host(clues)
+        return Offender("rank", failed) if failed else rank_or_host(clues)
     killed = [one for one in timeline.exits if one.signal == _SIGKILL and one.local is not None]
     if killed and not timeline.has("host.oom") and len(timeline.hosts) < 2:
-        return Offender(kind="rank", name=str(killed[0].local))
+        return Offender("rank", str(killed[0].local))
     where = (event.host for event in timeline.of("host.oom", "host.malloc", "mpi.killed") if event.host)
     host = next(where, None)
-    return Offender(kind="host", name=host) if host else host_or_rank(clues)
+    return Offender("host", host) if host else host_or_rank(clues)

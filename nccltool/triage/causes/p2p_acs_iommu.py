@@ -44,7 +44,7 @@ from nccltool.triage.causes.base import (
     signs,
 )
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the same command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
@@ -65,10 +65,8 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from signs(timeline, _SIGNS)
     if not timeline.failed:
         return
-    for refused in timeline.of("ib.completion"):
-        if refused.get("status") == _LOCAL_PROTECTION:
-            yield Clue(strength=0.8, why="an HCA could not reach local memory (status 4)", event=refused)
-            break
+    if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
+        yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
     weak = {
         "shell.acs-on": (0.6, "ACS redirects requests on a bridge"),
         "shell.iommu": (FITS, "an IOMMU translates"),
@@ -82,18 +80,14 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if timeline.hung and _single_host(timeline):
         over = any(name.startswith("P2P") for host in timeline.hosts.values() for name in host.transports)
         if over or timeline.has("nccl.rings"):
-            yield Clue(
-                strength=0.55,
-                why="the GPUs of one host were connected, and then nothing moved",
-                event=timeline.hung,
-            )
+            yield Clue(0.55, "the GPUs of one host were connected, and then nothing moved", timeline.hung)
     yield from of_source(timeline, "transport/p2p")
-    for refused in timeline.of("cuda.failed"):
-        if re.search(r"(?:^|/)transport/p2p", refused.get("where")):
-            yield Clue(strength=0.5, why="CUDA refused to share memory between GPUs", event=refused)
-            break
+    if refused := timeline.first(
+        "cuda.failed", where=lambda e: re.search(r"(?:^|/)transport/p2p", e.get("where"))
+    ):
+        yield Clue(0.5, "CUDA refused to share memory between GPUs", refused)
     if event := _workaround(timeline):
-        yield Clue(strength=0.65, why=f"it works with {event.get('command')[:60]}", event=event)
+        yield Clue(0.65, f"it works with {event.get('command')[:60]}", event)
 
 
 def _single_host(timeline: Timeline) -> bool:
@@ -118,9 +112,9 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     if timeline.has("ib.completion"):
         used = {hca for host in timeline.hosts.values() for hca in host.hcas}
         if len(used) == 1:
-            return Offender(kind="device", name=used.pop())
+            return Offender("device", used.pop())
     if timeline.has(*_REFUSED) and (pair := _pair(timeline)):
-        return Offender(kind="gpu", name=pair)
+        return Offender("gpu", pair)
     return host_or_rank(clues) or _any_host(timeline)
 
 
@@ -132,4 +126,4 @@ def _pair(timeline: Timeline) -> str | None:
 
 def _any_host(timeline: Timeline) -> Offender | None:
     names = [*timeline.host_names, *(event.get("node") for event in timeline.of("bench.device"))]
-    return Offender(kind="host", name=names[0]) if names else None
+    return Offender("host", names[0]) if names else None

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, Clue, Offender, is_unreachable, rank_or_host, signs
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the log and the kernel log of the peer whose connection was closed"
 EXPLAINS = frozenset({"other"})
@@ -49,36 +49,33 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if not timeline.failed:
         return
     yield from signs(timeline, _SIGNS)
-    for event in timeline.of("torch.nccl-error"):
-        if "remote process exited" in event.text:
-            yield Clue(strength=FITS, why="NCCL says that a remote process exited", event=event)
-            break
+    if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exited" in e.text):
+        yield Clue(FITS, "NCCL says that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
     for other in named:
-        yield Clue(strength=-0.5, why="something is named that failed", event=other)
+        yield Clue(-0.5, "something is named that failed", other)
         break
     if timeline.timeouts:
-        yield Clue(strength=-0.3, why="ranks timed out: a peer that is gone is noticed sooner", event=None)
+        yield Clue(-0.3, "ranks timed out: a peer that is gone is noticed sooner")
 
 
 def _is_of_the_end(event: LogEvent) -> bool:
     """Whether a line only tells that processes were ended, or that they have waited for others."""
-    return event.kind.startswith(("job.", "mpi.", "torch.", "store.")) or event.kind == "app.rank-left"
+    return event.family in ("job", "mpi", "torch", "store") or event.kind == "app.rank-left"
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The rank that left, else the peer that most others lost."""
-    for event in timeline.of("app.rank-left"):
-        if event.rank is not None:
-            return Offender(kind="rank", name=str(event.rank))
+    if event := timeline.first("app.rank-left", where=lambda e: e.rank is not None):
+        return Offender("rank", str(event.rank))
     if silent := timeline.first("torch.no-dump"):
-        return Offender(kind="rank", name=silent.get("ranks").split(",")[0])
+        return Offender("rank", silent.get("ranks").split(",")[0])
     lost = timeline.of("gloo.peer-closed", "nccl.peer-closed", "job.actor-died")
     peers = Counter(event.get("peer") for event in lost if event.get("peer"))
     if peers:
         peer = peers.most_common(1)[0][0]
         if host := timeline.host_of(peer):
-            return Offender(kind="host", name=host)
+            return Offender("host", host)
         if not is_unreachable(peer):
-            return Offender(kind="address", name=peer)
+            return Offender("address", peer)
     return rank_or_host(clues)

@@ -41,7 +41,7 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
 
@@ -58,10 +58,9 @@ _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Plugins that say they failed."""
     yield from signs(timeline, _SIGNS)
-    for event in timeline.of("plugin.broken"):
+    if event := timeline.first("plugin.broken"):
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
-        yield Clue(strength=strength, why="a plugin could not be loaded", event=event)
-        break
+        yield Clue(strength, "a plugin could not be loaded", event)
     if timeline.failed:
         weak = {
             "plugin.warned": (0.6, "a plugin warned of an error"),
@@ -71,17 +70,17 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield from signs(timeline, weak)
         yield from of_source(timeline, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
         if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
-            yield Clue(strength=-HINT, why="NCCL took another network, and went on", event=None)
+            yield Clue(-HINT, "NCCL took another network, and went on")
     elif timeline.has("plugin.ofi-failed", "plugin.fastrak-failed") and any(
         "Socket" in name for name in timeline.networks
     ):
-        yield Clue(strength=TYPICAL, why="NCCL fell back to sockets", event=timeline.first("nccl.network"))
+        yield Clue(TYPICAL, "NCCL fell back to sockets", timeline.first("nccl.network"))
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The plugin, by the name that its lines begin with."""
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
-            return Offender(kind="plugin", name=match[1])
+            return Offender("plugin", match[1])
     kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
     return part(timeline, "plugin", *kinds, name="name") or host_or_rank(clues)

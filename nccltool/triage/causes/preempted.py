@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, signs
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the scheduler's record: who ended the job, and when"
 EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", "out-of-memory", "nccl-bug"})
@@ -68,7 +68,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         if earlier is None or (decisive and earlier.role == "echo"):
             yield clue
         else:
-            yield Clue(strength=0.15, why=f"{clue.why}, after a failure", event=clue.event)
+            yield Clue(0.15, f"{clue.why}, after a failure", clue.event)
 
 
 def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:

@@ -29,7 +29,7 @@ To whoever runs the name service or the scheduler, when names or nodes are missi
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
 
@@ -54,7 +54,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         return
     yield from signs(timeline, _SIGNS)
     if timeline.has("nccl.init-complete"):
-        yield Clue(strength=-FITS, why="communicators were made: the ranks had met", event=None)
+        yield Clue(-FITS, "communicators were made: the ranks had met")
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
@@ -68,7 +68,7 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     kind = "host"
     met = timeline.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
     if met and not timeline.has("store.timeout", "store.too-few", "store.unresolved"):
-        return host_or_rank([Clue(strength=FITS, why="", event=met)])
+        return host_or_rank([Clue(FITS, "", met)])
     return (
         part(timeline, kind, "store.timeout", name="host")
         or part(timeline, kind, "store.unresolved", name="host")

@@ -28,7 +28,7 @@ To whoever owns the pod template.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, of_source, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -48,17 +48,15 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from of_source(timeline, "transport/shm", "misc/shmutils", "include/shm")
     for ended in timeline.exits:
         if ended.signal == _SIGBUS:
-            yield Clue(strength=0.75, why="a rank was killed by SIGBUS", event=ended.event)
+            yield Clue(0.75, "a rank was killed by SIGBUS", ended.event)
             break
-    for event in timeline.of("shell.shm"):
-        if event.get("size") in ("64M", "65536") and timeline.failed:
-            yield Clue(strength=FITS, why="/dev/shm has the default size of a container", event=event)
-            break
+    if event := timeline.first("shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed):
+        yield Clue(FITS, "/dev/shm has the default size of a container", event)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """/dev/shm where a message names it, else the host."""
     failures = timeline.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
     if any("/dev/shm" in event.text for event in failures):
-        return Offender(kind="file", name="/dev/shm")
+        return Offender("file", "/dev/shm")
     return host_or_rank(clues)

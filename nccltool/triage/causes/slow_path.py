@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Offender, host_or_rank
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "bandwidth of the same hosts by ib_write_bw, next to that of all_reduce_perf"
 EXPLAINS = frozenset({"none", "other"})
@@ -46,21 +46,17 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if timeline.failed:
         return
     yield from _sockets(timeline)
-    for far in timeline.of("nccl.gdr-distance"):
-        if far.get("state") == "Disabled":
-            yield Clue(strength=TYPICAL, why="GPUDirect RDMA is off: GPU and NIC are too far apart", event=far)
-            break
+    if far := timeline.first("nccl.gdr-distance", where=lambda e: e.get("state") == "Disabled"):
+        yield Clue(TYPICAL, "GPUDirect RDMA is off: GPU and NIC are too far apart", far)
     if event := _slow(timeline):
-        yield Clue(
-            strength=0.75, why=f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event=event
-        )
+        yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
     if timeline.has("nccl.simple-order"):
-        yield Clue(strength=0.3, why="NCCL found no good graph", event=timeline.first("nccl.simple-order"))
+        yield Clue(0.3, "NCCL found no good graph", timeline.first("nccl.simple-order"))
     if any("SHM" in host.transports for host in timeline.hosts.values()):
         vias = (made for made in timeline.of("nccl.channel") if re.search("SHM|shared", made.get("via")))
         event = next(vias, None)
         strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
-        yield Clue(strength=strength, why="GPUs of a host exchange data through host memory", event=event)
+        yield Clue(strength, "GPUs of a host exchange data through host memory", event)
 
 
 def _sockets(timeline: Timeline) -> Iterator[Clue]:
@@ -76,9 +72,9 @@ def _sockets(timeline: Timeline) -> Iterator[Clue]:
     )
     others = any("Socket" not in name for name in timeline.networks)
     if wanted or others:
-        yield Clue(strength=0.8, why="RDMA was meant to be used, and NCCL took sockets", event=event)
+        yield Clue(0.8, "RDMA was meant to be used, and NCCL took sockets", event)
     else:
-        yield Clue(strength=0.3, why="hosts talk over sockets", event=event)
+        yield Clue(0.3, "hosts talk over sockets", event)
 
 
 def _slow(timeline: Timeline) -> LogEvent | None:
@@ -96,8 +92,8 @@ def _slow(timeline: Timeline) -> LogEvent | None:
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The interface that was taken instead, or the host where RDMA is off."""
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
-    if strongest and strongest.event and "sockets" in strongest.why:
+    if strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket"):
         found = timeline.first("nccl.bootstrap")
         if found:
-            return Offender(kind="interface", name=found.get("interface"))
+            return Offender("interface", found.get("interface"))
     return host_or_rank(clues)

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Offender, part, rank_or_host, signs
-from nccltool.triage.timeline import ProcessExit, Timeline, ranks_of
+from nccltool.triage.timeline.model import ProcessExit, Timeline, ranks_of
 
 DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
@@ -59,16 +59,12 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     event = timeline.first("torch.timeout")
     if event and silent(timeline):
         names = ", ".join(map(str, sorted(silent(timeline))))
-        yield Clue(strength=TYPICAL, why=f"rank {names} is not among those that time out", event=event)
+        yield Clue(TYPICAL, f"rank {names} is not among those that time out", event)
     if (ended := unmoved(timeline)) is not None:
-        yield Clue(
-            strength=0.55,
-            why=f"rank {ended.rank} had to be killed, the others ended by themselves",
-            event=ended.event,
-        )
+        yield Clue(0.55, f"rank {ended.rank} had to be killed, the others ended by themselves", ended.event)
     if (late := behind(timeline)) is not None:
-        status = next((e for e in timeline.of("torch.status") if e.rank == late), None)
-        yield Clue(strength=0.6, why=f"rank {late} has enqueued less than the others", event=status)
+        status = timeline.first("torch.status", where=lambda e: e.rank == late)
+        yield Clue(0.6, f"rank {late} has enqueued less than the others", status)
 
 
 def silent(timeline: Timeline) -> frozenset[int]:
@@ -116,15 +112,15 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         if event.kind == "hvd.row" and event.task is not None:
             ranks = str(event.task)  # Horovod writes the rank where srun writes its label
         if ranks:
-            return Offender(kind="rank", name=ranks.split(",")[0].strip())
+            return Offender("rank", ranks.split(",")[0].strip())
     missing = silent(timeline)
     if missing:
-        return Offender(kind="rank", name=str(_busiest(timeline, missing)))
+        return Offender("rank", str(_busiest(timeline, missing)))
     if (ended := unmoved(timeline)) is not None:
-        return Offender(kind="rank", name=str(ended.rank))
+        return Offender("rank", str(ended.rank))
     late = behind(timeline)
     if late is not None:
-        return Offender(kind="rank", name=str(late))
+        return Offender("rank", str(late))
     return part(timeline, "rank", "store.get-failed", name="peer") or rank_or_host(clues)
 
 

@@ -39,7 +39,7 @@ from nccltool.triage.causes.base import (
     part,
     signs,
 )
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
@@ -62,24 +62,23 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         return
     yield from signs(timeline, _SIGNS)
     yield from of_source(timeline, "graph/(?!tuning)")
-    for unread in timeline.of("topology.sysfs"):
+    if unread := timeline.first("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT
-        yield Clue(strength=strength, why="a path of /sys could not be read", event=unread)
-        break
+        yield Clue(strength, "a path of /sys could not be read", unread)
     if event := timeline.first("topology.file"):
-        yield Clue(strength=0.8, why="a topology file could not be read", event=event)
+        yield Clue(0.8, "a topology file could not be read", event)
     if (event := timeline.first("nccl.simple-order")) and any(map(timeline.variable, _FILES)):
-        yield Clue(strength=HINT, why="no good graph was found", event=event)
+        yield Clue(HINT, "no good graph was found", event)
 
 
 def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     """The file or its variable, else the host."""
     if timeline.has("topology.graph-file"):
-        return Offender(kind="variable", name="NCCL_GRAPH_FILE")
+        return Offender("variable", "NCCL_GRAPH_FILE")
     if timeline.has("topology.attribute", "topology.file"):
         path = timeline.variable("NCCL_TOPO_FILE")
         if path:
-            return Offender(kind="file", name=path.rpartition("/")[2])
+            return Offender("file", path.rpartition("/")[2])
         if found := part(timeline, "file", "topology.file", name="path"):
             return found
     return host_or_rank(clues)

@@ -29,7 +29,7 @@ To whoever builds the images, with both versions.
 from collections.abc import Iterator, Sequence
 
 from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, odd_one_out, part, signs
-from nccltool.triage.timeline import Timeline
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the versions of NCCL, torch and the driver on every host"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
@@ -56,13 +56,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if len(timeline.versions) > 1 and timeline.failed and _by_host(timeline):
         event = timeline.first(*_CONSEQUENCES) or timeline.first("nccl.version")
         strength = SAYS if timeline.has(*_CONSEQUENCES) else FITS
-        yield Clue(strength=strength, why=f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event=event)
+        yield Clue(strength, f"hosts run NCCL {', '.join(sorted(timeline.versions))}", event)
     if timeline.failed and timeline.has("nccl.truncated") and not timeline.has("nccl.init-complete"):
-        yield Clue(
-            strength=FITS,
-            why="ranks exchange structures of different size",
-            event=timeline.first("nccl.truncated"),
-        )
+        yield Clue(FITS, "ranks exchange structures of different size", timeline.first("nccl.truncated"))
 
 
 def _by_host(timeline: Timeline) -> dict[str, str]:
@@ -81,5 +77,5 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         silent = [name for name in versions if name not in complaining]
         odd = odd_one_out(versions) or (silent[0] if len(silent) == 1 else None)
         if odd:
-            return Offender(kind="host", name=odd)
+            return Offender("host", odd)
     return host_or_rank(clues)

@@ -6,17 +6,24 @@ line apart. The literal comes first for speed: an expression is only tried on li
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from operator import itemgetter
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
 Role: TypeAlias = Literal["failure", "echo", "doubt", "state", "success"]
 """failure: something went wrong here. echo: the consequence of something elsewhere. doubt: a warning that also
 healthy jobs print. state: how things are. success: the job, or a part of it, came to its end in order."""
+
+Family: TypeAlias = Literal[
+    "app", "bench", "cuda", "data", "efa", "env", "fabric", "gdr", "gdrcopy", "gloo", "host", "hvd", "ib", "imex",
+    "iommu", "job", "kernel", "limits", "mnnvl", "mpi", "nccl", "net", "nvls", "nvml", "nvshmem", "plugin", "ras",
+    "sharp", "shell", "shm", "store", "topology", "torch", "torchrun", "ucx", "version",
+]  # fmt: skip
+"""Who says something, or what it is about: the first word of the kind of an event."""
 
 LONGEST_TEXT = 600
 """Characters of a line that an event keeps."""
@@ -60,9 +67,22 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeats: int = 0
     """More than 0: no line of its own, but that many more that say the same."""
 
+    @property
+    def family(self) -> Family:
+        """The family of its kind."""
+        return family_of(self.kind)
+
     def get(self, name: str, default: str = "") -> str:
         """A part of the line; "" when it is not there."""
         return self.fields.get(name, default)
+
+
+@cache
+def family_of(kind: str) -> Family:
+    """The family of a kind of events."""
+    name = kind.partition(".")[0]
+    assert name in get_args(Family), kind
+    return cast(Family, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +98,25 @@ class LogPattern:
     """One of these characters stands before the literal; "" = anything may. Spares lines that often have it."""
 
 
-class Dialect(Protocol):
-    """A file of this folder."""
-
-    PATTERNS: tuple[LogPattern, ...]
-
-
 _LITERALS: dict[str, str] = {}
 """The literals of all patterns, in the order in which they were made, with what stands before each; "" is none."""
 
 
-def pattern(kind: str, role: Role, literal: str, expression: str = "", before: str = "") -> LogPattern:
+def _pattern(role: Role, kind: str, literal: str, expression: str = "", before: str = "") -> LogPattern:
     """A pattern whose expression is searched anywhere in the line."""
     if literal:
         known = _LITERALS.get(literal, before)
         _LITERALS[literal] = "".join(sorted({*known, *before})) if known and before else ""
     return LogPattern(kind, role, literal, re.compile(expression) if expression else None, before)
+
+
+failure, echo, doubt, state, success = (partial(_pattern, role) for role in get_args(Role))
+"""A row of a table: failure(KIND, LITERAL, EXPRESSION)."""
+
+
+def each(row: Callable[[str, str], LogPattern], kind: str, *literals: str) -> tuple[LogPattern, ...]:
+    """Rows of one kind whose literals say it all."""
+    return tuple(row(kind, literal) for literal in literals)
 
 
 def all_literals() -> tuple[str, ...]:
@@ -180,6 +203,12 @@ def _near(text: str, literal: str) -> str:
         return text
     place = text.find(literal)
     return text[max(0, place - _BEFORE) : place + _BEHIND]
+
+
+def events(patterns: tuple[LogPattern, ...], line: SourceLine) -> Iterator[LogEvent]:
+    """What a line says by a table alone."""
+    for item, fields in found(patterns, line.text):
+        yield event(item, line, fields)
 
 
 def event(item: LogPattern, line: SourceLine, fields: Mapping[str, str], **known: int | str | None) -> LogEvent:

@@ -16,10 +16,13 @@ from nccltool.triage.logs.base import (
     LogEvent,
     LogPattern,
     SourceLine,
+    doubt,
+    echo,
     event,
     fitting,
     found,
-    pattern,
+    state,
+    success,
 )
 from nccltool.triage.logs.prefixes import time_of
 
@@ -43,139 +46,106 @@ _MOST_WRITERS = 20_000
 """Beginnings of lines that are remembered: where each has a time in it, more would only cost memory."""
 
 PATTERNS = (
-    pattern(
-        "nccl.version", "state", "CCL version", r"\bR?N?CCL version\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"
-    ),
-    pattern("nccl.version", "state", "nccl==", r"nccl==(?P<version>\d+\.\d+\.\d+)"),
-    pattern("nccl.driver", "state", "cudaDriverVersion", r"cudaDriverVersion (?P<version>\d+)"),
+    state("nccl.version", "CCL version", r"\bR?N?CCL version\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"),
+    state("nccl.version", "nccl==", r"nccl==(?P<version>\d+\.\d+\.\d+)"),
+    state("nccl.driver", "cudaDriverVersion", r"cudaDriverVersion (?P<version>\d+)"),
     *(
-        pattern(
+        state(
             "nccl.env",
-            "state",
             f" {word} ",
             r"\b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+) " + word + r" (?P<value>.*?)\.?$",
             before="ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
         )
         for word in ("set by environment to", "set to")
     ),
-    pattern(
+    state(
         "nccl.bootstrap",
-        "state",
         "Bootstrap",
         r"Bootstrap ?: Using (?:\[0\])?(?P<interface>[^\s:]+):(?P<address>[\w.:%]+|\[[^\]]*\])<",
     ),
-    pattern(
-        "nccl.bootstrap",
-        "state",
-        "Using interface",
-        r"NET : Using interface (?P<interface>[^\s:]+):(?P<address>[\w.:%]+)<",
+    state(
+        "nccl.bootstrap", "Using interface", r"NET : Using interface (?P<interface>[^\s:]+):(?P<address>[\w.:%]+)<"
     ),
-    pattern("nccl.network", "state", "Using internal Network", r"Using internal Network (?P<name>\w+)"),
-    pattern("nccl.ib", "state", "NET/IB : Using", r"NET/IB : Using (?P<devices>\[.*?)\s*(?:; OOB (?P<oob>.*))?$"),
-    pattern("nccl.no-ib", "state", "NET/IB : No device found"),
-    pattern("nccl.no-verbs", "state", "Failed to open libibverbs"),
-    pattern("nccl.socket", "state", "NET/Socket : Using", r"NET/Socket : Using (?P<interfaces>\[.*)"),
-    pattern("nccl.network", "state", "Using network ", r"Using network (?P<name>.+)$"),
-    pattern(
-        "nccl.plugin-loaded", "state", "Loaded net plugin", r"Loaded net plugin (?P<name>.+?) \(v(?P<api>\d+)\)"
-    ),
-    pattern(
+    state("nccl.network", "Using internal Network", r"Using internal Network (?P<name>\w+)"),
+    state("nccl.ib", "NET/IB : Using", r"NET/IB : Using (?P<devices>\[.*?)\s*(?:; OOB (?P<oob>.*))?$"),
+    state("nccl.no-ib", "NET/IB : No device found"),
+    state("nccl.no-verbs", "Failed to open libibverbs"),
+    state("nccl.socket", "NET/Socket : Using", r"NET/Socket : Using (?P<interfaces>\[.*)"),
+    state("nccl.network", "Using network ", r"Using network (?P<name>.+)$"),
+    state("nccl.plugin-loaded", "Loaded net plugin", r"Loaded net plugin (?P<name>.+?) \(v(?P<api>\d+)\)"),
+    state(
         "nccl.init-start",
-        "state",
         "Init START",
         r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*?(?:busId (?P<bus>\w+))?(?: c"
         r"ommId (?P<id>\w+))?(?: parent .*?)? ?- Init START",
     ),
-    pattern(
+    state(
         "nccl.init-complete",
-        "state",
         "Init COMPLETE",
         r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*Init COMPLETE",
     ),
-    pattern(
+    state(
         "nccl.comm",
-        "state",
         "nNodes",
         r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) nRanks (?P<nranks>\d+) nNodes (?P<nodes>\d+) localRanks "
         r"(?P<local>\d+)",
     ),
-    pattern(
+    state(
         "nccl.channel",
-        "state",
         " via ",
         r"(?:Channel|Ring) \S+ : (?P<from>\d+)\[\w+\] -> (?P<to>\d+)\[\w+\](?: \[(?P<way>send|receive)\])?"
         r" via (?P<via>\S.*)$",
     ),
-    pattern(
-        "nccl.rings", "state", "Connected all rings", r"Connected all rings(?:, use ring PXN \d GDR (?P<gdr>\d))?"
+    state("nccl.rings", "Connected all rings", r"Connected all rings(?:, use ring PXN \d GDR (?P<gdr>\d))?"),
+    state("nccl.channels", " coll channels", r"(?P<count>\d+) coll channels"),
+    state(
+        "nccl.nvls", "NVLS multicast support is ", r"NVLS multicast support is (?P<state>not available|available)"
     ),
-    pattern("nccl.channels", "state", " coll channels", r"(?P<count>\d+) coll channels"),
-    pattern(
-        "nccl.nvls",
-        "state",
-        "NVLS multicast support is ",
-        r"NVLS multicast support is (?P<state>not available|available)",
-    ),
-    pattern(
+    state(
         "nccl.gdr-hca",
-        "state",
         "GPU Direct RDMA ",
         r"GPU Direct RDMA (?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?",
     ),
-    pattern(
+    state(
         "nccl.gdr-distance",
-        "state",
         "GPU Direct RDMA ",
         r"GPU Direct RDMA (?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+) \(distance ("
         r"?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)",
     ),
-    pattern("nccl.mnnvl", "state", "MNNVL 1 ", r"MNNVL 1 cliqueId (?P<clique>\w+)"),
-    pattern(
+    state("nccl.mnnvl", "MNNVL 1 ", r"MNNVL 1 cliqueId (?P<clique>\w+)"),
+    state(
         "nccl.gid",
-        "state",
         " GID ",
         r"NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+) \((?P<value>[^)]*)\)",
     ),
-    pattern("nccl.dmabuf", "state", "DMA-BUF is available"),
-    pattern(
+    state("nccl.dmabuf", "DMA-BUF is available"),
+    state(
         "nccl.p2p-disabled",
-        "state",
         "P2P is disabled between",
         r"P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)",
     ),
-    pattern("nccl.simple-order", "state", "falling back to simple order"),
-    pattern("nccl.p2p-check", "state", "isAllDirectP2p", r"isAllDirectP2p (?P<direct>\d)"),
-    pattern(
+    state("nccl.simple-order", "falling back to simple order"),
+    state("nccl.p2p-check", "isAllDirectP2p", r"isAllDirectP2p (?P<direct>\d)"),
+    state(
         "nccl.call",
-        "state",
         " opCount ",
         r"(?P<op>\w+): opCount (?P<sequence>\w+) .*?count (?P<count>\d+) datatype (?P<type>\d+) op (?P<red"
         r"uce>\d+) root (?P<root>\d+) comm (?P<comm>\S+)",
     ),
-    pattern(
+    doubt(
         "nccl.retry",
-        "doubt",
         "retrying",
         r"connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), retrying"
         r"(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
     ),
-    pattern(
+    doubt(
         "nccl.retry",
-        "doubt",
         "onnect returned",
         r"[Cc]onnect returned (?P<error>[\w ]+), retrying(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
     ),
-    pattern(
-        "nccl.destroyed",
-        "success",
-        "Destroy COMPLETE",
-        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Destroy COMPLETE",
-    ),
-    pattern("nccl.aborted", "state", "Abort COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Abort COMPLETE"),
-    *(
-        pattern("nccl.trace", "echo", f" -> {code}", rf"^(?P<where>\S+):\d+ -> (?P<code>{code})\b")
-        for code in "123456"
-    ),
+    success("nccl.destroyed", "Destroy COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Destroy COMPLETE"),
+    state("nccl.aborted", "Abort COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Abort COMPLETE"),
+    *(echo("nccl.trace", f" -> {code}", rf"^(?P<where>\S+):\d+ -> (?P<code>{code})\b") for code in "123456"),
 )
 """How things are; what went wrong is in nccl_warnings."""
 _BARE = 2

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, echo, event, failure, found, state, success
 
 _HALF = r"\s+[\d.]+\s+[\d.]+\s+(?P<{0}>[\d.]+)\s+(?P<{1}>\d+|N/A|\d(?:\.\d+)?e[+-]\d+)"
 _ROW = (
@@ -28,33 +28,22 @@ _TYPES = (
 )
 
 PATTERNS = (
-    *(pattern("bench.row", "state", f" {name} ", _ROW) for name in _TYPES),
-    pattern("bench.header", "state", "busbw", r"^#?\s*size\s+count\s+.*busbw"),
-    pattern("bench.average", "success", "Avg bus bandwidth", r"Avg bus bandwidth\s*:\s*(?P<busbw>[\d.]+)"),
-    pattern("bench.bounds", "success", "Out of bounds values", r"Out of bounds values : 0 OK"),
-    pattern("data.wrong", "failure", "Out of bounds values", r"Out of bounds values : (?P<count>[1-9]\d*) FAILED"),
-    pattern(
+    *(state("bench.row", f" {name} ", _ROW) for name in _TYPES),
+    state("bench.header", "busbw", r"^#?\s*size\s+count\s+.*busbw"),
+    success("bench.average", "Avg bus bandwidth", r"Avg bus bandwidth\s*:\s*(?P<busbw>[\d.]+)"),
+    success("bench.bounds", "Out of bounds values", r"Out of bounds values : 0 OK"),
+    failure("data.wrong", "Out of bounds values", r"Out of bounds values : (?P<count>[1-9]\d*) FAILED"),
+    state(
         "bench.device",
-        "state",
         " device ",
         r"#\s+Rank\s+(?P<of>\d+)\s.*?(?:Pid\s+(?P<pid>\d+) )?on\s+(?P<node>\S+) device\s+\d+ \[(?P<bus>[^\]]+)"
         r"\]\s*(?P<gpu>.*)",
     ),
-    pattern(
-        "bench.failed",
-        "echo",
-        "Test NCCL failure",
-        r"^(?P<node>[\w.-]+): Test NCCL failure \S+ '(?P<error>[^'/]+)",
-    ),
-    pattern(
-        "bench.failed",
-        "echo",
-        "Test CUDA failure",
-        r"^(?P<node>[\w.-]+): Test CUDA failure \S+ '(?P<error>[^']+)'",
-    ),
-    pattern("bench.failed", "echo", ": Test failure"),
-    pattern("bench.timeout", "failure", "Test timeout", r"^(?P<node>[\w.-]+): Test timeout \((?P<limit>\d+)s\)"),
-    pattern("bench.command", "state", "_perf", r"(?P<program>\w+_perf\w*)"),
+    echo("bench.failed", "Test NCCL failure", r"^(?P<node>[\w.-]+): Test NCCL failure \S+ '(?P<error>[^'/]+)"),
+    echo("bench.failed", "Test CUDA failure", r"^(?P<node>[\w.-]+): Test CUDA failure \S+ '(?P<error>[^']+)'"),
+    echo("bench.failed", ": Test failure"),
+    failure("bench.timeout", "Test timeout", r"^(?P<node>[\w.-]+): Test timeout \((?P<limit>\d+)s\)"),
+    state("bench.command", "_perf", r"(?P<program>\w+_perf\w*)"),
 )
 
 

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import TypeAlias, cast
+from functools import lru_cache, partial
+from itertools import chain
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from nccltool.triage.logs import (
+    base,
     channel_lines,
     fabrics,
     gloo,
@@ -25,39 +27,30 @@ from nccltool.triage.logs import (
     torchrun,
     tracebacks,
 )
-from nccltool.triage.logs.base import Dialect, LogEvent, LogPattern, SourceLine, literals
+from nccltool.triage.logs.base import LogEvent, LogPattern, SourceLine, literals
 
-PATTERNS: tuple[LogPattern, ...] = tuple(
-    item
-    for dialect in (
-        nccl,
-        nccl_warnings,
-        torch,
-        torchrun,
-        gloo,
-        rendezvous,
-        schedulers,
-        kernel,
-        fabrics,
-        nccl_tests,
-        shell,
-        tracebacks,
-    )
-    for item in (*dialect.PATTERNS, *((nccl_warnings.UNKNOWN,) if dialect is nccl_warnings else ()))
+_Events: TypeAlias = Callable[[SourceLine], Iterator[LogEvent]]
+_STATELESS: tuple[tuple[tuple[LogPattern, ...], _Events], ...] = (
+    (torch.PATTERNS, torch.events),
+    (gloo.PATTERNS, partial(base.events, gloo.PATTERNS)),
+    (rendezvous.PATTERNS, rendezvous.events),
+    (schedulers.PATTERNS, schedulers.events),
+    (kernel.PATTERNS, partial(base.events, kernel.PATTERNS)),
+    (fabrics.PATTERNS, partial(base.events, fabrics.PATTERNS)),
+    (nccl_tests.PATTERNS, nccl_tests.events),
+    (shell.PATTERNS, partial(base.events, shell.PATTERNS)),
 )
-"""All patterns; a line that contains none of their literals says nothing, unless a traceback is open."""
-
-_Read: TypeAlias = Callable[[SourceLine], Iterator[LogEvent]]
-_STATELESS = (torch, gloo, rendezvous, schedulers, kernel, fabrics, nccl_tests, shell)
 """Dialects that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
 several lines."""
-
-
-_OF_TRACEBACKS = len(_STATELESS) + 1
+_BY_LITERAL = (*(table for table, _ in _STATELESS), torchrun.PATTERNS, tracebacks.PATTERNS)
+_OF_NCCL = (*nccl.PATTERNS, *nccl_warnings.PATTERNS)
+PATTERNS = (*_OF_NCCL, nccl_warnings.UNKNOWN, *chain(*_BY_LITERAL))
+"""All patterns; a line that contains none of their literals says nothing, unless a traceback is open."""
+_OF_TRACEBACKS = len(_BY_LITERAL) - 1
 _ASKED: dict[str, list[int]] = {}
 """Literal -> the numbers of the dialects, NCCL's own aside, that are asked about a line that contains it."""
-for _number, _dialect in enumerate((*_STATELESS, torchrun, tracebacks)):
-    for _literal in {item.literal for item in cast(Dialect, _dialect).PATTERNS}:
+for _number, _table in enumerate(_BY_LITERAL):
+    for _literal in {item.literal for item in _table}:
         _ASKED.setdefault(_literal, []).append(_number)
 _REPEATS = 2000
 """Events of one kind that are handed on from one file."""
@@ -65,15 +58,14 @@ _REPEATS_OF = dict.fromkeys(("nccl.init-start", "nccl.init-complete", "nccl.comm
 """More, where each line says it of another rank and communicator: which rank is missing must be seen."""
 _CAN_END = frozenset(
     item.kind
-    for dialect in (nccl, nccl_warnings, torch, gloo, rendezvous, schedulers, kernel, fabrics, shell)
-    for item in dialect.PATTERNS
+    for item in (*_OF_NCCL, *chain(*(table for table, _ in _STATELESS if table is not nccl_tests.PATTERNS)))
     if item.role in ("state", "success")
 ) - {"nccl.channel"}
 """Kinds whose lines are no longer looked for when enough of them have been read: nothing else is made of them."""
 
 
 @lru_cache(maxsize=32)
-def _prefilter_without(ended: frozenset[str]) -> literal_search.LiteralSearch:
+def _search_without(ended: frozenset[str]) -> literal_search.LiteralSearch:
     return literal_search.LiteralSearch(item for item in PATTERNS if item.kind not in ended)
 
 
@@ -124,11 +116,10 @@ class _Log:
         self._file = file
         self._ends = tracebacks.Tracebacks()
         self._writers = nccl.PlainInfoLines(file)
-        stateless = [cast(_Read, dialect.events) for dialect in _STATELESS]
-        self._readers = (*stateless, torchrun.reader(), self._ends.events)
+        self._readers = (*(events for _, events in _STATELESS), torchrun.reader(), self._ends.events)
         self._counts: Counter[str] = Counter()
         self._ended: frozenset[str] = frozenset()
-        self._prefilter = _prefilter_without(self._ended)
+        self._search = _search_without(self._ended)
 
     def events(self, piece: channel_lines.LineBlock) -> Iterator[LogEvent]:
         """The events of whole lines."""
@@ -148,7 +139,7 @@ class _Log:
         most = _REPEATS_OF.get(kind, _REPEATS)
         if self._counts[kind] == most and kind in _CAN_END:
             self._ended |= {kind}
-            self._prefilter = _prefilter_without(self._ended)
+            self._search = _search_without(self._ended)
         return self._counts[kind] <= most
 
     def _of(self, number: int, text: str) -> list[LogEvent]:
@@ -171,7 +162,7 @@ class _Log:
     def _worth_reading(self, piece: channel_lines.LineBlock) -> Iterator[tuple[int, bytes]]:
         """The lines that contain something; while a traceback is open, each line."""
         some, numbers = piece.lines, piece.numbers
-        after = self._prefilter.searcher(some)
+        after = self._search.searcher(some)
         start = index = 0
         while start < len(some):
             place = start if self._ends.waits(numbers[index]) else after(start)

@@ -2,106 +2,81 @@
 
 from collections.abc import Iterator
 
-from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, doubt, each, echo, event, failure, found, state
 
 _PORT = r"(?:.*?port: ?(?P<port>\d+)|.*?\]:(?P<bound>\d+))?"
 
 PATTERNS = (
-    pattern(
+    failure(
         "store.in-use",
-        "failure",
         "ddress already in use",
         r"^(?:.*(?:port: ?|\]:|\*:|0:)(?P<port>\d{2,5})\b(?!:))?.*[Aa]ddress already in use",
     ),
-    pattern("store.in-use", "failure", "EADDRINUSE", r"^(?!.*ddress already in use)" + _PORT),
-    pattern(
+    failure("store.in-use", "EADDRINUSE", r"^(?!.*ddress already in use)" + _PORT),
+    failure(
         "store.in-use",
-        "failure",
         "failed to listen on any local network address",
         r"^(?!.*(?:ddress already|EADDRINUSE))" + _PORT,
     ),
-    pattern("store.unresolved", "failure", "host not found", r"host not found"),
-    pattern("store.unresolved", "failure", "name resolution", r"(?:gaierror|Error|error).*name resolution"),
-    pattern(
-        "store.unresolved",
-        "failure",
-        "Name or service not known",
-        r"^(?!.*\bgai error).*Name or service not known",
-    ),
-    pattern("store.unresolved", "failure", "Could not resolve host"),
-    pattern(
-        "store.lookup-retry", "doubt", "gai error", r"\((?P<host>[\w.-]+), (?P<port>\d+)\) cannot be retrieved"
-    ),
-    pattern(
+    failure("store.unresolved", "host not found", r"host not found"),
+    failure("store.unresolved", "name resolution", r"(?:gaierror|Error|error).*name resolution"),
+    failure("store.unresolved", "Name or service not known", r"^(?!.*\bgai error).*Name or service not known"),
+    failure("store.unresolved", "Could not resolve host"),
+    doubt("store.lookup-retry", "gai error", r"\((?P<host>[\w.-]+), (?P<port>\d+)\) cannot be retrieved"),
+    doubt(
         "store.retry",
-        "doubt",
         "client socket has failed to connect",
         r"failed to connect to \[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d+) \(errno: (?P<errno>\d+) - (?P<error"
         r">[\w ]+)",
     ),
-    pattern("store.no-hostname", "doubt", "hostname of the client socket cannot be retrieved"),
-    pattern(
+    doubt("store.no-hostname", "hostname of the client socket cannot be retrieved"),
+    failure(
         "store.timeout",
-        "failure",
         "client socket has timed out",
         r"timed out after (?P<limit>\w+) while trying to connect to \(?(?P<host>[\w.:-]+?)[,:] ?(?P<port>\d+)\)?",
     ),
-    pattern(
+    failure(
         "store.too-few",
-        "failure",
         "clients joined",
         r"(?:Timed out after (?P<limit>\d+) seconds waiting for clients\. )?(?P<joined>\d+)/(?P<expected>"
         r"\d+) clients joined",
     ),
-    pattern(
+    failure(
         "store.too-few",
-        "failure",
         "store based barrier",
         r"Timed out .*store based barrier.*world_size=(?P<expected>\d+), worker_count=(?P<joined>\d+)",
     ),
-    pattern("store.timeout", "failure", "connect() timed out", r"connect\(\) timed out\. Original timeout"),
-    pattern(
+    failure("store.timeout", "connect() timed out", r"connect\(\) timed out\. Original timeout"),
+    failure(
         "store.no-environment",
-        "failure",
         "expected, but not set",
         r"environment variable (?P<name>[A-Z_]+) expected, but not set",
     ),
-    pattern("store.no-environment", "failure", "No rendezvous handler for"),
-    pattern("store.too-few", "failure", " nodes joined", r"(?P<joined>\d+) of (?P<expected>\d+) nodes joined"),
-    pattern(
+    failure("store.no-environment", "No rendezvous handler for"),
+    failure("store.too-few", " nodes joined", r"(?P<joined>\d+) of (?P<expected>\d+) nodes joined"),
+    failure("store.rendezvous", "RendezvousTimeoutError", r"^\S*RendezvousTimeoutError|RendezvousTimeoutError"),
+    *each(
+        failure,
         "store.rendezvous",
-        "failure",
-        "RendezvousTimeoutError",
-        r"^\S*RendezvousTimeoutError|RendezvousTimeoutError",
+        "RendezvousConnectionError",
+        "RendezvousClosedError",
+        "failed to shutdown the rendezvous",
     ),
-    pattern("store.rendezvous", "failure", "RendezvousConnectionError"),
-    pattern("store.rendezvous", "failure", "RendezvousClosedError"),
-    pattern("store.rendezvous", "failure", "failed to shutdown the rendezvous"),
-    pattern("store.keep-alive", "doubt", "failed to send a keep-alive heartbeat"),
-    pattern("store.closed", "echo", "c10d] recvV", r"recv(?:Value|Vector) failed"),
-    pattern("store.closed", "echo", "c10d] send", r"send(?:Value|Vector|Bytes|String) failed"),
-    pattern("store.closed", "echo", "TCPStore server has shut down"),
-    pattern("store.closed", "echo", "got 0 bytes"),
-    pattern("store.closed", "echo", "remote server shutdown or crash"),
-    pattern(
-        "store.get-failed",
-        "echo",
-        "retrieving ncclUniqueId from",
-        r"retrieving ncclUniqueId from \[?(?P<peer>\d+)",
-    ),
-    pattern("store.get-failed", "echo", "wait timeout after", r"wait timeout after (?P<limit>\d+)ms"),
-    pattern("store.get-failed", "echo", "Socket Timeout"),
-    pattern(
-        "store.endpoint", "state", "rdzv", r"rdzv[_-]endpoint[=', \"]+(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)"
-    ),
-    pattern(
+    doubt("store.keep-alive", "failed to send a keep-alive heartbeat"),
+    echo("store.closed", "c10d] recvV", r"recv(?:Value|Vector) failed"),
+    echo("store.closed", "c10d] send", r"send(?:Value|Vector|Bytes|String) failed"),
+    *each(echo, "store.closed", "TCPStore server has shut down", "got 0 bytes", "remote server shutdown or crash"),
+    echo("store.get-failed", "retrieving ncclUniqueId from", r"retrieving ncclUniqueId from \[?(?P<peer>\d+)"),
+    echo("store.get-failed", "wait timeout after", r"wait timeout after (?P<limit>\d+)ms"),
+    echo("store.get-failed", "Socket Timeout"),
+    state("store.endpoint", "rdzv", r"rdzv[_-]endpoint[=', \"]+(?P<host>[A-Za-z0-9][\w.-]*):(?P<port>\d+)"),
+    state(
         "store.endpoint",
-        "state",
         "aster",
         r"(?i)\bmaster_addr[=:' ]+(?P<host>[A-Za-z0-9][\w.-]*)(?:.*master_port[=:' ]+(?P<port>\d+))?",
     ),
-    pattern("store.endpoint", "state", "tcp://", r"tcp://\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d+)"),
-    pattern("store.listening", "state", "has started to listen"),
+    state("store.endpoint", "tcp://", r"tcp://\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d+)"),
+    state("store.listening", "has started to listen"),
 )
 
 

@@ -6,62 +6,41 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, each, echo, event, found, state, success
 
 PATTERNS = (
-    pattern("torchrun.sigterm", "echo", "closing signal SIGTERM", r"Sending process (?P<victim>\d+)"),
-    pattern("torchrun.sigterm", "echo", "Killing subprocess"),
-    pattern("torchrun.unkillable", "echo", "forcefully exiting via", r"shutdown process (?P<victim>\d+)"),
-    pattern(
+    echo("torchrun.sigterm", "closing signal SIGTERM", r"Sending process (?P<victim>\d+)"),
+    echo("torchrun.sigterm", "Killing subprocess"),
+    echo("torchrun.unkillable", "forcefully exiting via", r"shutdown process (?P<victim>\d+)"),
+    echo(
         "torchrun.failed",
-        "echo",
         "failed (exitcode:",
         r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\)",
     ),
-    pattern(
+    echo(
         "torchrun.failed",
-        "echo",
         "exits with return code",
         r"(?:Process (?P<pid>\d+)|\]) exits with return code = (?P<code>-?[1-9]\d*)",
     ),
-    pattern(
+    echo("torchrun.failed", "died with <Signals.", r"died with <Signals\.(?P<signal>SIG\w+): (?P<number>\d+)>"),
+    echo("torchrun.failed", "returned non-zero exit status", r"exit status (?P<code>\d+)"),
+    echo(
         "torchrun.failed",
-        "echo",
-        "died with <Signals.",
-        r"died with <Signals\.(?P<signal>SIG\w+): (?P<number>\d+)>",
-    ),
-    pattern("torchrun.failed", "echo", "returned non-zero exit status", r"exit status (?P<code>\d+)"),
-    pattern(
-        "torchrun.failed",
-        "echo",
         "terminated with signal",
         r"process (?P<local>\d+) terminated with signal (?P<signal>SIG\w+)",
     ),
-    pattern(
-        "torchrun.failed", "echo", "exit code: ", r"(?:[Pp]rocess|[Ww]orker)\b.* exit code: (?P<code>-?[1-9]\d*)"
-    ),
-    pattern(
-        "torchrun.failed",
-        "echo",
-        "137",
-        r"(?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b",
-    ),
-    pattern("torchrun.restart", "state", "will restart worker group", r"(?P<left>\d+)/(?P<of>\d+) attempts left"),
-    pattern("torchrun.joined", "state", "restart_count=", r"restart_count=(?P<count>\d+)"),
-    pattern("torchrun.succeeded", "success", "worker group successfully finished"),
-    pattern("torchrun.succeeded", "success", "WorkerState.SUCCEEDED"),
-    pattern(
-        "torchrun.row",
-        "state",
-        " : ",
-        r"^\s*(?P<key>time|host|rank|exitcode|error_file|traceback) *: (?P<value>.*)$",
-    ),
-    pattern("torchrun.root", "state", "Root Cause (first observed failure)"),
-    pattern("torchrun.banner", "echo", " FAILED", r"^\S+\.py FAILED$"),
+    echo("torchrun.failed", "exit code: ", r"(?:[Pp]rocess|[Ww]orker)\b.* exit code: (?P<code>-?[1-9]\d*)"),
+    echo("torchrun.failed", "137", r"(?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b"),
+    state("torchrun.restart", "will restart worker group", r"(?P<left>\d+)/(?P<of>\d+) attempts left"),
+    state("torchrun.joined", "restart_count=", r"restart_count=(?P<count>\d+)"),
+    *each(success, "torchrun.succeeded", "worker group successfully finished", "WorkerState.SUCCEEDED"),
+    state("torchrun.row", " : ", r"^\s*(?P<key>time|host|rank|exitcode|error_file|traceback) *: (?P<value>.*)$"),
+    state("torchrun.root", "Root Cause (first observed failure)"),
+    echo("torchrun.banner", " FAILED", r"^\S+\.py FAILED$"),
 )
 _RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _EXIT = re.compile(r"(-?\d+) *\(pid: (\d+)\)(?: *\((SIG\w+)\))?")
-_EXIT_ROW = pattern("torchrun.exit", "echo", "exitcode")
+_EXIT_ROW = echo("torchrun.exit", "exitcode")
 
 
 @dataclass(slots=True)

@@ -8,72 +8,54 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nccltool.triage.logs.base import LogEvent, SourceLine, event, found, pattern
+from nccltool.triage.logs.base import LogEvent, SourceLine, doubt, each, echo, event, failure, found, state
 
 PATTERNS = (
-    pattern("app.traceback", "state", "Traceback (most recent call last)"),
-    pattern("app.chained", "state", "above exception"),
-    pattern("app.ignored", "state", "Exception ignored in"),
-    pattern(
-        "app.frame",
-        "state",
-        '  File "',
-        r'^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?',
-    ),
-    pattern("app.exception", "failure", "Error", r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Error)(?:: (?P<message>.*))?$"),
-    pattern(
-        "app.exception",
-        "failure",
-        "Exception",
-        r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Exception)(?:: (?P<message>.*))?$",
-    ),
-    pattern("app.segfault", "failure", "Segmentation fault"),
-    pattern("app.segfault", "failure", "Caught signal 11"),
-    pattern("app.segfault", "failure", "SIGSEGV", r"(?<!due to )SIGSEGV"),
-    pattern("app.assert", "failure", "device-side assert triggered"),
-    pattern("app.assert", "failure", "Assertion `"),
-    pattern("shm.sigbus", "failure", "Bus error"),
-    pattern("shm.sigbus", "failure", "SIGBUS"),
-    pattern(
-        "app.nccl-crash", "failure", "libnccl.so", r"(?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*libnccl\.so[.\d]*[(+]"
-    ),
-    pattern(
+    state("app.traceback", "Traceback (most recent call last)"),
+    state("app.chained", "above exception"),
+    state("app.ignored", "Exception ignored in"),
+    state("app.frame", '  File "', r'^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?'),
+    failure("app.exception", "Error", r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Error)(?:: (?P<message>.*))?$"),
+    failure("app.exception", "Exception", r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Exception)(?:: (?P<message>.*))?$"),
+    *each(failure, "app.segfault", "Segmentation fault", "Caught signal 11"),
+    failure("app.segfault", "SIGSEGV", r"(?<!due to )SIGSEGV"),
+    *each(failure, "app.assert", "device-side assert triggered", "Assertion `"),
+    *each(failure, "shm.sigbus", "Bus error", "SIGBUS"),
+    failure("app.nccl-crash", "libnccl.so", r"(?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*libnccl\.so[.\d]*[(+]"),
+    failure(
         "app.nccl-crash",
-        "failure",
         " nccl",
         r"^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>nc"
         r"cl[A-Z]\w+|ras[A-Z]\w+)\b",
         before="]0123456789abcdefn \t",
     ),
-    pattern("app.heap", "failure", "free(): "),
-    pattern("app.heap", "failure", "invalid next size"),
-    pattern("app.heap", "failure", "double free or corruption"),
-    pattern("app.heap", "failure", "malloc(): "),
-    pattern("app.heap", "failure", "corrupted size"),
-    pattern("app.heap", "failure", "munmap_chunk(): "),
-    pattern("app.segfault", "failure", "Signal: Segmentation fault"),
-    pattern("app.segfault", "failure", "segmentation fault"),
-    pattern(
+    *each(
+        failure,
+        "app.heap",
+        "free(): ",
+        "invalid next size",
+        "double free or corruption",
+        "malloc(): ",
+        "corrupted size",
+        "munmap_chunk(): ",
+    ),
+    *each(failure, "app.segfault", "Signal: Segmentation fault", "segmentation fault"),
+    state(
         "app.rank-left",
-        "state",
         "exit",
         r"^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\bexit(?:ing)?\b",
     ),
-    pattern("app.launch", "failure", "can't open file", r"python\S*: can't open file '(?P<path>[^']+)'"),
-    pattern("app.launch", "failure", "error: ", r"^\S+: error: (?:unrecognized|the following) arguments"),
-    pattern(
-        "app.launch",
-        "failure",
-        "command not found",
-        r"(?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not",
+    failure("app.launch", "can't open file", r"python\S*: can't open file '(?P<path>[^']+)'"),
+    failure("app.launch", "error: ", r"^\S+: error: (?:unrecognized|the following) arguments"),
+    failure(
+        "app.launch", "command not found", r"(?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not"
     ),
-    pattern("app.abort", "echo", "terminate called"),
-    pattern("app.abort", "echo", "*** SIGABRT"),
-    pattern("app.abort", "echo", "Aborted (core dumped)", r"^(?!srun).*Aborted \(core dumped\)"),
+    *each(echo, "app.abort", "terminate called", "*** SIGABRT"),
+    echo("app.abort", "Aborted (core dumped)", r"^(?!srun).*Aborted \(core dumped\)"),
 )
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
 """What ends a traceback, whatever its name is."""
-_TRACED = pattern("app.exception", "failure", "")
+_TRACED = failure("app.exception", "")
 
 _ECHO_TYPES = re.compile(
     r"(?:DistBackendError|DistNetworkError|DistStoreError|DistError|ChildFailedError|CalledProcessError|ActorDiedError|"
@@ -185,8 +167,8 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     return event(_ECHO, line, about)
 
 
-_ECHO = pattern("app.echo", "echo", "")
-_IGNORED = pattern("app.ignored", "doubt", "")
+_ECHO = echo("app.echo", "")
+_IGNORED = doubt("app.ignored", "")
 
 
 def _is_echo(fields: dict[str, str]) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.triage.judge import judge
 from nccltool.triage.logs.reader import LogReader
-from nccltool.triage.timeline import TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
 
 _FILE = Path(__file__).parents[2] / "data" / "messages.txt"
 MESSAGES = [line.split(" | ", 2) for line in _FILE.read_text().splitlines()]

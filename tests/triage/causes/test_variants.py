@@ -4,7 +4,7 @@ import pytest
 
 from nccltool.triage.judge import judge
 from nccltool.triage.logs.reader import LogReader
-from nccltool.triage.timeline import TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
 from tests.incidents import VARIANTS, Incident
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
-from nccltool.triage.timeline import Timeline, TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
+from nccltool.triage.timeline.model import Timeline
 
 WAYS = ("P2P/CUMEM/read", "NET/IB/0/GDRDMA", "NET/IB/1/GDRDMA", "SHM/direct/direct")
 

@@ -24,7 +24,7 @@ def without_re2(patch: pytest.MonkeyPatch) -> None:
             (item for item in reader.PATTERNS if item.kind not in ended), use_re2=False
         )
 
-    patch.setattr(reader, "_prefilter_without", slow)
+    patch.setattr(reader, "_search_without", slow)
     patch.setattr(base, "_engine", lambda count: (tuple(base._LITERALS)[:count], None))
 
 

@@ -13,7 +13,7 @@ from nccltool.triage.judge import judge
 from nccltool.triage.logs import tail
 from nccltool.triage.logs.line_decoder import LONGEST_LINE
 from nccltool.triage.logs.reader import IncrementalLogReader, LogReader
-from nccltool.triage.timeline import TimelineBuilder
+from nccltool.triage.timeline.builder import TimelineBuilder
 from tests.incidents import INCIDENTS
 
 

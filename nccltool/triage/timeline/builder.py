@@ -1,0 +1,138 @@
+"""Events to a timeline, one after the other; asked at any time for what is known so far."""
+
+from collections import Counter
+from dataclasses import replace
+
+from nccltool.triage.logs.base import LogEvent, family_of
+from nccltool.triage.timeline.communicators import CommunicatorBuilder
+from nccltool.triage.timeline.exits import exit_of, timeout_of
+from nccltool.triage.timeline.hosts import HostBuilder
+from nccltool.triage.timeline.job_course import JobCourse
+from nccltool.triage.timeline.model import NO_HOST, ObservedHost, Timeline
+
+_KEPT = 64
+"""Events of one kind that are kept for each host, or each rank where the host is not known."""
+_KEPT_OF_ALL = 512
+_ENDS = ("torchrun.exit", "torchrun.failed", "mpi.exit", "job.exit")
+
+
+class TimelineBuilder:
+    """Takes events as they come, and tells the timeline so far."""
+
+    def __init__(self) -> None:
+        self._events: dict[str, list[LogEvent]] = {}
+        self._counts: Counter[str] = Counter()
+        self._kept: Counter[tuple[str, str | int | None]] = Counter()
+        self._order: dict[str, int] = {}
+        self._hosts: dict[str, HostBuilder] = {}
+        self._communicators: dict[str, CommunicatorBuilder] = {}
+        self._environment: dict[str, dict[str, None]] = {}
+        self._hosts_of_labels: dict[tuple[str, str], str] = {}
+        self._unplaced: list[LogEvent] = []
+        self._world: Counter[int] = Counter()
+        self._processes: dict[tuple[str, int], int] = {}
+        self._tasks: set[int] = set()
+        self._tasks_differ: bool = False
+        self._names: dict[tuple[str, str, str], str] = {}
+        self._course = JobCourse()
+
+    def add(self, event: LogEvent) -> None:
+        """Take one event."""
+        if event.repeats:
+            self._counts[event.kind] += event.repeats
+            if event.host:
+                self._hosts.setdefault(event.host, HostBuilder()).add(event)
+            return
+        number = self._order.setdefault(event.file, len(self._order))
+        self._counts[event.kind] += 1
+        self._course.add(event, (number, event.line))
+        self._attribute(event)
+        if event.kind in ("nccl.env", "shell.env"):
+            self._environment.setdefault(event.get("name"), {})[event.get("value")] = None
+        if event.role == "state":
+            self._state(event)
+        key = (event.kind, event.host or event.rank)
+        if self._kept[key] < _KEPT and len(self._events.get(event.kind, ())) < _KEPT_OF_ALL:
+            self._kept[key] += 1
+            self._events.setdefault(event.kind, []).append(event)
+
+    def _attribute(self, event: LogEvent) -> None:
+        """Which rank a process or a task is: from the lines that name both."""
+        if event.task is not None:
+            self._tasks.add(event.task)
+            self._tasks_differ = self._tasks_differ or event.rank not in (None, event.task)
+        if event.host is None or event.pid is None:
+            return
+        own = event.get("own")
+        if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and event.rank is not None:
+            self._processes[event.host, event.pid] = event.rank
+        elif own:
+            self._processes.setdefault((event.host, event.pid), int(own))
+
+    def _state(self, event: LogEvent) -> None:
+        if event.host:
+            self._hosts_of_labels.setdefault((event.file, event.label), event.host)
+        host = event.host or (self._hosts_of_labels.get((event.file, event.label)) if event.label else None)
+        if event.kind == "nccl.version" and event.host is None and host is None:
+            self._unplaced.append(event)
+            return
+        if host and event.family == "nccl":
+            self._hosts.setdefault(host, HostBuilder()).add(event)
+        if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and host:
+            self._communicator(event, host)
+        if event.kind == "shell.world" and event.get("world").isdecimal():
+            self._world[int(event.get("world"))] += 1
+
+    def _communicator(self, event: LogEvent, host: str) -> None:
+        size = int(event.get("nranks") or 0)
+        own = (host, str(event.pid), event.get("comm"))
+        name = event.get("id") or self._names.get(own) or f"of {size} ranks"
+        self._names[own] = name
+        self._communicators.setdefault(name, CommunicatorBuilder(size)).add(event, host)
+
+    def timeline(self, lines_read: int) -> Timeline:
+        """What is known now."""
+        hosts = {name: host.observed(name) for name, host in self._hosts.items()}
+        for event in self._unplaced if not any(host.versions for host in hosts.values()) else ():
+            name = next(iter(hosts), NO_HOST)
+            observed = hosts.get(name, ObservedHost(name=name))
+            hosts[name] = _with_version(observed, event.get("version"))
+        return Timeline(
+            events={kind: tuple(events) for kind, events in self._events.items()},
+            counts=dict(self._counts),
+            order=dict(self._order),
+            hosts=hosts,
+            communicators=tuple(known.observed(name) for name, known in self._communicators.items()),
+            timeouts=tuple(timeout_of(event) for event in self._events.get("torch.timeout", ())),
+            exits=tuple(exit_of(event) for kind in _ENDS for event in self._events.get(kind, ())),
+            environment={name: tuple(values) for name, values in self._environment.items()},
+            world_size=self._world_size(),
+            hung=self._course.hung or self._stuck_in_init(),
+            processes=dict(self._processes),
+            tasks_are_ranks=self._tasks_are_ranks(),
+            recovered=self._course.recovered(),
+            lines_read=lines_read,
+        )
+
+    def _stuck_in_init(self) -> LogEvent | None:
+        """The last line of a log in which ranks began to make a communicator and none has finished."""
+        moved = ("nccl.init-complete", "nccl.rings", "job.progress", "bench.row", "bench.average", "torch.timeout")
+        if any(kind in self._events for kind in moved) or self._course.has_end:
+            return None
+        begun = self._events.get("nccl.init-start") or self._events.get("nccl.network")
+        return begun[-1] if begun else None
+
+    def _world_size(self) -> int | None:
+        sizes = [known.size for known in self._communicators.values()]
+        return max([*sizes, *self._world], default=None)
+
+    def _tasks_are_ranks(self) -> bool:
+        """Several tasks, each with one rank: no agent that starts the ranks of a node is among them."""
+        agents = any(family_of(kind) == "torchrun" for kind in self._events)
+        world = self._world_size()
+        fits = world is None or max(self._tasks, default=0) < world
+        return len(self._tasks) > 1 and not self._tasks_differ and not agents and fits
+
+
+def _with_version(observed: ObservedHost, version: str) -> ObservedHost:
+    return replace(observed, versions=tuple(dict.fromkeys((*observed.versions, version))))

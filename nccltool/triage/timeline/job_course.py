@@ -1,0 +1,111 @@
+"""Whether a job failed for good: what came behind its failures, and whether it stood still."""
+
+import re
+
+from nccltool.triage.logs.base import LogEvent
+
+Place = tuple[int, int]
+"""Number of the file, number of the line."""
+_ENDINGS = (
+    "job.sigterm",
+    "job.terminated",
+    "torchrun.sigterm",
+    "store.closed",
+    "job.interrupted",
+    "nccl.peer-closed",
+    "gloo.peer-closed",
+)
+"""Failures that follow the end of a job, when the processes around it are ended too."""
+_DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed", "job.done")
+"""Kinds of events that say that a whole job came to its end in order."""
+_STEPS_ON = 3
+"""Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
+_DEADLY = (
+    "torch.timeout",
+    "torch.down",
+    "torch.stuck",
+    "job.exit",
+    "mpi.exit",
+    "torchrun.exit",
+    "torchrun.failed",
+)
+"""Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
+_RESTARTS = ("torchrun.restart", "torchrun.joined")
+
+
+class JobCourse:
+    """Follows what fails, succeeds and goes on."""
+
+    def __init__(self) -> None:
+        self._last_failure: Place | None = None
+        self._last_success: Place | None = None
+        self._changed_since = False
+        self._steps_since: set[str] = set()
+        self._deadly = False
+        self._open_test: LogEvent | None = None
+        self._hung: LogEvent | None = None
+
+    def add(self, event: LogEvent, place: Place) -> None:
+        """Take one event, and where it stands."""
+        self._follow(event, place)
+        self._watch(event)
+
+    @property
+    def hung(self) -> LogEvent | None:
+        """The line behind which a job stood still."""
+        return self._hung or self._open_test
+
+    @property
+    def has_end(self) -> bool:
+        """Whether anything failed or came to its end."""
+        return self._last_failure is not None or self._last_success is not None
+
+    def recovered(self) -> bool:
+        """Whether a job came to its end in order after whatever failed, with the settings that it had."""
+        if len(self._steps_since) >= _STEPS_ON and not self._changed_since:
+            return True
+        if self._last_success is None:
+            return False
+        if self._last_failure is None:
+            return True  # whatever looks like a failure is how the processes around a job end
+        return self._last_success > self._last_failure and not self._changed_since
+
+    def _follow(self, event: LogEvent, place: tuple[int, int]) -> None:
+        if event.role in ("failure", "echo"):
+            if event.kind not in _ENDINGS or self._last_success is None:
+                self._last_failure, self._changed_since = place, False
+                self._steps_since.clear()
+                self._deadly = self._deadly or event.kind in _DEADLY
+        elif event.kind in _DECISIVE:
+            if not self._changed_since:
+                self._last_success = place
+        elif event.kind == "job.progress" and self._last_failure and self._last_failure[0] == place[0]:
+            if not self._deadly and len(self._steps_since) < _STEPS_ON:
+                self._steps_since.add(event.get("step") or event.text[:80])
+        elif event.kind in _RESTARTS:
+            self._deadly = False
+        elif event.kind == "shell.command" and _starts_a_job(event.get("command")):
+            self._changed_since = self._last_failure is not None
+
+    def _watch(self, event: LogEvent) -> None:
+        """A test that printed its heading and no row stood still."""
+        if event.kind == "bench.header":
+            self._open_test = event
+        elif event.kind == "job.timed-out":
+            self._hung = self._hung or event
+        elif event.kind in ("bench.row", "bench.average") or event.role in ("failure", "echo"):
+            if event.kind in ("job.interrupted", "job.killed", "job.terminated", "job.sigterm"):
+                self._hung = self._hung or self._open_test
+            self._open_test = None
+        elif event.kind == "shell.command" and _starts_a_job(event.get("command")):
+            self._hung = self._hung or self._open_test
+            self._open_test = None
+
+
+_JOB_WORDS = re.compile(
+    r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
+)
+
+
+def _starts_a_job(command: str) -> bool:
+    return bool(_JOB_WORDS.search(command))

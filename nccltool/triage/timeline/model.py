@@ -1,0 +1,194 @@
+"""What happened, as the causes look at it: hosts, ranks, communicators, and who failed first.
+
+A missing line is evidence too: the rank that is not among those that time out, the communicator that never was
+complete, the interface that is not named.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from nccltool.triage.logs.base import LogEvent
+
+NO_HOST = "?"
+"""The host of what is known of some host, but not of which one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectiveTimeout:
+    """A collective that a rank gave up waiting for."""
+
+    rank: int | None
+    group: str
+    sequence: int | None
+    op: str
+    size: str
+    event: LogEvent
+
+    @property
+    def call(self) -> tuple[str, str]:
+        """What the rank was in: ranks of one collective must agree."""
+        return self.op, self.size
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessExit:
+    """How a process ended."""
+
+    rank: int | None
+    host: str | None
+    code: int | None
+    signal: int | None
+    first: bool
+    event: LogEvent
+    local: int | None = None
+    """The number of the process on its host, where the rank is not said."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedHost:
+    """What one host's lines say about it."""
+
+    name: str
+    ranks: tuple[int, ...] = ()
+    versions: tuple[str, ...] = ()
+    driver: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    hcas: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    transports: Mapping[str, int] = field(default_factory=dict)
+    """P2P/CUMEM, SHM, NET/IB/GDRDMA, NET/Socket ...: how many connections."""
+    gdr_hcas: tuple[str, ...] = ()
+    gdr_hcas_off: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedCommunicator:
+    """What the lines say about one communicator."""
+
+    id: str
+    size: int
+    started: frozenset[int]
+    completed: frozenset[int]
+    nodes: int | None = None
+    gpus: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+    """(host, bus id) -> ranks on it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timeline:
+    """All that the causes look at."""
+
+    events: Mapping[str, tuple[LogEvent, ...]]
+    counts: Mapping[str, int]
+    order: Mapping[str, int]
+    """File -> its number."""
+    hosts: Mapping[str, ObservedHost]
+    communicators: tuple[ObservedCommunicator, ...]
+    timeouts: tuple[CollectiveTimeout, ...]
+    exits: tuple[ProcessExit, ...]
+    environment: Mapping[str, tuple[str, ...]]
+    world_size: int | None
+    hung: LogEvent | None
+    """The last line before a job stood still, as far as that can be seen."""
+    processes: Mapping[tuple[str, int], int]
+    """(host, pid) -> rank."""
+    tasks_are_ranks: bool
+    """The numbers that a launcher put before the lines are those of ranks, not of nodes."""
+    recovered: bool
+    """Whatever failed, a job then came to its end in order, without somebody having changed its settings."""
+    lines_read: int
+
+    def of(self, *kinds: str) -> tuple[LogEvent, ...]:
+        """The events of these kinds, in their order."""
+        found = [event for kind in kinds for event in self.events.get(kind, ())]
+        return tuple(sorted(found, key=self.place)) if len(kinds) > 1 else tuple(found)
+
+    def first(self, *kinds: str, where: Callable[[LogEvent], object] | None = None) -> LogEvent | None:
+        """The first event of these kinds, for which `where` holds."""
+        return next(filter(where, self.of(*kinds)), None)
+
+    def has(self, *kinds: str) -> bool:
+        """Whether there is one."""
+        return any(kind in self.events for kind in kinds)
+
+    def place(self, event: LogEvent) -> tuple[int, int]:
+        """Where an event stands: events of one file can be compared."""
+        return self.order[event.file], event.line
+
+    def before(self, one: LogEvent, other: LogEvent) -> bool:
+        """Whether one happened before the other: by their places in one file, else by their times."""
+        if one.file == other.file or one.time is None or other.time is None:
+            return self.place(one) < self.place(other)
+        return (
+            one.time[-min(len(one.time), len(other.time)) :] < other.time[-min(len(one.time), len(other.time)) :]
+        )
+
+    def earliest(self, events: Iterable[LogEvent]) -> LogEvent | None:
+        """The event that happened before all others."""
+        first: LogEvent | None = None
+        for event in events:
+            if first is None or self.before(event, first):
+                first = event
+        return first
+
+    def failures(self) -> tuple[LogEvent, ...]:
+        """Everything that went wrong somewhere, echoes left out."""
+        return self._with_role("failure")
+
+    def echoes(self) -> tuple[LogEvent, ...]:
+        """Consequences of what went wrong elsewhere."""
+        return self._with_role("echo")
+
+    def _with_role(self, role: str) -> tuple[LogEvent, ...]:
+        found = [event for events in self.events.values() for event in events if event.role == role]
+        return tuple(sorted(found, key=self.place))
+
+    @property
+    def failed(self) -> bool:
+        """Whether something went wrong that was not overcome."""
+        wrong = any(event.role in ("failure", "echo") for events in self.events.values() for event in events)
+        return self.hung is not None or (wrong and not self.recovered)
+
+    def rank_of(self, event: LogEvent) -> int | None:
+        """The rank that wrote a line: by its label, by the process, or by the task of the launcher."""
+        if event.rank is not None:
+            return event.rank
+        if event.host is not None and (event.host, event.pid) in self.processes:
+            return self.processes[event.host, event.pid or 0]
+        return event.task if self.tasks_are_ranks else None
+
+    def variable(self, name: str) -> str | None:
+        """The value that the logs show for a variable of the environment."""
+        return next(iter(self.environment.get(name, ())), None)
+
+    def host_of(self, address: str) -> str | None:
+        """The host whose lines name this address as its own."""
+        return next((host.name for host in self.hosts.values() if address in host.addresses), None)
+
+    @property
+    def networks(self) -> frozenset[str]:
+        """The networks that NCCL chose, over all hosts."""
+        return frozenset(name for host in self.hosts.values() for name in host.networks)
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The hosts that lines name."""
+        return tuple(name for name in self.hosts if name != NO_HOST)
+
+    @property
+    def nodes(self) -> int:
+        """How many hosts the job has, as far as the logs tell."""
+        return max([len(self.hosts), *(made.nodes or 0 for made in self.communicators)], default=0)
+
+    @property
+    def versions(self) -> frozenset[str]:
+        """NCCL's versions, without the CUDA that they were built for."""
+        return frozenset(version.partition("+")[0] for host in self.hosts.values() for version in host.versions)
+
+
+def ranks_of(timeouts: Iterable[CollectiveTimeout]) -> frozenset[int]:
+    """The ranks that gave up waiting."""
+    return frozenset(timeout.rank for timeout in timeouts if timeout.rank is not None)
