@@ -57,6 +57,7 @@ def test_it_holds_the_package_and_the_checks_and_nothing_else(wheel: Path) -> No
     assert {"nccltool/py.typed", "nccltool/checks/README.md"} <= names
 
 
+@pytest.mark.quick
 def test_its_metadata_say_how_to_start_it_and_what_it_needs(wheel: Path) -> None:
     about = f"nccltool-{nccltool.__version__}.dist-info"
     with zipfile.ZipFile(wheel) as archive:

@@ -64,6 +64,7 @@ def only_error(ended: Ended) -> tuple[str, str]:
 # ---- inside an allocation
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("allocate", "words", "hosts", "world"),
     [

@@ -81,6 +81,7 @@ def drop(host: Host, hook: str, *rules: str) -> None:
 # ---- it works
 
 
+@pytest.mark.quick
 def test_four_hosts(servers: Sshd, probe: Probe) -> None:
     ended = probe("n[1-4]", "--sizes", "1KiB,64KiB", "-n", "4").wait(LIMIT_S)
     assert (ended.code, ended.document["status"], ended.problems) == (0, "pass", []), ended.said

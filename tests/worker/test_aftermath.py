@@ -24,6 +24,7 @@ def notes(result: Ended) -> list[str]:
     return [finding["message"] for finding in result.document["findings"] if finding["code"] == "triage"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("argv", "words"),
     [(PROBE, PROBED), pytest.param((*NCCLTOOL, "train"), TRAINED, marks=pytest.mark.slow)],

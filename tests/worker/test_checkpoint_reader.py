@@ -24,6 +24,7 @@ from nccltool.worker.train import checkpoint
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.quick,
     # torch's own, while its optimizers are imported
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]

@@ -15,7 +15,7 @@ from nccltool.probe.collectives.ping_pong import partner
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS, is_float, largest_exact
 from nccltool.worker.probe.data import BLOCK, Pattern
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
 REDUCIBLE = tuple(name for name in ELEMENT_SIZE if not name.startswith("float8"))
 """Nothing adds float8: it is only moved."""

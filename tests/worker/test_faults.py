@@ -97,7 +97,9 @@ def assert_drill_named(result: Ended, action: str, place: str) -> dict[str, Any]
     return error
 
 
-@pytest.mark.parametrize("place", WHERE)
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=pytest.mark.quick) if place == "timing" else place for place in WHERE]
+)
 @pytest.mark.parametrize("action", ["kill", "exit", "raise"])
 def test_a_rank_that_ends(start: Start, action: str, place: str) -> None:
     error = assert_drill_named(ended(begin_drill(start, action, place)), action, place)
@@ -130,7 +132,10 @@ def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:
     assert all(row["late_s"] > 0.05 < row["time_s"]["mean"] for row in slow)
 
 
-@pytest.mark.parametrize(("dtype", "reduce_op"), [("float32", "sum"), ("bfloat16", "avg"), ("int8", "max")])
+@pytest.mark.parametrize(
+    ("dtype", "reduce_op"),
+    [pytest.param("float32", "sum", marks=pytest.mark.quick), ("bfloat16", "avg"), ("int8", "max")],
+)
 def test_one_corrupt_element(start: Start, dtype: str, reduce_op: str) -> None:
     words = (*SWEEP, "-d", dtype, "-o", reduce_op)
     result = ended(start(*words, NCCLTOOL_FAULT="corrupt:rank=1,op=all_reduce,size=64KiB"))
@@ -185,6 +190,7 @@ def test_a_rank_killed_from_outside(start: Start) -> None:
     assert rows(result) == [("all_reduce", 1024)]
 
 
+@pytest.mark.quick
 def test_a_rank_stopped_from_outside(start: Start) -> None:
     command, pid = begin_long(start)
     os.kill(pid, signal.SIGSTOP)
@@ -203,6 +209,7 @@ def test_the_supervisor_of_a_rank_is_killed(start: Start) -> None:
     assert rows(result) == [("all_reduce", 1024)]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("words", "node", "ranks"),
     [((), 1, "rank 1"), (("--nproc-per-node", "2"), 0, "ranks 0, 1")],
@@ -233,6 +240,7 @@ def test_the_node_process_is_killed(start: Start) -> None:
     assert rows(result) == [("all_reduce", 1024)]
 
 
+@pytest.mark.quick
 def test_the_command_itself_is_killed(start: Start) -> None:
     command, _ = begin_long(start)
     assert len(command.living()) >= 6
@@ -244,7 +252,9 @@ def test_the_command_itself_is_killed(start: Start) -> None:
     assert [run["status"] for run in json.loads(listed.stdout)["runs"]] == ["incomplete"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.quick), signal.SIGTERM, signal.SIGHUP]
+)
 def test_interrupted(start: Start, number: signal.Signals) -> None:
     command, _ = begin_long(start)
     command.send(number)
@@ -273,6 +283,7 @@ def test_the_deadline(start: Start) -> None:
 # ---- the run directory
 
 
+@pytest.mark.quick
 def test_a_run_directory_that_cannot_be_made(start: Start, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")

@@ -5,7 +5,7 @@ import torch.distributed as dist
 
 from nccltool.worker.agreement import of_communication
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
 
 def wrapped(cause: Exception) -> Exception:

@@ -8,6 +8,7 @@ from nccltool.worker.train import transformer
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.quick,
     # torch's own, while it is imported
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]

@@ -29,6 +29,7 @@ def failures(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(one["code"], one["host"], one["reason"]) for one in found["outcomes"] if one["status"] == "fail"]
 
 
+@pytest.mark.quick
 def test_a_healthy_machine_passes(start: Start) -> None:
     command = start("--platform", "none", argv=PREFLIGHT)
     ended = command.wait(LIMIT_S)

@@ -75,7 +75,7 @@ class Sweep:
         return self.nodes * self.nproc
 
 
-@pytest.mark.parametrize(("nodes", "nproc"), [(2, 1), (2, 2)])
+@pytest.mark.parametrize(("nodes", "nproc"), [pytest.param(2, 1, marks=pytest.mark.quick), (2, 2)])
 def test_all_operations(start: Start, nodes: int, nproc: int) -> None:
     words = ("--nodes", str(nodes), "--nproc-per-node", str(nproc), "-e", "1MiB", "-n", "5", "--format", "json")
     sweep = Sweep(nodes, nproc, done(start, *words))
@@ -266,6 +266,7 @@ def test_one_node_is_not_emulated(start: Start) -> None:
     assert "emulated" not in ended.stdout.lower()
 
 
+@pytest.mark.quick
 def test_what_cannot_be_run_at_a_size_is_named(start: Start) -> None:
     ended = done(start, "--nodes", "2", "--op", "all_reduce,all_gather", "--sizes", "16,1KiB", "-n", "2")
     assert [(row["op"], row["bytes"]) for row in ended.document["measurements"]] == [
@@ -277,6 +278,7 @@ def test_what_cannot_be_run_at_a_size_is_named(start: Start) -> None:
     assert (finding["severity"], finding["subject"]["name"]) == ("info", "all_gather")
 
 
+@pytest.mark.quick
 def test_nothing_measured_is_not_success(start: Start) -> None:
     ended = done(start, "--nodes", "2", "--op", "all_gather", "--sizes", "16")
     assert (ended.code, ended.document["status"], ended.document["measurements"]) == (4, "unknown", [])
@@ -301,6 +303,7 @@ def test_the_average_of_integers_is_refused_before_anything_starts(start: Start)
     assert not ended.runs.exists()
 
 
+@pytest.mark.quick
 def test_a_past_run_is_listed_and_shown_again(start: Start) -> None:
     ended = done(start, "--nodes", "2", "--op", "broadcast", "--sizes", "1KiB", "-n", "2", "--format", "csv")
     again = start(ended.run.name, "--format", "csv", "--run-dir", str(ended.runs), argv=RUNS).wait(DONE_WITHIN_S)

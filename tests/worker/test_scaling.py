@@ -19,6 +19,7 @@ from nccltool.worker.train.strategies.base import Setup
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.quick,
     # torch's own, while its optimizers are imported
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]

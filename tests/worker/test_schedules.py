@@ -13,6 +13,7 @@ from nccltool.worker.train.pipeline_stages import CLASSES
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.quick,
     # torch's own, while its pipelines are imported
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]

@@ -45,6 +45,7 @@ def assert_measured(stdout: str, world: int) -> None:
 # ---- torchrun
 
 
+@pytest.mark.quick
 def test_torchrun(start: Start) -> None:
     result = ended(start(*TWO_RANKS, "--format", "json", argv=TORCHRUN))
     assert result.code == 0, result.said

@@ -9,7 +9,7 @@ from nccltool.worker.agreement import Group
 from nccltool.worker.probe.timing import Timer
 from nccltool.worker.progress_page import Slot
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
 ITERATION_NS = 15_000_000
 

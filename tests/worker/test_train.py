@@ -65,7 +65,9 @@ def assert_right(training: dict[str, Any], ranks: int, steps: int, adds_alike: b
     [
         ("ddp,fsdp,fsdp1,zero1", "--accumulate", "2", "--shard", "grad", "--gradient-as-bucket-view"),
         ("ddp", "--comm-hook", "fp16", "--bucket", "0.01", "--static-graph"),
-        ("ddp,fsdp,pipeline", "-d", "float64", "--schedule", "gpipe", "--seed", "7"),
+        pytest.param(
+            ("ddp,fsdp,pipeline", "-d", "float64", "--schedule", "gpipe", "--seed", "7"), marks=pytest.mark.quick
+        ),
         ("ddp,fsdp", "-d", "bfloat16", "--layers", "2"),
         (
             "ddp,fsdp,fsdp1,model,pipeline,tensor,zero1,tp+fsdp,context",
@@ -157,7 +159,9 @@ DRILLS: dict[str, dict[str, str | None]] = {
 """Which rank is named; None where all ranks do it."""
 
 
-@pytest.mark.parametrize("drill", DRILLS)
+@pytest.mark.parametrize(
+    "drill", [pytest.param(drill, marks=[pytest.mark.quick] * drill.startswith("sum")) for drill in DRILLS]
+)
 def test_wrong_arithmetic_is_caught(start: Start, drill: str) -> None:
     result = trained(start, "ddp,fsdp,pipeline", *QUICK, NCCLTOOL_FAULT=drill)
     assert (result.code, result.document["status"]) == (1, "fail"), result.said

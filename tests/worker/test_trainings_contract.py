@@ -13,6 +13,7 @@ from nccltool.worker.train.strategies.base import Strategy
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.quick,
     # torch's own, while its optimizers are imported
     pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning"),
 ]
