@@ -83,13 +83,10 @@ def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    from nccltool.core.text import escaped
     from nccltool.monitor import export
     from nccltool.preflight import run
 
     troubles = export.handed_over(found, ways, options["baseline"], options["store"])
     for trouble in troubles:
-        click.echo(escaped(f"WARNING {trouble.code}: {trouble.message}"), err=True)
-        click.echo(escaped(f"    -> {trouble.remedy}"), err=True)
-        click.echo(f"    page: {trouble.page}", err=True)
+        click.echo("\n".join(trouble.lines()), err=True)
     return run.with_findings(found, troubles) if troubles else found

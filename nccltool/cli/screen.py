@@ -183,7 +183,7 @@ def put(text: str) -> None:
 def _name_errors(run: Run) -> None:
     for finding in run.findings:
         if finding.severity != "info":
-            click.echo(escaped(f"{finding.severity.upper()} {finding.code}: {finding.message}"), err=True)
+            click.echo(escaped(finding.headline), err=True)
 
 
 def writable(path: str) -> None:

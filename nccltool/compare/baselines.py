@@ -288,6 +288,6 @@ def usable(run: Run) -> RunSample:
     if run.kind != "probe":
         raise BadInput(f"run {run.info.id} is one of {run.kind}", "a baseline is made of nccltool probe's runs")
     if run.verdict.status in ("fail", "incomplete"):
-        codes = ", ".join(dict.fromkeys(found.code for found in run.findings if found.severity == "error"))
+        codes = ", ".join(dict.fromkeys(found.code for found in run.findings if found.is_error))
         raise BadInput(f"run {run.info.id} is no example: {run.verdict.status} ({codes})", "leave it out")
     return run_samples.of_run(run)

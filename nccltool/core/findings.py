@@ -5,8 +5,11 @@ by which `Finding.kind` finds it again. A room defines its kinds in `finding_kin
 makes them; those that workers make belong to the room that judges them.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
+
+from nccltool.core.text import escaped
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -14,7 +17,13 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 CheckStatus = Literal["pass", "warn", "fail", "unknown", "skip"]
 
-Effect = Literal["answer", "incomplete", "unknown", "note"]
+
+def check_status(severities: Collection[Severity]) -> Literal["pass", "warn", "fail"]:
+    """Of a check that found something this bad; a hint alone is a pass."""
+    return "fail" if "error" in severities else "warn" if "warning" in severities else "pass"
+
+
+RunEffect = Literal["answer", "incomplete", "unknown", "note"]
 """What a finding does to a run. answer: an error is a check that failed; incomplete: an error ended the
 measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
@@ -35,7 +44,7 @@ class FindingKind:
     """What all findings of a code have in common. Its page is its section in docs/findings.md."""
 
     code: str
-    effect: Effect
+    effect: RunEffect
     severities: tuple[Severity, ...] = ("error",)
     """Those that its findings may have; the first is that of most."""
     retry: bool = False
@@ -74,7 +83,7 @@ _KINDS: dict[str, FindingKind] = {}
 
 def define(
     code: str,
-    effect: Effect,
+    effect: RunEffect,
     *severities: Severity,
     retry: bool = False,
     may_be_the_order: bool = False,
@@ -126,7 +135,19 @@ class Finding:
         return self.severity == "error"
 
     @property
-    def effect(self) -> Effect:
+    def effect(self) -> RunEffect:
         """What it does to its run: only an error ends or answers one."""
         effect = self.kind.effect
         return effect if self.is_error or effect == "unknown" else "note"
+
+    @property
+    def headline(self) -> str:
+        """`ERROR rank-died: what happened`, as it came."""
+        return f"{self.severity.upper()} {self.code}: {self.message}"
+
+    def lines(self) -> list[str]:
+        """All of it for people. Hosts and ranks are quoted in it: nothing of that acts on a terminal."""
+        evidence = [f"    {line}" for text in self.evidence for line in text.splitlines()]
+        remedy = [f"    -> {self.remedy}"] if self.remedy else []
+        page = [f"    page: {self.page}"] if self.severity != "info" else []
+        return [escaped(line) for line in (self.headline, *evidence, *remedy, *page)]

@@ -11,7 +11,7 @@ import msgspec
 
 from nccltool.core import versions
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import SEVERITIES, CheckStatus, Finding, Severity, Subject
+from nccltool.core.findings import SEVERITIES, CheckStatus, Finding, Severity, Subject, check_status
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
@@ -278,11 +278,7 @@ def _outcome(
 ) -> RuleOutcome:
     severities = {problem.severity for problem in problems}
     blind = set[str]().union(*reasons.values())
-    status: CheckStatus = "pass"
-    if severities & {"error", "warning"}:
-        status = "fail" if "error" in severities else "warn"
-    elif reasons and not problems:
-        status = "unknown"
+    status: CheckStatus = "unknown" if reasons and not problems else check_status(severities)
     reason = "; ".join(list(reasons)[:3])
     if reason and 0 < len(blind) < hosts:
         reason = f"{reason} (on {len(blind)} of {hosts} hosts)"

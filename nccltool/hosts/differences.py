@@ -30,6 +30,18 @@ class DifferenceKind:
     """Kind of the finding's subject."""
     remedy: str
 
+    def finding(self, name: str, message: str, evidence: tuple[str, ...]) -> Finding:
+        """A difference of this kind; `name` is that of its subject."""
+        return Finding(
+            code=self.code,
+            severity=self.severity,
+            subject=Subject(kind=self.subject, name=name),
+            message=message,
+            evidence=evidence,
+            remedy=self.remedy,
+            page=f"{PAGE}#{self.code}",
+        )
+
 
 KINDS = {
     kind.code: kind
@@ -361,15 +373,10 @@ def _difference(aspect: _Aspect, seen: _ValuesSeen, names: list[str]) -> Iterato
     )
     tied = len(ranked[1][1]) == len(most)
     kind = KINDS[code]
-    yield Finding(
-        code=code,
-        severity=kind.severity,
-        subject=Subject(kind=kind.subject, name=what if kind.subject != "host" else fold(minority)),
-        message=_message(what, norm, most, minority, ranked, tied),
-        evidence=tuple(_shown(value, hosts) for value, hosts in ranked[:_MOST_VALUES])
-        + _more(ranked, seen, names),
-        remedy=kind.remedy,
-        page=f"{PAGE}#{code}",
+    yield kind.finding(
+        what if kind.subject != "host" else fold(minority),
+        _message(what, norm, most, minority, ranked, tied),
+        tuple(_shown(value, hosts) for value, hosts in ranked[:_MOST_VALUES]) + _more(ranked, seen, names),
     )
 
 
@@ -421,14 +428,10 @@ def _duplicates(boots: dict[str, set[str]]) -> Iterator[Finding]:
     names = [name for name, ids in boots.items() if len(ids) > 1]
     if names:
         kind = KINDS["name-duplicate"]
-        yield Finding(
-            code=kind.code,
-            severity=kind.severity,
-            subject=Subject(kind="host", name=fold(names)),
-            message=f"{fold(names)} is the name of more than one host",
-            evidence=tuple(f"{name}: {len(boots[name])} boot ids" for name in names[:_MOST_VALUES]),
-            remedy=kind.remedy,
-            page=f"{PAGE}#{kind.code}",
+        yield kind.finding(
+            fold(names),
+            f"{fold(names)} is the name of more than one host",
+            tuple(f"{name}: {len(boots[name])} boot ids" for name in names[:_MOST_VALUES]),
         )
 
 
@@ -439,12 +442,8 @@ def _clock_spread(clocks: list[tuple[float, str]]) -> Iterator[Finding]:
     off = {name: time - middle for time, name in clocks if abs(time - middle) > _CLOCK_S}
     if off:
         kind = KINDS["clock-differs"]
-        yield Finding(
-            code=kind.code,
-            severity=kind.severity,
-            subject=Subject(kind="host", name=fold(off)),
-            message=f"the clock of {fold(off)} is more than {_CLOCK_S:g} s from that of most",
-            evidence=tuple(f"{name}: {seconds:+.0f} s" for name, seconds in sorted(off.items())[:_MOST_VALUES]),
-            remedy=kind.remedy,
-            page=f"{PAGE}#{kind.code}",
+        yield kind.finding(
+            fold(off),
+            f"the clock of {fold(off)} is more than {_CLOCK_S:g} s from that of most",
+            tuple(f"{name}: {seconds:+.0f} s" for name, seconds in sorted(off.items())[:_MOST_VALUES]),
         )

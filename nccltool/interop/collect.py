@@ -21,6 +21,7 @@ from nccltool.core.run_directory import Draft
 from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job, kept
+from nccltool.launch.node_names import node_name
 from nccltool.launch.printed_events import Begin, Begun, End, Ended, Line
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
@@ -67,11 +68,16 @@ class Part:
     """The id of rank 0's command, where this is another."""
 
     @property
+    def subject(self) -> Subject:
+        """Whose command it was."""
+        if self.begun is None:
+            return Subject(kind="rank", name=f"part {self.number}")
+        return _subject(self.begun.job, self.number)
+
+    @property
     def name(self) -> str:
         """As users know it."""
-        if self.begun is None:
-            return f"part {self.number}"
-        return f"{'node' if self.begun.job.node_ranks else 'rank'} {self.number}"
+        return self.subject.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,18 +351,24 @@ def _unheard(begun: Begun, ended: Ended, parts: dict[int, Part]) -> tuple[Findin
 
 
 def _silent(begun: Begun, parts: dict[int, Part]) -> tuple[Finding, ...]:
-    kind = "node" if begun.job.node_ranks else "rank"
     missing = [number for number in range(begun.parts or 0) if number not in parts]
     cut = [part for _, part in sorted(parts.items()) if part.ended is None]
-    found = [] if not missing else [_missing(kind, missing, begun.parts or 0)]
+    found = [] if not missing else [_missing(begun, missing)]
     return (*found, *map(_cut, cut))
 
 
-def _missing(kind: str, missing: Sequence[int], parts: int) -> Finding:
+def _subject(job: Job, number: int) -> Subject:
+    if job.node_ranks:
+        return Subject(kind="host", name=node_name(number))
+    return Subject(kind="rank", name=f"rank {number}")
+
+
+def _missing(begun: Begun, missing: Sequence[int]) -> Finding:
     names = ", ".join(map(str, missing[:_NAMES_SHOWN])) + (", ..." if len(missing) > _NAMES_SHOWN else "")
+    kind = "node" if begun.job.node_ranks else "rank"
     return STREAM_MISSING.finding(
-        subject=Subject(kind="host" if kind == "node" else "rank", name=f"{kind} {missing[0]}"),
-        message=f"nothing was read from {kind} {names} of {parts}",
+        subject=_subject(begun.job, missing[0]),
+        message=f"nothing was read from {kind} {names} of {begun.parts}",
         evidence=("the run may have completed: what it measured is known from the others",),
         remedy=_WHOLE_LOGS,
     )
@@ -364,7 +376,7 @@ def _missing(kind: str, missing: Sequence[int], parts: int) -> Finding:
 
 def _cut(part: Part) -> Finding:
     return STREAM_CUT.finding(
-        subject=Subject(kind="host" if part.name.startswith("node") else "rank", name=part.name),
+        subject=part.subject,
         message=f"the stream of {part.name} stops after line {part.next}, before its end",
         evidence=(f"it begins at {part.where}",),
         remedy="kubectl describe pod: is it running, or was it killed (OOMKilled, Evicted)? Else the log was cut",

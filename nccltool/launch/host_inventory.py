@@ -15,6 +15,7 @@ from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import Launch
+from nccltool.launch.node_names import node_name
 
 DEADLINE_S = 20.0
 """ssh gives up on a host after 7 s, and a snapshot takes 5 s at most."""
@@ -49,7 +50,7 @@ def take(launch: Launch, job: Job, deadline_s: float = DEADLINE_S) -> Inventory:
     names = launch.names()
     for node in wanted:
         if node not in assembly.snapshots and node not in lost:
-            lost[node] = silent(names[node] or f"node {node}", deadline_s, assembly.damaged.get(node))
+            lost[node] = silent(names[node] or node_name(node), deadline_s, assembly.damaged.get(node))
     return Inventory(
         snapshots=tuple(facts for _, facts in sorted(assembly.snapshots.items())),
         findings=tuple(dict.fromkeys(lost[node] for node in sorted(lost))),
@@ -74,7 +75,7 @@ def _hear_out(launch: Launch, child: Child, assembly: Assembly, lost: dict[int, 
     for node in command.nodes:
         if node not in assembly.snapshots and node not in lost:
             why = launch.explain(command.host, code, tuple(child.said))
-            lost[node] = why or ended(names[node] or f"node {node}", code, tuple(child.said))
+            lost[node] = why or ended(names[node] or node_name(node), code, tuple(child.said))
 
 
 def ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:

@@ -14,6 +14,7 @@ from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU
+from nccltool.launch.node_names import node_name
 
 COME_S = 15.0
 """In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
@@ -304,7 +305,7 @@ class Gathering:
 
     def name(self, node: int) -> str:
         """The host as the user knows it."""
-        return self.hosts.get(node) or (self.came[node].host if node in self.came else f"node {node}")
+        return self.hosts.get(node) or (self.came[node].host if node in self.came else node_name(node))
 
     def _finding(
         self, node: int, kind: FindingKind, what: str, remedy: str, evidence: Sequence[str] = ()

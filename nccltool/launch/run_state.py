@@ -181,7 +181,7 @@ class RunState:
                 self.world = event
             case events.Reported():
                 self.findings.append(event.finding)
-                if event.finding.severity == "error":
+                if event.finding.is_error:
                     self.fault_at = self.fault_at or now
             case events.AgentKilled():
                 self.agents_killed.append(event)

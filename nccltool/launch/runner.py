@@ -33,6 +33,7 @@ from nccltool.launch.finding_kinds import (
 )
 from nccltool.launch.job import Job
 from nccltool.launch.meeting import Gathering
+from nccltool.launch.node_names import node_number
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 
@@ -280,7 +281,7 @@ class _Runner:
         return max(self._job.join_timeout_s, self._job.timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
 
     def _settle_s(self) -> float:
-        said = any(finding.severity == "error" for finding in self._state.findings)
+        said = any(finding.is_error for finding in self._state.findings)
         return SETTLE_S if said or self._explained or blame.knows(self._state) else ECHOES_S
 
     def _settle(self) -> None:
@@ -302,7 +303,7 @@ class _Runner:
     def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state
         if self._was_scheduled and self._ending is not None:  # what ranks and nodes said of it are echoes
-            notes = (finding for finding in state.findings if finding.severity != "error")
+            notes = (finding for finding in state.findings if not finding.is_error)
             return (*notes, *state.product.findings(), self._ending)
         found = [*state.findings, *state.product.findings()]
         if self._gathering is not None:
@@ -317,10 +318,10 @@ class _Runner:
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""
         going = None if self._gathering is None else self._gathering.going
-        rank = finding.subject.name.removeprefix("node ")
-        if self._gathering is None or going is None or finding.kind is not NODE_MISSING or not rank.isdecimal():
+        rank = node_number(finding.subject.name) if finding.kind is NODE_MISSING else None
+        if self._gathering is None or going is None or rank is None:
             return finding
-        hosts = [self._gathering.name(node) for node, place in going.places.items() if place[0] == int(rank)]
+        hosts = [self._gathering.name(node) for node, place in going.places.items() if place[0] == rank]
         return replace(
             finding,
             subject=Subject(kind="host", name=hosts[0]),
@@ -330,7 +331,7 @@ class _Runner:
 
     def _culprit(self) -> Finding | None:
         state = self._state
-        culprit, said = blame.after_fault(state), any(f.severity == "error" for f in state.findings)
+        culprit, said = blame.after_fault(state), any(f.is_error for f in state.findings)
         if self._explained:
             return culprit if blame.knows(state) else None
         if not said and not state.everybody_left and (culprit is None or self._node_was_killed()):

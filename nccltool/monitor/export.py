@@ -48,7 +48,8 @@ def _way(text: str) -> Ways:
         return Ways(textfile=None, gateway=replace(made, timeout_s=PUSH_S))
     except BadInput as error:
         message = error.message.replace(f"--{kind}", f"--metrics {kind}", 1)
-        remedy = "use `nccltool export latest` with its options" if "password" in message else error.remedy
+        has_password = isinstance(error, pushgateway.PasswordInAddress)
+        remedy = "use `nccltool export latest` with its options" if has_password else error.remedy
         raise BadInput(message, remedy) from error
 
 

@@ -16,6 +16,7 @@ from nccltool.hosts.facts import HostFacts
 from nccltool.launch import events
 from nccltool.launch.finding_kinds import DEADLINE, HOST_UNKNOWN, WORLD_OF_ONE
 from nccltool.launch.host_survey import Survey
+from nccltool.launch.node_names import node_number
 from nccltool.preflight.result import Judged, Shown
 from nccltool.preflight.suites import Expectation, InventoryPart, ReachPart, TrainPart
 from nccltool.probe.finding_kinds import WRONG_DATA
@@ -414,8 +415,8 @@ class Ran:
         return None
 
     def _of_node(self, name: str) -> str | None:
-        number = name.removeprefix("node ")
-        return self.hosts[int(number)] if number.isdecimal() and int(number) < len(self.hosts) else None
+        number = node_number(name)
+        return self.hosts[number] if number is not None and number < len(self.hosts) else None
 
     def host_of_rank(self, rank: int) -> str | None:
         """Ranks are numbered node by node."""
@@ -647,8 +648,9 @@ def of_train(ran: Ran, part: TrainPart, names: Mapping[str, str], differences_kn
     ended = [f for f in ran.run.findings if f.effect == "incomplete"]
     yield from _completed(ran, ended, names)
     trainings = ran.run.trainings if isinstance(ran.run, TrainRun) else ()
+    differing = ran.run.differing() if isinstance(ran.run, TrainRun) else {}
     for training in trainings:
-        yield _training(ran, training, bool(ended), names)
+        yield _training(ran, training, differing.get(training.strategy), bool(ended), names)
     yield from _others(ran, names, differences_known, TRAIN_WRONG)
     for wanted in part.expect:
         for training in trainings:
@@ -656,19 +658,17 @@ def of_train(ran: Ran, part: TrainPart, names: Mapping[str, str], differences_kn
                 yield _of_training(ran, wanted, training)
 
 
-def _training(ran: Ran, training: Training, ended: bool, names: Mapping[str, str]) -> Judged:
-    assert ran.run is not None
+def _training(
+    ran: Ran, training: Training, wrong: Finding | None, ended: bool, names: Mapping[str, str]
+) -> Judged:
     oracle = training.oracle
     words: dict[str, object] = {}
     if oracle is not None:
         words = {"measured": oracle.max_abs_error, "unit": "loss", "source": oracle.rule}
         if oracle.tolerance is not None:
             words["expected"] = f"within {oracle.tolerance:.2g} of one process"
-    wrong = [
-        f for f in ran.run.findings if f.kind is TRAIN_WRONG and f.message.startswith(f"{training.strategy}: ")
-    ]
-    if wrong:
-        return _from_finding(ran, training.strategy, "fail", wrong[0], names, **words)
+    if wrong is not None:
+        return _from_finding(ran, training.strategy, "fail", wrong, names, **words)
     if ended and training.status == "unknown":
         return ran.judged(training.strategy, "skip", reason="the run did not complete")
     return ran.judged(training.strategy, training.status, reason=training.reason, **words)

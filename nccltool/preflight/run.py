@@ -24,6 +24,7 @@ from nccltool.core.run_info import RunInfo
 from nccltool.hosts import facts
 from nccltool.launch import fault_injection, selection
 from nccltool.launch.job import Job, kept
+from nccltool.launch.node_names import node_name
 from nccltool.launch.selection import Where
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight import host_verdicts, platforms, stages, suites
@@ -157,7 +158,7 @@ def _ladder(ask: Asked, folder: Path, stop: Callable[[], bool]) -> Ladder:
     return Ladder(
         suite=ask.suite,
         where=where,
-        hosts={node: host or f"node {node}" for node, host in sorted(hosts.items())},
+        hosts={node: host or node_name(node) for node, host in sorted(hosts.items())},
         targets=dict(enumerate(where.targets)),
         words=ask.words,
         folder=folder,

@@ -68,7 +68,7 @@ def _cut(came: Sequence[int], outcome: LaunchOutcome) -> bool:
 
 def _worth_another(outcome: LaunchOutcome) -> Finding | None:
     """What ended an attempt, when another one may do better."""
-    errors = [finding for finding in outcome.findings if finding.severity == "error"]
+    errors = [finding for finding in outcome.findings if finding.is_error]
     worth = bool(errors) and all(finding.kind.retry for finding in errors) and not outcome.interrupted
     return errors[-1] if worth else None
 
@@ -108,7 +108,7 @@ def _together(order: LaunchOrder[TrainJob], failed: Sequence[_Attempt], last: La
         _restart(number, attempt, states[number], ends[number - 1])
         for number, attempt in enumerate(failed, start=1)
     )
-    notes = [f for attempt in failed for f in attempt.findings if f.severity != "error"]
+    notes = [f for attempt in failed for f in attempt.findings if not f.is_error]
     said = [_said(restart, attempt, order) for restart, attempt in zip(restarts, failed, strict=True)]
     heard(last.state).restarts = restarts
     return replace(last, findings=tuple(dict.fromkeys([*notes, *said, *last.findings])))

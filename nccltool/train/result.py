@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from nccltool.core.findings import CheckStatus, Subject
+from nccltool.core.findings import CheckStatus, Finding, Subject
 from nccltool.core.statistics import Stats
 from nccltool.probe.result import Measurement, Run
+from nccltool.train.finding_kinds import TRAIN_WRONG
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,3 +151,8 @@ class TrainRun(Run):
     kind: str = "train"
     trainings: tuple[Training, ...]
     restarts: tuple[Restart, ...] = ()
+
+    def differing(self) -> dict[str, Finding]:
+        """Strategy to how it differs from the reference: trainings that failed have a finding each, in order."""
+        failed = (training.strategy for training in self.trainings if training.status == "fail")
+        return dict(zip(failed, (f for f in self.findings if f.kind is TRAIN_WRONG), strict=False))

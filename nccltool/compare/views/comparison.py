@@ -132,10 +132,7 @@ def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
             yield f"only in {name}: {shown}{more}"
     yield from (f"note: {note}" for note in comparison.notes)
     for finding in comparison.findings:
-        yield f"{finding.severity.upper()} {finding.code}: {finding.message}"
-        yield from (f"    {text}" for text in finding.evidence)
-        yield f"    -> {finding.remedy}"
-        yield f"    page: {finding.page}"
+        yield from finding.lines()
     if legend:
         yield _last(comparison)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from nccltool.core.findings import Finding
+from nccltool.core.findings import Finding, check_status
 from nccltool.core.text import escaped
 from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome
 
@@ -32,7 +32,7 @@ def _beside_rules(diagnosis: Diagnosis) -> Iterator[RuleOutcome]:
     ruled = {outcome.code for outcome in diagnosis.outcomes}
     for code in dict.fromkeys(finding.code for finding in diagnosis.findings if finding.code not in ruled):
         severities = {finding.severity for finding in diagnosis.findings if finding.code == code}
-        yield RuleOutcome(code=code, status="fail" if "error" in severities else "warn", reason="")
+        yield RuleOutcome(code=code, status=check_status(severities), reason="")
 
 
 def _case(outcome: RuleOutcome, name: str | None, found: list[Finding]) -> Iterator[str]:
@@ -45,10 +45,10 @@ def _case(outcome: RuleOutcome, name: str | None, found: list[Finding]) -> Itera
     yield f"{head}>"
     if outcome.status == "unknown":
         yield f"<skipped message={_attribute(outcome.reason)}/>"
-    errors = [finding for finding in found if finding.severity == "error"]
+    errors = [finding for finding in found if finding.is_error]
     if errors:
         yield f'<failure type="error" message={_attribute(errors[0].message)}>{_text(errors)}</failure>'
-    others = [finding for finding in found if finding.severity != "error"]
+    others = [finding for finding in found if not finding.is_error]
     if others:
         yield f"<system-out>{_text(others)}</system-out>"
     yield "</testcase>"

@@ -1,5 +1,6 @@
 """A diagnosis for people: what was found, the worst first; then what could not be judged, and why."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from nccltool.core.findings import Finding, Severity
@@ -81,13 +82,9 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _last_line(diagnosis: Diagnosis) -> str:
-    found = {severity: 0 for severity, _ in _TITLES}
-    for finding in diagnosis.findings:
-        found[finding.severity] += 1
+    counts = Counter(finding.severity for finding in diagnosis.findings)
     words = [
-        f"{count} {name}{'s' if count > 1 else ''}"
-        for name, count in zip(("error", "warning", "hint"), found.values(), strict=True)
-        if count
+        f"{count} {title}{'s' if count > 1 else ''}" for severity, title in _TITLES if (count := counts[severity])
     ]
     rules = f"{len(diagnosis.outcomes)} rules, {', '.join(words) or 'nothing found'}"
     return f"{diagnosis.verdict.status}: {rules}, exit code {diagnosis.verdict.exit_code}"

@@ -33,6 +33,10 @@ class PushFailed(NccltoolError):
     exit_code = 3
 
 
+class PasswordInAddress(BadInput):
+    """An address of a gateway with a user's name in it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gateway:
     """Where to push to, under which labels, and how to get in."""
@@ -64,7 +68,7 @@ def check(gateway: Gateway) -> None:
     if not good:
         raise BadInput(f"--pushgateway {gateway.url!r} is not an address", "write http://host:9091")
     if parts.username is not None:
-        raise BadInput(
+        raise PasswordInAddress(
             "--pushgateway: a password in an address ends in logs", "use --push-user and --push-password-file"
         )
     if gateway.key_file and not gateway.cert_file:

@@ -1,6 +1,5 @@
 """What people are shown of every run: where it ran, and what was found."""
 
-from nccltool.core.findings import Finding
 from nccltool.core.run_info import RunInfo
 from nccltool.core.text import escaped
 
@@ -18,14 +17,3 @@ def circumstances(info: RunInfo) -> str:
     if info.emulated:
         lines.append("EMULATED: the nodes are processes of one host; no network between nodes was measured")
     return "\n".join(lines)
-
-
-def finding_text(finding: Finding) -> str:
-    """Hosts and ranks are quoted in it, and what they print is not to be trusted with a terminal."""
-    lines = [f"{finding.severity.upper()} {finding.code}: {finding.message}"]
-    lines += [f"    {line}" for text in finding.evidence for line in text.splitlines()]
-    if finding.remedy:
-        lines.append(f"    -> {finding.remedy}")
-    if finding.severity != "info":
-        lines.append(f"    page: {finding.page}")
-    return "\n".join(escaped(line) for line in lines)

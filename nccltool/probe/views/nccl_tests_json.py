@@ -61,7 +61,7 @@ def _beginning(run: Run, program: str) -> dict[str, Any]:
 
 def _end(run: Run) -> dict[str, Any]:
     info = run.info
-    errors = [finding for finding in run.findings if finding.severity == "error"]
+    errors = [finding for finding in run.findings if finding.is_error]
     return {
         "errors": [f"{finding.code}: {finding.message}" for finding in errors],
         "end_time": None,

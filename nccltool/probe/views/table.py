@@ -7,7 +7,7 @@ from tabulate import tabulate
 from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.probe.result import LatencyModel, Measurement, Run
-from nccltool.probe.views.base import circumstances, finding_text
+from nccltool.probe.views.base import circumstances
 
 HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "iterations", "note")
 _LIMIT = HEADERS.index("% of limit")
@@ -32,7 +32,7 @@ def render(run: Run) -> str:
     last = (
         f"{run.verdict.status}: {count} measurement{'' if count == 1 else 's'}, exit code {run.verdict.exit_code}"
     )
-    return "\n".join([*blocks, *map(finding_text, run.findings), last]) + "\n"
+    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines()), last]) + "\n"
 
 
 def _rows(run: Run) -> str:

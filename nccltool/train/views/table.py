@@ -6,7 +6,7 @@ from tabulate import tabulate
 
 from nccltool.core.text import escaped
 from nccltool.core.units import format_mib, format_seconds
-from nccltool.probe.views.base import circumstances, finding_text
+from nccltool.probe.views.base import circumstances
 from nccltool.train.result import Bubble, Training, TrainRun
 
 HEADERS = (
@@ -28,7 +28,7 @@ def render(run: TrainRun) -> str:
         blocks += [_trainings(run), LEGEND, *_beside_trainings(run)]
     right = sum(training.status == "pass" for training in run.trainings)
     last = f"{run.verdict.status}: {right} of {len(run.trainings)} right, exit code {run.verdict.exit_code}"
-    return "\n".join([*blocks, *map(finding_text, run.findings), last]) + "\n"
+    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines()), last]) + "\n"
 
 
 def _trainings(run: TrainRun) -> str:

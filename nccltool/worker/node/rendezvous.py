@@ -22,6 +22,7 @@ from torch.distributed.elastic.rendezvous import (
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_UNREACHABLE
+from nccltool.launch.node_names import node_name
 
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
@@ -119,11 +120,12 @@ class FixedRendezvous(RendezvousHandler):
 
     def _missing(self, store: PrefixStore) -> Finding:
         there = {node: store.check([f"nodes/{node}"]) for node in range(self._nodes)}
-        absent = [str(node) for node, came in there.items() if not came]
+        absent = [node for node, came in there.items() if not came]
         hosts = [json.loads(store.get(f"nodes/{node}"))["host"] for node, came in there.items() if came]
+        names = ", ".join(map(str, absent))
         return NODE_MISSING.finding(
-            subject=Subject(kind="host", name=f"node {absent[0] if absent else '?'}"),
-            message=f"node {', '.join(absent)} of {self._nodes} did not come within {self._timeout_s:.0f} s",
+            subject=Subject(kind="host", name=node_name(absent[0]) if absent else "node ?"),
+            message=f"node {names} of {self._nodes} did not come within {self._timeout_s:.0f} s",
             evidence=(f"came: {', '.join(hosts)}",),
             remedy="start the same command there with its own --node-rank; --join-timeout waits longer",
         )

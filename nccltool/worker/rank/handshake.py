@@ -91,7 +91,7 @@ def judge(
     dialled = [g.dialled for g in others if g.dialled and not net.is_loopback(g.dialled)]
     decision = Decision(
         run_id=job.run_id,
-        go=not any(finding.severity == "error" for finding in findings),
+        go=not any(finding.is_error for finding in findings),
         backend=backend,
         reason=reason,
         one_host=not others,
