@@ -118,7 +118,7 @@ def _status(state: RunState, now: float) -> str:
 
 
 def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
-    mean_s = sum(samples) / len(samples) / 1e9 / collectives.get(result.op).TRIPS
+    mean_s = sum(samples) / len(samples) / 1e9 / collectives.get(result.op).TRAITS.trips
     busbw = result.bytes / mean_s * collectives.get(result.op).bus_factor(world_size)
     return (
         f"{result.op:15} {format_bytes(result.bytes):>9} {format_seconds(mean_s):>9} "

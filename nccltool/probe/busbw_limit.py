@@ -35,8 +35,6 @@ from nccltool.core.units import format_gb_per_s
 from nccltool.hosts.transport import NvLinkSpec, UsableNetwork, nvlink
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives
-from nccltool.probe.collectives import ping_pong
-from nccltool.probe.collectives.base import ROOT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,11 +44,6 @@ class Limit:
     op: str
     busbw_bytes_per_s: float
     may_be_exceeded: bool = False
-
-
-_SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-"""Operations in which all ranks send and receive the same."""
-_REDUCED_BY_SWITCHES = ("all_reduce",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +111,7 @@ def _between_hosts(
 
 def _smallest(op: str, homes: Sequence[int], rates: Sequence[float], gpus: Sequence[float] | None) -> float | None:
     network = largest_busbw(op, homes, rates)
-    if network is None or gpus is None or op not in _SYMMETRIC:
+    if network is None or gpus is None or not collectives.get(op).TRAITS.is_symmetric:
         return network
     return min(network, largest_busbw(op, range(len(homes)), gpus) or network)
 
@@ -139,7 +132,7 @@ def _limit(op: str, backend: str, busbw: float | None) -> Limit | None:
     return Limit(
         op=op,
         busbw_bytes_per_s=busbw,
-        may_be_exceeded=backend == "nccl" and op in _REDUCED_BY_SWITCHES,
+        may_be_exceeded=backend == "nccl" and collectives.get(op).TRAITS.is_reduced_by_switches,
     )
 
 
@@ -148,41 +141,9 @@ def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> floa
 
     `homes` is the boundary of each rank, `rates` bytes per second of each boundary, each way.
     """
-    loads = _loads(op, homes)
-    crossed = [(load, rate) for load, rate in zip(loads, rates, strict=True) if load]
-    if not crossed:
-        return None
-    seconds = max(load / rate for load, rate in crossed)  # for a size of one byte
-    if op == "all_reduce":
-        seconds = max(seconds, 2 * (len(rates) - 1) / sum(rates))
-    if op == "ping_pong":
-        seconds = max(seconds, 1 / min(rate for _, rate in crossed))
-    return collectives.get(op).bus_factor(len(homes)) / seconds
-
-
-def _loads(op: str, homes: Sequence[int]) -> list[float]:
-    """Bytes that must enter or leave each boundary, whichever is more, for a size of one byte."""
-    world = len(homes)
-    inside = Counter(homes)
-    boundaries = sorted(inside)
-    if len(boundaries) == 1:
-        return [0.0]
-    if op in ("all_reduce", "broadcast", "reduce"):
-        return [1.0 for _ in boundaries]
-    if op in ("all_gather", "reduce_scatter"):
-        return [max(world - inside[b], inside[b]) / world for b in boundaries]
-    if op == "all_to_all":
-        return [inside[b] * (world - inside[b]) / world for b in boundaries]
-    if op in ("gather", "scatter"):
-        root = homes[ROOT]
-        return [(world - inside[b] if b == root else inside[b]) / world for b in boundaries]
-    if op == "send_recv":
-        into = Counter(home for rank, home in enumerate(homes) if homes[rank - 1] != home)
-        return [float(into[b]) for b in boundaries]
-    assert op == "ping_pong", f"{op} has no limit here"
-    partners = [ping_pong.partner(rank, world) for rank in range(world)]
-    away = Counter(homes[r] for r, other in enumerate(partners) if other is not None and homes[other] != homes[r])
-    return [away[b] / 2 for b in boundaries]
+    collective = collectives.get(op)
+    seconds = collective.least_seconds(homes, rates) if len(rates) > 1 else 0.0
+    return collective.bus_factor(len(homes)) / seconds if seconds else None
 
 
 def _no_nvlink(facts: RankFacts) -> str:

@@ -18,9 +18,6 @@ ELEMENT_SIZE = {
 }
 """Bytes per element. Gloo and NCCL take all of these but float8 everywhere (torch 2.13; other integers raise)."""
 
-FLOAT8_ON_GLOO = ("send_recv", "ping_pong")
-"""Point-to-point calls carry bytes; Gloo's collectives raise "Invalid scalar type" (torch 2.13)."""
-
 ALIASES = {"float": "float32", "double": "float64", "half": "float16", "bf16": "bfloat16"}
 """nccl-tests' spellings."""
 
@@ -55,7 +52,10 @@ def why_not(backend: str, dtype: str, reduce_op: str, ops: Iterable[str]) -> str
         return f"gloo cannot average {dtype}: use -o sum, or a floating type"
     if not dtype.startswith("float8"):
         return None
-    possible = FLOAT8_ON_GLOO if backend == "gloo" else [op for op in NAMES if not get(op).REDUCES]
+    traits = {op: get(op).TRAITS for op in NAMES}
+    possible = [
+        op for op in NAMES if (traits[op].is_point_to_point if backend == "gloo" else not traits[op].reduces)
+    ]
     impossible = [op for op in ops if op not in possible]
     if impossible:
         return f"{backend} cannot run {impossible[0]} on {dtype}: use --op {','.join(possible)}"

@@ -8,26 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from nccltool.probe import collectives
 from nccltool.probe.result import Measurement, Placement, Run
 
 VERSION = "2.19.6"
 JSON_VERSION = 3
-
-PROGRAMS = {
-    "all_reduce": "all_reduce_perf",
-    "all_gather": "all_gather_perf",
-    "reduce_scatter": "reduce_scatter_perf",
-    "broadcast": "broadcast_perf",
-    "reduce": "reduce_perf",
-    "gather": "gather_perf",
-    "scatter": "scatter_perf",
-    "all_to_all": "alltoall_perf",
-    "send_recv": "sendrecv_perf",
-    "ping_pong": "ping_pong_perf",
-}
-"""Operation -> program. ping_pong is ours: nccl-tests has no such test."""
-
-ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
 TYPES = {
     "int8": ("int8", 1),
@@ -55,8 +40,14 @@ _PROGRAM = re.compile(r"(?:.*/)?(\w+?)_perf\w*")
 def operation(program: str) -> str | None:
     """The operation of a program: all_reduce of build/all_reduce_perf_mpi; None = not one of ours."""
     match = _PROGRAM.fullmatch(program)
-    wanted = f"{match[1]}_perf" if match else f"{program}_perf"
-    return next((op for op, name in PROGRAMS.items() if wanted in (name, f"{op}_perf")), None)
+    wanted = match[1] if match else program
+    names = ((op, collectives.get(op).TRAITS.nccl_tests) for op in collectives.NAMES)
+    return next((op for op, name in names if wanted in (name, op)), None)
+
+
+def program(op: str) -> str:
+    """The program of an operation."""
+    return f"{collectives.get(op).TRAITS.nccl_tests}_perf"
 
 
 def type_word(dtype: str) -> str:

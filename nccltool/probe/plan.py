@@ -69,8 +69,8 @@ def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[LeftOut, ...
 def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | LeftOut]:
     for op in job.ops:
         collective = collectives.get(op)
-        if world_size < collective.MIN_WORLD:
-            yield LeftOut(op, None, f"it needs {collective.MIN_WORLD} ranks")
+        if world_size < collective.TRAITS.min_world:
+            yield LeftOut(op, None, f"it needs {collective.TRAITS.min_world} ranks")
             continue
         placements = _placements(collective, job.placement)
         if not placements:
@@ -82,8 +82,8 @@ def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | LeftOu
 
 def _placements(collective: collectives.Collective, wanted: str) -> tuple[Placement, ...]:
     if wanted == "natural":
-        return collective.PLACEMENTS[:1]
-    return tuple(have for have in collective.PLACEMENTS if wanted in ("both", have))
+        return collective.TRAITS.placements[:1]
+    return tuple(have for have in collective.TRAITS.placements if wanted in ("both", have))
 
 
 def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | LeftOut:

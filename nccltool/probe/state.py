@@ -72,7 +72,7 @@ def measurement(
     """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
     nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
     collective = collectives.get(result.op)
-    times = statistics.summarise([ns / 1e9 / collective.TRIPS for ns in samples_ns])
+    times = statistics.summarise([ns / 1e9 / collective.TRAITS.trips for ns in samples_ns])
     algbw = result.bytes / times.mean
     return Measurement(
         op=result.op,

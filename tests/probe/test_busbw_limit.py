@@ -65,7 +65,7 @@ def counted_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> floa
     """S / (the least time) x the bus factor, by looking at each element that a rank must end with."""
     layout = collectives.get(op).layout(len(homes), len(homes), ELEMENT)
     hosts = sorted(set(homes))
-    if collectives.get(op).REDUCES:
+    if collectives.get(op).TRAITS.reduces:
         seconds = seconds_of_reduction(op, homes, rates, layout)
     else:
         seconds = 0.0

@@ -17,22 +17,12 @@ from nccltool.interop.importers.base import (
     refuse,
     world_size,
 )
+from nccltool.probe import collectives
 
 _ROUNDED = 0.5e-6
 """rccl-tests writes six decimals."""
 
-_NAMES = {
-    "AllReduce": "all_reduce",
-    "AllGather": "all_gather",
-    "ReduceScatter": "reduce_scatter",
-    "Broadcast": "broadcast",
-    "Reduce": "reduce",
-    "Gather": "gather",
-    "Scatter": "scatter",
-    "AlltoAll": "all_to_all",
-    "AllToAll": "all_to_all",
-    "SendRecv": "send_recv",
-}
+_NAMES = {name: op for op in collectives.NAMES for name in collectives.get(op).TRAITS.rccl_tests}
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(ge=0, le=MOST)]

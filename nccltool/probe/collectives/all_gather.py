@@ -1,15 +1,26 @@
 """all_gather: every rank ends with the parts of all ranks, in rank order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, gathered, without_own_part
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import (
+    Comm,
+    Layout,
+    Part,
+    Tensor,
+    Traits,
+    gathered,
+    parts_across,
+    slowest,
+    without_own_part,
+)
 
-NAME = "all_gather"
-REDUCES = False
-PLACEMENTS: tuple[Placement, ...] = ("out-of-place", "in-place")
-MIN_WORLD = 1
-TRIPS = 1
+TRAITS = Traits(
+    order=2,
+    nccl_tests="all_gather",
+    rccl_tests=("AllGather",),
+    placements=("out-of-place", "in-place"),
+    is_symmetric=True,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -20,6 +31,11 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """(n-1)/n: a rank's own part does not travel (doc/PERFORMANCE.md)."""
     return without_own_part(world_size)
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """The parts of all ranks outside enter, its own leave."""
+    return slowest(parts_across(homes), rates)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

@@ -1,15 +1,18 @@
 """all_reduce: every rank ends with the reduction over all ranks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, whole
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, Traits, slowest, whole
 
-NAME = "all_reduce"
-REDUCES = True
-PLACEMENTS: tuple[Placement, ...] = ("in-place",)
-MIN_WORLD = 1
-TRIPS = 1
+TRAITS = Traits(
+    order=1,
+    nccl_tests="all_reduce",
+    rccl_tests=("AllReduce",),
+    placements=("in-place",),
+    reduces=True,
+    is_symmetric=True,
+    is_reduced_by_switches=True,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -20,6 +23,11 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """2(n-1)/n: each element needs n-1 additions and n-1 copies over n links (doc/PERFORMANCE.md)."""
     return 2 * (world_size - 1) / world_size
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """S enters or leaves each boundary, and 2 S (k-1) all k together."""
+    return max(slowest([1.0 for _ in rates], rates), 2 * (len(rates) - 1) / sum(rates))
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

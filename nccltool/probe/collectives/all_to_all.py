@@ -1,15 +1,26 @@
 """all_to_all: each rank sends chunk i to rank i and ends with one chunk of every rank."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, per_rank_count, without_own_part
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import (
+    Comm,
+    Layout,
+    Part,
+    Tensor,
+    Traits,
+    inside,
+    per_rank_count,
+    slowest,
+    without_own_part,
+)
 
-NAME = "all_to_all"
-REDUCES = False
-PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
-MIN_WORLD = 1
-TRIPS = 1
+TRAITS = Traits(
+    order=8,
+    nccl_tests="alltoall",
+    rccl_tests=("AlltoAll", "AllToAll"),
+    placements=("out-of-place",),
+    is_symmetric=True,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -22,6 +33,12 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """(n-1)/n: a rank's own part does not travel (doc/PERFORMANCE.md)."""
     return without_own_part(world_size)
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """Each rank inside receives a chunk from every rank outside."""
+    world = len(homes)
+    return slowest([count * (world - count) / world for count in inside(homes)], rates)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

@@ -4,7 +4,8 @@ Formulas are those of nccl-tests 2.19: `src/<op>.cu` for the counts, `doc/PERFOR
 files for the bus factors. Tensors and torch.distributed come in from the worker; nothing here imports torch.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -67,18 +68,37 @@ class Comm(Protocol):
     def recv(self, tensor: Tensor, source: int) -> None: ...  # noqa: D102
 
 
-class Collective(Protocol):
-    """A module of this folder."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Traits:
+    """What sets a collective apart from the others."""
 
-    NAME: str
-    REDUCES: bool
-    """Takes a reduce op."""
-    PLACEMENTS: tuple[Placement, ...]
+    order: int
+    """Its place among the others where several are run or shown."""
+    placements: tuple[Placement, ...]
     """Forms that torch.distributed has; the natural one first."""
-    MIN_WORLD: int
+    nccl_tests: str
+    """The program of nccl-tests, without _perf. ping_pong is ours: nccl-tests has no such test."""
+    rccl_tests: tuple[str, ...] = ()
+    """Its names in the JSON of rccl-tests."""
+    reduces: bool = False
+    """Takes a reduce op."""
+    is_rooted: bool = False
+    is_point_to_point: bool = False
+    """Carries bytes: also types that Gloo's collectives do not take (float8, torch 2.13)."""
+    is_symmetric: bool = False
+    """All ranks send and receive the same."""
+    is_reduced_by_switches: bool = False
+    """A switch that reduces (NVLS, SHARP) can save bytes that least_seconds counts."""
+    min_world: int = 1
     """Smallest world in which the call is valid."""
-    TRIPS: int
-    """One-way trips in one call: the time of one is time / TRIPS."""
+    trips: int = 1
+    """One-way trips in one call: the time of one is time / trips."""
+
+
+class Collective(Protocol):
+    """A module of this folder; the name of its file is that of the operation."""
+
+    TRAITS: Traits
 
     def layout(self, elements: int, world_size: int, element_size: int) -> Layout:
         """Counts for a nominal size of `elements` elements."""
@@ -86,6 +106,14 @@ class Collective(Protocol):
 
     def bus_factor(self, world_size: int) -> float:
         """busbw / algbw."""
+        ...
+
+    def least_seconds(self, homes: Sequence[int], rates: Sequence[float]) -> float:
+        """Seconds that a size of one byte takes at least: probe/busbw_limit.py derives it.
+
+        `homes` is the boundary of each rank, `rates` bytes per second of each boundary, each way. 0 = nothing
+        crosses a boundary.
+        """
         ...
 
     def bind(self, comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
@@ -125,3 +153,26 @@ def scattered(elements: int, world_size: int, element_size: int) -> Layout:
 def without_own_part(world_size: int) -> float:
     """(n-1)/n: of a total that is split over the ranks, a rank's own part does not travel."""
     return (world_size - 1) / world_size
+
+
+def inside(homes: Sequence[int]) -> list[int]:
+    """How many ranks each boundary has inside."""
+    counts = Counter(homes)
+    return [counts[home] for home in sorted(counts)]
+
+
+def parts_across(homes: Sequence[int]) -> list[float]:
+    """Bytes that cross each boundary when every rank's n-th part must reach all others: the larger way."""
+    world = len(homes)
+    return [max(world - count, count) / world for count in inside(homes)]
+
+
+def parts_of_root(homes: Sequence[int]) -> list[float]:
+    """The same when the parts travel between the root and all others."""
+    world, root = len(homes), sorted(set(homes)).index(homes[ROOT])
+    return [(world - count if place == root else count) / world for place, count in enumerate(inside(homes))]
+
+
+def slowest(loads: Sequence[float], rates: Sequence[float]) -> float:
+    """Seconds that the boundary takes which takes longest."""
+    return max(load / rate for load, rate in zip(loads, rates, strict=True))

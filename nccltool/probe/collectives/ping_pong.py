@@ -1,15 +1,18 @@
 """ping_pong: pairs of ranks half the world apart send a message there and back; the time is one way."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, whole
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, Traits, slowest, whole
 
-NAME = "ping_pong"
-REDUCES = False
-PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
-MIN_WORLD = 2
-TRIPS = 2
+TRAITS = Traits(
+    order=10,
+    nccl_tests="ping_pong",
+    placements=("out-of-place",),
+    is_point_to_point=True,
+    min_world=2,
+    trips=2,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -32,6 +35,16 @@ def partner(rank: int, world_size: int) -> int | None:
     if rank >= 2 * half:
         return None
     return rank + half if rank < half else rank - half
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """S c/2, where c ranks inside have a partner outside: each sends once and receives once in a round trip, which
+    is two times; and S, because the two of a pair take turns."""
+    partners = [partner(rank, len(homes)) for rank in range(len(homes))]
+    away = Counter(homes[r] for r, other in enumerate(partners) if other is not None and homes[other] != homes[r])
+    crossed = [rate for home, rate in zip(sorted(set(homes)), rates, strict=True) if away[home]]
+    loads = [away[home] / 2 for home in sorted(set(homes))]
+    return max(slowest(loads, rates), 1 / min(crossed)) if crossed else 0.0
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

@@ -1,15 +1,17 @@
 """reduce: the root ends with the reduction over all ranks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import ROOT, Comm, Layout, Part, Tensor, whole
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import ROOT, Comm, Layout, Part, Tensor, Traits, slowest, whole
 
-NAME = "reduce"
-REDUCES = True
-PLACEMENTS: tuple[Placement, ...] = ("in-place",)
-MIN_WORLD = 1
-TRIPS = 1
+TRAITS = Traits(
+    order=5,
+    nccl_tests="reduce",
+    rccl_tests=("Reduce",),
+    placements=("in-place",),
+    reduces=True,
+    is_rooted=True,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -20,6 +22,11 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """1: all data crosses the one link of the root (doc/PERFORMANCE.md)."""
     return 1.0
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """The root's side receives S once, every other side sends it once."""
+    return slowest([1.0 for _ in rates], rates)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

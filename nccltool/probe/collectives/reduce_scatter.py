@@ -1,15 +1,27 @@
 """reduce_scatter: each rank ends with its part of the reduction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, scattered, without_own_part
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import (
+    Comm,
+    Layout,
+    Part,
+    Tensor,
+    Traits,
+    parts_across,
+    scattered,
+    slowest,
+    without_own_part,
+)
 
-NAME = "reduce_scatter"
-REDUCES = True
-PLACEMENTS: tuple[Placement, ...] = ("out-of-place", "in-place")
-MIN_WORLD = 1
-TRIPS = 1
+TRAITS = Traits(
+    order=3,
+    nccl_tests="reduce_scatter",
+    rccl_tests=("ReduceScatter",),
+    placements=("out-of-place", "in-place"),
+    reduces=True,
+    is_symmetric=True,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -20,6 +32,11 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """(n-1)/n: a rank's own part does not travel (doc/PERFORMANCE.md)."""
     return without_own_part(world_size)
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """Its contribution to the parts outside leaves, theirs to its own enter."""
+    return slowest(parts_across(homes), rates)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

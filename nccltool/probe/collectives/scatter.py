@@ -1,15 +1,27 @@
 """scatter: each rank ends with its part of the root's data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import ROOT, Comm, Layout, Part, Tensor, scattered, without_own_part
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import (
+    ROOT,
+    Comm,
+    Layout,
+    Part,
+    Tensor,
+    Traits,
+    parts_of_root,
+    scattered,
+    slowest,
+    without_own_part,
+)
 
-NAME = "scatter"
-REDUCES = False
-PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
-MIN_WORLD = 1
-TRIPS = 1
+TRAITS = Traits(
+    order=7,
+    nccl_tests="scatter",
+    rccl_tests=("Scatter",),
+    placements=("out-of-place",),
+    is_rooted=True,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -20,6 +32,11 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """(n-1)/n: a rank's own part does not travel (src/scatter.cu)."""
     return without_own_part(world_size)
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """The parts of all ranks outside leave at the root; its own enter elsewhere."""
+    return slowest(parts_of_root(homes), rates)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

@@ -1,15 +1,18 @@
 """send_recv: each rank sends to the next one and receives from the one before, in a ring."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, whole
-from nccltool.probe.result import Placement
+from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, Traits, slowest, whole
 
-NAME = "send_recv"
-REDUCES = False
-PLACEMENTS: tuple[Placement, ...] = ("out-of-place",)
-MIN_WORLD = 2
-TRIPS = 1
+TRAITS = Traits(
+    order=9,
+    nccl_tests="sendrecv",
+    rccl_tests=("SendRecv",),
+    placements=("out-of-place",),
+    is_point_to_point=True,
+    min_world=2,
+)
 
 
 def layout(elements: int, world_size: int, element_size: int) -> Layout:
@@ -20,6 +23,12 @@ def layout(elements: int, world_size: int, element_size: int) -> Layout:
 def bus_factor(world_size: int) -> float:
     """1: one direction is counted while both are busy (src/sendrecv.cu)."""
     return 1.0
+
+
+def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+    """S for each rank inside whose neighbour in the ring is outside."""
+    into = Counter(home for rank, home in enumerate(homes) if homes[rank - 1] != home)
+    return slowest([float(into[home]) for home in sorted(set(homes))], rates)
 
 
 def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:

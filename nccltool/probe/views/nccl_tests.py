@@ -21,7 +21,7 @@ reader takes it for a result.
 
 from collections.abc import Iterator
 
-from nccltool.probe import nccl_tests
+from nccltool.probe import collectives, nccl_tests
 from nccltool.probe.nccl_tests import Line, Table, number
 from nccltool.probe.result import Measurement, Run
 
@@ -45,7 +45,7 @@ def render(run: Run) -> str:
 
 
 def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
-    info, program = run.info, nccl_tests.PROGRAMS[table.op]
+    info, program = run.info, nccl_tests.program(table.op)
     library = nccl_tests.version_number(info.backend_version) if info.backend == "nccl" else None
     yield f"# nccl-tests version {nccl_tests.VERSION} nccl-headers=0 nccl-library={library or 0}"
     yield f"# Collective test starting: {program}"
@@ -123,7 +123,7 @@ def _heading(row: tuple[str, ...], half: tuple[str, ...]) -> str:
 
 def _row(line: Line) -> str:
     row = line.measured[0]
-    root = 0 if row.op in nccl_tests.ROOTED else -1
+    root = 0 if collectives.get(row.op).TRAITS.is_rooted else -1
     kind, redop = nccl_tests.type_word(row.dtype), row.reduce_op or "none"
     halves = (line.out_of_place or line.in_place, line.in_place or line.out_of_place)
     checked = (line.out_of_place, line.in_place)
@@ -143,5 +143,5 @@ def _footer(table: Table) -> Iterator[str]:
     yield f"# {'Out of bounds values':<20} : {failed} {'FAILED' if failed else 'OK'}"
     yield f"# {'Avg bus bandwidth':<20} : {table.mean_busbw:g} "
     yield "#"
-    yield f"# Collective test concluded: {nccl_tests.PROGRAMS[table.op]}"
+    yield f"# Collective test concluded: {nccl_tests.program(table.op)}"
     yield "#"

@@ -23,7 +23,7 @@ nccl-tests is stopped.
 import json
 from typing import Any
 
-from nccltool.probe import nccl_tests
+from nccltool.probe import collectives, nccl_tests
 from nccltool.probe.nccl_tests import Line, Table
 from nccltool.probe.result import Measurement, Run
 
@@ -36,7 +36,7 @@ def render(run: Run) -> str:
 
 
 def _object(run: Run, table: Table, is_last: bool) -> dict[str, Any]:
-    whole = _beginning(run, nccl_tests.PROGRAMS[table.op])
+    whole = _beginning(run, nccl_tests.program(table.op))
     whole |= {"config": _config(run, table), "results": [_result(line) for line in table.lines]}
     if run.verdict.status != "incomplete" or not is_last:
         whole["out_of_bounds"] = {"count": table.failed_checks, "okay": _boolean(not table.failed_checks)}
@@ -113,7 +113,7 @@ def _device(run: Run, rank: int) -> dict[str, Any]:
 
 def _result(line: Line) -> dict[str, Any]:
     row = line.measured[0]
-    root = 0 if row.op in nccl_tests.ROOTED else -1
+    root = 0 if collectives.get(row.op).TRAITS.is_rooted else -1
     return {
         "size": row.bytes,
         "count": row.count,

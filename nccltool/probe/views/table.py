@@ -6,6 +6,7 @@ from tabulate import tabulate
 
 from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
+from nccltool.probe import collectives
 from nccltool.probe.result import LatencyModel, Measurement, Run
 from nccltool.probe.views.base import circumstances
 
@@ -13,7 +14,6 @@ HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "itera
 _LIMIT = HEADERS.index("% of limit")
 _HEAVY_TAIL = 1.25
 """A mean this far above the median is that of a few slow iterations, and the row says so."""
-_IN_PLACE = ("all_reduce", "broadcast", "reduce")
 """Operations that torch.distributed does in place, the others out of place; the table names the rarer form."""
 LEGEND = (
     "size: as in nccl-tests, 1 MiB = 2**20 B   time: mean over iterations of the slowest rank\n"
@@ -95,7 +95,7 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
 
 
 def _is_rare(row: Measurement | LatencyModel) -> bool:
-    return (row.placement == "in-place") != (row.op in _IN_PLACE)
+    return (row.placement == "in-place") != (collectives.get(row.op).TRAITS.placements[0] == "in-place")
 
 
 def _spread(row: Measurement) -> str:

@@ -11,25 +11,25 @@ from nccltool.probe import collectives
 from nccltool.probe.collectives.base import Collective
 from nccltool.probe.result import Placement
 
-FUNCTIONS = ("layout", "bus_factor", "bind", "expected")
+FUNCTIONS = ("layout", "bus_factor", "least_seconds", "bind", "expected")
 
-every = pytest.mark.parametrize("name", collectives.in_folder())
+every = pytest.mark.parametrize("name", collectives.NAMES)
 
 
-def test_names_are_the_files_of_the_folder() -> None:
-    assert sorted(collectives.NAMES) == list(collectives.in_folder())
+@pytest.mark.parametrize("trait", ["order", "nccl_tests"])
+def test_no_two_have_the_same(trait: str) -> None:
+    values = [getattr(collectives.get(name).TRAITS, trait) for name in collectives.NAMES]
+    assert len(set(values)) == len(values)
 
 
 @every
-def test_attributes(name: str) -> None:
-    member = collectives.get(name)
-    assert name == member.NAME
-    assert isinstance(member.REDUCES, bool)
-    assert member.PLACEMENTS
-    assert set(member.PLACEMENTS) <= set(get_args(Placement))
-    assert len(set(member.PLACEMENTS)) == len(member.PLACEMENTS)
-    assert member.MIN_WORLD in (1, 2)
-    assert member.TRIPS in (1, 2)
+def test_traits(name: str) -> None:
+    traits = collectives.get(name).TRAITS
+    assert traits.placements
+    assert set(traits.placements) <= set(get_args(Placement))
+    assert len(set(traits.placements)) == len(traits.placements)
+    assert traits.min_world in (1, 2)
+    assert traits.trips in (1, 2)
 
 
 @every

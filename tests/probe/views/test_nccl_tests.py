@@ -35,8 +35,8 @@ def row(op: str, size: int, us: float, world_size: int = 4, **changes: Any) -> M
         bytes=layout.bytes,
         bytes_per_rank=layout.bytes_per_rank,
         count=layout.count,
-        reduce_op="sum" if collectives.get(op).REDUCES else None,
-        placement=collectives.get(op).PLACEMENTS[0],
+        reduce_op="sum" if collectives.get(op).TRAITS.reduces else None,
+        placement=collectives.get(op).TRAITS.placements[0],
         time_s=stats(us / 1e6),
         algbw_bytes_per_s=algbw,
         busbw_bytes_per_s=algbw * collectives.get(op).bus_factor(world_size),
@@ -216,9 +216,8 @@ def test_every_operation_is_a_program_of_its_own() -> None:
     run = run_of(*(row(op, 2**20, 100) for op in collectives.NAMES))
     blocks = text_of(run).split("\n\n")
     assert [re.findall(r"Collective test (?:starting|concluded): (\w+)", block) for block in blocks] == [
-        [program] * 2 for program in nccl_tests.PROGRAMS.values()
+        [nccl_tests.program(op)] * 2 for op in collectives.NAMES
     ]
-    assert list(nccl_tests.PROGRAMS) == list(collectives.NAMES)
     roots = [line.split()[4] for line in text_of(run).splitlines() if line[:1] == " "]
     assert roots == ["-1", "-1", "-1", "0", "0", "0", "0", "-1", "-1", "-1"]
 
