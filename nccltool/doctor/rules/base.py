@@ -25,21 +25,17 @@ and the size and versions of the job in Host. A rule about several hosts is made
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 from nccltool.core.findings import Severity
 from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.hosts.facts import Gid, Gpu, HostFacts, NotKnown, known
-from nccltool.hosts.nccl import adapters
-from nccltool.hosts.nccl import interfaces as nccl_interfaces
-from nccltool.hosts.nccl.adapters import Port
-from nccltool.hosts.nccl.interfaces import InterfaceChoice
+from nccltool.hosts.facts import Gpu, NotKnown, known
+from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.library import LibraryAnswer
-from nccltool.hosts.nccl.settings import NcclSettings, Variable
 
 T = TypeVar("T")
 
@@ -54,36 +50,19 @@ NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --
 Results: TypeAlias = Iterator[report.RuleFinding | Unknown]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgedHost:
-    """What a rule looks at: one host, its settings, and the job that is to run there."""
+@dataclass(frozen=True, kw_only=True)
+class JudgedHost(NcclHost):
+    """What a rule looks at: one host, its settings, and the job that is to run there.
 
-    settings: NcclSettings = field(default_factory=NcclSettings)
-    facts: HostFacts = field(default_factory=lambda: HostFacts(host=""))
+    A rule names in `needs` the parts of facts that the properties which it asks need.
+    """
+
     nccl: Version | Unknown = NO_NCCL
     torch: Version | Unknown = NO_TORCH
     nodes: int | Unknown = NO_NODES
     local_ranks: int | Unknown = NO_LOCAL_RANKS
     answer: LibraryAnswer | Unknown = NOT_ASKED
     """What NCCL itself said about this environment."""
-    _looked: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-
-    def variable(self, name: str) -> Variable | None:
-        """A variable that is set, with where its value comes from."""
-        return self.settings.variable(name)
-
-    def get(self, name: str) -> str | None:
-        """The value of a variable; None = not set."""
-        return self.settings.get(name)
-
-    def integer(self, name: str) -> int | None:
-        """The number that NCCL reads from a variable; None = not set or empty."""
-        return self.settings.integer(name)
-
-    def number(self, name: str) -> tuple[Variable, int] | None:
-        """A variable with the number that NCCL reads from it; None = not set, or its default holds."""
-        variable, value = self.variable(name), self.integer(name)
-        return (variable, value) if variable is not None and value is not None else None
 
     def nccl_is(self, *, since: tuple[int, ...] = (0,), before: tuple[int, ...] = (9999,)) -> bool:
         """Whether NCCL is `since` or newer, and older than `before`. Raises NotKnown without a version."""
@@ -105,36 +84,6 @@ class JudgedHost:
     def gpus(self) -> tuple[Gpu, ...]:
         """The GPUs of the driver. Raises NotKnown. A rule that asks needs `nvidia`."""
         return known(self.facts.nvidia.gpus)
-
-    @property
-    def interfaces(self) -> InterfaceChoice:
-        """The interfaces that NCCL would choose. Raises NotKnown. A rule that asks needs `network`."""
-        return self._once("interfaces", lambda: nccl_interfaces.choose(self.settings, self.facts.network))
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        """The RDMA ports that NCCL_IB_HCA chooses, up or not. Raises NotKnown. A rule that asks needs `rdma`."""
-        return self._once("ports", lambda: adapters.selected(self.settings, self.facts.rdma))
-
-    @property
-    def active_ports(self) -> tuple[Port, ...]:
-        """Those that are up: what NCCL would use. Raises NotKnown. A rule that asks needs `rdma`."""
-        return self._once("active_ports", lambda: tuple(port for port in self.ports if port.active))
-
-    @property
-    def gids(self) -> tuple[tuple[Port, int, Gid | None], ...]:
-        """(port, index, GID) that NCCL takes on the RoCE ports that are up. Raises NotKnown. Needs `rdma`."""
-        return self._once("gids", self._gids)
-
-    def _gids(self) -> tuple[tuple[Port, int, Gid | None], ...]:
-        return tuple((port, *adapters.gid_of(self.settings, port)) for port in self.active_ports if port.roce)
-
-    def _once(self, name: str, look: Callable[[], T]) -> T:
-        """What many rules ask, looked up once: a job may have 10,000 hosts."""
-        if name not in self._looked:
-            self._looked[name] = look()
-        found: T = self._looked[name]
-        return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,7 +20,7 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
     if host.integer("NCCL_IB_QPS_PER_CONNECTION") not in (None, 1):
         return
     ports = roce_ports(host)
-    if ports and known(host.nodes) > 2 and not adapters.net_plugins(host.settings, host.facts.plugins):
+    if ports and known(host.nodes) > 2 and not host.net_plugins:
         yield report.device(
             ports[0].name,
             "each connection is one flow, which hashes to one path of the fabric",

@@ -200,7 +200,7 @@ def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     given = host.number("NCCL_CROSS_NIC")
     if given is None:
         return
-    network = adapters.network(host.settings, host.facts.rdma, host.facts.plugins)
+    network = host.network_kind
     if network == "plugin":
         return
     if network == "IB":

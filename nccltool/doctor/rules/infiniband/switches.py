@@ -4,7 +4,6 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, rule
 from nccltool.doctor.rules.infiniband.base import port_lines, port_names
 from nccltool.hosts.facts import or_none
-from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.settings import Variable
 
 _FAST_GBPS = 100
@@ -38,7 +37,7 @@ def _net_plugins(host: JudgedHost) -> tuple[str, ...]:
     """Network plugins that NCCL would load, as far as that is known."""
     if isinstance(host.facts.plugins, Unknown):
         return ()
-    return tuple(one.library.path for one in adapters.net_plugins(host.settings, host.facts.plugins))
+    return tuple(one.library.path for one in host.net_plugins)
 
 
 @rule("IB002", "switch-of-another-network", "info", needs=("plugins",))
@@ -54,7 +53,7 @@ def switch_of_another_network(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_IB_DISABLE")
     if variable is None or not host.integer("NCCL_IB_DISABLE"):
         return
-    found = adapters.net_plugins(host.settings, host.facts.plugins)
+    found = host.net_plugins
     if found:
         yield report.about(
             variable,

@@ -4,7 +4,7 @@ import ipaddress
 
 from nccltool.doctor.rules.base import JudgedHost, known, listed
 from nccltool.hosts.facts import Interface, or_none
-from nccltool.hosts.nccl import adapters, values
+from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.interfaces import ChosenInterface
 from nccltool.hosts.nccl.settings import Variable
 
@@ -46,8 +46,3 @@ def present(host: JudgedHost) -> tuple[str, ...]:
 
 FOR_SOCKETS = ("network", "plugins", "rdma")
 """What tells whether TCP carries the traffic."""
-
-
-def over_tcp(host: JudgedHost) -> bool:
-    """Whether TCP carries the traffic between nodes. Raises NotKnown."""
-    return adapters.network(host.settings, host.facts.rdma, host.facts.plugins) == "Socket"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, escaped, known, rule
-from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, IFNAME, interface_of, over_tcp
+from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, IFNAME, interface_of
 from nccltool.hosts.facts import Interface
 from nccltool.hosts.nccl import interfaces, values
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
@@ -16,7 +16,7 @@ _SLOW_MBPS = 10_000
 def _surely_not_tcp(host: JudgedHost) -> bool:
     """Whether it is known that TCP does not carry the traffic; cheaper than looking at interfaces."""
     try:
-        return not over_tcp(host)
+        return host.network_kind != "Socket"
     except NotKnown:
         return False
 
@@ -60,7 +60,7 @@ def slow_interface(host: JudgedHost) -> Results:
     if not choice.chosen or (speeds and max(speeds.values()) > _SLOW_MBPS):
         return
     faster = {one.name: speed for one in _idle(host, choice) if (speed := _speed(one)) > _SLOW_MBPS}
-    if not faster or not over_tcp(host):
+    if not faster or host.network_kind != "Socket":
         return
     yield from unknown
     if not unknown:
@@ -103,7 +103,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
     speeds, unknown = _speeds(host, choice)
     subnets = interfaces.subnets(host.facts.network, choice.chosen)
     unequal = len(set(speeds.values())) > 1 or len(set(subnets.values())) > 1
-    if not (unequal or unknown) or not over_tcp(host):
+    if not (unequal or unknown) or host.network_kind != "Socket":
         return
     if unequal:
         yield report.interface(

@@ -2,7 +2,7 @@
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
-from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, interface_of, over_tcp
+from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, interface_of
 from nccltool.hosts.facts import Text
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
@@ -125,7 +125,7 @@ def more_threads_than_cpus(host: JudgedHost) -> Results:
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)
     """
     variable, threads = host.variable("NCCL_SOCKET_NTHREADS"), host.integer("NCCL_SOCKET_NTHREADS")
-    if variable is None or threads is None or threads < 1 or not over_tcp(host):
+    if variable is None or threads is None or threads < 1 or host.network_kind != "Socket":
         return
     threads = min(threads, _MOST_THREADS)
     wanted = known(host.local_ranks) * threads * max(len(host.interfaces.chosen), 1)

@@ -1,0 +1,65 @@
+"""A host as NCCL sees it: its settings there, and what it would choose for traffic between nodes. Pure."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from nccltool.hosts.facts import Gid, HostFacts, Plugin
+from nccltool.hosts.nccl import adapters, interfaces
+from nccltool.hosts.nccl.adapters import NetworkKind, Port
+from nccltool.hosts.nccl.interfaces import InterfaceChoice
+from nccltool.hosts.nccl.settings import NcclSettings, Variable
+
+
+@dataclass(frozen=True, kw_only=True)
+class NcclHost:
+    """Settings and facts. What raises NotKnown says why; what is asked often is looked up once."""
+
+    settings: NcclSettings = field(default_factory=NcclSettings)
+    facts: HostFacts = field(default_factory=lambda: HostFacts(host=""))
+
+    def variable(self, name: str) -> Variable | None:
+        """A variable that is set, with where its value comes from."""
+        return self.settings.variable(name)
+
+    def get(self, name: str) -> str | None:
+        """The value of a variable; None = not set."""
+        return self.settings.get(name)
+
+    def integer(self, name: str) -> int | None:
+        """The number that NCCL reads from a variable; None = not set or empty."""
+        return self.settings.integer(name)
+
+    def number(self, name: str) -> tuple[Variable, int] | None:
+        """A variable with the number that NCCL reads from it; None = not set, or its default holds."""
+        variable, value = self.variable(name), self.integer(name)
+        return (variable, value) if variable is not None and value is not None else None
+
+    @cached_property
+    def network_kind(self) -> NetworkKind:
+        """What carries traffic between nodes. Raises NotKnown. Needs `rdma` and `plugins`."""
+        return adapters.network(self.settings, self.facts.rdma, self.facts.plugins)
+
+    @cached_property
+    def net_plugins(self) -> tuple[Plugin, ...]:
+        """The network plugins that NCCL would find. Raises NotKnown. Needs `plugins`."""
+        return adapters.net_plugins(self.settings, self.facts.plugins)
+
+    @cached_property
+    def interfaces(self) -> InterfaceChoice:
+        """The interfaces that NCCL would choose. Raises NotKnown. Needs `network`."""
+        return interfaces.choose(self.settings, self.facts.network)
+
+    @cached_property
+    def ports(self) -> tuple[Port, ...]:
+        """The RDMA ports that NCCL_IB_HCA chooses, up or not. Raises NotKnown. Needs `rdma`."""
+        return adapters.selected(self.settings, self.facts.rdma)
+
+    @cached_property
+    def active_ports(self) -> tuple[Port, ...]:
+        """Those that are up: what NCCL would use. Raises NotKnown. Needs `rdma`."""
+        return tuple(port for port in self.ports if port.active)
+
+    @cached_property
+    def gids(self) -> tuple[tuple[Port, int, Gid | None], ...]:
+        """(port, index, GID) that NCCL takes on the RoCE ports that are up. Raises NotKnown. Needs `rdma`."""
+        return tuple((port, *adapters.gid_of(self.settings, port)) for port in self.active_ports if port.roce)
