@@ -28,7 +28,6 @@ def _map() -> dict[str, frozenset[str]]:
 
 ROOMS = _map()
 KNOTS = {
-    ("hosts", "launch"),
     ("probe", "train"),
 }
 """Still to be untied."""

@@ -136,6 +136,7 @@ SOURCES = (
     Source("clock", "clock", _plain(clock.read)),
     Source("services", "services", _plain(services.read)),
 )
+_OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins")
 _TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 
 
@@ -170,6 +171,14 @@ def take(
         env_source=source,
         **facts,
     )
+
+
+def network_facts(environ: Mapping[str, str], root: Path = Path("/"), seconds: float = 1.0) -> HostFacts:
+    """What decides which network NCCL takes, read in this process: a rank that has a GPU must not fork."""
+    tree, env = Tree.at(root), environment.chosen(environ)
+    sources = (one for one in SOURCES if one.name in _OF_THE_NETWORK)
+    parts = {one.part: _said(one, tree, env, seconds) for one in sources}
+    return HostFacts(host=_host(tree, NOT_READ), env=env, **parts)
 
 
 def _environment(tree: Tree, environ: Mapping[str, str] | None, source: str) -> tuple[dict[str, str], str]:

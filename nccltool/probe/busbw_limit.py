@@ -32,7 +32,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.units import format_gb_per_s
-from nccltool.hosts.transport import NvLinkSpec, UsableNetwork, nvlink
+from nccltool.hosts.nvlink import NvLinkSpec, nvlink
+from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives
 

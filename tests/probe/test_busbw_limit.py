@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nccltool.hosts.transport import UsableNetwork
+from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events
 from nccltool.launch.events import EventReader
 from nccltool.launch.rank_facts import RankFacts

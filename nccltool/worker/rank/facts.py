@@ -8,8 +8,13 @@ import torch
 import torch.distributed as dist
 
 from nccltool import __version__
-from nccltool.hosts import transport
-from nccltool.hosts.sources import net, nic
+from nccltool.core import versions
+from nccltool.hosts import link_rates, usable_network
+from nccltool.hosts.nccl import settings
+from nccltool.hosts.nccl.host import NcclHost
+from nccltool.hosts.reader import network_facts
+from nccltool.hosts.sources import net
+from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
 
@@ -38,9 +43,13 @@ def facts(place: Place) -> RankFacts:
     )
 
 
-def network(backend: str) -> transport.UsableNetwork:
+def network(backend: str) -> UsableNetwork:
     """The network of this host, as `backend` uses it now that the group is set up."""
-    return transport.network(backend, os.environ, nic.ethernet(), nic.rdma())
+    if backend == "gloo":
+        return usable_network.of_gloo(os.environ.get("GLOO_SOCKET_IFNAME", ""), link_rates.ethernet())
+    found = network_facts(os.environ)
+    host = NcclHost(settings=settings.of(found, versions.parse(_nccl_version() or "")), facts=found)
+    return usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
 
 
 def _gpu(place: Place) -> tuple[str | None, str | None]:

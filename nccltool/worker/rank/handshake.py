@@ -14,8 +14,8 @@ import msgspec
 from torch.distributed import PrefixStore
 
 from nccltool.core.findings import Finding, Subject
-from nccltool.hosts import transport
 from nccltool.hosts.sources import net
+from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
 from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
 from nccltool.launch.job import Job
@@ -147,7 +147,7 @@ def clocks(place: Place, store: PrefixStore, timeout_s: float) -> list[float]:
 
 def networks(
     place: Place, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
-) -> dict[str, transport.UsableNetwork]:
+) -> dict[str, UsableNetwork]:
     """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
     if decision.one_host:
         return {}
@@ -157,7 +157,7 @@ def networks(
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
     return {
-        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=transport.UsableNetwork)
+        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=UsableNetwork)
         for host, rank in first.items()
     }
 

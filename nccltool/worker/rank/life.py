@@ -12,12 +12,12 @@ from torch.distributed import PrefixStore
 
 from nccltool.core import processes
 from nccltool.core.findings import Finding
-from nccltool.hosts import transport as hosts_transport
+from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events, fault_injection, rank_agreement
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
-from nccltool.probe import busbw_limit, plan
+from nccltool.probe import busbw_limit, plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
@@ -116,10 +116,10 @@ def _world(
     job: Job,
     decision: handshake.Decision,
     ranks: tuple[RankFacts, ...],
-    networks: dict[str, hosts_transport.UsableNetwork],
+    networks: dict[str, UsableNetwork],
 ) -> MeasuredWorld:
     limited = busbw_limit.of(job.ops if isinstance(job, ProbeJob) else (), decision.backend, ranks, networks)
-    transport, nics = hosts_transport.transport(decision.backend, ranks, networks)
+    carrier, nics = transport.between_ranks(decision.backend, ranks, networks)
     return MeasuredWorld(
         world_size=len(ranks),
         emulated=rank_agreement.is_emulated(ranks),
@@ -130,7 +130,7 @@ def _world(
         limits=limited.rows,
         limit_source=limited.source,
         limit_unknown_reason=limited.unknown_reason,
-        transport=transport,
+        transport=carrier,
         nics=nics,
     )
 

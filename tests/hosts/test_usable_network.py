@@ -1,15 +1,19 @@
-"""What a backend can use of a host's network devices, and which GPUs have NVLink."""
+"""What a backend can use of a host's network devices."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
-from nccltool.hosts import transport as hosts_transport
-from nccltool.hosts.sources import nic
-from nccltool.hosts.transport import UsableNetwork
-from tests.samples import world
+from nccltool.core.unknown import Unknown
+from nccltool.hosts import link_rates, usable_network
+from nccltool.hosts.facts import Address, ConfFile, HostFacts, Library, Plugin, known
+from nccltool.hosts.nccl import settings
+from nccltool.hosts.nccl.host import NcclHost
+from nccltool.hosts.sources import interfaces, rdma
+from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.usable_network import UsableNetwork
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
 PORTS = "(/sys/class/infiniband/*/ports/*/rate)"
@@ -17,8 +21,34 @@ SPEEDS = "(/sys/class/net/*/speed)"
 VIRTUAL = "eth0: it is virtual, and a speed that it names is not that of a wire (/sys/class/net/eth0/speed)"
 
 
+def facts(root: Path, plugins: tuple[str, ...] = ()) -> HostFacts:
+    """What the tree shows, with an address on each interface that is up."""
+    tree = Tree.at(root)
+    found = interfaces.read(tree, {})
+    names = [one.name for one in known(found.interfaces) if one.running is True] if (root / "sys").exists() else []
+    own = (
+        Address(interface=name, address=f"10.0.{at}.1", prefix_len=24, family="AF_INET")
+        for at, name in enumerate(names)
+    )
+    return HostFacts(
+        host="n1",
+        network=msgspec.structs.replace(found, addresses=tuple(own)),
+        rdma=rdma.read(tree, {}),
+        plugins=tuple(
+            Plugin(library=Library(path=f"/opt/lib/{name}", origin="system"), name=name) for name in plugins
+        ),
+    )
+
+
 def network(tree: Path, backend: str, **env: str) -> UsableNetwork:
-    return hosts_transport.network(backend, env, nic.ethernet(tree), nic.rdma(tree))
+    if backend == "gloo":
+        return usable_network.of_gloo(env["GLOO_SOCKET_IFNAME"], link_rates.ethernet(tree))
+    return nccl_network(tree, facts(tree), env)
+
+
+def nccl_network(tree: Path, facts: HostFacts, env: dict[str, str]) -> UsableNetwork:
+    host = NcclHost(settings=settings.build(env, facts.conf_files), facts=facts)
+    return usable_network.of_nccl(host, link_rates.ethernet(tree), link_rates.rdma(tree))
 
 
 def two_interfaces(root: Path) -> Sysfs:
@@ -64,7 +94,10 @@ def efa_host(root: Path) -> Sysfs:
         (infiniband_host, {"NCCL_IB_DISABLE": "1"}, 0.125, f"eno1 1 Gb/s Ethernet {SPEEDS}"),
         (infiniband_host, {"NCCL_NET": "Socket"}, 0.125, f"eno1 1 Gb/s Ethernet {SPEEDS}"),
         (roce_host, {}, 50, f"2 x 200 Gb/s Ethernet {PORTS}"),
-        (efa_host, {}, 400, f"16 x 200 Gb/s {PORTS}"),
+        (efa_host, {}, None, "no interface with hardware behind it is up"),  # which takes a plugin
+        (infiniband_host, {"NCCL_IB_DISABLE": "2"}, 0.125, f"eno1 1 Gb/s Ethernet {SPEEDS}"),
+        (infiniband_host, {"NCCL_IB_DISABLE": "1", "NCCL_NET": "IB"}, 400, f"8 x 400 Gb/s InfiniBand {PORTS}"),
+        (ethernet_host, {"NCCL_NET": "IB"}, None, "no port of an RDMA adapter that NCCL may use is active"),
         (all_ports_down, {}, 3.125, f"eth0 25 Gb/s Ethernet {SPEEDS}"),
         (ethernet_host, {}, 3.125, f"eth0 25 Gb/s Ethernet {SPEEDS}"),
         (two_interfaces, {}, 13.75, f"1 x 10 Gb/s Ethernet, 1 x 100 Gb/s Ethernet {SPEEDS}"),
@@ -151,7 +184,7 @@ def test_gloo(
     [
         ("gloo", {"GLOO_SOCKET_IFNAME": "eth0"}, "/sys/class/net cannot be read: No such file or directory"),
         ("nccl", {"NCCL_IB_DISABLE": "1"}, "/sys/class/net cannot be read: No such file or directory"),
-        ("nccl", {}, "/sys/class cannot be read"),
+        ("nccl", {}, "/sys/class cannot be read: No such file or directory"),
     ],
 )
 def test_a_hidden_sys(tmp_path: Path, backend: str, env: dict[str, str], text: str) -> None:
@@ -166,10 +199,11 @@ def test_a_hidden_sys(tmp_path: Path, backend: str, env: dict[str, str], text: s
         (infiniband_host, {"NCCL_IB_HCA": "=mlx5_1"}, "ib", "1 x 400 Gb/s InfiniBand"),
         (infiniband_host, {"NCCL_IB_DISABLE": "1"}, "socket", "1 x 1 Gb/s Ethernet"),
         (roce_host, {}, "roce", "2 x 200 Gb/s Ethernet"),
-        (efa_host, {}, None, "16 x 200 Gb/s"),
+        (efa_host, {}, "socket", None),
         (two_interfaces, {}, "socket", "1 x 10 Gb/s Ethernet, 1 x 100 Gb/s Ethernet"),
         (container, {}, "socket", None),
         (with_an_unknown_port, {}, "ib", None),
+        (infiniband_host, {"NCCL_IB_DISABLE": "2"}, "socket", "1 x 1 Gb/s Ethernet"),
         (lambda root: None, {}, None, None),
     ],
 )
@@ -185,68 +219,36 @@ def test_what_carries_the_bytes(
     assert (shown.transport, shown.devices) == (transport, devices)
 
 
-IB = UsableNetwork(bytes_per_s=4e11, text="", transport="ib", devices="8 x 400 Gb/s InfiniBand")
-SLOW = UsableNetwork(bytes_per_s=1e10, text="", transport="socket", devices="1 x 80 Gb/s Ethernet")
-SILENT = UsableNetwork(bytes_per_s=None, text="hidden", transport="ib")
-ONE_HOST = {"host_id": "a", "node_rank": 0}
+def test_a_plugin_takes_ports_that_are_not_for_nccl(tmp_path: Path) -> None:
+    efa_host(tmp_path)
+    shown = nccl_network(tmp_path, facts(tmp_path, plugins=("libnccl-net.so",)), {})
+    assert (shown.bytes_per_s, shown.text, shown.transport) == (400e9, f"16 x 200 Gb/s {PORTS}", None)
 
 
 @pytest.mark.parametrize(
-    ("backend", "changes", "found", "expected"),
+    ("line", "transport", "devices"),
     [
-        ("gloo", {"host_id": "a"}, (), ("emulated", "")),
-        ("gloo", ONE_HOST, (), ("local", "")),
-        ("nccl", ONE_HOST, (), ("nvlink", "")),
-        ("nccl", ONE_HOST | {"gpu_name": "NVIDIA L40S"}, (), (None, "")),
-        ("nccl", {}, (IB, IB), ("ib", "8 x 400 Gb/s InfiniBand")),
-        ("nccl", {}, (IB, SLOW), (None, "1 x 80 Gb/s Ethernet; 8 x 400 Gb/s InfiniBand")),
-        ("nccl", {}, (IB, SILENT), ("ib", None)),
-        ("nccl", {}, (IB,), (None, None)),
-        ("nccl", {"gpu_name": "NVIDIA GB200"}, (IB, IB), (None, "8 x 400 Gb/s InfiniBand")),
-        ("gloo", {"gpu_name": "NVIDIA GB200"}, (SLOW, SLOW), ("socket", "1 x 80 Gb/s Ethernet")),
+        ("NCCL_IB_DISABLE=1", "socket", "1 x 1 Gb/s Ethernet"),
+        ("NCCL_IB_HCA==mlx5_1", "ib", "1 x 400 Gb/s InfiniBand"),
     ],
 )
-def test_the_transport_of_a_world(
-    backend: str,
-    changes: dict[str, Any],
-    found: tuple[UsableNetwork, ...],
-    expected: tuple[str | None, str | None],
-) -> None:
-    ranks = world(**changes)
-    hosts = dict.fromkeys(facts.host_id for facts in ranks)
-    assert hosts_transport.transport(backend, ranks, dict(zip(hosts, found, strict=False))) == expected
+def test_configuration_files_count(tmp_path: Path, line: str, transport: str, devices: str) -> None:
+    infiniband_host(tmp_path)
+    file = ConfFile(role="system", path="/etc/nccl.conf", exists=True, text=line)
+    shown = nccl_network(tmp_path, msgspec.structs.replace(facts(tmp_path), conf_files=(file,)), {})
+    assert (shown.transport, shown.devices) == (transport, devices)
 
 
-@pytest.mark.parametrize(
-    ("name", "gigabytes"),
-    [
-        ("Tesla V100-SXM2-32GB", 150),
-        ("Tesla V100-PCIE-32GB", None),
-        ("NVIDIA A100-SXM4-80GB", 300),
-        ("A100-SXM4-40GB", 300),
-        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),
-        ("NVIDIA A100 80GB PCIe", None),
-        ("NVIDIA A800-SXM4-80GB", None),
-        ("NVIDIA H100 80GB HBM3", 450),
-        ("NVIDIA H100 PCIe", None),
-        ("NVIDIA H100 NVL", None),
-        ("NVIDIA H200", 450),
-        ("NVIDIA H200 NVL", None),
-        ("NVIDIA GH200 480GB", 450),
-        ("NVIDIA GH200 144G HBM3e", 450),
-        ("NVIDIA B200", 900),
-        ("NVIDIA B300 SXM6 AC", 900),
-        ("NVIDIA GB200", 900),
-        ("NVIDIA GB10", None),
-        ("NVIDIA L40S", None),
-        ("AMD Instinct MI300X", None),
-        (None, None),
-    ],
-)
-def test_nvlink(name: str | None, gigabytes: float | None) -> None:
-    link = hosts_transport.nvlink(name)
-    assert (link and link.bytes_per_s) == (None if gigabytes is None else gigabytes * 1e9)
+def test_an_interface_without_an_address_carries_nothing(tmp_path: Path) -> None:
+    two_interfaces(tmp_path)
+    found = facts(tmp_path)
+    addresses = tuple(one for one in known(found.network.addresses) if one.interface == "bond0")
+    found = msgspec.structs.replace(found, network=msgspec.structs.replace(found.network, addresses=addresses))
+    assert nccl_network(tmp_path, found, {}).text == f"bond0 110 Gb/s Ethernet {SPEEDS}"
 
 
-def test_every_rate_has_a_source() -> None:
-    assert all(link.source.startswith("https://") for link in hosts_transport.NVLINKS)
+def test_where_plugins_are_not_known_nothing_is_claimed(tmp_path: Path) -> None:
+    infiniband_host(tmp_path)
+    found = msgspec.structs.replace(facts(tmp_path), plugins=Unknown("/opt cannot be read"))
+    shown = nccl_network(tmp_path, found, {})
+    assert (shown.bytes_per_s, shown.transport, shown.text) == (None, None, "/opt cannot be read")

@@ -23,7 +23,7 @@ _NOT_REAL = 2**31
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Nic:
+class LinkRate:
     """An interface, or a port of an RDMA adapter."""
 
     name: str
@@ -56,29 +56,29 @@ class PcieSlot:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Devices:
+class LinkRates:
     """All devices of a kind; None = they could not be listed, for this reason."""
 
-    nics: tuple[Nic, ...] | None
+    nics: tuple[LinkRate, ...] | None
     reason: str | None = None
 
 
-def ethernet(root: Path = Path("/")) -> Devices:
+def ethernet(root: Path = Path("/")) -> LinkRates:
     """The network interfaces, without the loopback."""
     try:
         entries = sorted((root / _NET).iterdir())
         names = [entry.name for entry in entries if entry.is_symlink() or entry.is_dir()]  # not bonding_masters
     except OSError as error:
-        return Devices(nics=None, reason=f"/{_NET} cannot be read: {error.strerror}")
-    return Devices(nics=tuple(interface(name, root) for name in names if name != "lo"))
+        return LinkRates(nics=None, reason=f"/{_NET} cannot be read: {error.strerror}")
+    return LinkRates(nics=tuple(interface(name, root) for name in names if name != "lo"))
 
 
-def interface(name: str, root: Path = Path("/")) -> Nic:
+def interface(name: str, root: Path = Path("/")) -> LinkRate:
     """One network interface."""
     folder = root / _NET / name
     virtual = _is_dir(folder) and not _is_dir(folder / "device")
     rate, reason = _rate(folder, virtual, root)
-    return Nic(
+    return LinkRate(
         name=name,
         up=_is_up(folder),
         virtual=virtual,
@@ -101,27 +101,27 @@ def _rate(folder: Path, virtual: bool, root: Path) -> tuple[float | None, str | 
     return _speed(folder)
 
 
-def rdma(root: Path = Path("/")) -> Devices:
+def rdma(root: Path = Path("/")) -> LinkRates:
     """The ports of the RDMA adapters: InfiniBand, RoCE, EFA."""
     if not _is_dir(root / _RDMA.parent):
-        return Devices(nics=None, reason=f"/{_RDMA.parent} cannot be read")
+        return LinkRates(nics=None, reason=f"/{_RDMA.parent} cannot be read")
     if not _is_dir(root / _RDMA):  # no driver of an RDMA adapter is loaded
-        return Devices(nics=())
+        return LinkRates(nics=())
     try:
         adapters = sorted((root / _RDMA).iterdir(), key=_natural)
         ports = [port for adapter in adapters for port in sorted((adapter / "ports").iterdir(), key=_natural)]
     except OSError as error:
         where = Path(error.filename).relative_to(root)
-        return Devices(nics=None, reason=f"/{where} cannot be read: {error.strerror}")
-    return Devices(nics=tuple(_port(port, root) for port in ports))
+        return LinkRates(nics=None, reason=f"/{where} cannot be read: {error.strerror}")
+    return LinkRates(nics=tuple(_port(port, root) for port in ports))
 
 
-def _port(folder: Path, root: Path) -> Nic:
+def _port(folder: Path, root: Path) -> LinkRate:
     adapter = folder.parts[-3]
     state = _text(folder / "state")
     layer = _text(folder / "link_layer") or "Unknown"
     rate, reason = _port_rate(folder, root)
-    return Nic(
+    return LinkRate(
         name=f"{adapter}:{folder.name}",
         up=None if state is None else state.endswith("ACTIVE"),
         link_layer=layer,

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.hosts.sources import nic
-from nccltool.hosts.sources.nic import Devices, Nic
+from nccltool.hosts import link_rates
+from nccltool.hosts.link_rates import LinkRate, LinkRates
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
 VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
 HERE = Path("/sys/class/net/lo/speed")
 
 
-def ethernet(name: str, gigabits: float | None, reason: str | None = None, **changes: object) -> Nic:
+def ethernet(name: str, gigabits: float | None, reason: str | None = None, **changes: object) -> LinkRate:
     fields: dict[str, object] = {
         "name": name,
         "up": True,
@@ -23,10 +23,10 @@ def ethernet(name: str, gigabits: float | None, reason: str | None = None, **cha
         "reason": reason,
         "source": f"/sys/class/net/{name}/speed",
     }
-    return Nic(**{**fields, **changes})  # type: ignore[arg-type]
+    return LinkRate(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def port(adapter: str, gigabits: float | None, reason: str | None = None, **changes: object) -> Nic:
+def port(adapter: str, gigabits: float | None, reason: str | None = None, **changes: object) -> LinkRate:
     source = f"/sys/class/infiniband/{adapter}/ports/1/rate"
     fields: dict[str, object] = {"link_layer": "InfiniBand", "source": source, **changes}
     return ethernet(f"{adapter}:1", gigabits, reason, **fields)
@@ -34,7 +34,7 @@ def port(adapter: str, gigabits: float | None, reason: str | None = None, **chan
 
 def test_an_infiniband_host(tmp_path: Path) -> None:
     infiniband_host(tmp_path)
-    assert nic.rdma(tmp_path).nics == (
+    assert link_rates.rdma(tmp_path).nics == (
         port("mlx5_0", 400),
         port("mlx5_1", 400),
         port("mlx5_2", 400),
@@ -45,7 +45,7 @@ def test_an_infiniband_host(tmp_path: Path) -> None:
         port("mlx5_10", 400),
         port("mlx5_11", 400),
     )
-    assert nic.ethernet(tmp_path).nics == (
+    assert link_rates.ethernet(tmp_path).nics == (
         ethernet("docker0", None, VIRTUAL, up=False, virtual=True),
         ethernet("eno1", 1),
     )
@@ -53,16 +53,16 @@ def test_an_infiniband_host(tmp_path: Path) -> None:
 
 def test_a_roce_host(tmp_path: Path) -> None:
     roce_host(tmp_path)
-    assert nic.rdma(tmp_path).nics == tuple(
+    assert link_rates.rdma(tmp_path).nics == tuple(
         port(name, 200, link_layer="Ethernet") for name in ("mlx5_0", "mlx5_1")
     )
-    assert nic.ethernet(tmp_path).nics == (ethernet("ens0", 200), ethernet("ens1", 200))
+    assert link_rates.ethernet(tmp_path).nics == (ethernet("ens0", 200), ethernet("ens1", 200))
 
 
 def test_a_host_with_one_cable(tmp_path: Path) -> None:
     ethernet_host(tmp_path)
-    assert nic.rdma(tmp_path) == Devices(nics=())
-    assert nic.ethernet(tmp_path).nics == (
+    assert link_rates.rdma(tmp_path) == LinkRates(nics=())
+    assert link_rates.ethernet(tmp_path).nics == (
         ethernet("eth0", 25),
         ethernet("eth1", None, "its speed cannot be read: No such file or directory", up=False),
     )
@@ -70,23 +70,25 @@ def test_a_host_with_one_cable(tmp_path: Path) -> None:
 
 def test_a_container(tmp_path: Path) -> None:
     container(tmp_path)
-    assert nic.rdma(tmp_path) == Devices(nics=())
-    assert nic.ethernet(tmp_path).nics == (ethernet("eth0", None, VIRTUAL, virtual=True),)
+    assert link_rates.rdma(tmp_path) == LinkRates(nics=())
+    assert link_rates.ethernet(tmp_path).nics == (ethernet("eth0", None, VIRTUAL, virtual=True),)
 
 
 def test_no_sys_at_all(tmp_path: Path) -> None:
-    assert nic.ethernet(tmp_path) == Devices(
+    assert link_rates.ethernet(tmp_path) == LinkRates(
         nics=None, reason="/sys/class/net cannot be read: No such file or directory"
     )
-    assert nic.rdma(tmp_path) == Devices(nics=None, reason="/sys/class cannot be read")
+    assert link_rates.rdma(tmp_path) == LinkRates(nics=None, reason="/sys/class cannot be read")
 
 
 def test_links_into_what_is_hidden(tmp_path: Path) -> None:
     tree = Sysfs(tmp_path)
     tree.link("class/net/eth0", tmp_path / "sys/devices/hidden/net/eth0")
     tree.link("class/infiniband/mlx5_0", tmp_path / "sys/devices/hidden/infiniband/mlx5_0")
-    assert nic.ethernet(tmp_path).nics == (ethernet("eth0", None, "/sys/class/net/eth0 cannot be read", up=None),)
-    assert nic.rdma(tmp_path) == Devices(
+    assert link_rates.ethernet(tmp_path).nics == (
+        ethernet("eth0", None, "/sys/class/net/eth0 cannot be read", up=None),
+    )
+    assert link_rates.rdma(tmp_path) == LinkRates(
         nics=None, reason="/sys/class/infiniband/mlx5_0/ports cannot be read: No such file or directory"
     )
 
@@ -106,7 +108,7 @@ def test_links_into_what_is_hidden(tmp_path: Path) -> None:
 )
 def test_speeds(tmp_path: Path, speed: object, gigabits: float | None, reason: str | None) -> None:
     Sysfs(tmp_path).nic("eth0", speed)
-    assert nic.interface("eth0", tmp_path) == ethernet("eth0", gigabits, reason)
+    assert link_rates.interface("eth0", tmp_path) == ethernet("eth0", gigabits, reason)
 
 
 @pytest.mark.skipif(not HERE.exists(), reason="needs a /sys of the kernel: its file is one that cannot be read")
@@ -114,20 +116,20 @@ def test_the_kernel_refuses_the_speed_of_a_link_that_is_down(tmp_path: Path) -> 
     folder = Sysfs(tmp_path).nic("eth0", speed=None, state="down")
     (folder / "speed").symlink_to(HERE)
     refused = f"its speed cannot be read: {os.strerror(errno.EINVAL)}"
-    assert nic.interface("eth0", tmp_path) == ethernet("eth0", None, refused, up=False)
+    assert link_rates.interface("eth0", tmp_path) == ethernet("eth0", None, refused, up=False)
 
 
 @pytest.mark.parametrize("driver", ["virtio_net", "hv_netvsc", "vmxnet3", "e1000"])
 def test_network_cards_of_virtual_machines(tmp_path: Path, driver: str) -> None:
     Sysfs(tmp_path).nic("eth0", 10000, driver=driver)
     reason = f"{driver} is a network card of a virtual machine; its speed is not that of a wire"
-    assert nic.interface("eth0", tmp_path) == ethernet("eth0", None, reason)
+    assert link_rates.interface("eth0", tmp_path) == ethernet("eth0", None, reason)
 
 
 @pytest.mark.parametrize(("state", "up"), [("up", True), ("down", False), ("dormant", False), ("unknown", None)])
 def test_whether_a_link_works(tmp_path: Path, state: str, up: bool | None) -> None:
     Sysfs(tmp_path).nic("eth0", state=state)
-    assert nic.interface("eth0", tmp_path).up is up
+    assert link_rates.interface("eth0", tmp_path).up is up
 
 
 def two_and_one_down(tree: Sysfs) -> None:
@@ -165,8 +167,13 @@ def test_bonds(
     tree = Sysfs(tmp_path)
     made(tree)
     tree.bond("bond0", ("eth0", "eth1", "eth2"), mode, active)
-    assert nic.interface("bond0", tmp_path) == ethernet("bond0", gigabits, reason, virtual=True)
-    assert [device.name for device in nic.ethernet(tmp_path).nics or ()] == ["bond0", "eth0", "eth1", "eth2"]
+    assert link_rates.interface("bond0", tmp_path) == ethernet("bond0", gigabits, reason, virtual=True)
+    assert [device.name for device in link_rates.ethernet(tmp_path).nics or ()] == [
+        "bond0",
+        "eth0",
+        "eth1",
+        "eth2",
+    ]
 
 
 def test_vlans(tmp_path: Path) -> None:
@@ -176,7 +183,7 @@ def test_vlans(tmp_path: Path) -> None:
     tree.bond("bond0", ("eth0", "eth1"))
     for name, under in (("eth0.7", "eth0"), ("bond0.7", "bond0"), ("veth1.7", "veth1"), ("lost.7", None)):
         tree.vlan(name, under)
-    shown = {name: nic.interface(name, tmp_path) for name in ("eth0.7", "bond0.7", "veth1.7", "lost.7")}
+    shown = {name: link_rates.interface(name, tmp_path) for name in ("eth0.7", "bond0.7", "veth1.7", "lost.7")}
     assert shown == {
         "eth0.7": ethernet("eth0.7", 25, virtual=True),
         "bond0.7": ethernet("bond0.7", 50, virtual=True),
@@ -200,7 +207,7 @@ def test_vlans(tmp_path: Path) -> None:
 )
 def test_rates_of_ports(tmp_path: Path, rate: str | None, gigabits: float | None, reason: str | None) -> None:
     Sysfs(tmp_path).port("mlx5_0", rate)
-    assert nic.rdma(tmp_path).nics == (port("mlx5_0", gigabits, reason),)
+    assert link_rates.rdma(tmp_path).nics == (port("mlx5_0", gigabits, reason),)
 
 
 @pytest.mark.parametrize(
@@ -209,14 +216,14 @@ def test_rates_of_ports(tmp_path: Path, rate: str | None, gigabits: float | None
 )
 def test_states_of_ports(tmp_path: Path, state: str | None, up: bool | None) -> None:
     Sysfs(tmp_path).port("mlx5_0", state=state)
-    assert nic.rdma(tmp_path).nics == (port("mlx5_0", 400, up=up),)
+    assert link_rates.rdma(tmp_path).nics == (port("mlx5_0", 400, up=up),)
 
 
 def test_an_adapter_with_two_ports(tmp_path: Path) -> None:
     tree = Sysfs(tmp_path)
     tree.port("mlx5_0", "100 Gb/sec (4X EDR)", number=2)
     tree.port("mlx5_0", "200 Gb/sec (4X HDR)", number=1)
-    assert [(device.name, device.bytes_per_s) for device in nic.rdma(tmp_path).nics or ()] == [
+    assert [(device.name, device.bytes_per_s) for device in link_rates.rdma(tmp_path).nics or ()] == [
         ("mlx5_0:1", 25e9),
         ("mlx5_0:2", 12.5e9),
     ]
@@ -231,7 +238,7 @@ def test_an_adapter_with_two_ports(tmp_path: Path) -> None:
 )
 def test_efa(tmp_path: Path, rate: str, gigabits: float | None, reason: str | None) -> None:
     Sysfs(tmp_path).port("rdmap16s27", rate, layer="Unspecified", driver="efa")
-    assert nic.rdma(tmp_path).nics == (port("rdmap16s27", gigabits, reason, link_layer="Unspecified"),)
+    assert link_rates.rdma(tmp_path).nics == (port("rdmap16s27", gigabits, reason, link_layer="Unspecified"),)
 
 
 def test_roce_over_a_bond(tmp_path: Path) -> None:
@@ -240,7 +247,7 @@ def test_roce_over_a_bond(tmp_path: Path) -> None:
     tree.bond("bond0", ("eth0", "eth1"))
     roce = tree.port("mlx5_bond_0", "25 Gb/sec (1X EDR)", layer="Ethernet")
     tree.runs_over(roce, "bond0")
-    assert nic.rdma(tmp_path).nics == (port("mlx5_bond_0", 50, link_layer="Ethernet"),)
+    assert link_rates.rdma(tmp_path).nics == (port("mlx5_bond_0", 50, link_layer="Ethernet"),)
 
 
 GEN3, GEN4, GEN5 = "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe"
@@ -269,7 +276,7 @@ def test_slots(
     tree.bare()
     adapter = tree.port("mlx5_0").parent.parent
     tree.slot(adapter, *device, above=above)
-    (found,) = nic.rdma(tmp_path).nics or ()
+    (found,) = link_rates.rdma(tmp_path).nics or ()
     assert (found.slot is None) == (slot is None)
     if found.slot and slot:
         assert (found.slot.address, found.slot.text) == ("0000:01:00", slot[0])
@@ -281,19 +288,19 @@ def test_slots_that_are_not_looked_at(tmp_path: Path) -> None:
     tree.bare()
     function = tree.nic("eth0")
     tree.slot(function, GEN4, 8, above=(GEN4, 8))
-    assert nic.interface("eth0", tmp_path).slot
+    assert link_rates.interface("eth0", tmp_path).slot
     (function / "device/physfn").mkdir()
-    assert nic.interface("eth0", tmp_path).slot is None, "a virtual function has no slot of its own"
+    assert link_rates.interface("eth0", tmp_path).slot is None, "a virtual function has no slot of its own"
     (function / "device/physfn").rmdir()
     tree.bare("fpu hypervisor")
-    assert nic.interface("eth0", tmp_path).slot is None, "a hypervisor may make it up"
+    assert link_rates.interface("eth0", tmp_path).slot is None, "a hypervisor may make it up"
     (tmp_path / "proc/cpuinfo").write_text("processor: 0\nFeatures: fp\n")
-    assert nic.interface("eth0", tmp_path).slot is None, "ARM does not say whether a hypervisor is below"
+    assert link_rates.interface("eth0", tmp_path).slot is None, "ARM does not say whether a hypervisor is below"
 
 
 def test_this_host() -> None:
     """Whatever it has: nothing is raised, and a rate has no reason or the other way round."""
-    for devices in (nic.ethernet(), nic.rdma()):
+    for devices in (link_rates.ethernet(), link_rates.rdma()):
         assert (devices.nics is None) == (devices.reason is not None)
         for device in devices.nics or ():
             assert (device.bytes_per_s is None) == (device.reason is not None)
