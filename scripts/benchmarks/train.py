@@ -12,7 +12,6 @@ import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,11 @@ from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import Slot
-from nccltool.worker.rank.fault import Drill
+from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.train import strategies, transformer
-from nccltool.worker.train.loop import Trainer, stepper
+from nccltool.worker.train.loop import Trainer
 from nccltool.worker.train.strategies.base import Setup
+from nccltool.worker.train.timed_steps import Step, stepper
 
 WORLD = 2
 BLOCKS = extent.of(10, 1)
@@ -42,8 +42,6 @@ WARM_UP = 4
 TARGET = 0.97
 OWN = extent.of(500, 2)
 SPEC = TrainSpec(strategies=("ddp",))
-
-Step = Callable[[Tensor, int], None]
 
 
 def main() -> bool:
@@ -73,7 +71,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     store = dist.FileStore(str(Path(folder) / "store"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=120))
     job = TrainJob(run_id="bench", train=SPEC)
-    trainer = Trainer(job, torch.device("cpu"), Slot(), Channel(1, None), Drill(None, rank))
+    trainer = Trainer(job, torch.device("cpu"), Slot(), Channel(1, None), FaultInjector(None, rank))
     setup = trainer.setup("ddp")
     pairs: list[tuple[float, float]] = []
     for block in range(BLOCKS):
@@ -111,12 +109,12 @@ def _own_s(setup: Setup) -> float:
 
     def notes() -> float:
         begin = time.perf_counter()
-        with setup.inside("forward"), setup.lower():
+        with setup.communicating("forward"), setup.lower():
             pass
-        setup.outside("between forward and backward")
-        with setup.inside("backward"):
+        setup.computing("between forward and backward")
+        with setup.communicating("backward"):
             pass
-        setup.outside("updating")
+        setup.computing("updating")
         return time.perf_counter() - begin
 
     return min(notes() for _ in range(OWN))
@@ -127,7 +125,7 @@ def _bare(rank: int) -> Step:
     model = DistributedDataParallel(transformer.make(SPEC))
     optimizer = torch.optim.SGD(model.parameters(), lr=SPEC.learning_rate)
 
-    def step(tokens: Tensor, number: int) -> None:
+    def step(tokens: Tensor) -> None:
         optimizer.zero_grad()
         mine = tokens.chunk(WORLD)[rank]
         transformer.loss_of(model(mine[:, :-1]), mine[:, 1:]).backward()
@@ -141,8 +139,8 @@ def _stretch(step: Step, steps: int) -> float:
     batches = [transformer.tokens_of(SPEC, number, SPEC.batch * WORLD) for number in range(steps)]
     dist.all_reduce(torch.zeros(1))
     begin = time.perf_counter()
-    for number, tokens in enumerate(batches, start=1):
-        step(tokens, number)
+    for tokens in batches:
+        step(tokens)
     slowest = torch.tensor([time.perf_counter() - begin], dtype=torch.float64)
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
     return float(slowest) / steps

@@ -19,8 +19,10 @@ from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import Group
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import Slot
-from nccltool.worker.rank.fault import Drill
+from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.train import checkpoint
+from nccltool.worker.train.faults import TrainingFaults
+from nccltool.worker.train.rank_tools import RankTools
 
 pytestmark = [
     pytest.mark.torch,
@@ -74,9 +76,14 @@ def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_pa
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
         slot = Slot()
-        group = Group(torch.device("cpu"), slot)
+        tools = RankTools(
+            group=Group(torch.device("cpu"), slot),
+            slot=slot,
+            channel=Channel(writing, None),
+            faults=TrainingFaults(FaultInjector(None, 0)),
+        )
         with pytest.raises(checkpoint.CheckpointsFailed):
-            checkpoint.Checkpoints(spec, group, slot, Channel(writing, None), Drill(None, 0)).meet()
+            checkpoint.Checkpoints(spec, tools).meet()
     finally:
         dist.destroy_process_group()
         os.close(writing)

@@ -121,7 +121,7 @@ def test_a_rank_that_stands_still(start: Start, place: str) -> None:
     assert error["evidence"][0] == "its process is stopped (state T): something sent it SIGSTOP"
     error = assert_drill_named(ended(hung), "hang", place)
     (stack,) = [text for text in error["evidence"] if text.startswith("stack: ")]
-    assert "drill.py" in stack.splitlines()[1]
+    assert "fault.py" in stack.splitlines()[1]
 
 
 def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:

@@ -38,7 +38,7 @@ def setup() -> Iterator[Setup]:
     def inside(phase: str) -> Any:
         return nullcontext()
 
-    yield Setup(spec=SPEC, rank=0, world=1, device=CPU, inside=inside, outside=nothing, waiting=nothing)
+    yield Setup(spec=SPEC, rank=0, world=1, device=CPU, communicating=inside, computing=nothing, waiting=nothing)
     dist.destroy_process_group()
 
 
@@ -52,7 +52,7 @@ def test_what_overflows_changes_nothing(setup: Setup, name: str) -> None:
     for scale in (2.0**40, INITIAL):
         strategy.scaler.scale = scale
         strategy.clear()
-        strategy.forward_backward(tokens, 1)
+        strategy.forward_backward(tokens)
         strategy.unscale()
         reference.forward_backward(tokens, scale)
         gradients = reference.gradients(strategy, 1)
@@ -84,7 +84,7 @@ def test_no_weights_explain_what_is_no_number(setup: Setup, where: str) -> None:
     strategy = strategies.build("ddp", plain)
     reference = Reference(plain, strategy.micro_batches, tolerance.of(spec))
     tokens = transformer.tokens_of(spec, 1, plain.sequences)
-    strategy.forward_backward(tokens, 1)
+    strategy.forward_backward(tokens)
     shares = reference.shares(strategy, tokens)
     assert shares is not None
     assert shares[0] == pytest.approx(1.0, abs=1e-3)

@@ -45,3 +45,4 @@ def test_it_stands_alone(name: str) -> None:
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
     siblings = {module for module in imported if module.startswith("nccltool.worker.train.strategies")}
     assert siblings == {"nccltool.worker.train.strategies.base"}
+    assert not [module for module in imported if "fault" in module]

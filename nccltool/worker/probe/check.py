@@ -14,7 +14,6 @@ from nccltool.worker.agreement import Group
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.data import Pattern
 from nccltool.worker.progress_page import Slot
-from nccltool.worker.rank.fault import Drill
 
 _POISON = 77
 """Stands in a receive buffer before a check, so that an element that was not written is wrong."""
@@ -28,7 +27,6 @@ class Checker:
     group: Group
     slot: Slot
     channel: Channel
-    drill: Drill
 
     def wrong(self, step: Step, send: Tensor, recv: Tensor, call: Callable[[], None]) -> int | None:
         """Wrong elements over all ranks and rounds; None when no check was asked for."""
@@ -57,7 +55,6 @@ class Checker:
         self.slot.tick()
         call()
         self.group.settle()
-        self.drill.corrupt(recv, step.op, step.layout.bytes)
         wrong = 0
         for part in collective.expected(rank, size, step.layout):
             count, first = pattern.wrong(recv, part, self.slot.tick)

@@ -17,34 +17,36 @@ from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.graph import captured
 from nccltool.worker.probe.timing import Call, Timer
 from nccltool.worker.progress_page import Slot
-from nccltool.worker.rank.fault import Drill
+from nccltool.worker.rank.fault import FaultInjector
 
 
 class Prober:
     """Runs steps, one after the other, in the same order on all ranks."""
 
-    def __init__(self, job: ProbeJob, device: torch.device, slot: Slot, channel: Channel, drill: Drill) -> None:
-        self._job, self._slot, self._channel, self._drill = job, slot, channel, drill
+    def __init__(
+        self, job: ProbeJob, device: torch.device, slot: Slot, channel: Channel, injector: FaultInjector
+    ) -> None:
+        self._job, self._slot, self._channel, self._injector = job, slot, channel, injector
         self._comm = TorchComm(job.reduce_op)
         self._group = Group(device, slot)
-        self._checker = Checker(job, self._group, slot, channel, drill)
+        self._checker = Checker(job, self._group, slot, channel)
         self.timer = Timer(job, self._group, clock.for_device(device, slot), slot)
 
     def run(self, step: Step) -> None:
         """Time a step, then check it; rank 0 reports it and waits until the result is saved."""
         op, size = step.op, step.layout.bytes
         self._slot.phase("between steps", step.index)
-        self._drill.at("enter", op, size)
+        self._injector.at("enter", op, size)
         self._channel.emit(events.Enter(rank=self._group.rank, step=step.index, op=op, bytes=size))
         send, recv = self.buffers(step)
         call = self.call(step, send, recv)
         timed = captured(call, self._group) if self._job.cuda_graph else call
-        samples = self.timer.measure(timed, self._drill.disturb(timed, op, size))
-        late = self.timer.latest(self._drill.pause(op, size))
+        samples = self.timer.measure(timed, self._injector.disturbed(timed, op, size))
+        late = self.timer.latest(self._injector.pause(op, size))
         self._report_samples(step, samples)
         self._slot.phase("checking")
-        self._drill.at("check", op, size)
-        wrong = self._checker.wrong(step, send, recv, call)
+        self._injector.at("check", op, size)
+        wrong = self._checker.wrong(step, send, recv, self._injector.corrupted(call, recv, op, size))
         self._report_result(step, samples, late, wrong)
         del timed, call, send, recv
         processes.give_back_free_memory()

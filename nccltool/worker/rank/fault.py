@@ -1,4 +1,4 @@
-"""Carrying out a drill (nccltool.launch.fault_injection) inside a rank."""
+"""Fault injection inside a rank: it misbehaves where NCCLTOOL_FAULT says (nccltool.launch.fault_injection)."""
 
 import os
 import signal
@@ -14,32 +14,32 @@ _NTH_ITERATION = 2
 
 
 class Drilled(Exception):
-    """The exception of a `raise` drill."""
+    """The exception of a fault that raises one; its name is printed."""
 
 
-class Drill:
+class FaultInjector:
     """Misbehaves where the fault says; does nothing without one."""
 
     def __init__(self, fault: Fault | None, rank: int, attempt: int = 0) -> None:
         """`attempt`: how often all ranks have been started anew."""
         due = fault is not None and fault.attempt in (None, attempt)
-        self._fault, self._rank = fault if due else None, rank
+        self._fault, self.rank = fault if due else None, rank
 
     def at(self, place: str, op: str = "", size: int = 0, step: int = 0) -> None:
         """Reach a place."""
         fault = self._fault
-        if fault is not None and fault.action not in NUMERICAL and fault.hits(self._rank, place, op, size, step):
+        if fault is not None and fault.action not in NUMERICAL and fault.hits(self.rank, place, op, size, step):
             self._act(fault)
 
     def numerical(self, op: str) -> Fault | None:
-        """The drill that makes a training compute something else, when it is due in this one."""
+        """The fault that makes a training compute something else, when it is due in this one."""
         fault = self._fault
         return fault if fault is not None and fault.action in NUMERICAL and fault.op in (None, op) else None
 
-    def disturb(self, call: Callable[[], None], op: str, size: int) -> Callable[[], None]:
+    def disturbed(self, call: Callable[[], None], op: str, size: int) -> Callable[[], None]:
         """`call`, with the fault before one of its iterations (before each, for slow) when it is due here."""
         fault = self._fault
-        if fault is None or not fault.hits(self._rank, "timing", op, size):
+        if fault is None or not fault.hits(self.rank, "timing", op, size):
             return call
         count = 0
 
@@ -55,17 +55,23 @@ class Drill:
     def pause(self, op: str, size: int) -> Callable[[], None] | None:
         """What a slow rank does before it comes, or None."""
         fault = self._fault
-        if fault is None or fault.action != "slow" or not fault.hits(self._rank, "timing", op, size):
+        if fault is None or fault.action != "slow" or not fault.hits(self.rank, "timing", op, size):
             return None
         return lambda: self._act(fault)
 
-    def corrupt(self, buffer: Tensor, op: str, size: int) -> None:
-        """Change one element in the middle of a buffer that is about to be checked."""
+    def corrupted(self, call: Callable[[], None], buffer: Tensor, op: str, size: int) -> Callable[[], None]:
+        """`call`, after which one element in the middle of the buffer that it fills is another one."""
         fault = self._fault
-        due = fault is not None and fault.action == "corrupt" and fault.hits(self._rank, "check", op, size)
-        if due and len(buffer):
-            # not += 1: 257 is 256 in bfloat16, and an average may be off by two units in the last place
-            buffer[len(buffer) // 2] = 0 if buffer[len(buffer) // 2] else 1
+        if fault is None or fault.action != "corrupt" or not fault.hits(self.rank, "check", op, size):
+            return call
+
+        def corrupted() -> None:
+            call()
+            if len(buffer):
+                # not += 1: 257 is 256 in bfloat16, and an average may be off by two units in the last place
+                buffer[len(buffer) // 2] = 0 if buffer[len(buffer) // 2] else 1
+
+        return corrupted
 
     def _act(self, fault: Fault) -> None:
         if fault.action in ("kill", "stop"):
@@ -74,7 +80,7 @@ class Drill:
             while True:
                 time.sleep(3600)
         elif fault.action == "raise":
-            raise Drilled(f"a drill: NCCLTOOL_FAULT asked rank {self._rank} to raise")
+            raise Drilled(f"a drill: NCCLTOOL_FAULT asked rank {self.rank} to raise")
         elif fault.action == "exit":
             os._exit(3)
         else:

@@ -28,7 +28,7 @@ from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import Slot
 from nccltool.worker.rank import facts as rank_facts
 from nccltool.worker.rank import handshake
-from nccltool.worker.rank.fault import Drill
+from nccltool.worker.rank.fault import FaultInjector
 
 _MESSAGE = 600
 _TRACE = 1800
@@ -55,12 +55,12 @@ def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
 
 
 def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
-    drill = Drill(fault_injection.parse(job.fault), place.rank, job.attempt)
-    drill.at("start")
+    injector = FaultInjector(fault_injection.parse(job.fault), place.rank, job.attempt)
+    injector.at("start")
     slot.phase("joining")
     facts = rank_facts.facts(place)
     channel.emit(events.Hello(facts=facts))
-    drill.at("hello")
+    injector.at("hello")
     address = StoreAddress(place.store_host, place.store_port)
     store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
     unsupported = partial(_unsupported, job)
@@ -82,21 +82,27 @@ def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
     if place.rank == 0:
         _report(channel, rank_agreement.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks))
-    _work(job, decision.backend, place, device, slot, channel, drill)
+    _work(job, decision.backend, place, device, slot, channel, injector)
     slot.phase("leaving")
     dist.destroy_process_group()
 
 
 def _work(
-    job: Job, backend: str, place: Place, device: torch.device, slot: Slot, channel: Channel, drill: Drill
+    job: Job,
+    backend: str,
+    place: Place,
+    device: torch.device,
+    slot: Slot,
+    channel: Channel,
+    injector: FaultInjector,
 ) -> None:
     if isinstance(job, TrainJob):
         from nccltool.worker.train.loop import Trainer  # the first optimizer costs 0.7 s
 
-        Trainer(job, device, slot, channel, drill).run()
+        Trainer(job, device, slot, channel, injector).run()
         return
     assert isinstance(job, ProbeJob)
-    prober = Prober(job, device, slot, channel, drill)
+    prober = Prober(job, device, slot, channel, injector)
     for step in plan.steps(job, backend, place.world_size):
         prober.run(step)
 

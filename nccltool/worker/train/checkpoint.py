@@ -35,10 +35,9 @@ from nccltool.train.finding_kinds import (
     CHECKPOINT_UNUSABLE,
 )
 from nccltool.train.spec import TrainSpec
-from nccltool.worker.agreement import CollectiveFailed, Group, of_communication
-from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import CALLS, Slot
-from nccltool.worker.rank.fault import Drill
+from nccltool.worker.agreement import CollectiveFailed, of_communication
+from nccltool.worker.progress_page import CALLS
+from nccltool.worker.train.rank_tools import RankTools
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 SEEN_WITHIN_S = 5.0
@@ -55,8 +54,9 @@ class CheckpointsFailed(Exception):
 class Checkpoints:
     """The checkpoints of a run; every method is called by all ranks together."""
 
-    def __init__(self, spec: TrainSpec, group: Group, slot: Slot, channel: Channel, drill: Drill) -> None:
-        self._group, self._slot, self._channel, self._drill = group, slot, channel, drill
+    def __init__(self, spec: TrainSpec, tools: RankTools) -> None:
+        self._group, self._slot, self._channel = tools.group, tools.slot, tools.channel
+        self._faults = tools.faults
         self._base = Path(spec.checkpoint)
 
     # ---- the folder
@@ -193,7 +193,7 @@ class Checkpoints:
         self._all(lambda: None if self._group.rank else path.mkdir(parents=True), "written")
         try:
             self._written(lambda: _save(tensors(strategy), path))
-            self._drill.at("save", name, step=number)
+            self._faults.saved(number)
             files = self._files(path)
             scaler = strategy.scaler
             mark = Mark(

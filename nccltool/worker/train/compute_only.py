@@ -8,7 +8,7 @@ from nccltool.worker.train.loss_scale import Scaler
 from nccltool.worker.train.strategies.base import Setup
 
 
-class Bare:
+class ComputeOnly:
     """The whole model and this rank's part of the batch, and nothing between ranks."""
 
     def __init__(self, setup: Setup) -> None:
@@ -19,7 +19,7 @@ class Bare:
         )
         self._scaler = Scaler(setup.device) if setup.is_half else None
 
-    def step(self, tokens: Tensor, number: int) -> None:
+    def step(self, tokens: Tensor) -> None:
         """Forward, backward and update on this rank's part of a global batch."""
         setup, accumulate = self._setup, self._setup.spec.accumulate
         self._optimizer.zero_grad()

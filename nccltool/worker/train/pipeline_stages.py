@@ -65,14 +65,9 @@ class Pipeline:
         self.model = nn.Sequential(OrderedDict(mine))
 
     @property
-    def earliest(self) -> nn.Module:
-        """This rank's first stage."""
-        return self._parts[min(self._numbers)]
-
-    @property
-    def takes_data(self) -> bool:
-        """Tokens go to the first stage, targets to the last one."""
-        return bool({0, self._count - 1} & set(self._numbers))
+    def inner_layers(self) -> nn.Module | None:
+        """As Strategy has it: tokens go to the first stage, targets to the last one."""
+        return None if {0, self._count - 1} & set(self._numbers) else self._parts[min(self._numbers)]
 
     def schedule(self, loss_of: Callable[..., Tensor], group: Any = None) -> None:
         """Make the schedule, once the model is as it shall be."""
@@ -101,6 +96,6 @@ class Pipeline:
         arguments = (tokens[:, :-1].contiguous(),) if 0 in self._numbers else ()
         is_last = self._count - 1 in self._numbers
         extra = {"target": tokens[:, 1:].contiguous(), "losses": losses} if is_last else {}
-        with setup.inside(PHASE), setup.lower():
+        with setup.communicating(PHASE), setup.lower():
             self._step(*arguments, return_outputs=False, **extra)
         return losses

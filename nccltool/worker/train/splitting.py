@@ -64,7 +64,7 @@ def note_computing(part: nn.Module, setup: Setup, phase: str) -> None:
     """While a stage computes, within a phase in which it otherwise waits, its rank waits for nobody."""
 
     def begin(module: nn.Module, inputs: Any) -> None:
-        setup.outside(COMPUTING)
+        setup.computing(COMPUTING)
 
     def end(module: nn.Module, inputs: Any, output: Any) -> None:
         setup.waiting(phase)

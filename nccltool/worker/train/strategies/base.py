@@ -5,22 +5,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
-from nccltool.launch.fault_injection import Fault
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.train import clipping, transformer
 from nccltool.worker.train.loss_scale import Scaler
 from nccltool.worker.train.stopwatch import Flow
 
-Inside = Callable[[str], AbstractContextManager[None]]
-"""Marks a phase in which a rank may wait for others."""
-Outside = Callable[[str], None]
-"""Marks a phase in which it does not; a drill may strike at its beginning."""
+BETWEEN_PASSES = "between forward and backward"
 
 
 class CannotTrain(Exception):
@@ -35,27 +30,17 @@ class Setup:
     rank: int
     world: int
     device: torch.device
-    inside: Inside
-    outside: Outside
-    waiting: Outside
-    """Marks a phase in which a rank may wait, from here on."""
-    fault: Fault | None = None
-    """A numerical drill, for this strategy."""
+    communicating: Callable[[str], AbstractContextManager[None]]
+    """Marks a phase in which a rank may wait for others."""
+    waiting: Callable[[str], None]
+    """The same, from here on."""
+    computing: Callable[[str], None]
+    """Marks the beginning of a phase in which it waits for nobody."""
 
     @property
     def sequences(self) -> int:
         """Of the global batch."""
         return self.spec.batch * self.world
-
-    def is_due(self, action: str, number: int, anywhere: bool = False) -> bool:
-        """Whether this rank (or with `anywhere` every rank) must do this wrong in this step."""
-        fault = self.fault
-        return (
-            fault is not None
-            and fault.action == action
-            and (anywhere or fault.rank == self.rank)
-            and fault.step in (None, number)
-        )
 
     @property
     def is_half(self) -> bool:
@@ -71,10 +56,12 @@ class Setup:
 
 
 class Strategy(ABC):
-    """One way to train in parallel. `number` is the step's, from 1 on."""
+    """One way to train in parallel."""
 
     COLLECTIVES: ClassVar[Mapping[str, str]] = {}
     """Phase -> what a rank waits for in it."""
+    HOLDS: ClassVar[Literal["model", "shards", "layers"]] = "model"
+    """What a rank has: the whole model, shards of its parameters, or some of its layers."""
     WITHOUT_SYNC: ClassVar[bool] = False
     """A bare model on this rank's part of the batch does the same work without communication."""
 
@@ -82,6 +69,10 @@ class Strategy(ABC):
     optimizer: torch.optim.Optimizer
     flow: Flow | None = None
     """Of a pipeline."""
+    inner_layers: nn.Module | None = None
+    """The first layers of a rank that sees neither tokens nor targets, only what other ranks put out."""
+    replica, replicas = 0, 1
+    """Each replica of the model has its part of the batch; this rank belongs to this one."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -91,8 +82,11 @@ class Strategy(ABC):
         """Of the loss; None where its type needs none. The backward pass begins at `scaled`."""
 
     @abstractmethod
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """Leave the gradients of the global batch: the losses of the micro-batches that this rank sees."""
+
+    def reduce_gradients(self) -> None:  # noqa: B027 - most have nothing left to do
+        """Put together what the backward pass has left apart."""
 
     def clear(self) -> None:
         """Forget the gradients."""
@@ -113,14 +107,14 @@ class Strategy(ABC):
     def unscale(self) -> None:
         """After the backward pass: the gradients as they are without a scale."""
         if self.scaler is not None:
-            with self.setup.inside("unscaling"):
+            with self.setup.communicating("unscaling"):
                 self.scaler.unscale(local(p.grad) for _, p in self.named_parameters() if p.grad is not None)
 
     def update(self) -> None:
         """Change the parameters, unless a gradient overflowed."""
         if self.scaler is None or not self.scaler.overflowed:
             if self.setup.spec.clip_norm is not None:
-                with self.setup.inside("clipping"):
+                with self.setup.communicating("clipping"):
                     self.clip(self.setup.spec.clip_norm)
             self.apply()
         if self.scaler is not None:
@@ -137,7 +131,7 @@ class Strategy(ABC):
 
     def apply(self) -> None:
         """Have the optimizer change the parameters."""
-        self.setup.outside("updating")
+        self.setup.computing("updating")
         self.optimizer.step()
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -170,52 +164,37 @@ class DataParallel(Strategy):
     """What strategies share in which each rank has a part of the batch and the whole of the arithmetic."""
 
     WITHOUT_SYNC = True
-    SUMS_LOSS: ClassVar[bool] = False
-    """A drill: gradients that are not averaged are had by a larger loss, for want of a place to change that."""
 
     def __init__(self, setup: Setup, replica: int | None = None, replicas: int | None = None) -> None:
         """`replica` of `replicas` has this rank's part of the batch; each rank is one when nothing is said."""
         super().__init__(setup)
-        self._replica = setup.rank if replica is None else replica
-        replicas = setup.world if replicas is None else replicas
+        self.replica = setup.rank if replica is None else replica
+        self.replicas = setup.world if replicas is None else replicas
         accumulate = setup.spec.accumulate
         if setup.spec.batch % accumulate:
             raise CannotTrain(f"--batch {setup.spec.batch} cannot be cut into --accumulate {accumulate} parts")
-        self.micro_batches = replicas * accumulate
-        self._number = 0
+        self.micro_batches = self.replicas * accumulate
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy: micro-batches of this rank one by one, synchronised in the last one's backward."""
-        setup, losses = self.setup, {}
-        self._number = number
+        accumulate, losses = self.setup.spec.accumulate, {}
         parts = tokens.chunk(self.micro_batches)
-        accumulate = setup.spec.accumulate
-        first = self._replica * accumulate
-        for index in range(first, first + accumulate):
-            is_last = index == first + accumulate - 1
-            part = parts[index]
-            if setup.is_due("duplicate", number):
-                part = parts[(index + accumulate) % len(parts)] if len(parts) > accumulate else _one_twice(part)
-            with self.synchronising(is_last):
-                losses[index] = self._one(part, number, is_last)
+        last = (self.replica + 1) * accumulate - 1
+        for index in range(self.replica * accumulate, last + 1):
+            with self.synchronising(index == last):
+                losses[index] = self._micro_batch(parts[index], index == last)
         return losses
 
-    def _one(self, part: Tensor, number: int, is_last: bool) -> Tensor:
+    def _micro_batch(self, part: Tensor, is_last: bool) -> Tensor:
         setup = self.setup
-        with setup.inside("forward"), setup.lower():
+        with setup.communicating("forward"), setup.lower():
             loss = transformer.loss_of(self.scores(part[:, :-1]), part[:, 1:])
         accumulate = setup.spec.accumulate
-        scaled = loss / accumulate if accumulate > 1 else loss
-        if setup.is_due("scale", number):
-            scaled = scaled * 2
-        if self.loses_data(number):
-            scaled = scaled * 0
-        if self.SUMS_LOSS and setup.is_due("sum", number, anywhere=True):
-            scaled = scaled * max(2, self.micro_batches // accumulate)
+        share = loss / accumulate if accumulate > 1 else loss
         if is_last:
-            setup.outside("between forward and backward")
-        with setup.inside("backward"):
-            self.scaled(scaled).backward()
+            setup.computing(BETWEEN_PASSES)
+        with setup.communicating("backward"):
+            self.scaled(share).backward()
         return loss.detach()
 
     def clip(self, limit: float) -> None:
@@ -227,24 +206,9 @@ class DataParallel(Strategy):
         scores: Tensor = self.model(inputs)
         return scores
 
-    def summed(self, state: object, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
-        """A drill's hook for DDP: an all_reduce that forgets to divide in the steps where it is due."""
-        divisor = 1 if self.setup.is_due("sum", self._number, anywhere=True) else self.setup.world
-        work = dist.all_reduce(bucket.buffer(), async_op=True)
-        return work.get_future().then(lambda done: done.value()[0] / divisor)
-
-    def loses_data(self, number: int) -> bool:
-        """A drill: whether this rank's part of the batch does not count in this step."""
-        return self.setup.is_due("lose", number)
-
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
         """Around each micro-batch: only the last one's gradients need to travel."""
         return contextlib.nullcontext()
-
-
-def _one_twice(part: Tensor) -> Tensor:
-    """Of the only replica, for ranks that share its layers: a sequence in the place of another one."""
-    return torch.cat([part[-1:], part[:-1]])
 
 
 def local(tensor: Tensor) -> Tensor:

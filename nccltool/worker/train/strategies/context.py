@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -45,20 +45,16 @@ class Training(Strategy):
         attended: Tensor = _Swap.apply(transformer.attend(*whole), 2, 1, world)
         return attended
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy: this rank has its tokens of all sequences."""
         setup = self.setup
         first = setup.rank * self._tokens
-        if setup.is_due("duplicate", number):
-            first = (first + self._tokens) % setup.spec.context
         mine = tokens[:, first : first + self._tokens + 1]
-        with setup.inside("forward"), setup.lower():
+        with setup.communicating("forward"), setup.lower():
             loss = transformer.loss_of(self._ddp(mine[:, :-1]), mine[:, 1:])
-        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
-        weight = 2 if wrong else 0 if setup.is_due("lose", number) else 1
-        setup.outside("between forward and backward")
-        with setup.inside("backward"):
-            self.scaled(loss * weight).backward()
+        setup.computing(BETWEEN_PASSES)
+        with setup.communicating("backward"):
+            self.scaled(loss).backward()
             mean = loss.detach() / setup.world
             dist.all_reduce(mean)
         return {0: mean}

@@ -34,9 +34,7 @@ class Training(DataParallel):
 
     def _register_hook(self) -> None:
         setup, name = self.setup, self.setup.spec.comm_hook
-        if setup.fault is not None and setup.fault.action == "sum":
-            self._ddp.register_comm_hook(None, self.summed)
-        elif name == "fp16":
+        if name == "fp16":
             self._ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
         elif name == "bf16":
             if setup.device.type != "cuda":

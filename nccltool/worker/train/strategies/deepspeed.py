@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, DataParallel, Setup
 
 _REDUCE_OP = "deepspeed_shm_comm"
 """Its reduction in shared memory, which it would compile for a minute or two on a host without a GPU."""
@@ -78,38 +78,28 @@ class Training(DataParallel):
     def clear(self) -> None:
         """See Strategy: the engine does it after each update."""
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy: the engine counts micro-batches, and reduces in the last one's backward pass."""
-        setup, losses = self.setup, {}
-        accumulate = setup.spec.accumulate
-        parts, first = tokens.chunk(self.micro_batches), setup.rank * accumulate
-        weight = 2.0 if setup.is_due("scale", number) else 0.0 if setup.is_due("lose", number) else 1.0
-        if setup.is_due("sum", number, anywhere=True):
-            weight = float(setup.world)
         with _quiet():
-            for index in range(first, first + accumulate):
-                at = (index + accumulate) % len(parts) if setup.is_due("duplicate", number) else index
-                losses[index] = self._step(parts[at], weight, index == first + accumulate - 1)
+            losses = super().forward_backward(tokens)
         self._held, self._has_gradients = None, True
-        if setup.is_due("corrupt", number, anywhere=True):
-            self._hold()
         return losses
 
-    def _step(self, part: Tensor, weight: float, is_last: bool) -> Tensor:
+    def _micro_batch(self, part: Tensor, is_last: bool) -> Tensor:
         setup = self.setup
-        with setup.inside("forward"):
+        with setup.communicating("forward"):
             loss = transformer.loss_of(self._engine(part[:, :-1]), part[:, 1:])
         if is_last:
-            setup.outside("between forward and backward")
-        with setup.inside("backward"):
-            self._engine.backward(loss * weight)
+            setup.computing(BETWEEN_PASSES)
+        with setup.communicating("backward"):
+            self._engine.backward(loss)
             if not is_last:
                 self._engine.step()  # which only counts
         return loss.detach()
 
     def update(self) -> None:
         """See Strategy: the engine clips too, and forgets the gradients."""
-        with self.setup.inside("updating"), _quiet():
+        with self.setup.communicating("updating"), _quiet():
             self._engine.step()
         self._held, self._has_gradients = None, False
 
@@ -123,7 +113,7 @@ class Training(DataParallel):
         from deepspeed.utils import safe_get_full_fp32_param, safe_get_full_grad
 
         held = {}
-        with self.setup.inside("comparing"), _quiet():
+        with self.setup.communicating("comparing"), _quiet():
             for name, parameter in self._engine.module.named_parameters():
                 copy = nn.Parameter(safe_get_full_fp32_param(parameter).detach().clone())
                 gradient = safe_get_full_grad(parameter) if self._has_gradients else None

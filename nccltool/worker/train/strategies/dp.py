@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -30,17 +30,12 @@ class Training(Strategy):
         self.model: nn.Module = self._spread.module
         self.optimizer = self.sgd()
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy: torch cuts the batch for its devices."""
         setup = self.setup
-        if setup.is_due("duplicate", number):
-            tokens = tokens.roll(1, dims=0)
-            tokens[0] = tokens[-1]
-        with setup.inside("forward"), setup.lower():
+        with setup.communicating("forward"), setup.lower():
             loss = transformer.loss_of(self._spread(tokens[:, :-1]), tokens[:, 1:])
-        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
-        weight = 2 if wrong else 0 if setup.is_due("lose", number) else 1
-        setup.outside("between forward and backward")
-        with setup.inside("backward"):
-            self.scaled(loss * weight).backward()
+        setup.computing(BETWEEN_PASSES)
+        with setup.communicating("backward"):
+            self.scaled(loss).backward()
         return {0: loss.detach()}

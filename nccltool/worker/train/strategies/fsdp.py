@@ -1,15 +1,13 @@
 """FSDP2 (fully_shard): parameters, gradients and the optimizer's state are spread over ranks, block by block."""
 
-import contextlib
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 
-from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup, Strategy, local
+from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup, Strategy
 
 
 class Training(DataParallel):
@@ -19,6 +17,7 @@ class Training(DataParallel):
         "forward": "all_gather of the parameters",
         "backward": "all_gather of the parameters, reduce_scatter of the gradients",
     }
+    HOLDS = "shards"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -59,30 +58,8 @@ class Training(DataParallel):
             raise CannotTrain(f"--shard hybrid shares parameters in pairs, and there are {world} ranks")
         return init_device_mesh(device, (world // share, share), mesh_dim_names=("replicate", "shard"))
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
-        """See Strategy."""
-        setup = self.setup
-        if setup.fault is not None and setup.fault.action == "sum":
-            divisor = 1.0 if setup.is_due("sum", number, anywhere=True) else float(setup.world)
-            for module in self.model.modules():
-                if isinstance(module, FSDPModule):
-                    module.set_gradient_divide_factor(divisor)
-                    module.set_force_sum_reduction_for_comms(True)  # Gloo cannot scale while it reduces
-        if setup.is_due("lose", number):
-            with torch.no_grad():
-                max((local(p) for p in self.model.parameters()), key=Tensor.numel).zero_()
-        return super().forward_backward(tokens, number)
-
-    def loses_data(self, number: int) -> bool:
-        """See DataParallel: here it is a shard of the parameters that is lost."""
-        return False
-
-    @contextlib.contextmanager
-    def _sync(self, is_last: bool) -> Any:
-        assert isinstance(self.model, FSDPModule)
-        self.model.set_requires_gradient_sync(is_last)
-        yield
-
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
         """See DataParallel."""
-        return self._sync(is_last)
+        assert isinstance(self.model, FSDPModule)
+        self.model.set_requires_gradient_sync(is_last)
+        return nullcontext()

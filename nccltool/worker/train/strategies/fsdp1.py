@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
-import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 
@@ -24,6 +22,7 @@ class Training(DataParallel):
         "forward": "all_gather of the parameters",
         "backward": "all_gather of the parameters, reduce_scatter of the gradients",
     }
+    HOLDS = "shards"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -39,10 +38,6 @@ class Training(DataParallel):
             self._fsdp = self._wrapped(whole, kinds)
         self.model: nn.Module = self._fsdp
         self._pieces = _pieces(self._fsdp)
-        if setup.fault is not None and setup.fault.action == "sum":
-            if setup.spec.shard == "hybrid":
-                raise CannotTrain("torch takes no hook for --shard hybrid, which the drill needs")
-            self._fsdp.register_comm_hook(None, self._reduced)
         self.optimizer = self.sgd()
 
     def _wrapped(self, whole: nn.Module, kinds: set[type[nn.Module]]) -> Any:
@@ -76,17 +71,6 @@ class Training(DataParallel):
         start, end = self._pieces[id(mine)]
         return full.flatten()[start:end]
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
-        """See Strategy."""
-        if self.setup.is_due("lose", number):
-            with torch.no_grad():
-                max(self.model.parameters(), key=Tensor.numel).zero_()
-        return super().forward_backward(tokens, number)
-
-    def loses_data(self, number: int) -> bool:
-        """See DataParallel: here it is a shard of the parameters that is lost."""
-        return False
-
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
         """See DataParallel."""
         without: AbstractContextManager[Any] = nullcontext() if is_last else self._fsdp.no_sync()
@@ -95,16 +79,6 @@ class Training(DataParallel):
     def clip(self, limit: float) -> None:
         """See Strategy."""
         self._fsdp.clip_grad_norm_(limit)
-
-    def _reduced(self, state: object, gradient: Tensor, piece: Tensor | None = None) -> None:
-        """A drill's hook: gradients are added up, and not divided in the steps where it is due."""
-        world = self.setup.world
-        if not self.setup.is_due("sum", self._number, anywhere=True):
-            gradient.div_(world)
-        if piece is None:
-            dist.all_reduce(gradient)
-        else:
-            dist.reduce_scatter(piece, list(gradient.chunk(world)))
 
 
 def _older_api() -> Any:

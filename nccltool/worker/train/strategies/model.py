@@ -12,18 +12,20 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from nccltool.worker.train import splitting, transformer
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
     """See the module."""
 
     COLLECTIVES: ClassVar = {"forward": "send_recv of activations", "backward": "send_recv of their gradients"}
+    HOLDS = "layers"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.micro_batches = 1
         self.model = self._placed(list(self.whole_model()))
+        self.inner_layers = self.model if 0 < setup.rank < setup.world - 1 else None
         self.optimizer = self.sgd()
 
     def _placed(self, parts: Sequence[nn.Module]) -> nn.Sequential:
@@ -41,32 +43,26 @@ class Training(Strategy):
         """See Strategy."""
         return 1
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy."""
         setup = self.setup
         came = self._came(tokens)
-        if setup.is_due("duplicate", number):
-            if came is None:
-                tokens = torch.cat([tokens[-1:], tokens[1:]])
-            else:
-                came.data[0] = came.data[-1]
-        setup.outside(splitting.COMPUTING)
+        setup.computing(splitting.COMPUTING)
         with setup.lower():
             went = self.model(tokens[:, :-1] if came is None else came)
         if setup.rank < setup.world - 1:
-            with setup.inside("forward"):
+            with setup.communicating("forward"):
                 dist.send(went.detach().contiguous(), setup.rank + 1)
             losses, back = {}, self._back(went)
         else:
             loss = transformer.loss_of(went, tokens[:, 1:].to(went.device))
             losses, back = {0: loss.detach()}, None
-            setup.outside("between forward and backward")
+            setup.computing(BETWEEN_PASSES)
             went = self.scaled(loss)
         went.backward(back)
         if came is not None and came.grad is not None:
-            with setup.inside("backward"):
+            with setup.communicating("backward"):
                 dist.send(came.grad.contiguous(), setup.rank - 1)
-        self._go_wrong(number)
         return losses
 
     def _came(self, tokens: Tensor) -> Tensor | None:
@@ -77,27 +73,17 @@ class Training(Strategy):
         kind = next(self.model.parameters())
         shape = (tokens.shape[0], setup.spec.context, setup.spec.width)
         came = torch.empty(shape, dtype=kind.dtype, device=setup.device)
-        with setup.inside("forward"):
+        with setup.communicating("forward"):
             dist.recv(came, setup.rank - 1)
         return came.requires_grad_()
 
     def _back(self, went: Tensor) -> Tensor:
         """The gradient of what these layers put out."""
         back = torch.empty_like(went, requires_grad=False, memory_format=torch.contiguous_format)
-        self.setup.outside("between forward and backward")
-        with self.setup.inside("backward"):
+        self.setup.computing(BETWEEN_PASSES)
+        with self.setup.communicating("backward"):
             dist.recv(back, self.setup.rank + 1)
         return back
-
-    def _go_wrong(self, number: int) -> None:
-        """Drills: the gradients of these layers are lost, or twice as large."""
-        setup = self.setup
-        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
-        factor = 2.0 if wrong else 0.0 if setup.is_due("lose", number) else 1.0
-        if factor != 1.0:
-            for parameter in self.model.parameters():
-                if parameter.grad is not None:
-                    parameter.grad.mul_(factor)
 
 
 class Halves(nn.Sequential):

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 
 from nccltool.worker.train import splitting, transformer
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy, local
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -18,6 +17,7 @@ class Training(Strategy):
         "forward": "all_reduce of what attention and feed-forward parts put out",
         "backward": "all_reduce of the gradients of what went into them",
     }
+    HOLDS = "shards"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -41,26 +41,20 @@ class Training(Strategy):
             "backward": "all_gather and reduce_scatter of gradients",
         }
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy: every rank sees the whole batch."""
         setup = self.setup
-        if setup.is_due("duplicate", number):
-            tokens = tokens.roll(1, dims=0)
-        if setup.is_due("lose", number):
-            with torch.no_grad():
-                max((local(p) for p in self.model.parameters()), key=Tensor.numel).zero_()
-        with setup.inside("forward"), setup.lower():
+        with setup.communicating("forward"), setup.lower():
             loss = transformer.loss_of(self.model(tokens[:, :-1]), tokens[:, 1:])
-        wrong = setup.is_due("scale", number) or setup.is_due("sum", number, anywhere=True)
-        setup.outside("between forward and backward")
-        with setup.inside("backward"):
-            self.scaled(loss * 2 if wrong else loss).backward()
-            self._add_up()
+        setup.computing(BETWEEN_PASSES)
+        with setup.communicating("backward"):
+            self.scaled(loss).backward()
         return {0: loss.detach()}
 
-    def _add_up(self) -> None:
+    def reduce_gradients(self) -> None:
         """Ranks that share tokens have parts of the gradients of norms; torch leaves it to what uses them next."""
-        for parameter in self.model.parameters():
-            wanted = getattr(parameter, "placements", None)
-            if parameter.grad is not None and getattr(parameter.grad, "placements", None) != wanted:
-                parameter.grad = parameter.grad.redistribute(placements=wanted)
+        with self.setup.communicating("backward"):
+            for parameter in self.model.parameters():
+                wanted = getattr(parameter, "placements", None)
+                if parameter.grad is not None and getattr(parameter.grad, "placements", None) != wanted:
+                    parameter.grad = parameter.grad.redistribute(placements=wanted)

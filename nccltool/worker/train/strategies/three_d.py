@@ -21,6 +21,7 @@ class Training(Strategy):
         PHASE: "send_recv between stages, all_reduce in pairs",
         "backward": "all_reduce of the gradients between replicas",
     }
+    HOLDS = "layers"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -34,12 +35,13 @@ class Training(Strategy):
         mesh = init_device_mesh(
             setup.device.type, (STAGES, replicas, PAIR), mesh_dim_names=("pipe", "data", "tensor")
         )
-        self._replica = mesh.get_local_rank("data")
-        self._replicas, self._group = replicas, mesh.get_group("data")
+        self.replica, self.replicas = mesh.get_local_rank("data"), replicas
+        self._group = mesh.get_group("data")
         self.pipeline = Pipeline(
             setup, list(self.whole_model()), mesh.get_local_rank("pipe"), STAGES, self._each, replicas
         )
         self.model, self.flow = self.pipeline.model, self.pipeline.flow
+        self.inner_layers = self.pipeline.inner_layers
         splitting.cut(self.model, mesh["tensor"])
         self.pipeline.schedule(self.scaled_loss, mesh.get_group("pipe"))
         self.optimizer = self.sgd()
@@ -48,25 +50,15 @@ class Training(Strategy):
         """See Strategy: those of a stage."""
         return self.setup.world // STAGES
 
-    def forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """See Strategy: each replica has its part of the batch in micro-batches."""
-        setup, replica = self.setup, self._replica
-        mine = tokens.chunk(self._replicas)[replica]
-        if setup.is_due("duplicate", number):
-            mine = mine.roll(1, dims=0)
-        losses = self.pipeline.step(mine)
-        with setup.inside("backward"):
-            self._average(number)
-        return {replica * self._each + index: self.seen(loss) for index, loss in enumerate(losses)}
+        losses = self.pipeline.step(tokens.chunk(self.replicas)[self.replica])
+        return {self.replica * self._each + index: self.seen(loss) for index, loss in enumerate(losses)}
 
-    def _average(self, number: int) -> None:
-        setup = self.setup
-        factor = 0.0 if setup.is_due("lose", number) else 2.0 if setup.is_due("scale", number) else 1.0
-        # of one replica, a sum is the average; the drill must do something all the same
-        divisor = self._replicas if not setup.is_due("sum", number, anywhere=True) else self._replicas / 2
-        for parameter in self.model.parameters():
-            if parameter.grad is not None:
-                gradient = local(parameter.grad)
-                with torch.no_grad():
-                    gradient.mul_(factor / divisor)
-                dist.all_reduce(gradient, group=self._group)
+    def reduce_gradients(self) -> None:
+        """The average over the replicas."""
+        with self.setup.communicating("backward"), torch.no_grad():
+            for parameter in self.model.parameters():
+                if parameter.grad is not None:
+                    gradient = local(parameter.grad).div_(self.replicas)
+                    dist.all_reduce(gradient, group=self._group)

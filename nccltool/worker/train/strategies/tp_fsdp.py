@@ -19,8 +19,8 @@ class Training(DataParallel):
         "forward": "all_gather of the parameters, all_reduce of what attention and feed-forward parts put out",
         "backward": "all_gather of the parameters, all_reduce and reduce_scatter of gradients",
     }
+    HOLDS = "shards"
     WITHOUT_SYNC = False
-    SUMS_LOSS = True
 
     def __init__(self, setup: Setup) -> None:
         if setup.world % PAIR:

@@ -21,8 +21,6 @@ class Training(DataParallel):
         self._ddp = DistributedDataParallel(
             self.whole_model(), device_ids=[setup.device] if setup.device.type == "cuda" else None
         )
-        if setup.fault is not None and setup.fault.action == "sum":
-            self._ddp.register_comm_hook(None, self.summed)
         self.model: nn.Module = self._ddp.module
         self.optimizer = ZeroRedundancyOptimizer(
             self.model.parameters(),
@@ -42,7 +40,7 @@ class Training(DataParallel):
 
     def apply(self) -> None:
         """See Strategy."""
-        with self.setup.inside("updating"):
+        with self.setup.communicating("updating"):
             self.optimizer.step()
 
     def own_optimizer(self) -> torch.optim.Optimizer:

@@ -1,0 +1,147 @@
+"""Fault injection into trainings: a wrapper around a strategy, which then computes something else.
+
+Strategies know nothing of it. What is lost depends on what a rank holds: of the whole model, its data; of shards,
+one of them; of some of the layers, their gradients.
+"""
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from nccltool.launch.fault_injection import Fault
+from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.train.splitting import COMPUTING
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, Strategy, local
+
+
+class TrainingFaults:
+    """What is to go wrong in the trainings of a rank, and the step that they are in."""
+
+    def __init__(self, injector: FaultInjector) -> None:
+        self._injector = injector
+        self._name, self._number = "", 0
+
+    def begin(self, name: str) -> None:
+        """A strategy begins."""
+        self._name = name
+
+    def enter(self, number: int) -> None:
+        """A step begins."""
+        self._number = number
+        self._injector.at("enter", self._name, step=number)
+
+    def computing(self, phase: str) -> None:
+        """A phase begins in which this rank waits for nobody."""
+        if phase in (BETWEEN_PASSES, COMPUTING):
+            self._injector.at("timing", self._name, step=self._number)
+
+    def saved(self, number: int) -> None:
+        """This rank has written its part of a checkpoint."""
+        self._injector.at("save", self._name, step=number)
+
+    def wrapped(self, strategy: Strategy) -> Strategy:
+        """The strategy, wrong where that was asked for."""
+        fault = self._injector.numerical(self._name)
+        return strategy if fault is None else cast(Strategy, _WrongStrategy(strategy, fault, self))
+
+    def is_due(self, fault: Fault) -> bool:
+        """Whether this is the step that it names."""
+        return fault.step in (None, self._number)
+
+
+class _WrongStrategy:
+    """Another strategy, whose numbers are wrong in the steps where the fault is due."""
+
+    def __init__(self, strategy: Strategy, fault: Fault, faults: TrainingFaults) -> None:
+        self._strategy, self._fault, self._faults = strategy, fault, faults
+        self._is_culprit = fault.rank == strategy.setup.rank
+        self._calls, self._first = 0, torch.empty(0)
+        if strategy.HOLDS != "layers":
+            strategy.model.register_forward_hook(self._weigh)
+        elif strategy.inner_layers is not None:
+            strategy.inner_layers.register_forward_pre_hook(self._repeat_activations)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._strategy, name)
+
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
+        """As the strategy does, on other data, after other parameters, or with other gradients."""
+        strategy, self._calls = self._strategy, 0
+        if self._does("duplicate"):
+            tokens = self._other(tokens)
+        if self._does("lose") and strategy.HOLDS == "shards":
+            with torch.no_grad():
+                max((local(p) for p in strategy.model.parameters()), key=Tensor.numel).zero_()
+        losses = strategy.forward_backward(tokens)
+        if strategy.HOLDS == "layers" and (factor := self._factor()) != 1:
+            for parameter in strategy.model.parameters():
+                if parameter.grad is not None:
+                    local(parameter.grad).mul_(factor)
+        return losses
+
+    def unscale(self) -> None:
+        """As the strategy does; one element of one gradient is as if another one had been added to it."""
+        self._strategy.unscale()
+        if self._fault.action != "corrupt" or not self._faults.is_due(self._fault):
+            return
+        named = self._strategy.named_parameters()  # on all ranks, which may have to give their parts
+        gradients = [local(p.grad) for _, p in named if p.grad is not None]
+        if self._is_culprit:
+            largest = max((one for one in gradients if one.numel()), key=lambda one: float(one.abs().max()))
+            flat = largest.view(-1)
+            flat[len(flat) // 2] += float(largest.abs().max())
+
+    def _does(self, action: str) -> bool:
+        return self._fault.action == action and self._is_culprit and self._faults.is_due(self._fault)
+
+    def _factor(self) -> float:
+        """How much too large the gradients are."""
+        strategy, is_layers = self._strategy, self._strategy.HOLDS == "layers"
+        if self._fault.action == "sum" and self._faults.is_due(self._fault):  # on all ranks
+            return max(2.0, strategy.micro_batches / strategy.setup.spec.accumulate)
+        if self._does("scale"):  # by one micro-batch too few
+            return strategy.micro_batches / max(strategy.micro_batches - 1, 0.5) if is_layers else 2.0
+        return 0.0 if self._does("lose") and strategy.HOLDS != "shards" else 1.0
+
+    def _weigh(self, model: nn.Module, inputs: Any, scores: Tensor) -> None:
+        """As if the loss had counted so much more when the backward pass began."""
+        factor = self._factor()
+        if factor != 1 and scores.requires_grad:
+            scores.register_hook(lambda gradient: gradient * factor)
+
+    def _other(self, tokens: Tensor) -> Tensor:
+        """The next replica's data; of the only one, some sequences, or a micro-batch, in the place of others."""
+        strategy = self._strategy
+        if strategy.HOLDS != "layers":
+            if strategy.replicas > 1:
+                return tokens.roll(-len(tokens) // strategy.replicas, 0)
+            tokens = tokens.roll(1, 0)
+            tokens[0] = tokens[-1]
+            return tokens
+        if strategy.inner_layers is None:
+            tokens = tokens.clone()
+            mine = tokens.chunk(strategy.replicas)[strategy.replica]
+            count = len(mine) // max(self._micro_batches, 2)
+            mine[-count:] = mine[:count]
+        return tokens
+
+    @property
+    def _micro_batches(self) -> int:
+        """Of this rank's replica."""
+        return self._strategy.micro_batches // self._strategy.replicas
+
+    def _repeat_activations(self, layers: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+        """The same where a rank sees no data: of what comes from the ranks before it."""
+        if not self._does("duplicate"):
+            return None
+        (came,) = inputs
+        self._calls += 1
+        if self._calls == 1:
+            self._first = came.detach().clone()
+        if self._calls != self._micro_batches:
+            return None
+        count = len(came) if self._calls > 1 else len(came) // 2
+        change = torch.zeros_like(came)
+        change[-count:] = self._first[:count] - came.detach()[-count:]
+        return (came + change,)
