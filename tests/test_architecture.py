@@ -41,7 +41,6 @@ TOO_LONG = {
     "launch.runner",
     "launch.launchers.slurm",
     "hosts.differences",
-    "worker.train.loop",
     "preflight.run",
 }
 """Still to be divided."""
