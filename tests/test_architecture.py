@@ -38,7 +38,6 @@ LONGEST_MODULE = 400
 TOO_LONG = {
     "preflight.judge",
     "preflight.suites",
-    "launch.runner",
     "launch.launchers.slurm",
     "hosts.differences",
     "preflight.run",

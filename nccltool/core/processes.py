@@ -4,9 +4,15 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
+GONE_S = 3.0
+"""How long to wait for killed processes to disappear; one in an uninterruptible driver call may take longer."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -39,6 +45,48 @@ def end_group(group: int, timeout_s: float) -> bool:
                 pass
         time.sleep(0.005)
     return False
+
+
+def end_all(started: Sequence["subprocess.Popen[bytes]"], asking: signal.Signals, patience_s: float) -> None:
+    """End processes that lead groups: ask them by a signal if there is patience, then kill what is left."""
+    asked = [process for process in started if patience_s and process.poll() is None]
+    for process in asked:
+        process.send_signal(asking)
+    end = time.monotonic() + patience_s
+    for process in asked:
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+    for process in started:
+        end_group(process.pid, GONE_S)
+        process.poll()
+
+
+def start_nccltool(
+    words: Sequence[str], env: Mapping[str, str], out: int | None, err: IO[bytes] | None
+) -> "subprocess.Popen[bytes]":
+    """Start a command of our own in a session of its own, which dies with us."""
+    us = os.getpid()
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "nccltool", *words],
+        env=package_environment(env),
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        start_new_session=True,
+        preexec_fn=lambda: _begin(us),
+    )
+
+
+def _begin(parent: int) -> None:
+    """In the new process: it must hear SIGINT, also where nohup or a shell's & had us not hear it."""
+    die_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def package_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which Python finds the nccltool that this process is of, wherever that was found."""
+    here = str(Path(__file__).parents[2])
+    return {**env, "PYTHONPATH": os.pathsep.join([here, *filter(None, [env.get("PYTHONPATH")])])}
 
 
 def children() -> list[int]:

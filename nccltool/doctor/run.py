@@ -31,7 +31,7 @@ from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.sources import conf
 from nccltool.hosts.sources.base import Tree
-from nccltool.launch import host_inventory, selection
+from nccltool.launch import host_survey, selection
 from nccltool.launch.job import Job
 from nccltool.launch.selection import Where
 
@@ -231,10 +231,10 @@ def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:
         return _here(asked), ()
     where = asked.where
     job = Job(run_id=new_id(), kind="facts", env=dict(where.env), node_variable=where.node_variable)
-    taken = host_inventory.take(where.launch, job)
+    taken = host_survey.take(where.launch, job, where.launch.shown_names())
     if not taken.snapshots:
         raise _nobody(taken.findings)
-    return list(taken.snapshots), taken.findings
+    return list(taken.snapshots.values()), taken.findings
 
 
 def _here(asked: DoctorOrder) -> list[HostFacts]:

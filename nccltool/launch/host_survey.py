@@ -1,28 +1,25 @@
-"""LOOK at all hosts of a job, and at who of them reaches whom: one login for both, and no rank is started."""
+"""The facts of all hosts of a job, and who of them reaches whom: one login for both, and no rank is started."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
-from nccltool.core import processes
-from nccltool.core.findings import Finding
+from nccltool.core.findings import Finding, Subject
 from nccltool.hosts import reader
 from nccltool.hosts.facts import HostFacts
-from nccltool.launch import events, host_inventory, instructions
-from nccltool.launch.child_processes import Child, Children, environment
+from nccltool.launch import events, instructions
 from nccltool.launch.fact_pieces import Assembly
+from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import Launch
+from nccltool.launch.node_process import NodeProcess
+from nccltool.launch.session import Session
 
 COME_S = 20.0
 """In which hosts must have come: ssh gives up on one after 7 s, and a snapshot takes 5 s at most."""
 TRY_S = 8.0
 """In which they must have tried to reach each other; each tries all addresses at once, for 5 s."""
-ALIVE_S = 5.0
-"""How often hosts hear of us; they end when they do not."""
 ALL_TO_ALL = 48
 """Up to so many hosts each one calls every other one; among more, those 1, 2, 4, ... places on in the ring."""
 
@@ -46,6 +43,11 @@ class Survey:
     """Why answers were not waited for as long as they may take."""
     seconds: float = 0.0
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why hosts did not come, each once."""
+        return tuple(dict.fromkeys(self.lost.values()))
+
 
 def here(hosts: Mapping[int, str]) -> Survey:
     """This host alone, where all nodes are processes of it."""
@@ -61,25 +63,27 @@ def take(
     limit_s: float = COME_S + TRY_S,
     stop: Callable[[], bool] = lambda: False,
 ) -> Survey:
-    """All nodes of a remote launch, within their deadlines or the limit, whichever ends first, or until `stop`."""
-    processes.adopt_orphans()
+    """All nodes of a remote launch, within their deadlines or the limit, whichever ends first, or until `stop`.
+
+    A job of kind `facts` asks for their facts, one of kind `reach` then has them call each other.
+    """
     begin = time.monotonic()
-    survey = _Surveying(launch, hosts, begin, begin + limit_s, stop)
+    survey = _Surveying(Session(launch), job.kind == "reach", hosts, begin + limit_s, stop)
     try:
-        survey.start(job)
+        survey.session.start(job)
         survey.until_came()
         survey.until_tried()
     finally:
-        survey.children.kill()
+        survey.session.end()
     return survey.result(time.monotonic() - begin)
 
 
 class _Surveying:
     def __init__(
-        self, launch: Launch, hosts: Mapping[int, str], begin: float, end: float, stop: Callable[[], bool]
+        self, session: Session, is_reach: bool, hosts: Mapping[int, str], end: float, stop: Callable[[], bool]
     ) -> None:
-        self._launch, self._hosts, self._end, self._stop = launch, hosts, end, stop
-        self.children = Children(launch, environment(""))
+        self.session, self._is_reach = session, is_reach
+        self._hosts, self._end, self._stop = hosts, end, stop
         self._assembly = Assembly()
         self._nodes: dict[int, events.Node] = {}
         self._lost: dict[int, Finding] = {}
@@ -87,22 +91,19 @@ class _Surveying:
         self._cut_short = ""
         self._calls: tuple[tuple[int, Goal], ...] = ()
         self._reached: dict[tuple[int, int, int], events.Reached] = {}
-        self._come_by, self._told_at = min(begin + COME_S, end), begin
-
-    def start(self, job: Job) -> None:
-        self.children.start([msgspec.json.encode(each) + b"\n" for each in self._launch.jobs(job)])
+        self._come_by = min(time.monotonic() + COME_S, end)
 
     def until_came(self) -> None:
         while self._goes_on(self._come_by) and not self._all_came():
             self._listen()
         why = self._hurried(self._come_by)
         for node in self._hosts:
-            if (node not in self._assembly.snapshots or node not in self._nodes) and node not in self._lost:
+            if not self._has_come(node) and node not in self._lost:
                 damaged = self._assembly.damaged.get(node)
                 if why and not damaged:
                     self._unseen[node] = why
                     continue
-                self._lost[node] = host_inventory.silent(self._hosts[node], COME_S, damaged)
+                self._lost[node] = _silent(self._hosts[node], COME_S, damaged)
 
     def until_tried(self) -> None:
         gone = self._lost.keys() | self._unseen.keys()
@@ -113,7 +114,7 @@ class _Surveying:
         goals: dict[int, tuple[Goal, ...]] = {}
         for node, goal in self._calls:
             goals[node] = (*goals.get(node, ()), goal)
-        self._tell(instructions.Try(goals=goals))
+        self.session.tell(instructions.Try(goals=goals))
         end = min(time.monotonic() + TRY_S, self._end)
         while self._goes_on(end) and not self._all_tried():
             self._listen()
@@ -133,7 +134,7 @@ class _Surveying:
         )
 
     def _goes_on(self, end: float) -> bool:
-        return self.children.speaking and time.monotonic() < end and not self._stop()
+        return self.session.speaking and time.monotonic() < end and not self._stop()
 
     def _hurried(self, end: float) -> str:
         """Why waiting ended before a host had the time that is its due; empty = it had."""
@@ -142,43 +143,53 @@ class _Surveying:
         return "the budget ended before it had answered" if end == self._end <= time.monotonic() else ""
 
     def _all_came(self) -> bool:
-        there = self._assembly.snapshots.keys() & self._nodes.keys()
-        return all(node in there or node in self._lost for node in self._hosts)
+        return all(self._has_come(node) or node in self._lost for node in self._hosts)
+
+    def _has_come(self, node: int) -> bool:
+        return node in self._assembly.snapshots and (node in self._nodes or not self._is_reach)
 
     def _all_tried(self) -> bool:
         awaited = {(node, goal.node, goal.port) for node, goal in self._calls if node not in self._lost}
         return awaited <= self._reached.keys()
 
     def _listen(self) -> None:
-        for child, line, is_events in self.children.listen():
-            match events.decode(line) if is_events else None:
+        for _, _, event in self.session.listen(events.decode):
+            match event:
                 case events.FactsPiece() as piece:
                     self._assembly.take(piece)
                 case events.Node() as node if node.node in self._hosts:
                     self._nodes[node.node] = node
                 case events.Reached() as reached:
                     self._reached[reached.node, reached.goal, reached.port] = reached
-                case None:
-                    child.hear(line.decode(errors="replace"))
-        for child in self.children.all:
-            if not child.open_pipes:
-                self._hear_out(child)
-        if time.monotonic() - self._told_at > ALIVE_S:
-            self._tell(instructions.Alive())
+        for process in self.session.newly_ended():
+            self._lose_nodes_of(process)
+        self.session.keep_alive()
 
-    def _hear_out(self, child: Child) -> None:
-        """A command has ended, which none should before we end it."""
-        command, code = self._launch.commands[child.number], child.exit_code() or 0
+    def _lose_nodes_of(self, process: NodeProcess) -> None:
+        """A command has ended, which none should before we end it, or before its nodes have sent their facts."""
+        command, code = self.session.command(process), process.exit_code() or 0
         for node in command.nodes:
-            if node not in self._lost:
-                why = self._launch.explain(command.host, code, tuple(child.said))
-                self._lost[node] = why or host_inventory.ended(self._hosts[node], code, tuple(child.said))
+            if node not in self._lost and (self._is_reach or not self._has_come(node)):
+                why = self.session.launch.explain(command.host, code, process.words)
+                self._lost[node] = why or _ended(self._hosts[node], code, process.words)
 
-    def _tell(self, instruction: instructions.Instruction) -> None:
-        self._told_at = time.monotonic()
-        for child in self.children.all:
-            nodes = self._launch.commands[child.number].nodes
-            child.tell(instructions.encode(instructions.for_nodes(instruction, nodes)))
+
+def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
+    return HOST_MISCONFIGURED.finding(
+        subject=Subject(kind="host", name=host),
+        message=f"{host} sent no facts: the process there ended (exit code {code})",
+        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
+    )
+
+
+def _silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
+    why = f"sent facts that cannot be read: {damaged}" if damaged else f"sent no facts in {deadline_s:.0f} s"
+    return HOST_SILENT.finding(
+        subject=Subject(kind="host", name=host),
+        message=f"{host} {why}",
+        remedy="try there: nccltool facts; look at its file systems and load",
+    )
 
 
 def calls(nodes: Sequence[events.Node]) -> Iterator[tuple[int, Goal]]:

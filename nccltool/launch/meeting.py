@@ -27,7 +27,7 @@ _SHOWN = 4
 
 
 @dataclass(slots=True)
-class Gathering:
+class Meeting:
     """The meeting of the nodes. Feed it what is heard, ask `step` what to say."""
 
     job: Job

@@ -12,16 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from nccltool.core import external_commands, processes, signals
+from nccltool.core import external_commands, signals
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
 from nccltool.launch import blame, events, instructions
-from nccltool.launch.child_processes import Child, Children, environment
+from nccltool.launch.events import Event
 from nccltool.launch.finding_kinds import (
     DEADLINE,
     HOST_LOST,
@@ -32,10 +30,12 @@ from nccltool.launch.finding_kinds import (
     RUN_DIR_FULL,
 )
 from nccltool.launch.job import Job
-from nccltool.launch.meeting import Gathering
+from nccltool.launch.meeting import Meeting
 from nccltool.launch.node_names import node_number
+from nccltool.launch.node_process import NodeProcess
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
+from nccltool.launch.session import Session
 
 SETTLE_S = 1.5
 """After the first fault, how long to listen to what the other ranks have to say."""
@@ -49,10 +49,8 @@ FOLLOWER_S = 5.0
 """How much longer a command waits whose rank 0 is elsewhere: that one sees more, and names the culprit."""
 IMPORT_S = 90.0
 """How long importing torch may take on a cold file system before any rank exists."""
-INQUIRY_S = 3.0
+SCHEDULER_QUERY_S = 3.0
 """How long a scheduler may take to say whether it ends us; Slurm leaves 30 s (KillWait) after SIGTERM."""
-ALIVE_S = 5.0
-"""How often remote nodes hear of us; they end when they do not."""
 UNHEARD_S = 11.0
 """A node of which nothing came for so long is cut off: its supervisors speak every five seconds."""
 RESOLVE_S = 1.0
@@ -75,16 +73,15 @@ def run(
     order: LaunchOrder[Job], run_dir: RunDir, progress: Progress, state: RunState | None = None
 ) -> LaunchOutcome:
     """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
-    processes.adopt_orphans()
     scratch = _scratch(run_dir)
     job = replace(order.job, scratch=scratch)
     runner = _Runner(job, order, run_dir, progress, state)
     try:
         with signals.held() as runner.signals:
-            runner.start()
+            runner.session.start(job)
             return runner.until_end()
     finally:
-        runner.kill()
+        runner.session.end()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -107,18 +104,15 @@ class _Runner:
         now = time.monotonic()
         self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
         self._launch = launch = order.launch
-        self._children = Children(launch, environment(job.scratch))
+        self.session = Session(launch, job.scratch)
         self._state = state or RunState(job, order.ranks_seen, now)
-        self._gathering = Gathering(job, launch.names(), order.keep_going, now) if launch.remote else None
-        self._told_at = now
+        self._meeting = Meeting(job, launch.names(), order.keep_going, now) if launch.remote else None
         self._left_at: float | None = None
         self._ending: Finding | None = None
         self._explained: list[Finding] = []
-        self._ended_badly: list[Child] = []
-        self._heard_out: set[int] = set()
+        self._ended_badly: list[NodeProcess] = []
         self._heard_at: dict[int, float] = {}
         """When the last event came, by number of the command."""
-        self._alarmed: Child | None = None
         self._was_scheduled = False
         self.signals: Sequence[int] = ()
 
@@ -127,15 +121,11 @@ class _Runner:
         """The last one that came, which ends the run at the next tick, in order."""
         return self.signals[-1] if self.signals else None
 
-    def start(self) -> None:
-        """Start the node processes and give them the job."""
-        self._children.start([msgspec.json.encode(job) + b"\n" for job in self._launch.jobs(self._job)])
-
     def until_end(self) -> LaunchOutcome:
         """Listen until all is said, or the time is up."""
         interrupted = False
         try:
-            while self._children.speaking and not self._signal and not self._over(time.monotonic()):
+            while self.session.speaking and not self._signal and not self._over(time.monotonic()):
                 self._listen()
                 self._guide(time.monotonic())
                 self._progress(self._state)
@@ -153,89 +143,75 @@ class _Runner:
         return LaunchOutcome(self._state, self._findings(interrupted), interrupted)
 
     def _listen(self) -> None:
-        for child, line, is_events in self._children.listen():
-            self._take(child, line, is_events)
-
-    def _take(self, child: Child, line: bytes, is_events: bool) -> None:
-        event = self._state.product.reader.decode(line) if is_events else None
-        if event is None:
-            text = line.decode(errors="replace")
-            is_alarm = not is_events and self._launch.alarm(text)
-            child.hear(text, is_telling=is_alarm)
-            self._run_dir.log(text + "\n")
-            if is_alarm:
-                self._alarmed = child
+        for process, line, event in self.session.listen(self._state.product.reader.decode):
+            if event is not None:
+                self._take(process, line, event)
+                continue
+            self._run_dir.log(line.decode(errors="replace") + "\n")
+            if self.session.announcer:
                 self._state.fault_at = self._state.fault_at or time.monotonic()
-            return
-        self._heard_at[child.number] = time.monotonic()
+
+    def _take(self, process: NodeProcess, line: bytes, event: Event) -> None:
+        self._heard_at[process.number] = time.monotonic()
         if isinstance(event, events.Log):
             self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
         self._run_dir.event(line[1:] + b"\n")
         if isinstance(event, events.Node | events.Reached):
-            self._meet(child, event)
+            self._meet(process, event)
             return
         self._state.apply(event, time.monotonic())
         if event.awaits_saving:
             self._run_dir.sync()
-            self._tell(instructions.Saved())
+            self.session.tell(instructions.Saved())
 
-    def _tell(self, instruction: instructions.Instruction) -> None:
-        for child in self._children.all:
-            child.tell(
-                instructions.encode(instructions.for_nodes(instruction, self._launch.commands[child.number].nodes))
-            )
-        self._told_at = time.monotonic()
-
-    def _meet(self, child: Child, event: events.Node | events.Reached) -> None:
-        command, gathering = self._launch.commands[child.number], self._gathering
-        if gathering is None or event.node not in command.nodes:
+    def _meet(self, process: NodeProcess, event: events.Node | events.Reached) -> None:
+        command, meeting = self.session.command(process), self._meeting
+        if meeting is None or event.node not in command.nodes:
             return
-        gathering.hear(event)
+        meeting.hear(event)
         if isinstance(event, events.Node):
             self._state.hosts_met.append(event.host)
             if event.host_id == net.host_id() and command.host:
-                gathering.at_home[event.node] = _loopback(command.host)
+                meeting.at_home[event.node] = _loopback(command.host)
 
     def _guide(self, now: float) -> None:
         """Lead remote nodes to their start, let them know that we are there, and see which of them are lost."""
-        for child in self._children.all:
-            if not child.open_pipes and child.number not in self._heard_out:
-                self._heard_out.add(child.number)
-                self._hear_out(child, now)
-        if self._gathering is None:
+        for process in self.session.newly_ended():
+            self._hear_out(process, now)
+        if self._meeting is None:
             return
-        instruction = self._gathering.step(now)
+        instruction = self._meeting.step(now)
         if isinstance(instruction, instructions.Go):
             job = replace(self._job, nodes=instruction.nodes, nproc_per_node=instruction.nproc_per_node)
             self._state.expect(job, now)
         if instruction is not None:
-            self._tell(instruction)
-        elif now - self._told_at > ALIVE_S:
-            self._tell(instructions.Alive())
+            self.session.tell(instruction)
+        else:
+            self.session.keep_alive()
 
-    def _hear_out(self, child: Child, now: float) -> None:
+    def _hear_out(self, process: NodeProcess, now: float) -> None:
         """A command has ended: of remote nodes it may have something to say about why."""
-        command, code = self._launch.commands[child.number], child.exit_code() or 0
-        why = self._launch.explain(command.host, code, child.words) if code else None
-        if self._gathering is not None and self._gathering.going is None:
+        command, code = self.session.command(process), process.exit_code() or 0
+        why = self._launch.explain(command.host, code, process.words) if code else None
+        if self._meeting is not None and self._meeting.going is None:
             for node in command.nodes:
-                ended = why or _ended_early(self._gathering.name(node), code, child.words)
-                self._gathering.lose(node, _with_address(ended))
+                ended = why or _ended_early(self._meeting.name(node), code, process.words)
+                self._meeting.lose(node, _with_address(ended))
         elif self._state.everybody_left:
             return
         elif why is not None:
             why = self._cut_off(now) or why
             self._explained.extend([why] if why not in self._explained else [])
         elif code and self._launch.remote:
-            self._ended_badly.append(child)
+            self._ended_badly.append(process)
         if self._explained or self._ended_badly:
             self._state.fault_at = self._state.fault_at or now
 
     def _cut_off(self, now: float) -> Finding | None:
         """When nothing comes from any other host, it is our own connection that is gone."""
-        if self._gathering is None:
+        if self._meeting is None:
             return None
-        here, came = net.host_id(), self._gathering.came
+        here, came = net.host_id(), self._meeting.came
         hosts = {
             number: command.host
             for number, command in enumerate(self._launch.commands)
@@ -247,15 +223,15 @@ class _Runner:
 
     def _over(self, now: float) -> bool:
         state = self._state
-        if self._gathering is not None and self._gathering.going is None:
+        if self._meeting is not None and self._meeting.going is None:
             if now - state.started_at > self._job.deadline_s:
                 self._ending = _deadline(state, self._job.deadline_s)
-            return self._gathering.failed or self._ending is not None
+            return self._meeting.failed or self._ending is not None
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
             all_said = self._leads and state.everybody_spawned and state.everybody_ended
             # a scheduler's signal comes to the ranks before its reason comes to us
-            unexplained = self._launch.inquiry is not None and self._alarmed is None
+            unexplained = self._launch.scheduler_query is not None and self.session.announcer is None
             return now - state.fault_at > self._settle_s() or (all_said and not unexplained)
         if state.everybody_left:
             self._left_at = self._left_at or now
@@ -286,19 +262,18 @@ class _Runner:
 
     def _settle(self) -> None:
         end = time.monotonic() + (HURRIED_S if self._launch.is_hurried else SETTLE_S)
-        while self._children.speaking and time.monotonic() < end:
+        while self.session.speaking and time.monotonic() < end:
             self._listen()
 
     def _by_the_scheduler(self) -> Finding | None:
         """Why a scheduler has ended the nodes, or is about to end us too."""
-        if self._alarmed is not None:
-            host = self._launch.commands[self._alarmed.number].host
-            return self._launch.explain(host, 0, self._alarmed.words)
-        inquiry = self._launch.inquiry
-        if inquiry is None or not (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed):
+        announcer, query = self.session.announcer, self._launch.scheduler_query
+        if announcer is not None:
+            return self._launch.explain(self.session.command(announcer).host, 0, announcer.words)
+        if query is None or not (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed):
             return None  # it may have ended nodes, and neither srun's word nor its signal to us be here yet
-        done = external_commands.run(inquiry.argv, INQUIRY_S)
-        return inquiry.read(done.out) if isinstance(done, external_commands.Done) else None
+        done = external_commands.run(query.argv, SCHEDULER_QUERY_S)
+        return query.read(done.out) if isinstance(done, external_commands.Done) else None
 
     def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state
@@ -306,22 +281,22 @@ class _Runner:
             notes = (finding for finding in state.findings if not finding.is_error)
             return (*notes, *state.product.findings(), self._ending)
         found = [*state.findings, *state.product.findings()]
-        if self._gathering is not None:
-            found = [*self._gathering.findings, *map(self._with_host, found), *self._explained]
+        if self._meeting is not None:
+            found = [*self._meeting.findings, *map(self._with_host, found), *self._explained]
         if self._ending is not None:
             found.append(self._ending)
-        elif not interrupted and not (self._gathering and self._gathering.failed):
+        elif not interrupted and not (self._meeting and self._meeting.failed):
             culprit = self._culprit()
             found.extend([culprit] if culprit else [])
         return tuple(found)
 
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""
-        going = None if self._gathering is None else self._gathering.going
+        going = None if self._meeting is None else self._meeting.going
         rank = node_number(finding.subject.name) if finding.kind is NODE_MISSING else None
-        if self._gathering is None or going is None or rank is None:
+        if self._meeting is None or going is None or rank is None:
             return finding
-        hosts = [self._gathering.name(node) for node, place in going.places.items() if place[0] == rank]
+        hosts = [self._meeting.name(node) for node, place in going.places.items() if place[0] == rank]
         return replace(
             finding,
             subject=Subject(kind="host", name=hosts[0]),
@@ -347,23 +322,19 @@ class _Runner:
 
     def _exit_codes(self) -> list[int | None]:
         """None for a node process that is still there."""
-        return [child.exit_code() for child in self._children.all]
+        return [process.exit_code() for process in self.session.processes]
 
     def _node_failed(self) -> Finding:
-        child = next(iter([*self._ended_badly, *(c for c in self._children.all if c.exit_code())]), None)
-        child = child or self._children.all[0]
-        host = self._launch.commands[child.number].host
+        failed = [*self._ended_badly, *(one for one in self.session.processes if one.exit_code())]
+        process = (failed or self.session.processes)[0]
+        host = self.session.command(process).host
         return NODE_FAILED.finding(
             subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
-            message=f"the node process{f' on {host}' if host else ''} ended (exit code {child.exit_code()}) "
+            message=f"the node process{f' on {host}' if host else ''} ended (exit code {process.exit_code()}) "
             "before its ranks were done",
-            evidence=tuple(child.said)[-10:],
+            evidence=tuple(process.said)[-10:],
             remedy="read log.txt in the run directory; does `python -c 'import torch'` work there?",
         )
-
-    def kill(self) -> None:
-        """End every process of the run."""
-        self._children.kill()
 
 
 def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:

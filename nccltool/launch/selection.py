@@ -133,7 +133,7 @@ def _inside(place: inside.Place, options: Mapping[str, Any], env: Mapping[str, s
     launch = local.launch((), f"this is rank {place.rank} of a job that {place.launcher} started")
     launch = replace(launch, is_hurried=place.launcher in _HURRIED)
     if leads and "SLURM_JOB_ID" in env:  # the others keep quiet: a controller is not asked by thousands at once
-        launch = replace(launch, inquiry=slurm.inquiry(env["SLURM_JOB_ID"]))
+        launch = replace(launch, scheduler_query=slurm.job_query(env["SLURM_JOB_ID"]))
     return Where(
         nodes=options["nodes"],
         nproc=_asked_nproc(options),

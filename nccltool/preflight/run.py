@@ -24,7 +24,6 @@ from nccltool.core.run_info import RunInfo
 from nccltool.hosts import facts
 from nccltool.launch import fault_injection, selection
 from nccltool.launch.job import Job, kept
-from nccltool.launch.node_names import node_name
 from nccltool.launch.selection import Where
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight import host_verdicts, platforms, stages, suites
@@ -153,12 +152,11 @@ def _not_wanted(name: str, ask: Asked) -> str:
 
 def _ladder(ask: Asked, folder: Path, stop: Callable[[], bool]) -> Ladder:
     where = ask.where
-    names = where.launch.names()
-    hosts = names if where.launch.remote else dict.fromkeys(range(where.nodes or 1), socket.gethostname())
+    here = dict.fromkeys(range(where.nodes or 1), socket.gethostname())
     return Ladder(
         suite=ask.suite,
         where=where,
-        hosts={node: host or node_name(node) for node, host in sorted(hosts.items())},
+        hosts=where.launch.shown_names() if where.launch.remote else here,
         targets=dict(enumerate(where.targets)),
         words=ask.words,
         folder=folder,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from nccltool.hosts.facts import HostFacts
 from nccltool.launch import host_survey
 from nccltool.launch.events import Node
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey, calls
@@ -13,7 +14,8 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers import ssh
 from nccltool.launch.launchers.base import WORKER, Command, Launch
 
-JOB = Job(run_id="x", kind="reach")
+FACTS, REACH = Job(run_id="x", kind="facts"), Job(run_id="x", kind="reach")
+REFUSED = "import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connection refused'); sys.exit(255)"
 GOOD = (sys.executable, *WORKER)
 
 
@@ -21,10 +23,19 @@ def program(text: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", text)
 
 
-def taken(*argvs: Sequence[str], limit_s: float = 30.0, stop: Callable[[], bool] = lambda: False) -> Survey:
+def taken(
+    *argvs: Sequence[str], job: Job = REACH, limit_s: float = 30.0, stop: Callable[[], bool] = lambda: False
+) -> Survey:
     commands = tuple(Command(argv=tuple(argv), nodes=(i,), host=f"n{i + 1}") for i, argv in enumerate(argvs))
     launch = Launch(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh.explain)
-    return host_survey.take(launch, JOB, launch.names(), limit_s, stop)
+    return host_survey.take(launch, job, launch.shown_names(), limit_s, stop)
+
+
+def test_every_host_sends_its_facts() -> None:
+    seen = taken(GOOD, GOOD, job=FACTS)
+    assert (seen.findings, seen.calls, seen.nodes) == ((), (), {})
+    assert list(seen.snapshots) == [0, 1]
+    assert all(isinstance(facts, HostFacts) and facts.host for facts in seen.snapshots.values())
 
 
 def test_hosts_that_come_call_each_other() -> None:
@@ -40,8 +51,7 @@ def test_hosts_that_come_call_each_other() -> None:
     ("text", "code"),
     [
         ("raise SystemExit('no module')", "host-misconfigured"),
-        ("import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connection refused'); sys.exit(255)",
-         "host-refused"),
+        (REFUSED, "host-refused"),
     ],
     ids=["fails", "refuses"],
 )  # fmt: skip
@@ -53,6 +63,32 @@ def test_who_does_not_come_is_named(text: str, code: str) -> None:
 
 
 HANGS = program("import time; time.sleep(600)")
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (program("raise SystemExit('no module')"), "host-misconfigured",
+         "n2 sent no facts: the process there ended (exit code 1)"),
+        (program("raise SystemExit(0)"), "host-misconfigured",
+         "n2 sent no facts: the process there ended (exit code 0)"),
+        (HANGS, "host-silent", "n2 sent no facts in 4 s"),
+        (program(REFUSED), "host-refused", "n2 cannot be used: no sshd answers on this port"),
+        (program("import os, time; os.write(1, b'\\x1e{\"event\":\"facts\",\"node\":1,\"number\":0,\"of\":1,"
+                 "\"text\":\"AA==\"}\\n'); time.sleep(600)"),
+         "host-silent", "n2 sent facts that cannot be read"),
+    ],
+    ids=["fails", "says nothing and ends", "hangs", "refuses", "sends what is damaged"],
+)  # fmt: skip
+def test_who_sends_no_facts_is_named(
+    argv: Sequence[str], code: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_survey, "COME_S", 4.0)
+    seen = taken(GOOD, argv, job=FACTS)
+    assert list(seen.snapshots) == [0]
+    (finding,) = seen.findings
+    assert (finding.code, finding.subject.name) == (code, "n2")
+    assert finding.message.startswith(message)
 
 
 def test_who_hangs_is_named_after_the_time_that_a_host_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +111,7 @@ def test_it_ends_when_it_is_told_to() -> None:
     hang = Command(argv=program("import time; time.sleep(600)"), nodes=(0,), host="n1")
     launch = Launch(launcher="ssh", why="a test", commands=(hang,), remote=True)
     begin = time.monotonic()
-    host_survey.take(launch, JOB, {0: "n1"}, stop=lambda: time.monotonic() > begin + 0.5)
+    host_survey.take(launch, REACH, {0: "n1"}, stop=lambda: time.monotonic() > begin + 0.5)
     assert time.monotonic() < begin + host_survey.COME_S
 
 

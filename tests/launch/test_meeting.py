@@ -10,7 +10,7 @@ from nccltool import __version__
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events, instructions
 from nccltool.launch.instructions import Goal
-from nccltool.launch.meeting import COME_S, TRY_S, Gathering
+from nccltool.launch.meeting import COME_S, TRY_S, Meeting
 from tests.samples import job
 
 PORT, DATA = 29500, 40000
@@ -31,12 +31,12 @@ def node(number: int, **changes: Any) -> events.Node:
     return events.Node(**{**fields, **changes})
 
 
-def gathering(count: int = 3, keep_going: bool = False, **changes: Any) -> Gathering:
+def gathering(count: int = 3, keep_going: bool = False, **changes: Any) -> Meeting:
     hosts = {number: f"n{number}" for number in range(count)}
-    return Gathering(job(nproc_per_node=None, remote=True, **changes), hosts, keep_going, begin=0.0)
+    return Meeting(job(nproc_per_node=None, remote=True, **changes), hosts, keep_going, begin=0.0)
 
 
-def met(count: int = 3, keep_going: bool = False, **changes: Any) -> tuple[Gathering, instructions.Try]:
+def met(count: int = 3, keep_going: bool = False, **changes: Any) -> tuple[Meeting, instructions.Try]:
     """All nodes came and were told whom to try."""
     there = gathering(count, keep_going, **changes)
     for number in range(count):
@@ -47,7 +47,7 @@ def met(count: int = 3, keep_going: bool = False, **changes: Any) -> tuple[Gathe
 
 
 def answer(
-    there: Gathering,
+    there: Meeting,
     asked: instructions.Try,
     fails: Iterable[tuple[int, int]] = (),
     silent: Iterable[int] = (),
@@ -69,7 +69,7 @@ def answer(
             )
 
 
-def named(there: Gathering) -> list[tuple[str, str, str]]:
+def named(there: Meeting) -> list[tuple[str, str, str]]:
     return [(found.code, found.subject.name, found.message) for found in there.findings]
 
 
@@ -140,7 +140,7 @@ def test_the_address_that_the_user_names_is_the_one_that_is_tried() -> None:
 
 @pytest.mark.parametrize(("asked_for", "gpus", "ranks"), [(None, (0, 0), 1), (None, (4, 4), 4), (2, (4, 8), 2)])
 def test_ranks_on_each_node(asked_for: int | None, gpus: tuple[int, int], ranks: int) -> None:
-    there = Gathering(job(nproc_per_node=asked_for), {0: "n0", 1: "n1"}, False, begin=0.0)
+    there = Meeting(job(nproc_per_node=asked_for), {0: "n0", 1: "n1"}, False, begin=0.0)
     for number, count in enumerate(gpus):
         there.hear(node(number, gpus=count))
     asked = there.step(0.0)

@@ -16,7 +16,7 @@ import pytest
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
-from nccltool.launch import child_processes, events, runner
+from nccltool.launch import events, runner, session
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers.base import Command, Launch
@@ -160,7 +160,7 @@ def test_a_node_process_that_fails(play: Play) -> None:
 
 def test_a_node_process_from_which_nothing_comes(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "IMPORT_S", 0.0)
-    monkeypatch.setattr(child_processes, "_TICK_S", 0.02)
+    monkeypatch.setattr(session, "_TICK_S", 0.02)
     outcome = play("time.sleep(600)", replace(ONE, timeout_s=0.2, join_timeout_s=0.2))
     (found,) = outcome.findings
     assert (found.code, found.message) == ("node-failed", "no rank was started in 0 s")

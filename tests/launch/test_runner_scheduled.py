@@ -15,7 +15,7 @@ from nccltool.core import processes
 from nccltool.launch import runner
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers import slurm
-from nccltool.launch.launchers.base import Command, Inquiry, Launch
+from nccltool.launch.launchers.base import Command, Launch, SchedulerQuery
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
@@ -49,8 +49,8 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             why="a test",
             commands=(Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,)),),
             explain=slurm.explain,
-            alarm=slurm.alarm,
-            inquiry=Inquiry(argv=asked, read=lambda text: slurm.from_job("3", text)),
+            announces_end=slurm.announces_end,
+            scheduler_query=SchedulerQuery(argv=asked, read=lambda text: slurm.from_job("3", text)),
         )
         order = LaunchOrder(job=ONE, leads=True, ranks_seen=1, launch=launch)
         run_dir = run_dir_of(tmp_path / "runs", ONE)
@@ -144,7 +144,7 @@ def test_what_a_signal_means(
 
 
 def test_no_answer_to_what_a_signal_means(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "INQUIRY_S", 0.1)
+    monkeypatch.setattr(runner, "SCHEDULER_QUERY_S", 0.1)
     monkeypatch.setenv("PATH", "/nonexistent")
 
     def when_spawned(state: RunState) -> None:

@@ -113,7 +113,7 @@ def test_what_does_not_fit(words: tuple[str, ...], env: Mapping[str, str], messa
 def test_rank_0_of_a_step_asks_what_a_signal_means(rank: str, asks: bool) -> None:
     """And nobody else: a controller is not asked by thousands at once."""
     where: Where = chosen(env={**SRUN, "SLURM_PROCID": rank, "SLURM_NODEID": "0"})
-    assert (where.launch.inquiry is not None) is asks
-    assert replace(where.launch, inquiry=None) == replace(
-        chosen(env=SRUN).launch, why=where.launch.why, inquiry=None
+    assert (where.launch.scheduler_query is not None) is asks
+    assert replace(where.launch, scheduler_query=None) == replace(
+        chosen(env=SRUN).launch, why=where.launch.why, scheduler_query=None
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.core.findings import Finding
 from nccltool.launch.job import Job
+from nccltool.launch.node_names import node_name
 
 WORKER = ("-P", "-m", "nccltool.worker")
 """Arguments of Python. -P: a user's logging.py in the current folder must not be imported in place of Python's."""
@@ -26,7 +27,7 @@ Explain = Callable[[str, int, Sequence[str]], Finding | None]
 """(host, exit code, last lines on standard error) of a command that ended before its nodes were done -> why."""
 
 
-Alarm = Callable[[str], bool]
+AnnouncesEnd = Callable[[str], bool]
 """Whether a line on standard error says that the nodes of a command are ended, while it still runs."""
 
 
@@ -45,7 +46,7 @@ def quiet(line: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Inquiry:
+class SchedulerQuery:
     """A short command to ask, after a signal, whether a scheduler sent it."""
 
     argv: tuple[str, ...]
@@ -65,8 +66,8 @@ class Launch:
     remote: bool = False
     """The nodes are on other hosts: they meet before they start ranks, and end when they hear no more of us."""
     explain: Explain = unexplained
-    alarm: Alarm = quiet
-    inquiry: Inquiry | None = None
+    announces_end: AnnouncesEnd = quiet
+    scheduler_query: SchedulerQuery | None = None
     unwrapper: Callable[[], Unwrap] | None = None
     """Makes what reads the output of one command, where lines of its nodes come wrapped."""
     hosts: tuple[str, ...] = ()
@@ -86,6 +87,10 @@ class Launch:
         """The host of each node; '' = not known before it speaks."""
         named = dict(enumerate(self.hosts))
         return named or {node: command.host for command in self.commands for node in command.nodes}
+
+    def shown_names(self) -> dict[int, str]:
+        """A name for each node, in their order."""
+        return {node: host or node_name(node) for node, host in sorted(self.names().items())}
 
 
 RANKS_WITHOUT_GPU = 2

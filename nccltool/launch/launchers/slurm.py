@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.launch import finding_kinds
-from nccltool.launch.launchers.base import MOST_NODES, WORKER, Command, Inquiry, Launch, expand_counts
+from nccltool.launch.launchers.base import MOST_NODES, WORKER, Command, Launch, SchedulerQuery, expand_counts
 
 NODE_VARIABLE = "SLURM_NODEID"
 """It numbers the nodes of a step, in the order of their list."""
@@ -172,8 +172,8 @@ def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] =
         commands=(Command(argv=argv, nodes=tuple(range(nodes))),),
         remote=True,
         explain=explain,
-        alarm=alarm,
-        inquiry=inquiry(allocated.job_id),
+        announces_end=announces_end,
+        scheduler_query=job_query(allocated.job_id),
         unwrapper=Labels,
         hosts=tuple(hosts),
         ends_by_sigterm_s=ENDS_S,
@@ -316,7 +316,7 @@ _COMPLAINTS = (
 )
 
 
-def alarm(line: str) -> bool:
+def announces_end(line: str) -> bool:
     """Whether a line of srun says that the step is ended, or that a node of it is lost."""
     return any(pattern.search(line) for pattern in (_CANCELLED, _NODE_FAILURE, _TASK))
 
@@ -395,9 +395,9 @@ def _from_task(lines: Sequence[str]) -> Finding | None:
     )
 
 
-def inquiry(job_id: str) -> Inquiry:
+def job_query(job_id: str) -> SchedulerQuery:
     """Asks the controller whether it is ending the job, for commands that only see a signal."""
-    return Inquiry(
+    return SchedulerQuery(
         argv=("scontrol", "--oneliner", "show", "job", job_id), read=lambda text: from_job(job_id, text)
     )
 

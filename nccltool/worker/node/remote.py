@@ -73,8 +73,8 @@ def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
     os.close(read_fd)
     channel = Channel(out_fd, None)
     try:
-        for number in signals.ENDING:  # what a scheduler or a login may send
-            signal.signal(number, _leave)
+        for end in signals.ENDING:  # what a scheduler or a login may send
+            signal.signal(end, _leave)
         channel.emit(_node(number, _port(listener), _port(data), problem))
         return _Leash(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
     finally:
@@ -90,8 +90,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def _ignore_signals() -> None:
     """Schedulers repeat theirs; cleaning up must not be left halfway."""
-    for number in signals.ENDING:
-        signal.signal(number, signal.SIG_IGN)
+    for end in signals.ENDING:
+        signal.signal(end, signal.SIG_IGN)
 
 
 def _end() -> None:

@@ -331,7 +331,7 @@ def test_what_says_nothing_of_slurm(text: str) -> None:
     ],
 )
 def test_lines_that_end_a_run(line: str, alarms: bool) -> None:
-    assert slurm.alarm(line) is alarms
+    assert slurm.announces_end(line) is alarms
 
 
 JOB = (
@@ -373,7 +373,7 @@ def test_what_the_controller_says_of_a_job(text: str, code: str | None) -> None:
 
 
 def test_the_question_to_the_controller() -> None:
-    asked = slurm.inquiry("8")
+    asked = slurm.job_query("8")
     assert asked.argv == ("scontrol", "--oneliner", "show", "job", "8")
     answer = asked.read(job("TIMEOUT"))
     assert isinstance(answer, Finding)

@@ -3,57 +3,67 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from nccltool.core import processes
 from nccltool.core.errors import BadInput
-from nccltool.launch.child_processes import Child, Children, environment
+from nccltool.launch import events
 from nccltool.launch.launchers.base import Command, Launch
+from nccltool.launch.session import Session
+from tests.samples import job
 
 Heard = list[tuple[int, bytes, bool]]
-Play = Callable[..., Children]
+Play = Callable[..., Session]
 
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
-    """Starts programs, each with its first line; at the end they are killed."""
-    started: list[Children] = []
+    """Starts programs, which are given a job; at the end they are killed."""
+    started: list[Session] = []
 
-    def start(*programs: str, lines: tuple[bytes, ...] = ()) -> Children:
+    def start(*programs: str, **changes: Any) -> Session:
         commands = tuple(
             Command(argv=(sys.executable, "-I", "-S", "-c", f"import os, sys, time\n{program}"), nodes=(number,))
             for number, program in enumerate(programs)
         )
-        children = Children(Launch(launcher="ssh", why="", commands=commands, remote=True), environment("/tmp"))
-        started.append(children)
-        children.start(lines or (b"job\n",) * len(programs))
-        return children
+        session = Session(Launch(launcher="ssh", why="", commands=commands, remote=True), "/tmp")
+        started.append(session)
+        session.start(job(**changes))
+        return session
 
     yield start
-    for children in started:
-        children.kill()
-        assert [child.process.returncode for child in children.all if child.process.returncode is None] == []
+    for session in started:
+        session.end()
+        assert [child.process.returncode for child in session.processes if child.process.returncode is None] == []
 
 
-def heard(children: Children, limit_s: float = 20.0) -> Heard:
+def heard(session: Session, limit_s: float = 20.0) -> Heard:
     """All that comes until the pipes end."""
     lines: Heard = []
     end = time.monotonic() + limit_s
-    while children.speaking and time.monotonic() < end:
-        lines += [(child.number, line, is_event) for child, line, is_event in children.listen()]
-    assert not children.speaking
+    while session.speaking and time.monotonic() < end:
+        lines += listened(session)
+    assert not session.speaking
     return lines
 
 
+def listened(session: Session) -> Heard:
+    """What came within a tick; what is decoded came where events come."""
+    came = session.listen(lambda line: events.Bye(rank=0))
+    return [(process.number, line, event is not None) for process, line, event in came]
+
+
 def test_lines_of_each_with_where_they_came_from(play: Play) -> None:
-    children = play(
-        "os.write(1, sys.stdin.readline().encode()); os.write(2, b'oops')", "os.write(1, b'x\\n\\ny'); sys.exit(7)"
+    session = play(
+        "os.write(1, sys.stdin.readline()[:10].encode()); os.write(2, b'oops')",
+        "os.write(1, b'x\\n\\ny'); sys.exit(7)",
     )
-    lines = heard(children)
-    assert sorted(line for line in lines if line[0] == 0) == [(0, b"job", True), (0, b"oops", False)]
+    lines = heard(session)
+    assert sorted(line for line in lines if line[0] == 0) == [(0, b"oops", False), (0, b'{"run_id":', True)]
     assert [line for line in lines if line[0] == 1] == [(1, b"x", True), (1, b"", True), (1, b"y", True)]
-    assert [child.exit_code() for child in children.all] == [0, 7]
+    assert [child.exit_code() for child in session.processes] == [0, 7]
 
 
 def test_an_event_behind_text_without_an_end_is_an_event(play: Play) -> None:
@@ -70,24 +80,25 @@ def test_text_without_an_end_is_cut(play: Play) -> None:
 
 def test_a_program_that_reads_late_stops_nobody(play: Play) -> None:
     """ssh reads nothing before it is connected, and a pipe holds 64 KiB."""
-    long = b"x" * 1_000_000 + b"\n"
     begin = time.monotonic()
-    children = play("time.sleep(1); print(len(sys.stdin.readline()))", "print(1)", lines=(long, b"\n"))
-    children.all[0].tell(b"more\n")
+    session = play("time.sleep(1); print(len(sys.stdin.readline()))", "print(1)", run_id="x" * 1_000_000)
+    session.processes[0].tell(b"more\n")
     assert time.monotonic() - begin < 0.9
-    assert sorted(heard(children)) == [(0, b"1000001", True), (1, b"1", True)]
+    (_, line, _), other = sorted(heard(session))
+    assert int(line) > 1_000_000
+    assert other == (1, b"1", True)
 
 
 def test_telling_one_that_has_ended_does_no_harm(play: Play) -> None:
-    children = play("pass")
-    heard(children)
-    children.all[0].tell(b"late\n")
-    assert children.all[0].exit_code() == 0
+    session = play("pass")
+    heard(session)
+    session.processes[0].tell(b"late\n")
+    assert session.processes[0].exit_code() == 0
 
 
 def test_noise_is_no_evidence(play: Play) -> None:
-    children = play("pass")
-    child: Child = children.all[0]
+    session = play("pass")
+    child = session.processes[0]
     noise = "[W1] [c10d] The hostname of the client socket cannot be retrieved. err=-3"
     for text in ("one", noise, "", "two"):
         child.hear(text)
@@ -95,7 +106,7 @@ def test_noise_is_no_evidence(play: Play) -> None:
 
 
 def test_what_tells_why_it_ends_stays_whatever_comes_after_it(play: Play) -> None:
-    child = play("").all[0]
+    child = play("").processes[0]
     child.hear("slurmstepd: error: *** STEP 1.0 CANCELLED ***", is_telling=True)
     for number in range(1000):
         child.hear(f"a long traceback, line {number}")
@@ -106,20 +117,20 @@ def test_what_tells_why_it_ends_stays_whatever_comes_after_it(play: Play) -> Non
 
 def test_a_program_that_is_not_there() -> None:
     launch = Launch(launcher="ssh", why="", commands=(Command(argv=("/no/such/ssh",), nodes=(0,)),), remote=True)
-    children = Children(launch, {})
+    session = Session(launch)
     with pytest.raises(BadInput) as refused:
-        children.start([b"\n"])
+        session.start(job())
     assert refused.value.message == "/no/such/ssh cannot be started: No such file or directory"
-    children.kill()
+    session.end()
 
 
 def test_kill_ends_what_ignores_everything(play: Play) -> None:
-    children = play(
+    session = play(
         "import signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
         "print(1, flush=True)\ntime.sleep(600)"
     )
-    while not list(children.listen()):
+    while not listened(session):
         pass
-    pid = children.all[0].process.pid
-    children.kill()
+    pid = session.processes[0].process.pid
+    session.end()
     assert processes.state(pid) in ("", "Z")
