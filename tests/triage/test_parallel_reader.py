@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import threading
 from pathlib import Path
 
@@ -33,9 +34,7 @@ def no_reader_is_left() -> bool:
     return not any(b"nccltool.triage.parallel_reader" in name for name in names)
 
 
-@pytest.mark.parametrize("held", [1, parallel_reader.HELD_BYTES])
-def test_two_processes_say_what_one_says(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_reader, "HELD_BYTES", held)
+def test_two_processes_say_what_one_says(tmp_path: Path) -> None:
     files = logs(tmp_path, repeats=30)
     one, two = read(files, 1), read(files, 2)
     assert two == one
@@ -45,12 +44,12 @@ def test_two_processes_say_what_one_says(held: int, tmp_path: Path, monkeypatch:
 
 
 def test_small_folders_and_standard_input_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_reader, "_Crew", None)
+    monkeypatch.setattr(parallel_reader, "_Worker", None)
     files = logs(tmp_path)
     reader = LogReader()
     assert list(parallel_reader.events(files, reader)) == read(files, 1)[0]
-    assert not parallel_reader._can_be_told("-")
-    assert not parallel_reader._can_be_told(os.fsdecode(b"rank\xff.log"))
+    assert not parallel_reader._has_plain_name("-")
+    assert not parallel_reader._has_plain_name(os.fsdecode(b"rank\xff.log"))
 
 
 def test_large_folders_are_worth_processes(tmp_path: Path) -> None:
@@ -73,24 +72,34 @@ def test_a_file_that_cannot_be_read_is_said_when_it_is_its_turn(tmp_path: Path) 
     assert no_reader_is_left()
 
 
-def test_a_process_that_dies_is_an_error_that_names_its_file(tmp_path: Path) -> None:
+def test_what_a_killed_process_did_not_read_is_read_here(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("a.log", "b.log")]
     for file in files:
         os.mkfifo(file)
 
-    def kill() -> None:
-        Path(files[0]).open("wb").close()  # waits until it is being read
-        writer = os.open(files[1], os.O_WRONLY)
+    def kill_and_write() -> None:
+        writers = [os.open(file, os.O_WRONLY) for file in files]  # waits until they are being read
         for pid in processes.children():
             if b"nccltool.triage.parallel_reader" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
-        os.close(writer)
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        for file, writer in zip(files, writers, strict=True):
+            Path(file).write_text("h1:10:20 [0] NCCL WARN Call to posix_fallocate failed\n")
+            os.close(writer)
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill_and_write)
     killer.start()
-    with pytest.raises(BadInput, match=r"(a|b)\.log cannot be read: the process .* ended with signal 9"):
-        read(files, 2)
+    found, lines = read(files, 2)
     killer.join()
+    assert [(event.file, event.kind) for event in found] == [(file, "shm.segment") for file in files]
+    assert lines == 2
+
+
+def test_without_room_for_temporary_files_it_is_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = logs(tmp_path)
+    one = read(files, 1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert read(files, 2) == one
 
 
 def test_nothing_is_left_when_nobody_listens_any_more(tmp_path: Path) -> None:
