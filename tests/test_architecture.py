@@ -27,11 +27,6 @@ def _map() -> dict[str, frozenset[str]]:
 
 
 ROOMS = _map()
-KNOTS = {
-    ("probe", "train"),
-}
-"""Still to be untied."""
-
 MOST_AT_THE_ROOT = 16
 MOST_IN_A_FOLDER = 40
 LONGEST_MODULE = 400
@@ -107,12 +102,7 @@ def test_imports_go_downwards(module: Module) -> None:
     if module.room not in ROOMS:  # __init__ and __main__
         return
     used = {MODULES[name].room for name in _of_ours(module)} - {module.room, "nccltool"}
-    assert {room for room in used if (module.room, room) not in KNOTS} <= ROOMS[module.room]
-
-
-def test_every_knot_is_there() -> None:
-    tied = {(module.room, MODULES[name].room) for module in MODULES.values() for name in _of_ours(module)}
-    assert tied >= KNOTS
+    assert used <= ROOMS[module.room]
 
 
 def test_folders_can_be_taken_in_at_a_glance() -> None:

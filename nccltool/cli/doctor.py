@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import Ended, exit_styled, formats, launched, option, written
+from nccltool.cli.options import Ended, exit_styled, formats, group, launched, option, written
 
 _FORMATS = ("table", "json", "sarif", "junit")
 
@@ -41,11 +41,12 @@ def command(**options: object) -> None:
     from nccltool.core.command_line import this_command
     from nccltool.doctor import run
     from nccltool.doctor.views import renderer
+    from nccltool.launch.options import StartOptions
 
     if options["list_rules"] or options["list_variables"]:
         put(_lists(rules=bool(options["list_rules"]), variables=bool(options["list_variables"])))
         return
-    answer = run.diagnose(run.question(options), this_command())
+    answer = run.diagnose(run.question(options, group(StartOptions, options)), this_command())
     if options["fix"]:
         put("".join(f"{line}\n" for line in answer.fixes))
     else:

@@ -91,4 +91,5 @@ def _parsed(words: tuple[str, ...], command: str) -> Any:
                 if command == "probe"
                 else "leave it out: each pod looks at its own node",
             )
-    return Asked(words=words, values=context.params, given=frozenset(given))
+    options = probe.asked(context.params) if command == "probe" else None
+    return Asked(words=words, options=options, given=frozenset(given))

@@ -1,8 +1,9 @@
 """Options that mean the same in every command, and their twins in the environment."""
 
 import functools
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import click
 from nccltool.core import exit_codes
 
 F = TypeVar("F", bound=Callable[..., Any])
+Group = TypeVar("Group")
 
 
 class Number(click.FloatRange):
@@ -22,6 +24,25 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number.", param, ctx)
         return number
+
+
+def group(kind: type[Group], options: Mapping[str, Any], **others: Any) -> Group:
+    """A frozen group of options: its fields have the names of the options that it takes."""
+    names = inspect.signature(kind).parameters.keys() & options.keys()
+    return kind(**{name: options[name] for name in names}, **others)
+
+
+def drill() -> str:
+    """What the variable NCCLTOOL_FAULT asks for. Raises BadInput when that is no drill."""
+    import os
+
+    from nccltool.launch import fault_injection
+    from nccltool.probe import collectives
+    from nccltool.train import strategies
+
+    text = os.environ.get(fault_injection.VARIABLE, "")
+    fault_injection.parse(text, (*collectives.NAMES, *strategies.NAMES))
+    return text
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:

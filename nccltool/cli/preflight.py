@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import click
 
-from nccltool.cli.options import Ended, exit_styled, formats, kept, laddered, option, stored, written
+from nccltool.cli.options import Ended, drill, exit_styled, formats, group, kept, laddered, option, stored, written
 
 _FORMATS = ("table", "json", "junit", "ctrf", "nagios", "hosts")
 
@@ -42,12 +42,13 @@ def command(**options: object) -> None:
     from nccltool.core import run_directory
     from nccltool.core.command_line import this_command
     from nccltool.core.text import escaped
+    from nccltool.launch.options import StartOptions
     from nccltool.preflight import run
     from nccltool.preflight.views import renderer
 
     run_dir, output = options["run_dir"], options["output"]
     base = Path(str(run_dir)) if run_dir else run_directory.default_base()
-    ask = run.asked(options, base, this_command(), os.environ)
+    ask = run.asked(options, group(StartOptions, options, fault=drill()), base, this_command(), os.environ)
     ways = _ways(cast("tuple[str, ...]", options["metrics"]))
     if options["dry_run"]:
         put(run.would(ask))

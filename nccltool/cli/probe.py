@@ -1,10 +1,14 @@
 """nccltool probe."""
 
-from typing import cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from nccltool.cli.options import Ended, Number, exit_styled, kept, option, shown, started
+from nccltool.cli.options import Ended, Number, drill, exit_styled, group, kept, option, shown, started
+
+if TYPE_CHECKING:
+    from nccltool.probe.options import ProbeOptions
 
 _COUNT = click.IntRange(1, 10**6)
 _COUNT_OR_NONE = click.IntRange(0, 10**6)
@@ -60,7 +64,7 @@ def command(**options: object) -> None:
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options, run_dir))
     probe = Probe(
-        order=probe_options.from_options(options),
+        order=probe_options.from_options(asked(options, drill())),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=cast("float | None", options["min_busbw"]),
         command=this_command(),
@@ -73,6 +77,14 @@ def command(**options: object) -> None:
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
     raise Ended(run.verdict.status, run.verdict.exit_code)
+
+
+def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
+    """The options, as typed groups."""
+    from nccltool.launch.options import StartOptions
+    from nccltool.probe.options import ProbeOptions
+
+    return group(ProbeOptions, options, start=group(StartOptions, options, fault=fault))
 
 
 def _looped(loop: object, serve: object, options: dict[str, object], run_dir: object) -> int:
@@ -90,7 +102,7 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
     every_s = parse_duration(str(loop), "--loop")
     if every_s < probe_loop.LEAST_S:
         raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")
-    if not probe_options.from_options(options).job.node_ranks:
+    if not probe_options.from_options(asked(options, drill())).job.node_ranks:
         raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
     return probe_loop.ProbeLoop(
         words=this_command()[1:],

@@ -1,11 +1,14 @@
 """nccltool sbatch."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nccltool.cli.options import option, without_twins
+
+if TYPE_CHECKING:
+    from nccltool.probe.options import ProbeOptions
 
 _ELSEWHERE = ("node_rank", "hosts", "hostfile", "ssh", "remote_env", "keep_going")
 """Options of the command that say where its nodes are and how to reach them."""
@@ -40,9 +43,9 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
     from nccltool.cli.screen import put
     from nccltool.interop import batch_script
 
-    values, given = _parsed(words)
+    asked, given = _parsed(words)
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
-    put(batch_script.render(batch_script.script(words, values, given, {**options, "command": start})))
+    put(batch_script.render(batch_script.script(words, asked, given, {**options, "command": start})))
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -58,7 +61,7 @@ def _words(text: str) -> tuple[str, ...]:
         ) from error
 
 
-def _parsed(words: tuple[str, ...]) -> tuple[dict[str, Any], frozenset[str]]:
+def _parsed(words: tuple[str, ...]) -> "tuple[ProbeOptions, frozenset[str]]":
     """The options as the script will read them, without the variables of here; and which of them are given."""
     from click.core import ParameterSource
 
@@ -81,4 +84,4 @@ def _parsed(words: tuple[str, ...]) -> tuple[dict[str, Any], frozenset[str]]:
             f"--launcher {context.params['launcher']} has no meaning in a batch script",
             "leave it out, or say slurm",
         )
-    return context.params, given
+    return probe.asked(context.params), given

@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import Ended, Number, exit_styled, formats, kept, option, started, written
+from nccltool.cli.options import Ended, Number, drill, exit_styled, formats, group, kept, option, started, written
 from nccltool.train.pipeline_schedules import SCHEDULES
 
 _SOME = click.IntRange(1)
@@ -73,6 +73,7 @@ def command(**options: object) -> None:
     from nccltool.cli.screen import Screen, put
     from nccltool.core import run_directory, signals
     from nccltool.core.command_line import this_command
+    from nccltool.launch.options import StartOptions
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
     from nccltool.train.result import TrainRun
@@ -80,7 +81,7 @@ def command(**options: object) -> None:
 
     run_dir, board = options.pop("run_dir"), options.pop("tensorboard")
     train = SmokeTrainings(
-        order=train_options.from_options(options),
+        order=train_options.from_options(options, group(StartOptions, options, fault=drill())),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=None,
         command=this_command(),

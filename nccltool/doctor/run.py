@@ -33,6 +33,7 @@ from nccltool.hosts.sources import conf
 from nccltool.hosts.sources.base import Tree
 from nccltool.launch import host_survey, selection
 from nccltool.launch.job import Job
+from nccltool.launch.options import StartOptions
 from nccltool.launch.selection import Where
 
 _ASKING = "ASK"
@@ -72,7 +73,7 @@ class DoctorResult:
     fixes: tuple[str, ...]
 
 
-def question(options: Mapping[str, Any]) -> DoctorOrder:
+def question(options: Mapping[str, Any], start: StartOptions) -> DoctorOrder:
     """The options of the command line, checked. Raises BadInput."""
     if options["facts"] and (options["root"] or options["pid"] or options["env_file"]):
         raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
@@ -94,16 +95,16 @@ def question(options: Mapping[str, Any]) -> DoctorOrder:
         ignore=_words("--ignore", options["ignore"]),
         fix=options["fix"],
         library=_library(options["ask_nccl"]),
-        where=_elsewhere(options),
+        where=_elsewhere(options, start),
     )
 
 
-def _elsewhere(options: Mapping[str, Any]) -> Where | None:
+def _elsewhere(options: Mapping[str, Any], start: StartOptions) -> Where | None:
     """Other hosts, when they are named, or when nodes of an allocation are asked for."""
-    named = any(options[name] for name in ("hosts", "hostfile"))
-    if not (named or options["launcher"] in ("ssh", "slurm") or (options["nodes"] or 1) > 1):
+    named = start.hosts or start.hostfile
+    if not (named or start.launcher in ("ssh", "slurm") or (start.nodes or 1) > 1):
         return None
-    where = selection.choose({**options, "node_rank": None, "rdzv_endpoint": None}, os.environ)
+    where = selection.choose(start, os.environ)
     if not where.launch.remote:
         return None
     if any(options[name] for name in ("facts", "root", "pid", "env_file", "ask_nccl")):

@@ -4,13 +4,14 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.options import ProbeOptions
 
 ROOM_S = 600
 """What --time has above --deadline where it is not said: to start, and to import from a slow file system."""
@@ -35,11 +36,9 @@ class Script:
     command: tuple[str, ...]
 
 
-def script(
-    words: Sequence[str], values: Mapping[str, Any], given: frozenset[str], options: Mapping[str, Any]
-) -> Script:
-    """The script for a command: its words, the values of its options, and those `given`. Raises BadInput."""
-    job = _order(values).job
+def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: Mapping[str, Any]) -> Script:
+    """The script for a command: its words, its options, and those `given`. Raises BadInput."""
+    job = _order(asked).job
     time_s = _seconds(options["time"]) if options["time"] else job.deadline_s + ROOM_S
     extra = _deadline(time_s, job.deadline_s, "deadline" in given)
     nodes = job.nodes or 1
@@ -70,11 +69,12 @@ def render(made: Script) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _order(values: Mapping[str, Any]) -> LaunchOrder[ProbeJob]:
+def _order(asked: ProbeOptions) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the script will, in an allocation of so many nodes."""
-    nodes = values["nodes"] or 1
+    nodes = asked.start.nodes or 1
     allocation = {"SLURM_JOB_ID": "0", "SLURM_JOB_NODELIST": f"n[1-{nodes}]" if nodes > 1 else "n1"}
-    return probe_options.from_options({**values, "nodes": nodes, "launcher": "slurm"}, allocation)
+    start = replace(asked.start, nodes=nodes, launcher="slurm")
+    return probe_options.from_options(replace(asked, start=start), allocation)
 
 
 def _deadline(time_s: float, deadline_s: float, is_given: bool) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nccltool.core.errors import BadInput
@@ -12,6 +12,7 @@ from nccltool.interop.manifests import Request
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.options import ProbeOptions
 
 JOIN_TIMEOUT_S = 600
 """--join-timeout of pods where nothing is said: they do not start together, and each pulls its image first."""
@@ -42,8 +43,8 @@ class Asked:
     """The command that the pods will run."""
 
     words: tuple[str, ...]
-    values: Mapping[str, Any]
-    """Of its options."""
+    options: ProbeOptions | None
+    """Its options; None = of another command."""
     given: frozenset[str]
     """Those that are among the words."""
 
@@ -99,12 +100,14 @@ def request_of_patch(asked: Asked, options: Mapping[str, Any]) -> Request:
 
 def _order(asked: Asked, gpus: int) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the pods will; whether this machine has GPUs does not matter to them."""
-    values = dict(asked.values)
-    if gpus and values["backend"] == "auto":
-        values["backend"] = "nccl"
-    if values["cuda_graph"] and not gpus:
+    options = asked.options
+    assert options is not None
+    if options.cuda_graph and not gpus:
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "give the pods some: --gpus 8")
-    return probe_options.from_options(values | {"cuda_graph": False, "nodes": values["nodes"] or 1}, {})
+    start = replace(options.start, nodes=options.start.nodes or 1)
+    if gpus and start.backend == "auto":
+        start = replace(start, backend="nccl")
+    return probe_options.from_options(replace(options, start=start, cuda_graph=False), {})
 
 
 def _matching(option: str, text: str, pattern: re.Pattern[str], what: str) -> str:

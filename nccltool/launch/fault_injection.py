@@ -108,3 +108,11 @@ def _value(key: str, text: str, ops: Collection[str]) -> Any:
 
 def _bad(message: str, remedy: str) -> BadInput:
     return BadInput(f"{VARIABLE}: {message}", remedy)
+
+
+def checked(text: str, ranks: int | None) -> str:
+    """A drill that is one of a rank that there is, as far as their number is known. Raises BadInput."""
+    fault = parse(text)
+    if fault is not None and ranks and fault.rank >= ranks:
+        raise _bad(f"there is no rank {fault.rank} in this run", "ranks are counted from 0")
+    return text

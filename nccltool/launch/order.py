@@ -1,12 +1,15 @@
 """What to start, and this command's part in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import Launch
+from nccltool.launch.options import StartOptions
+from nccltool.launch.selection import Where
 
 AnyJob = TypeVar("AnyJob", bound=Job, covariant=True)
+Placed = TypeVar("Placed", bound=Job)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,3 +29,30 @@ class LaunchOrder(Generic[AnyJob]):
     """Measure with the hosts that can take part when others cannot."""
     max_restarts: int = 0
     """How often all ranks may be started anew after one has failed."""
+
+
+def ordered(job: Placed, options: StartOptions, where: Where, max_restarts: int = 0) -> LaunchOrder[Placed]:
+    """A job put where it runs, and what that makes of this command."""
+    placed = replace(
+        job,
+        backend=options.backend,
+        timeout_s=options.timeout,
+        join_timeout_s=options.join_timeout,
+        deadline_s=options.deadline,
+        endpoint=options.rdzv_endpoint or "",
+        nodes=where.nodes,
+        nproc_per_node=where.nproc,
+        emulated=where.emulated,
+        node_ranks=where.node_ranks,
+        node_variable=where.node_variable,
+        env=dict(where.env),
+    )
+    return LaunchOrder(
+        job=placed,
+        leads=where.leads,
+        ranks_seen=where.ranks_seen,
+        launch=where.launch,
+        part=where.part,
+        keep_going=options.keep_going,
+        max_restarts=max_restarts,
+    )

@@ -22,8 +22,9 @@ from nccltool.core.findings import Finding
 from nccltool.core.run_directory import new_id
 from nccltool.core.run_info import RunInfo
 from nccltool.hosts import facts
-from nccltool.launch import fault_injection, selection
+from nccltool.launch import selection
 from nccltool.launch.job import Job, kept
+from nccltool.launch.options import StartOptions
 from nccltool.launch.selection import Where
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight import host_verdicts, platforms, stages, suites
@@ -32,9 +33,7 @@ from nccltool.preflight.result import Judged, Preflight
 from nccltool.preflight.stages import Rung
 from nccltool.preflight.stages.base import Climbed, Ladder
 from nccltool.preflight.suites import RUNGS, Platform, Suite
-from nccltool.probe import collectives
 from nccltool.probe.result import Measurement, Run
-from nccltool.train import strategies
 from nccltool.train.result import Training
 from nccltool.triage import document
 from nccltool.triage import run as triage_run
@@ -67,9 +66,11 @@ class Asked:
     command: tuple[str, ...]
 
 
-def asked(options: Mapping[str, Any], base: Path, command: tuple[str, ...], env: Mapping[str, str]) -> Asked:
+def asked(
+    options: Mapping[str, Any], start: StartOptions, base: Path, command: tuple[str, ...], env: Mapping[str, str]
+) -> Asked:
     """The options of the command line, checked. Raises BadInput."""
-    where = selection.choose({**options, "node_rank": None, "rdzv_endpoint": None}, env)
+    where = selection.choose(start, env)
     if not where.node_ranks:
         raise BadInput(
             f"preflight starts ranks itself, and {where.launch.why}",
@@ -79,7 +80,6 @@ def asked(options: Mapping[str, Any], base: Path, command: tuple[str, ...], env:
     word = options["platform"]
     named = None if word in ("auto", "none") else suites.read_platform(suites.find(word, "platform"))
     budget = options["total_budget"]
-    fault_injection.parse(env.get(fault_injection.VARIABLE, ""), (*collectives.NAMES, *strategies.NAMES))
     return Asked(
         suite=suites.with_platform(suite, named) if named else suite,
         platform=named,
@@ -90,12 +90,12 @@ def asked(options: Mapping[str, Any], base: Path, command: tuple[str, ...], env:
         skip=_rungs("--skip", options["skip"]),
         budget_s=suites.parse_duration(budget, "--budget") if budget else None,
         observe=bool(options["observe"]),
-        keep_going=bool(options["keep_going"]),
+        keep_going=start.keep_going,
         base=base,
         hosts_dir=Path(options["hosts_dir"]) if options["hosts_dir"] else None,
         baseline=options["baseline"],
         store=Path(options["store"]) if options["store"] else None,
-        fault=env.get(fault_injection.VARIABLE, ""),
+        fault=start.fault,
         command=command,
     )
 

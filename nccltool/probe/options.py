@@ -3,47 +3,57 @@
 import difflib
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Literal
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.units import parse_bytes
 from nccltool.hosts.sources import gpu
 from nccltool.launch import fault_injection, selection
-from nccltool.launch.job import Job
-from nccltool.launch.order import LaunchOrder
+from nccltool.launch.options import StartOptions
+from nccltool.launch.order import LaunchOrder, ordered
 from nccltool.launch.selection import Where
 from nccltool.probe import collectives, dtypes, plan
 from nccltool.probe.job import ProbeJob, Sizes
-from nccltool.train import strategies
+from nccltool.probe.result import Cadence
 
-_DRILLED = (*collectives.NAMES, *strategies.NAMES)
-AnyJob = TypeVar("AnyJob", bound=Job)
 MOST_SIZES = 10_000
 """More is a slip of the keyboard: -b 8 -e 1G -i 8 would be 134 million."""
 
 
-def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> LaunchOrder[ProbeJob]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeOptions:
+    """The options of `nccltool probe` as they were given; a field has the name of its option."""
+
+    start: StartOptions
+    ops: str
+    min_bytes: str | None
+    max_bytes: str | None
+    step_factor: int | None
+    step_bytes: str | None
+    sizes: str | None
+    dtype: str
+    reduce_op: str
+    iterations: int | None
+    warmup: int | None
+    precision: float
+    """In %."""
+    budget: float
+    cadence: Cadence
+    placement: Literal["natural", "in-place", "out-of-place", "both"]
+    cuda_graph: bool
+    checks: int
+
+
+def from_options(options: ProbeOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[ProbeJob]:
     """The order that the options of `nccltool probe` describe. Raises BadInput."""
-    options = selection.joined(options, env)
-    where = selection.choose(options, env)
-    return ordered(_job(options, env, where), options, where)
+    start = selection.joined(options.start, env)
+    where = selection.choose(start, env)
+    return ordered(_job(options, env, where), start, where)
 
 
-def ordered(job: AnyJob, options: Mapping[str, Any], where: Where) -> LaunchOrder[AnyJob]:
-    """A job, and what the options and the launcher make of this command."""
-    return LaunchOrder(
-        job=job,
-        leads=where.leads,
-        ranks_seen=where.ranks_seen,
-        launch=where.launch,
-        part=where.part,
-        keep_going=bool(options.get("keep_going")),
-        max_restarts=options.get("max_restarts") or 0,
-    )
-
-
-def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> ProbeJob:
+def _job(options: ProbeOptions, env: Mapping[str, str], where: Where) -> ProbeJob:
     dtype, reduce_op, ops = _what(options, env, where)
     return ProbeJob(
         run_id=run_directory.new_id(),
@@ -51,64 +61,34 @@ def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> Pr
         sizes=_whole_elements(_sizes(options), dtype),
         dtype=dtype,
         reduce_op=reduce_op,
-        iterations=options["iterations"],
-        warmup=options["warmup"],
-        precision=options["precision"] / 100,
-        budget_s=options["budget"],
-        cadence=options["cadence"],
-        placement=options["placement"],
+        iterations=options.iterations,
+        warmup=options.warmup,
+        precision=options.precision / 100,
+        budget_s=options.budget,
+        cadence=options.cadence,
+        placement=options.placement,
         cuda_graph=_cuda_graph(options, env, where),
-        checks=options["checks"],
-        fault=_fault(env, where),
-        **placed(options, where),
+        checks=options.checks,
+        fault=_fault(options.start.fault, where),
     )
 
 
-def placed(options: Mapping[str, Any], where: Where) -> dict[str, Any]:
-    """What jobs of all kinds take from the options: backend, deadlines, nodes."""
-    return {
-        "backend": options["backend"],
-        "timeout_s": options["timeout"],
-        "join_timeout_s": options["join_timeout"],
-        "deadline_s": options["deadline"],
-        "endpoint": options["rdzv_endpoint"] or "",
-        "nodes": where.nodes,
-        "nproc_per_node": where.nproc,
-        "emulated": where.emulated,
-        "node_ranks": where.node_ranks,
-        "node_variable": where.node_variable,
-        "env": dict(where.env),
-    }
-
-
-def _fault(env: Mapping[str, str], where: Where) -> str:
-    fault = drill_of(env, where)
-    drill = fault_injection.parse(fault, _DRILLED)
+def _fault(text: str, where: Where) -> str:
+    drill = fault_injection.parse(text)
     if drill is not None and drill.action in fault_injection.OF_TRAININGS:
         raise BadInput(
             f"{fault_injection.VARIABLE}: {drill.action} is for nccltool train", "probe has corrupt, for one"
         )
-    return fault
+    return fault_injection.checked(text, where.ranks)
 
 
-def drill_of(env: Mapping[str, str], where: Where) -> str:
-    """The drill that the environment asks for, which is one of a rank that there is. Raises BadInput."""
-    fault = env.get(fault_injection.VARIABLE, "")
-    drill = fault_injection.parse(fault, _DRILLED)
-    if drill is not None and where.nproc and drill.rank >= (where.nodes or 1) * where.nproc:
-        raise BadInput(
-            f"{fault_injection.VARIABLE}: there is no rank {drill.rank} in this run", "ranks are counted from 0"
-        )
-    return fault
-
-
-def _what(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> tuple[str, str, tuple[str, ...]]:
+def _what(options: ProbeOptions, env: Mapping[str, str], where: Where) -> tuple[str, str, tuple[str, ...]]:
     """Type, reduction and operations; whether the backend has them, where it can be told from here."""
-    word = options["dtype"]
+    word = options.dtype
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
-    reduce_op = _known("--reduce-op", options["reduce_op"], dtypes.REDUCE_OPS)
-    ops = _ops(options["ops"])
-    backend = options["backend"]
+    reduce_op = _known("--reduce-op", options.reduce_op, dtypes.REDUCE_OPS)
+    ops = _ops(options.ops)
+    backend = options.start.backend
     if backend == "auto" and where.launch.remote:
         return dtype, reduce_op, ops  # other hosts have other devices; rank 0 says so before it measures
     likely = backend if backend != "auto" else "nccl" if gpu.count(env) else "gloo"
@@ -134,20 +114,18 @@ def _known(option: str, word: str, known: Iterable[str]) -> str:
     raise BadInput(f"{option}: {word!r} is not known", f"{hint}choose from {', '.join(names)}")
 
 
-def _sizes(options: Mapping[str, Any]) -> Sizes:
-    listed = options["sizes"]
-    first, last = _size("--min-bytes", options["min_bytes"]), _size("--max-bytes", options["max_bytes"])
-    step, factor = _size("--step-bytes", options["step_bytes"]), options["step_factor"]
+def _sizes(options: ProbeOptions) -> Sizes:
+    listed = options.sizes
+    first, last = _size("--min-bytes", options.min_bytes), _size("--max-bytes", options.max_bytes)
+    step, factor = _size("--step-bytes", options.step_bytes), options.step_factor
     if listed is not None and any(value is not None for value in (first, last, step, factor)):
         raise BadInput("--sizes cannot be combined with -b, -e, -f or -i", "use one or the other")
     if step is not None and factor is not None:
         raise BadInput("-i and -f cannot be combined", "use -f 2 to multiply, or -i 1MiB to add")
     if first is not None and last is not None and first > last:
-        raise BadInput(f"-b {options['min_bytes']} is above -e {options['max_bytes']}", "swap them")
+        raise BadInput(f"-b {options.min_bytes} is above -e {options.max_bytes}", "swap them")
     if step is not None and ((last or min(plan.DEFAULT_LAST.values())) - (first or 0)) // step > MOST_SIZES:
-        raise BadInput(
-            f"-i {options['step_bytes']} makes more than {MOST_SIZES} sizes", "use a larger -i, or -f 2"
-        )
+        raise BadInput(f"-i {options.step_bytes} makes more than {MOST_SIZES} sizes", "use a larger -i, or -f 2")
     if listed is not None:
         return Sizes(listed=tuple(_required("--sizes", word) for word in listed.split(",")))
     return Sizes(first=first, last=last, factor=factor, step=step)
@@ -178,10 +156,10 @@ def _required(option: str, text: str) -> int:
     return size
 
 
-def _cuda_graph(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> bool:
-    wanted = bool(options["cuda_graph"])
-    if wanted and (options["backend"] == "gloo" or not (gpu.count(env) or where.launch.remote)):
+def _cuda_graph(options: ProbeOptions, env: Mapping[str, str], where: Where) -> bool:
+    wanted = options.cuda_graph
+    if wanted and (options.start.backend == "gloo" or not (gpu.count(env) or where.launch.remote)):
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
-    if wanted and options["cadence"] == "isolated":
+    if wanted and options.cadence == "isolated":
         raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")
     return wanted

@@ -8,7 +8,6 @@ from typing import Any
 from nccltool.core.errors import BadInput
 from nccltool.launch import fault_injection
 from nccltool.launch.selection import Where
-from nccltool.probe import options as probe_options
 from nccltool.train import checkpoints
 from nccltool.train.spec import TrainSpec
 
@@ -38,22 +37,22 @@ def _see_that_it_is_a_folder(path: Path) -> None:
         raise BadInput(f"--checkpoint {path} may not be written", "name a folder that may be written")
 
 
-def fault_of(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> str:
-    """The drill of the environment, or --kill-rank R --at-step S as one. Raises BadInput."""
+def fault_of(options: Mapping[str, Any], fault: str, where: Where) -> str:
+    """The drill that the environment asks for, or --kill-rank R --at-step S as one. Raises BadInput."""
     _check_restarts(options, where)
     rank, step = options["kill_rank"], options["at_step"]
     if (rank is None) != (step is None):
         given, lacking = ("--kill-rank", "--at-step") if step is None else ("--at-step", "--kill-rank")
         raise BadInput(f"{given} needs {lacking} too", "for example --kill-rank 1 --at-step 3")
     if rank is None:
-        return probe_options.drill_of(env, where)
-    if env.get(fault_injection.VARIABLE):
+        return fault_injection.checked(fault, where.ranks)
+    if fault:
         raise BadInput(f"--kill-rank cannot be combined with {fault_injection.VARIABLE}", "use one or the other")
     if step > options["steps"]:
         raise BadInput(f"--at-step {step}: there are --steps {options['steps']}", "they are counted from 1")
-    if where.nproc and rank >= (where.nodes or 1) * where.nproc:
+    if where.ranks and rank >= where.ranks:
         raise BadInput(f"--kill-rank {rank}: there is no such rank in this run", "ranks are counted from 0")
-    return probe_options.drill_of({fault_injection.VARIABLE: f"kill:rank={rank},step={step},attempt=0"}, where)
+    return f"kill:rank={rank},step={step},attempt=0"
 
 
 def _check_restarts(options: Mapping[str, Any], where: Where) -> None:

@@ -10,10 +10,10 @@ from nccltool.core import output_folders, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
 from nccltool.launch import selection
-from nccltool.launch.order import LaunchOrder
+from nccltool.launch.options import StartOptions
+from nccltool.launch.order import LaunchOrder, ordered
 from nccltool.launch.selection import Where
 from nccltool.probe import dtypes
-from nccltool.probe import options as probe_options
 from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
 from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
@@ -38,19 +38,20 @@ _WORDS = {"bucket_mib": "--bucket", "reshard": "--no-reshard"}
 """Field of TrainSpec -> option, where they have different names."""
 
 
-def from_options(options: Mapping[str, Any], env: Mapping[str, str] = os.environ) -> LaunchOrder[TrainJob]:
+def from_options(
+    options: Mapping[str, Any], start: StartOptions, env: Mapping[str, str] = os.environ
+) -> LaunchOrder[TrainJob]:
     """The order that the options of `nccltool train` describe. Raises BadInput."""
-    options = selection.joined(options, env)
-    where = selection.choose(options, env)
-    return probe_options.ordered(_job(options, env, where), options, where)
+    start = selection.joined(start, env)
+    where = selection.choose(start, env)
+    return ordered(_job(options, start, env, where), start, where, max_restarts=options["max_restarts"])
 
 
-def _job(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> TrainJob:
+def _job(options: Mapping[str, Any], start: StartOptions, env: Mapping[str, str], where: Where) -> TrainJob:
     return TrainJob(
         run_id=run_directory.new_id(),
-        train=_possible(_spec(options, where), options, env, where),
-        fault=checkpoint_options.fault_of(options, env, where),
-        **probe_options.placed(options, where),
+        train=_possible(_spec(options, where), options, start, env, where),
+        fault=checkpoint_options.fault_of(options, start.fault, where),
     )
 
 
@@ -87,7 +88,9 @@ def _dtype(option: str, word: str | None, known: Sequence[str]) -> str:
     return name
 
 
-def _possible(spec: TrainSpec, options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> TrainSpec:
+def _possible(
+    spec: TrainSpec, options: Mapping[str, Any], start: StartOptions, env: Mapping[str, str], where: Where
+) -> TrainSpec:
     """Raises BadInput for what cannot be done together, as far as it can be told from here."""
     for name in strategy_options.strays(spec):
         word = _WORDS.get(name, f"--{name.replace('_', '-')}")
@@ -114,7 +117,7 @@ def _possible(spec: TrainSpec, options: Mapping[str, Any], env: Mapping[str, str
     _installed(spec, options, where)
     if spec.checkpoint:
         checkpoint_options.see_that_it_goes_on(spec, options)
-    if spec.comm_hook == "bf16" and _is_without_gpus(options, env, where):
+    if spec.comm_hook == "bf16" and _is_without_gpus(start.backend, env, where):
         raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
     return spec
 
@@ -143,9 +146,8 @@ def _staged(spec: TrainSpec) -> None:
         )
 
 
-def _is_without_gpus(options: Mapping[str, Any], env: Mapping[str, str], where: Where) -> bool:
+def _is_without_gpus(backend: str, env: Mapping[str, str], where: Where) -> bool:
     """Other hosts have other devices: there, only --backend tells."""
-    backend = options["backend"]
     return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.count(env)))
 
 

@@ -147,7 +147,7 @@ def test_every_pod_is_a_node_and_meets_the_others(
     for number, env in enumerate(_environments(kind, objects, 3)):
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        order = options.from_options(probe.command.make_context("probe", list(args[1:])).params, env)
+        order = options.from_options(probe.asked(probe.command.make_context("probe", list(args[1:])).params), env)
         job = order.job
         assert (job.nodes, job.node_ranks, job.nproc_per_node, job.endpoint) == (3, (number,), 1, endpoint)
         assert (job.ops, job.join_timeout_s, order.leads) == (("broadcast",), 600.0, number == 0)

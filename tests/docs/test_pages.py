@@ -10,6 +10,7 @@ import click
 import pytest
 
 from nccltool.cli import cli
+from nccltool.cli.probe import asked
 from nccltool.core import findings, run_info, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection
@@ -72,7 +73,7 @@ def test_every_command_in_the_pages_is_understood(command: Command, monkeypatch:
     above = click.Context(cli, **cli.context_settings)
     options = subcommand.make_context(words[0], words[1:], parent=above).params
     if words[0] == "probe":
-        probe_options.from_options(options, command.env | OF_LAUNCHERS.get(command.program, {}))
+        probe_options.from_options(asked(options), command.env | OF_LAUNCHERS.get(command.program, {}))
 
 
 @pytest.mark.parametrize("command", [call for call in OF_US if call.env], ids=str)

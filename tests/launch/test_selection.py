@@ -4,28 +4,21 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
-from nccltool.cli import cli
 from nccltool.core.errors import BadInput
 from nccltool.launch import selection
 from nccltool.launch.selection import Where
 from tests.launch.launchers.test_inside import OPEN_MPI, TORCHRUN
+from tests.support.options import of_probe
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 JOIN = ("--nodes", "2", "--node-rank", "1", "--rdzv-endpoint", "n1:29500")
 
 
-def options(*words: str) -> dict[str, Any]:
-    parent = click.Context(cli, info_name="nccltool", **cli.context_settings)
-    return cli.commands["probe"].make_context("probe", list(words), parent).params
-
-
 def chosen(*words: str, env: Mapping[str, str] = NO_GPU) -> Where:
-    return selection.choose(options(*words), {**NO_GPU, **env})
+    return selection.choose(of_probe(*words).start, {**NO_GPU, **env})
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import click
 import pytest
 
-from nccltool.cli import cli
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
 from nccltool.launch.launchers import local
@@ -16,6 +14,7 @@ from nccltool.probe import collectives
 from nccltool.probe import options as probe_options
 from nccltool.probe.dtypes import ELEMENT_SIZE
 from nccltool.probe.job import ProbeJob, Sizes
+from tests.support.options import of_probe
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 MIB = 2**20
@@ -32,15 +31,9 @@ TWO_NODES = replace(
 )
 
 
-def options(*words: str) -> dict[str, Any]:
-    """What `nccltool probe WORDS` hands on."""
-    parent = click.Context(cli, info_name="nccltool", **cli.context_settings)
-    return cli.commands["probe"].make_context("probe", list(words), parent).params
-
-
-def ordered(words: str, env: Mapping[str, str] = NO_GPU) -> LaunchOrder[ProbeJob]:
+def ordered(words: str, env: Mapping[str, str] = NO_GPU, fault: str = "") -> LaunchOrder[ProbeJob]:
     """What the words mean, without the id of the run, which is new each time."""
-    order = probe_options.from_options(options(*words.split()), env)
+    order = probe_options.from_options(of_probe(*words.split(), fault=fault), env)
     assert order.job.run_id
     return replace(order, job=replace(order.job, run_id=""), launch=ANYHOW)
 
@@ -108,12 +101,12 @@ def test_what_auto_means_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_run_has_its_own_id() -> None:
-    ids = {probe_options.from_options(options(), NO_GPU).job.run_id for _ in range(8)}
+    ids = {probe_options.from_options(of_probe(), NO_GPU).job.run_id for _ in range(8)}
     assert len(ids) > 1
 
 
 def test_a_drill_comes_from_the_environment() -> None:
-    assert ordered("", {**NO_GPU, "NCCLTOOL_FAULT": "kill:rank=0"}) == job(fault="kill:rank=0")
+    assert ordered("", fault="kill:rank=0") == job(fault="kill:rank=0")
 
 
 @pytest.mark.parametrize(
@@ -232,13 +225,13 @@ def test_a_word_that_cannot_be_used(words: str, message: str, remedy: str | None
 )
 def test_an_empty_word(words: list[str], message: str) -> None:
     with pytest.raises(BadInput) as error:
-        probe_options.from_options(options(*words), NO_GPU)
+        probe_options.from_options(of_probe(*words), NO_GPU)
     assert error.value.message == message
 
 
 def test_a_bad_drill() -> None:
     with pytest.raises(BadInput) as error:
-        ordered("", {**NO_GPU, "NCCLTOOL_FAULT": "explode"})
+        ordered("", fault="explode")
     assert error.value.message == "NCCLTOOL_FAULT: 'explode' is not an action"
 
 

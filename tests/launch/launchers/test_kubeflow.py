@@ -9,6 +9,7 @@ from nccltool.core.errors import BadInput
 from nccltool.launch import selection
 from nccltool.launch.launchers import inside
 from nccltool.launch.launchers.inside import Node
+from nccltool.launch.options import StartOptions
 
 TRAINJOB = {
     "PET_NNODES": "2",
@@ -19,7 +20,7 @@ TRAINJOB = {
 }
 PYTORCHJOB = TRAINJOB | {"MASTER_ADDR": "probe-master-0", "MASTER_PORT": "23456", "RANK": "1", "WORLD_SIZE": "16"}
 PLACE = Node(nodes=2, node_rank=1, endpoint="probe-node-0-0.probe:29400", nproc_per_node="8")
-NOTHING: dict[str, Any] = {"nodes": None, "node_rank": None, "rdzv_endpoint": None, "nproc_per_node": None}
+NOTHING = StartOptions()
 
 
 @pytest.mark.parametrize(
@@ -85,17 +86,17 @@ def test_variables_that_cannot_be_used(changes: dict[str, str], message: str) ->
     ],
 )
 def test_options_win_over_variables(options: dict[str, Any], changes: dict[str, Any]) -> None:
-    joined = {"nodes": 2, "node_rank": 1, "rdzv_endpoint": PLACE.endpoint, "nproc_per_node": "8"}
-    assert selection.joined(NOTHING | options, TRAINJOB) == joined | changes
+    joined: dict[str, Any] = {"nodes": 2, "node_rank": 1, "rdzv_endpoint": PLACE.endpoint, "nproc_per_node": "8"}
+    assert selection.joined(replace(NOTHING, **options), TRAINJOB) == replace(NOTHING, **joined | changes)
 
 
 @pytest.mark.parametrize("words", [{"node_rank": 0}, {"launcher": "local"}, {"hosts": "a,b"}])
 def test_who_says_where_the_nodes_are_is_not_asked(words: dict[str, Any]) -> None:
-    options = NOTHING | words
+    options = replace(NOTHING, **words)
     assert selection.joined(options, TRAINJOB) == options
 
 
 def test_another_number_of_nodes() -> None:
     with pytest.raises(BadInput) as error:
-        selection.joined(NOTHING | {"nodes": 3}, TRAINJOB)
+        selection.joined(replace(NOTHING, nodes=3), TRAINJOB)
     assert error.value.message == "--nodes 3, but this job has PET_NNODES=2"

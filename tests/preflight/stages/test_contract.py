@@ -10,8 +10,12 @@ import pytest
 
 import nccltool.preflight.stages
 from nccltool.cli import cli
+from nccltool.cli.options import group
+from nccltool.cli.probe import asked
+from nccltool.launch.job import Job
 from nccltool.launch.launchers import local
 from nccltool.launch.launchers.base import Launch
+from nccltool.launch.options import StartOptions
 from nccltool.launch.selection import Where
 from nccltool.preflight import suites
 from nccltool.preflight.result import Judged
@@ -119,9 +123,13 @@ def test_the_commands_of_every_suite_are_understood(name: str) -> None:
     for command, *words in commands:
         above = click.Context(cli, **cli.context_settings)
         options = cli.commands[command].make_context(command, list(words), parent=above).params
-        order = (probe_options if command == "probe" else train_options).from_options(options, {})
+        job: Job
+        if command == "probe":
+            job = probe_options.from_options(asked(options), {}).job
+        else:
+            job = train_options.from_options(options, group(StartOptions, options), {}).job
         nodes = int(words[words.index("--nodes") + 1])
-        assert (order.job.nodes, order.job.nproc_per_node) == (nodes, 2)
+        assert (job.nodes, job.nproc_per_node) == (nodes, 2)
 
 
 def failed(host: str) -> Judged:
