@@ -153,7 +153,7 @@ FAMILIES = (
         "preflight.views",
         "monitor.alerts",
     ),
-    *("interop.manifests", "worker.train.strategies"),
+    *("interop.manifests", "train.strategies", "worker.train.strategies"),
 )
 
 

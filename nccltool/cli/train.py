@@ -79,7 +79,7 @@ def command(**options: object) -> None:
     from nccltool.train.result import TrainRun
     from nccltool.train.run import SmokeTrainings
 
-    run_dir, board = options.pop("run_dir"), options.pop("tensorboard")
+    run_dir, event_files = options.pop("run_dir"), options.pop("tensorboard")
     train = SmokeTrainings(
         order=train_options.from_options(options, group(StartOptions, options, fault=drill())),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
@@ -87,15 +87,15 @@ def command(**options: object) -> None:
         command=this_command(),
         tell=put if options["events"] else None,
     )
-    if board and train.order.leads:
-        tensorboard.ready(Path(str(board)))
+    if event_files and train.order.leads:
+        tensorboard.ready(Path(str(event_files)))
     screen = Screen.of(options, train.order.leads)
     screen.begin(train.order.launch)
     with signals.held():
         run, folder = train.run(screen.progress)
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
-        if board and train.order.leads:
+        if event_files and train.order.leads:
             assert isinstance(run, TrainRun)
-            tensorboard.write(Path(str(board)), run.info, run.trainings)
+            tensorboard.write(Path(str(event_files)), run.info, run.trainings)
     raise Ended(run.verdict.status, run.verdict.exit_code)

@@ -3,28 +3,13 @@
 from dataclasses import fields, replace
 from typing import Any
 
+from nccltool.train import strategies
 from nccltool.train.spec import TrainSpec
 
-_DATA_PARALLEL = ("ddp", "deepspeed", "fsdp", "fsdp1", "tp_fsdp", "zero1")
-_PIPELINES = ("pipeline", "three_d")
-
 OF = {
-    "accumulate": _DATA_PARALLEL,
-    "micro_batches": _PIPELINES,
-    "schedule": _PIPELINES,
-    "stages": _PIPELINES,
-    "sequence_parallel": ("tensor",),
-    "zero": ("deepspeed",),
-    "comm_hook": ("ddp",),
-    "bucket_mib": ("ddp",),
-    "gradient_as_bucket_view": ("ddp",),
-    "static_graph": ("ddp",),
-    "shard": ("fsdp", "fsdp1"),
-    "reshard": ("fsdp",),
-    "wrap": ("fsdp",),
-    "offload": ("deepspeed", "fsdp"),
-    "param_dtype": ("fsdp",),
-    "reduce_dtype": ("fsdp",),
+    field.name: takers
+    for field in fields(TrainSpec)
+    if (takers := tuple(name for name in strategies.NAMES if field.name in strategies.takes(name)))
 }
 """Field of TrainSpec -> strategies. Fields that are not here are for all."""
 

@@ -1,4 +1,4 @@
-"""Small agreements between all ranks, and calls that are noted on the board while they wait."""
+"""Small agreements between all ranks, and calls that are noted on the progress page while they wait."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-class Group:
+class Agreement:
     """The ranks of the default process group."""
 
     def __init__(self, device: torch.device, slot: Slot) -> None:
@@ -42,7 +42,7 @@ class Group:
         self._slot = slot
 
     def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
-        """`call`, noted on the board, its exceptions known as those of communication."""
+        """`call`, noted on the progress page, its exceptions known as those of communication."""
         watched = self._slot.watched(call)
 
         def guarded() -> None:

@@ -16,7 +16,7 @@ from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
 from nccltool.launch import events
 from nccltool.train.checkpoints import File, Mark
 from nccltool.train.spec import TrainSpec
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import Slot
 from nccltool.worker.rank.fault import FaultInjector
@@ -77,7 +77,7 @@ def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_pa
     try:
         slot = Slot()
         tools = RankTools(
-            group=Group(torch.device("cpu"), slot),
+            group=Agreement(torch.device("cpu"), slot),
             slot=slot,
             channel=Channel(writing, None),
             faults=TrainingFaults(FaultInjector(None, 0)),

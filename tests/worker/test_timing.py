@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from nccltool.probe.job import ProbeJob
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.probe.timing import Timer
 from nccltool.worker.progress_page import Slot
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.quick]
 ITERATION_NS = 15_000_000
 
 
-class Alone(Group):
+class Alone(Agreement):
     """A group of one rank that needs no process group."""
 
     def __init__(self) -> None:

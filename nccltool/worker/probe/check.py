@@ -10,7 +10,7 @@ from nccltool.probe import collectives, events
 from nccltool.probe.collectives import Collective
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.data import Pattern
 from nccltool.worker.progress_page import Slot
@@ -24,7 +24,7 @@ class Checker:
     """Compares every element that a step delivers with what it must be."""
 
     job: ProbeJob
-    group: Group
+    group: Agreement
     slot: Slot
     channel: Channel
 

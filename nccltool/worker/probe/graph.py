@@ -2,11 +2,11 @@
 
 import torch
 
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.probe.timing import Call
 
 
-def captured(call: Call, group: Group) -> Call:
+def captured(call: Call, group: Agreement) -> Call:
     """`call` as one replay of a CUDA graph. NCCL must have been used with these buffers before."""
     side = torch.cuda.Stream(group.device)
     side.wait_stream(torch.cuda.current_stream(group.device))

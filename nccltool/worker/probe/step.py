@@ -9,7 +9,7 @@ from nccltool.probe import collectives
 from nccltool.probe.events import SAMPLES_PER_EVENT, Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe import clock
 from nccltool.worker.probe.check import Checker
@@ -28,7 +28,7 @@ class Prober:
     ) -> None:
         self._job, self._slot, self._channel, self._injector = job, slot, channel, injector
         self._comm = TorchComm(job.reduce_op)
-        self._group = Group(device, slot)
+        self._group = Agreement(device, slot)
         self._checker = Checker(job, self._group, slot, channel)
         self.timer = Timer(job, self._group, clock.for_device(device, slot), slot)
 
@@ -66,7 +66,7 @@ class Prober:
         return (large, small) if layout.send > layout.recv else (small, large)
 
     def call(self, step: Step, send: Tensor, recv: Tensor) -> Call:
-        """The operation, noted on the board while it runs."""
+        """The operation, noted on the progress page while it runs."""
         return self._group.guarded(collectives.get(step.op).bind(self._comm, send, recv))
 
     def _report_samples(self, step: Step, samples: list[int]) -> None:

@@ -7,7 +7,7 @@ from statistics import median
 
 from nccltool.probe import late_rank, stopping
 from nccltool.probe.job import ProbeJob
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.probe.clock import Clock
 from nccltool.worker.progress_page import Slot
 
@@ -19,7 +19,7 @@ class Timer:
     """Times calls as the job asks for it. All ranks make the same calls: rank 0 decides how many."""
 
     job: ProbeJob
-    group: Group
+    group: Agreement
     clock: Clock
     slot: Slot
 

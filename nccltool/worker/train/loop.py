@@ -13,7 +13,7 @@ from nccltool.train.checkpoints import Mark
 from nccltool.train.events import NotTrained
 from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
-from nccltool.worker.agreement import Group
+from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import Slot
 from nccltool.worker.rank.fault import FaultInjector
@@ -33,7 +33,7 @@ class Trainer:
         self, job: TrainJob, device: torch.device, slot: Slot, channel: Channel, injector: FaultInjector
     ) -> None:
         self._spec: TrainSpec = job.train
-        self._group = Group(device, slot)
+        self._group = Agreement(device, slot)
         self._tools = RankTools(group=self._group, slot=slot, channel=channel, faults=TrainingFaults(injector))
         self._checkpoints: Checkpoints | None = None
         if self._spec.checkpoint:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from nccltool.launch import events
-from nccltool.worker.agreement import CollectiveFailed, Group, of_communication
+from nccltool.worker.agreement import Agreement, CollectiveFailed, of_communication
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import CALLS, Slot
 from nccltool.worker.train import transformer
@@ -25,7 +25,7 @@ _OF_ALL = {
 class RankTools:
     """What a rank trains with."""
 
-    group: Group
+    group: Agreement
     slot: Slot
     channel: Channel
     faults: TrainingFaults

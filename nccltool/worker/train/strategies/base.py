@@ -63,7 +63,7 @@ class Strategy(ABC):
     HOLDS: ClassVar[Literal["model", "shards", "layers"]] = "model"
     """What a rank has: the whole model, shards of its parameters, or some of its layers."""
     WITHOUT_SYNC: ClassVar[bool] = False
-    """A bare model on this rank's part of the batch does the same work without communication."""
+    """A model alone on this rank's part of the batch does the same work without communication."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
