@@ -34,7 +34,6 @@ TOO_LONG = {
     "preflight.judge",
     "preflight.suites",
     "launch.launchers.slurm",
-    "hosts.differences",
     "preflight.run",
 }
 """Still to be divided."""

@@ -12,7 +12,6 @@ import struct
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
@@ -21,33 +20,11 @@ import msgspec
 
 from nccltool.core import processes, signals
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, Nvidia, ProcessFacts, Text, all_unknown
-from nccltool.hosts.sources import (
-    cgroup,
-    clock,
-    cloud,
-    conf,
-    container,
-    cpu,
-    gpu,
-    interfaces,
-    kernel,
-    libraries,
-    limits,
-    names,
-    nvidia,
-    nvml,
-    paths,
-    pci,
-    process,
-    rdma,
-    services,
-    shm,
-    sockets,
-    versions,
-)
+from nccltool.hosts import sources as hosts_sources
+from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, ProcessFacts, Text, all_unknown
+from nccltool.hosts.sources import conf, paths, process
 from nccltool.hosts.sources import env as environment
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 SECONDS = 5.0
 """The deadline of a snapshot."""
@@ -56,26 +33,6 @@ _INNER = 0.4
 _FRAME = struct.Struct("<HI")
 """Number of the source, length of what it says."""
 _Env = Mapping[str, str]
-_ReadSource = Callable[[Tree, _Env, float], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Something to look at."""
-
-    name: str
-    part: str
-    """The field of HostFacts that it gives, or some leaves of it."""
-    read: _ReadSource
-
-
-def _plain(read: Callable[[Tree, _Env], Any]) -> _ReadSource:
-    return lambda tree, env, _: read(tree, env)
-
-
-def _boot_id(tree: Tree, env: _Env, seconds: float) -> Text:
-    del env, seconds
-    return tree.text("/proc/sys/kernel/random/boot_id")
 
 
 def _files(tree: Tree, env: _Env, seconds: float) -> tuple[FileFact, ...]:
@@ -93,11 +50,6 @@ def _set_by(files: tuple[ConfFile, ...]) -> Iterator[tuple[str, str]]:
                 yield name, value
 
 
-def _visible(tree: Tree, env: _Env, seconds: float) -> Nvidia:
-    del seconds
-    return Nvidia(visible_gpus=gpu.count(env, Path(tree.root or "/")))
-
-
 def _process(environ: str) -> Source:
     """The process that an environment is of; `environ`: where that was read."""
 
@@ -110,32 +62,7 @@ def _process(environ: str) -> Source:
     return Source("process", "process", read)
 
 
-SOURCES = (
-    Source("boot_id", "boot_id", _boot_id),
-    Source("conf", "conf_files", conf.read),
-    Source("paths", "files", _files),
-    Source("interfaces", "network", _plain(interfaces.read)),
-    Source("sockets", "network", _plain(sockets.read)),
-    Source("rdma", "rdma", _plain(rdma.read)),
-    Source("verbs", "rdma", libraries.verbs),
-    Source("pci", "pci", _plain(pci.read)),
-    Source("nvidia", "nvidia", _plain(nvidia.read)),
-    Source("nvml", "nvidia", _plain(nvml.read)),
-    Source("gpu", "nvidia", _visible),
-    Source("kernel", "kernel", _plain(kernel.read)),
-    Source("cpu", "cpu", _plain(cpu.read)),
-    Source("limits", "limits", _plain(limits.read)),
-    Source("cgroup", "limits", _plain(cgroup.read)),
-    Source("shm", "shm", _plain(shm.read)),
-    Source("container", "container", _plain(container.read)),
-    Source("names", "names", names.read),
-    Source("versions", "versions", _plain(versions.read)),
-    Source("libnccl", "versions", libraries.libnccl),
-    Source("plugins", "plugins", libraries.plugins),
-    Source("cloud", "cloud", _plain(cloud.read)),
-    Source("clock", "clock", _plain(clock.read)),
-    Source("services", "services", _plain(services.read)),
-)
+SOURCES = (*hosts_sources.every(), Source("paths", "files", _files))
 _OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins")
 _TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 
@@ -176,8 +103,7 @@ def take(
 def network_facts(environ: Mapping[str, str], root: Path = Path("/"), seconds: float = 1.0) -> HostFacts:
     """What decides which network NCCL takes, read in this process: a rank that has a GPU must not fork."""
     tree, env = Tree.at(root), environment.chosen(environ)
-    sources = (one for one in SOURCES if one.name in _OF_THE_NETWORK)
-    parts = {one.part: _said(one, tree, env, seconds) for one in sources}
+    parts = {one.part: _said(one, tree, env, seconds) for one in SOURCES if one.name in _OF_THE_NETWORK}
     return HostFacts(host=_host(tree, NOT_READ), env=env, **parts)
 
 

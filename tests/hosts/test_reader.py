@@ -5,7 +5,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,8 @@ import pytest
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import reader
 from nccltool.hosts.facts import NOT_READ, Cloud, HostFacts, ProcessLimits
-from nccltool.hosts.reader import SOURCES, Source
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.reader import SOURCES
+from nccltool.hosts.sources.base import Source, Tree
 from tests import captured_hosts
 
 
@@ -76,7 +76,9 @@ def _kills(tree: Tree, env: Mapping[str, str], seconds: float) -> Cloud:
         (_kills, "the process that looked at cloud ended early"),
     ],
 )
-def test_what_does_not_answer_costs_itself_only(read: reader._ReadSource, reason: str) -> None:
+def test_what_does_not_answer_costs_itself_only(
+    read: Callable[[Tree, Mapping[str, str], float], object], reason: str
+) -> None:
     sources = tuple(
         dataclasses.replace(source, read=read) if source.name == "cloud" else source
         for source in SOURCES

@@ -1,1 +1,12 @@
 """LOOK at a host: one source a file, without torch; roots can be replaced by captured trees."""
+
+import pkgutil
+from importlib import import_module
+
+from nccltool.hosts.sources.base import Source
+
+
+def every() -> tuple[Source, ...]:
+    """What the modules of this folder name in SOURCES."""
+    modules = [import_module(info.name) for info in pkgutil.iter_modules(__path__, f"{__name__}.")]
+    return tuple(one for module in modules for one in getattr(module, "SOURCES", ()))

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -144,6 +144,22 @@ def _all_of(handle: int) -> bytes:
     while parts[-1] and sum(map(len, parts)) < LARGEST:
         parts.append(os.read(handle, 65536))
     return b"".join(parts)[:LARGEST]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something to look at: each module here names its own in SOURCES."""
+
+    name: str
+    part: str
+    """The field of HostFacts that it gives, or some leaves of it."""
+    read: Callable[[Tree, Mapping[str, str], float], object]
+    """From the files, the environment and the seconds that it may take."""
+
+    @classmethod
+    def quick(cls, name: str, part: str, read: Callable[[Tree, Mapping[str, str]], object]) -> "Source":
+        """One that waits for nothing."""
+        return cls(name, part, lambda tree, env, _: read(tree, env))
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:

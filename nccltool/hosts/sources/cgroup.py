@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Limit, ProcessLimits, Text
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _ROOT = "/sys/fs/cgroup"
 _LEAVES = (
@@ -116,3 +116,6 @@ def _row(tree: Tree, path: str, name: str) -> Count:
         return lines
     rows = [line.split() for line in lines]
     return next((int(row[1]) for row in rows if row[0] == name), Unknown(f"{path} has no {name}"))
+
+
+SOURCES = (Source.quick("cgroup", "limits", read),)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Cloud, Text, all_unknown
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _DMI = "/sys/class/dmi/id"
 _AZURE = "7783-7084-3265-9085-8269-3286-77"
@@ -43,3 +43,6 @@ def _provider(vendor: Text, product: Text, tag: Text) -> str | Unknown | None:
     if tag == "OracleCloud.com":
         return "oci"
     return next((one for one in (vendor, product, tag) if isinstance(one, Unknown)), None)
+
+
+SOURCES = (Source.quick("cloud", "cloud", read),)

@@ -8,7 +8,7 @@ from functools import partial
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import ConfFile, Text, all_unknown
-from nccltool.hosts.sources.base import Tree, within
+from nccltool.hosts.sources.base import Source, Tree, within
 
 _HOME_FILE = ".nccl.conf"
 _SYSTEM = "/etc/nccl.conf"
@@ -74,3 +74,6 @@ def _look(tree: Tree, role: str, path: str) -> ConfFile:
 def _text(tree: Tree, path: str, found: os.stat_result) -> Text:
     """A pipe (NCCL_CONF_FILE=<(...)) is not read: what is read from it is gone."""
     return tree.exact(path) if stat.S_ISREG(found.st_mode) else Unknown(f"{path} is not a regular file")
+
+
+SOURCES = (Source("conf", "conf_files", read),)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Container, Count, DeviceFile, Flag, Setting, Text, Texts
-from nccltool.hosts.sources.base import CAPTURED, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 _INITIAL_PID = "pid:[4026531836]"
@@ -160,3 +160,6 @@ def _mempolicy() -> Flag:
     mode = ctypes.c_int()
     answer = ctypes.CDLL(None, use_errno=True).syscall(number, ctypes.byref(mode), None, 0, None, 0)
     return bool(answer == 0)
+
+
+SOURCES = (Source.quick("container", "container", read),)

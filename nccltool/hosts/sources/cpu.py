@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Cpu, Flag, Text, Texts
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _CPUS = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
@@ -85,3 +85,6 @@ def _kilobytes(memory: Texts, name: str) -> Count:
     rows = [line.split() for line in memory if line.startswith(name + ":")]
     found = [int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()]
     return found[0] * 1024 if found else Unknown(f"/proc/meminfo has no {name}")
+
+
+SOURCES = (Source.quick("cpu", "cpu", read),)

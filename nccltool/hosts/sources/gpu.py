@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
 
+from nccltool.hosts.facts import Nvidia
+from nccltool.hosts.sources.base import Source, Tree
+
 
 def count(env: Mapping[str, str] = os.environ, root: Path = Path("/")) -> int:
     """NVIDIA GPUs that a rank started here would see.
@@ -18,3 +21,11 @@ def count(env: Mapping[str, str] = os.environ, root: Path = Path("/")) -> int:
         return present
     named = takewhile(lambda word: word.strip() not in ("", "-1", "NoDevFiles"), visible.split(","))
     return min(len(list(named)), present)
+
+
+def read(tree: Tree, env: Mapping[str, str]) -> Nvidia:
+    """That count, as a fact."""
+    return Nvidia(visible_gpus=count(env, Path(tree.root or "/")))
+
+
+SOURCES = (Source.quick("gpu", "nvidia", read),)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Address, Count, Flag, Interface, Network, Text
-from nccltool.hosts.sources.base import CAPTURED, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _NET = "/sys/class/net"
 _UP, _LOOPBACK, _POINT_TO_POINT, _RUNNING = 0x1, 0x8, 0x10, 0x40
@@ -277,3 +277,6 @@ def _own(address: ipaddress.IPv4Address, on_link: list[tuple[str, ipaddress.IPv4
 
 def _six(digits: str) -> str:
     return str(ipaddress.IPv6Address(int(digits, 16)))
+
+
+SOURCES = (Source.quick("interfaces", "network", read),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Kernel, KernelModule, Setting, Text
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 SYSCTLS = (
     "kernel.numa_balancing", "kernel.perf_event_paranoid", "kernel.shmmax", "kernel.shmmni", "kernel.pid_max",
@@ -85,3 +85,15 @@ def _modules(tree: Tree) -> tuple[KernelModule, ...] | Unknown:
 def _module(tree: Tree, name: str) -> KernelModule:
     version = tree.text(f"/sys/module/{name}/version")
     return KernelModule(name=name, version="" if isinstance(version, Unknown) else version)
+
+
+def boot_id(tree: Tree, env: Mapping[str, str]) -> Text:
+    """The same for containers of one host."""
+    del env
+    return tree.text("/proc/sys/kernel/random/boot_id")
+
+
+SOURCES = (
+    Source.quick("kernel", "kernel", read),
+    Source.quick("boot_id", "boot_id", boot_id),
+)

@@ -10,7 +10,7 @@ from functools import partial
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Library, Plugin, Rdma, Text, Texts, Versions
-from nccltool.hosts.sources.base import Tree, within
+from nccltool.hosts.sources.base import Source, Tree, within
 
 _CACHE = "/etc/ld.so.cache"
 _MAGIC = b"glibc-ld.so.cache1.1"
@@ -232,3 +232,10 @@ def _cache(tree: Tree) -> dict[str, str] | Unknown:
 
 def _string(raw: bytes, at: int) -> str:
     return os.fsdecode(raw[at : raw.find(b"\0", at)])
+
+
+SOURCES = (
+    Source("verbs", "rdma", verbs),
+    Source("libnccl", "versions", libnccl),
+    Source("plugins", "plugins", plugins),
+)

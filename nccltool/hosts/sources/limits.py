@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Flag, Limit, ProcessLimits, Texts
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _LIMITS = "/proc/self/limits"
 _ROWS = {
@@ -86,3 +86,6 @@ def _remove_ipc(tree: Tree) -> Flag:
             if name.strip() == "RemoveIPC":
                 said = value.strip().lower() in ("1", "yes", "y", "true", "t", "on")
     return said
+
+
+SOURCES = (Source.quick("limits", "limits", read),)

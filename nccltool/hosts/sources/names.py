@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostNames, Text, Texts
-from nccltool.hosts.sources.base import Tree, within
+from nccltool.hosts.sources.base import Source, Tree, within
 
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost", "localhost4", "localhost6")
 
@@ -82,3 +82,6 @@ def _nsswitch(tree: Tree) -> Text:
     if isinstance(lines, Unknown):
         return lines
     return next((" ".join(line.split()) for line in lines if line.startswith("hosts:")), "")
+
+
+SOURCES = (Source("names", "names", read),)

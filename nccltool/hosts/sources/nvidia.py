@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Gpu, Nvidia, Setting, Text, Texts, all_unknown
-from nccltool.hosts.sources.base import CAPTURED, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _DRIVER = "/proc/driver/nvidia"
 _PEERS = "/sys/kernel/mm/memory_peers"
@@ -99,3 +99,6 @@ def _usable(names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if os.access(f"{_CHANNELS}/{name}", os.R_OK | os.W_OK):
             yield f"{_CHANNELS}/{name}"
+
+
+SOURCES = (Source.quick("nvidia", "nvidia", read),)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Text, all_unknown
-from nccltool.hosts.sources.base import CAPTURED, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -152,3 +152,6 @@ def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:
 
 def _status(nvml: Any, code: int) -> Text:
     return "success" if code == 0 else str(nvml.NVMLError(code))
+
+
+SOURCES = (Source.quick("nvml", "nvidia", read),)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Limit, Number, Pci, PciDevice, Text, Texts
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _DEVICES = "/sys/bus/pci/devices"
 _GROUPS = "/sys/kernel/iommu_groups"
@@ -118,3 +118,6 @@ def _types(tree: Tree, devices: tuple[PciDevice, ...] | Unknown) -> Texts:
     types = {tree.text(f"{_GROUPS}/{group}/type") for group in groups if group}
     unknown = [one for one in types if isinstance(one, Unknown)]
     return unknown[0] if unknown else tuple(sorted(one for one in types if isinstance(one, str)))
+
+
+SOURCES = (Source.quick("pci", "pci", read),)

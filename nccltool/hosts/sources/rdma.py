@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Flag, Gid, Number, Rdma, RdmaDevice, RdmaPort, Setting, Text, Texts
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _IB = "/sys/class/infiniband"
 _VERBS = "/sys/class/infiniband_verbs"
@@ -163,3 +163,6 @@ def _counters(tree: Tree, folder: str) -> tuple[Setting, ...] | Unknown:
         return Unknown(f"{folder}/counters does not exist")
     found = [(name.partition("/")[2], tree.text(f"{folder}/{name}")) for name in _COUNTERS]
     return tuple(Setting(name=name, value=value) for name, value in found if isinstance(value, str))
+
+
+SOURCES = (Source.quick("rdma", "rdma", read),)

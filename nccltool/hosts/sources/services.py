@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Services
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _DAEMONS = (
     "nv-fabricmanager", "nvidia-imex", "nvidia-persistenced", "nv-hostengine", "chronyd", "ntpd",
@@ -28,3 +28,6 @@ def read(tree: Tree, env: Mapping[str, str]) -> Services:
         return Services(running=pids)
     seen = {tree.text(f"/proc/{pid}/comm") for pid in pids if pid.isdigit()}
     return Services(running=tuple(sorted(_CUT[name] for name in seen if isinstance(name, str) and name in _CUT)))
+
+
+SOURCES = (Source.quick("services", "services", read),)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Count, Flag, Shm, ShmFile, Text, Texts, all_unknown
-from nccltool.hosts.sources.base import CAPTURED, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _SHM = "/dev/shm"  # noqa: S108 - nothing is written there
 _MOST = 64
@@ -115,3 +115,6 @@ def _mapped(tree: Tree) -> Texts:
         elif not maps.reason.endswith(("No such file or directory", "No such process")):
             return Unknown("processes of other users may not be looked at")
     return tuple(found)
+
+
+SOURCES = (Source.quick("shm", "shm", read),)

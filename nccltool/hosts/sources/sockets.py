@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Listener, Network, Route, Text
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.sources.base import Source, Tree
 
 _MOST_ROUTES = 512
 """A host that speaks BGP has a million; what matters here are the default and the on-link ones."""
@@ -87,3 +87,6 @@ def _resolv_conf(tree: Tree) -> Text:
     if isinstance(lines, Unknown):
         return lines
     return "\n".join(line.strip() for line in lines if not line.lstrip().startswith(("#", ";")))
+
+
+SOURCES = (Source.quick("sockets", "network", read),)

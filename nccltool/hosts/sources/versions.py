@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Setting, Text, Versions
-from nccltool.hosts.sources.base import CAPTURED, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _PACKAGES = re.compile(r"(torch|triton|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")
 _LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/conda/lib", "/opt/venv/lib")
@@ -90,3 +90,6 @@ def _os(tree: Tree) -> Text:
         return lines
     named = [line.partition("=")[2].strip("\"'") for line in lines if line.startswith("PRETTY_NAME=")]
     return named[0] if named else Unknown("/etc/os-release has no PRETTY_NAME")
+
+
+SOURCES = (Source.quick("versions", "versions", read),)

@@ -18,20 +18,26 @@ CASES: tuple[Case, ...] = tuple(
 RULES = {rule.code: rule for rule in rules.every()}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_rule_does_what_its_case_says(case: Case) -> None:
-    diagnosis = judge.judge(case.hosts, [RULES[case.code]])
-    (outcome,) = diagnosis.outcomes
-    seen = "fires" if diagnosis.problems else "unknown" if outcome.status == "unknown" else "silent"
-    assert seen == case.expect, outcome.reason or [problem.found for problem in diagnosis.problems]
-    assert (seen == "unknown") <= bool(outcome.reason)
+BY_RULE = {code: tuple(case for case in CASES if case.code == code) for code in RULES}
+of_each_rule = pytest.mark.parametrize("cases", BY_RULE.values(), ids=BY_RULE.keys())
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.expect == "fires"], ids=str)
-def test_what_is_found_can_be_acted_on(case: Case) -> None:
-    for finding in judge.judge(case.hosts, [RULES[case.code]]).findings:
-        assert finding.message
-        assert not finding.message.endswith(".")
-        assert finding.evidence or finding.subject.kind == "variable"
-        assert finding.remedy
-        assert all(line.isprintable() for text in finding.evidence for line in text.splitlines())
+@of_each_rule
+def test_a_rule_does_what_its_cases_say(cases: tuple[Case, ...]) -> None:
+    for case in cases:
+        diagnosis = judge.judge(case.hosts, [RULES[case.code]])
+        (outcome,) = diagnosis.outcomes
+        seen = "fires" if diagnosis.problems else "unknown" if outcome.status == "unknown" else "silent"
+        assert seen == case.expect, (str(case), outcome.reason or [one.found for one in diagnosis.problems])
+        assert (seen == "unknown") <= bool(outcome.reason), str(case)
+
+
+@of_each_rule
+def test_what_is_found_can_be_acted_on(cases: tuple[Case, ...]) -> None:
+    for case in cases:
+        for finding in judge.judge(case.hosts, [RULES[case.code]]).findings if case.expect == "fires" else ():
+            assert finding.message, str(case)
+            assert not finding.message.endswith("."), str(case)
+            assert finding.evidence or finding.subject.kind == "variable", str(case)
+            assert finding.remedy, str(case)
+            assert all(line.isprintable() for text in finding.evidence for line in text.splitlines()), str(case)
