@@ -3,8 +3,7 @@
 import click
 
 from nccltool.cli.options import Ended, exit_styled, formats, group, launched, option, written
-
-_FORMATS = ("table", "json", "sarif", "junit")
+from nccltool.doctor.views import FORMATS
 
 
 @click.command("doctor")
@@ -28,7 +27,7 @@ _FORMATS = ("table", "json", "sarif", "junit")
 )
 @option("--list-rules", is_flag=True, help="List the rules.")
 @option("--list-variables", is_flag=True, help="List the variables that are known.")
-@formats(*_FORMATS)
+@formats(*FORMATS)
 @exit_styled
 @written
 def command(**options: object) -> None:
@@ -39,14 +38,17 @@ def command(**options: object) -> None:
     """
     from nccltool.cli.screen import put, write
     from nccltool.core.command_line import this_command
+    from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run
+    from nccltool.doctor.options import DoctorOptions
     from nccltool.doctor.views import renderer
     from nccltool.launch.options import StartOptions
 
     if options["list_rules"] or options["list_variables"]:
         put(_lists(rules=bool(options["list_rules"]), variables=bool(options["list_variables"])))
         return
-    answer = run.diagnose(run.question(options, group(StartOptions, options)), this_command())
+    order = doctor_options.order(group(DoctorOptions, options), group(StartOptions, options))
+    answer = run.diagnose(order, this_command())
     if options["fix"]:
         put("".join(f"{line}\n" for line in answer.fixes))
     else:

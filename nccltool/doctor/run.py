@@ -2,17 +2,15 @@
 
 import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from nccltool import __version__
-from nccltool.core import versions
 from nccltool.core.errors import BadInput, DidNotComplete
 from nccltool.core.findings import Finding
 from nccltool.core.input_files import contents
@@ -23,6 +21,7 @@ from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
 from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts import differences as hosts_differences
 from nccltool.hosts import reader as hosts_reader
@@ -31,10 +30,8 @@ from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
 from nccltool.hosts.sources import conf
 from nccltool.hosts.sources.base import Tree
-from nccltool.launch import host_survey, selection
+from nccltool.launch import host_survey
 from nccltool.launch.job import Job
-from nccltool.launch.options import StartOptions
-from nccltool.launch.selection import Where
 
 _ASKING = "ASK"
 """Rules that need an answer of NCCL itself."""
@@ -45,102 +42,11 @@ _TOLD = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DoctorOrder:
-    """What the user wants to be looked at, and how."""
-
-    root: Path = Path("/")
-    facts: tuple[Path, ...] = ()
-    env_file: Path | None = None
-    pid: int | None = None
-    nccl: Version | None = None
-    nodes: int | None = None
-    local_ranks: int | None = None
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    fix: bool = False
-    """Lines are wanted that undo what is found."""
-    library: str | None = None
-    """The libnccl to ask; `auto` = the one that is found; None = it is not asked."""
-    where: Where | None = None
-    """The other hosts to look at; None = this one, or saved facts."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class DoctorResult:
     """What came of it."""
 
     diagnosis: Diagnosis
     fixes: tuple[str, ...]
-
-
-def question(options: Mapping[str, Any], start: StartOptions) -> DoctorOrder:
-    """The options of the command line, checked. Raises BadInput."""
-    if options["facts"] and (options["root"] or options["pid"] or options["env_file"]):
-        raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
-    if options["pid"] and (options["env_file"] or options["root"]):
-        raise BadInput("--pid cannot be combined with --env-file or --root", "leave one out")
-    version = options["nccl_version"]
-    parsed = versions.parse(version) if version is not None else None
-    if version is not None and parsed is None:
-        raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
-    return DoctorOrder(
-        root=_tree(options["root"]),
-        facts=tuple(Path(name) for name in options["facts"]),
-        env_file=Path(options["env_file"]) if options["env_file"] else None,
-        pid=options["pid"],
-        nccl=parsed,
-        nodes=options["nodes"],
-        local_ranks=_ranks(options["nproc_per_node"]),
-        select=_words("--select", options["select"]),
-        ignore=_words("--ignore", options["ignore"]),
-        fix=options["fix"],
-        library=_library(options["ask_nccl"]),
-        where=_elsewhere(options, start),
-    )
-
-
-def _elsewhere(options: Mapping[str, Any], start: StartOptions) -> Where | None:
-    """Other hosts, when they are named, or when nodes of an allocation are asked for."""
-    named = start.hosts or start.hostfile
-    if not (named or start.launcher in ("ssh", "slurm") or (start.nodes or 1) > 1):
-        return None
-    where = selection.choose(start, os.environ)
-    if not where.launch.remote:
-        return None
-    if any(options[name] for name in ("facts", "root", "pid", "env_file", "ask_nccl")):
-        raise BadInput(
-            "--facts, --root, --pid, --env-file and --ask-nccl look at one host, and others are asked for",
-            "leave them out, or --hosts",
-        )
-    return where
-
-
-def _library(name: str | None) -> str | None:
-    if name not in (None, "auto") and not Path(name or "").is_file():
-        raise BadInput(f"--ask-nccl {name} is no file", "name a libnccl.so.2, or none: the one that is found")
-    return name
-
-
-def _tree(root: str | None) -> Path:
-    folder = Path(root or "/")
-    if not any((folder / name).is_dir() for name in ("proc", "sys")):
-        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
-    return folder
-
-
-def _ranks(text: str | None) -> int | None:
-    if text in (None, "auto"):
-        return None
-    if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
-        raise BadInput(f"--nproc-per-node {text!r} is no number of ranks", "a number, or auto")
-    return int(text)
-
-
-def _words(option: str, texts: Sequence[str]) -> tuple[str, ...]:
-    words = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
-    if texts and not words:
-        raise BadInput(f"{option} names no rule", "write codes or names, or leave the option out")
-    return words
 
 
 def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> DoctorResult:

@@ -23,6 +23,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.doctor import document
 from nccltool.doctor import run as doctor_run
 from nccltool.doctor.diagnosis import Diagnosis
+from nccltool.doctor.options import DoctorOrder
 from nccltool.hosts import reader
 from nccltool.hosts.views import table as render_facts
 from nccltool.triage import document as triage_document
@@ -144,7 +145,7 @@ def _files(run: Path) -> list[Path]:
 
 
 def _diagnosis(command: tuple[str, ...]) -> Diagnosis:
-    return doctor_run.diagnose(doctor_run.DoctorOrder(), command).diagnosis
+    return doctor_run.diagnose(DoctorOrder(), command).diagnosis
 
 
 def _tried(name: str, make: Callable[[], str]) -> Part:

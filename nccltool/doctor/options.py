@@ -1,0 +1,119 @@
+"""Words of the command line -> what the doctor is to look at, or one sentence of what is wrong with them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nccltool.core import versions
+from nccltool.core.errors import BadInput
+from nccltool.core.versions import Version
+from nccltool.launch import selection
+from nccltool.launch.options import StartOptions
+from nccltool.launch.selection import Where
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorOptions:
+    """The options of the command, as they were given; a field has the name of its option."""
+
+    root: str | None = None
+    facts: tuple[str, ...] = ()
+    env_file: str | None = None
+    pid: int | None = None
+    nccl_version: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fix: bool = False
+    ask_nccl: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorOrder:
+    """What the user wants to be looked at, and how."""
+
+    root: Path = Path("/")
+    facts: tuple[Path, ...] = ()
+    env_file: Path | None = None
+    pid: int | None = None
+    nccl: Version | None = None
+    nodes: int | None = None
+    local_ranks: int | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fix: bool = False
+    """Lines are wanted that undo what is found."""
+    library: str | None = None
+    """The libnccl to ask; `auto` = the one that is found; None = it is not asked."""
+    where: Where | None = None
+    """The other hosts to look at; None = this one, or saved facts."""
+
+
+def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
+    """The options, checked. Raises BadInput."""
+    if words.facts and (words.root or words.pid or words.env_file):
+        raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
+    if words.pid and (words.env_file or words.root):
+        raise BadInput("--pid cannot be combined with --env-file or --root", "leave one out")
+    version = words.nccl_version
+    parsed = versions.parse(version) if version is not None else None
+    if version is not None and parsed is None:
+        raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
+    return DoctorOrder(
+        root=_tree(words.root),
+        facts=tuple(Path(name) for name in words.facts),
+        env_file=Path(words.env_file) if words.env_file else None,
+        pid=words.pid,
+        nccl=parsed,
+        nodes=start.nodes,
+        local_ranks=_ranks(start.nproc_per_node),
+        select=_beginnings("--select", words.select),
+        ignore=_beginnings("--ignore", words.ignore),
+        fix=words.fix,
+        library=_library(words.ask_nccl),
+        where=_elsewhere(words, start),
+    )
+
+
+def _elsewhere(words: DoctorOptions, start: StartOptions) -> Where | None:
+    """Other hosts, when they are named, or when nodes of an allocation are asked for."""
+    named = start.hosts or start.hostfile
+    if not (named or start.launcher in ("ssh", "slurm") or (start.nodes or 1) > 1):
+        return None
+    where = selection.choose(start, os.environ)
+    if not where.launch.remote:
+        return None
+    if any((words.facts, words.root, words.pid, words.env_file, words.ask_nccl)):
+        raise BadInput(
+            "--facts, --root, --pid, --env-file and --ask-nccl look at one host, and others are asked for",
+            "leave them out, or --hosts",
+        )
+    return where
+
+
+def _library(name: str | None) -> str | None:
+    if name not in (None, "auto") and not Path(name or "").is_file():
+        raise BadInput(f"--ask-nccl {name} is no file", "name a libnccl.so.2, or none: the one that is found")
+    return name
+
+
+def _tree(root: str | None) -> Path:
+    folder = Path(root or "/")
+    if not any((folder / name).is_dir() for name in ("proc", "sys")):
+        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
+    return folder
+
+
+def _ranks(text: str | None) -> int | None:
+    if text in (None, "auto"):
+        return None
+    if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
+        raise BadInput(f"--nproc-per-node {text!r} is no number of ranks", "a number, or auto")
+    return int(text)
+
+
+def _beginnings(option: str, texts: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    if texts and not found:
+        raise BadInput(f"{option} names no rule", "write codes or names, or leave the option out")
+    return found
