@@ -22,14 +22,14 @@ from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job, kept
 from nccltool.launch.node_names import node_name
-from nccltool.launch.printed_events import Begin, Begun, End, Ended, Line
+from nccltool.launch.printed_events import Begin, End, Ended, Line
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import collectives, document, dtypes
 from nccltool.probe.events import OF_PROBES, Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
-from nccltool.probe.run import judged
+from nccltool.probe.run import ProbeBegun, judged
 from nccltool.train import document as train_document
 from nccltool.train import judge as train_judge
 from nccltool.train.events import OF_TRAININGS
@@ -62,7 +62,7 @@ class Part:
     waiting: dict[int, Line] = field(default_factory=dict)
     begin: str = ""
     end: str = ""
-    begun: Begun | None = None
+    begun: ProbeBegun | None = None
     ended: Ended | None = None
     met: str | None = None
     """The id of rank 0's command, where this is another."""
@@ -225,8 +225,8 @@ class _Asked(msgspec.Struct):
 _JOBS: dict[str, type[ProbeJob] | type[TrainJob]] = {"probe": ProbeJob, "train": TrainJob}
 
 
-def _begun(part: Part, text: str) -> Begun:
-    begun = _decoded(part, text, Begun)
+def _begun(part: Part, text: str) -> ProbeBegun:
+    begun = _decoded(part, text, ProbeBegun)
     if begun.job.kind not in _JOBS:
         raise _other_release(part, begun.job.kind)
     job = _decoded(part, bytes(_decoded(part, text, _Asked).job).decode(), _JOBS[begun.job.kind])
@@ -277,7 +277,7 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
     return state.job, replace(run, info=replace(run.info, duration_s=seconds))
 
 
-def _ranks(begun: Begun) -> int:
+def _ranks(begun: ProbeBegun) -> int:
     nodes, nproc = begun.job.nodes, begun.job.nproc_per_node
     return nodes * nproc if nodes and nproc else begun.ranks_seen
 
@@ -333,7 +333,7 @@ def _gap(merge: _Merge, part: Part) -> BadInput:
     return BadInput(f"{part.where}: {what}{damaged}", _WHOLE_LOGS)
 
 
-def _guessed(state: RunState, begun: Begun, parts: dict[int, Part]) -> tuple[Finding, ...]:
+def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, Part]) -> tuple[Finding, ...]:
     """What can be known where the command of rank 0 did not say it."""
     culprit = blame.after_fault(state)
     return (
@@ -344,13 +344,13 @@ def _guessed(state: RunState, begun: Begun, parts: dict[int, Part]) -> tuple[Fin
     )
 
 
-def _unheard(begun: Begun, ended: Ended, parts: dict[int, Part]) -> tuple[Finding, ...]:
+def _unheard(begun: ProbeBegun, ended: Ended, parts: dict[int, Part]) -> tuple[Finding, ...]:
     """What of the others did not come, unless rank 0's command said already why the run did not complete."""
     explained = any(finding.kind.effect == "incomplete" for finding in ended.findings)
     return () if explained or ended.interrupted else _silent(begun, parts)
 
 
-def _silent(begun: Begun, parts: dict[int, Part]) -> tuple[Finding, ...]:
+def _silent(begun: ProbeBegun, parts: dict[int, Part]) -> tuple[Finding, ...]:
     missing = [number for number in range(begun.parts or 0) if number not in parts]
     cut = [part for _, part in sorted(parts.items()) if part.ended is None]
     found = [] if not missing else [_missing(begun, missing)]
@@ -363,7 +363,7 @@ def _subject(job: Job, number: int) -> Subject:
     return Subject(kind="rank", name=f"rank {number}")
 
 
-def _missing(begun: Begun, missing: Sequence[int]) -> Finding:
+def _missing(begun: ProbeBegun, missing: Sequence[int]) -> Finding:
     names = ", ".join(map(str, missing[:_NAMES_SHOWN])) + (", ..." if len(missing) > _NAMES_SHOWN else "")
     kind = "node" if begun.job.node_ranks else "rank"
     return STREAM_MISSING.finding(

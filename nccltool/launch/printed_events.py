@@ -50,7 +50,6 @@ class Begun:
     nccltool: str
     torch: str | None
     """As installed beside the command."""
-    min_busbw_gb_per_s: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

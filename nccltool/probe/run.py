@@ -38,6 +38,13 @@ from nccltool.triage import failed_run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeBegun(Begun):
+    """What a command knows when it begins, and what its numbers are to be held against."""
+
+    min_busbw_gb_per_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Probe:
     """What to run, where to keep it, and what to expect of it."""
 
@@ -82,7 +89,7 @@ class Probe:
         """Start the ranks, and watch them to their end."""
         return runner.run(self.order, run_dir, progress)
 
-    def judged(self, outcome: LaunchOutcome, begun: Begun) -> Run:
+    def judged(self, outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
         """JUDGE what came of it."""
         return judged(outcome, begun)
 
@@ -90,16 +97,16 @@ class Probe:
         """What is kept of it."""
         return document.to_json(run)
 
-    def _judged(self, outcome: LaunchOutcome, begun: Begun, seconds: float) -> Run:
+    def _judged(self, outcome: LaunchOutcome, begun: ProbeBegun, seconds: float) -> Run:
         run = self.judged(outcome, begun)
         return replace(run, info=replace(run.info, duration_s=seconds))
 
-    def _begun(self) -> Begun:
+    def _begun(self) -> ProbeBegun:
         job, leads = self.order.job, self.order.leads
         parts = 1 if len(job.node_ranks) == job.nodes else job.nodes
         if not job.node_ranks:  # inside a launcher's job, every rank is a command
             parts = self.order.ranks_seen if leads else None
-        return Begun(
+        return ProbeBegun(
             job=job,
             leads=leads,
             part=job.node_ranks[0] if job.node_ranks else self.order.part,
@@ -123,7 +130,7 @@ def _ended(outcome: LaunchOutcome, seconds: float) -> Ended:
     )
 
 
-def judged(outcome: LaunchOutcome, begun: Begun) -> Run:
+def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
     """JUDGE what came of a run."""
     state = outcome.state
     job, measured = state.job, state.product

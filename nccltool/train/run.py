@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from nccltool.core.run_directory import RunDir
 from nccltool.launch import runner
 from nccltool.launch.order import LaunchOrder
-from nccltool.launch.printed_events import Begun
 from nccltool.launch.runner import LaunchOutcome, Progress
 from nccltool.probe.result import Run
-from nccltool.probe.run import Probe
+from nccltool.probe.run import Probe, ProbeBegun
 from nccltool.train import document, judge, restarts
 from nccltool.train.job import TrainJob
 from nccltool.train.result import TrainRun
@@ -25,7 +24,7 @@ class SmokeTrainings(Probe):
         start = restarts.run if self.order.max_restarts else runner.run
         return start(self.order, run_dir, progress)
 
-    def judged(self, outcome: LaunchOutcome, begun: Begun) -> TrainRun:
+    def judged(self, outcome: LaunchOutcome, begun: ProbeBegun) -> TrainRun:
         """JUDGE what came of it."""
         return judge.judged(outcome, begun)
 

@@ -17,11 +17,12 @@ from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.launch.printed_events import Begun, Ended, Teller
+from nccltool.launch.printed_events import Ended, Teller
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives, plan
 from nccltool.probe.events import Result, Samples
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.run import ProbeBegun
 
 NODES, RANKS_OF_NODE = extent.of(1250, 4), 8
 TARGET_S = 10.0
@@ -201,10 +202,10 @@ def _write(file: Path, killed: bool) -> int:
     return count
 
 
-def _begun(job: ProbeJob, node: int) -> Begun:
+def _begun(job: ProbeJob, node: int) -> ProbeBegun:
     from dataclasses import replace
 
-    return Begun(
+    return ProbeBegun(
         job=replace(job, run_id=_RUN.format(node), node_ranks=(node,)),
         leads=node == 0,
         part=node,
@@ -214,5 +215,4 @@ def _begun(job: ProbeJob, node: int) -> Begun:
         started="2025-01-02T03:04:05Z",
         nccltool="0.1.0",
         torch="2.13.0",
-        min_busbw_gb_per_s=None,
     )

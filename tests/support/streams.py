@@ -7,9 +7,10 @@ from typing import Any
 from nccltool.core.findings import Finding
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.launch.printed_events import Begun, Ended, Teller
+from nccltool.launch.printed_events import Ended, Teller
 from nccltool.probe.events import Result, Samples
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.run import ProbeBegun
 from tests.samples import facts, job
 
 LEADER, FOLLOWER = "20250102T030405Z-beef", "20250102T030406Z-cafe"
@@ -23,9 +24,9 @@ def job_of(node: int) -> ProbeJob:
     return job(run_id=FOLLOWER if node else LEADER, emulated=False, node_ranks=(node,), endpoint="alpha:1")
 
 
-def begun(node: int, **changes: Any) -> Begun:
+def begun(node: int, **changes: Any) -> ProbeBegun:
     """What the command of one of two nodes knows at its beginning."""
-    plain = Begun(
+    plain = ProbeBegun(
         job=job_of(node),
         leads=node == 0,
         part=node,
@@ -35,7 +36,6 @@ def begun(node: int, **changes: Any) -> Begun:
         started="2025-01-02T03:04:05Z",
         nccltool="0.1.0",
         torch="2.13.0",
-        min_busbw_gb_per_s=None,
     )
     return replace(plain, **changes)
 
@@ -91,7 +91,7 @@ def leaving(node: int) -> list[Event]:
     ]
 
 
-def part(start: Begun, said: Sequence[Event], end: Ended | None) -> list[bytes]:
+def part(start: ProbeBegun, said: Sequence[Event], end: Ended | None) -> list[bytes]:
     """The lines of one command."""
     lines: list[str] = []
     teller = Teller(lines.append, start.job.run_id, start.part)

@@ -8,10 +8,10 @@ import pytest
 
 from nccltool.core.findings import Finding
 from nccltool.launch import events
-from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.events import Samples
+from nccltool.probe.run import ProbeBegun
 from nccltool.train import document as train_document
 from nccltool.train import judge, peak_flops
 from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, TimedSteps, TrainedStep
@@ -39,7 +39,7 @@ def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any)
     state = RunState(asked, RANKS, now=0.0)
     for event in (WORLD, *said):
         state.apply(event, 1.0)
-    begun = Begun(
+    begun = ProbeBegun(
         job=asked,
         leads=True,
         part=0,
@@ -49,7 +49,6 @@ def judged(*said: events.Event, findings: tuple[Finding, ...] = (), **spec: Any)
         started="2025-01-02T03:04:05Z",
         nccltool="0.1.0",
         torch="2.13.0",
-        min_busbw_gb_per_s=None,
     )
     return judge.judged(LaunchOutcome(state, findings, interrupted=False), begun)
 

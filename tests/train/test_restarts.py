@@ -15,9 +15,9 @@ from nccltool.launch import runner
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers.base import Command, Launch
 from nccltool.launch.order import LaunchOrder
-from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
+from nccltool.probe.run import ProbeBegun
 from nccltool.train import judge, restarts
 from nccltool.train.job import TrainJob
 from nccltool.train.result import Restart, TrainRun
@@ -88,7 +88,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def judged(outcome: LaunchOutcome, wanted: TrainJob) -> TrainRun:
-    begun = Begun(
+    begun = ProbeBegun(
         job=wanted,
         leads=True,
         part=0,
@@ -98,7 +98,6 @@ def judged(outcome: LaunchOutcome, wanted: TrainJob) -> TrainRun:
         started="2025-01-02T03:04:05Z",
         nccltool="0.1.0",
         torch="2.13.0",
-        min_busbw_gb_per_s=None,
     )
     return judge.judged(outcome, begun)
 
