@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nccltool.compare import baselines, effects, judge
+from nccltool.compare.result import Against
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Finding, Subject, define
-from nccltool.monitor import metrics, run_list
+from nccltool.monitor import exported_run, metrics, run_list
 from nccltool.monitor.exporters import pushgateway
 from nccltool.monitor.exporters import textfile as exporters_textfile
 from nccltool.monitor.exporters.pushgateway import Gateway
@@ -78,37 +79,33 @@ def handed_over(
 def read(names: Sequence[str], base: Path) -> tuple[Run | Preflight, ...]:
     """The runs of these names, the newest first. Raises BadInput."""
     found = [run_list.load(run_directory.find(base, name)) for name in names]
-    return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
+    return tuple(sorted(found, key=lambda run: exported_run.unix_time(run.info.started), reverse=True))
 
 
-Against = Callable[[Run | Preflight], Iterable[Sample]]
-"""A run held against a baseline."""
+HeldAgainst = Callable[[Run | Preflight], Iterable[Against]]
+"""The rows of a run, held against a baseline."""
 
 
-def without_baseline(run: Run | Preflight) -> Iterable[Sample]:
+def without_baseline(run: Run | Preflight) -> Iterable[Against]:
     """Nothing to hold it against."""
     return ()
 
 
-def against(name: str | None, store: str | None) -> Against:
+def against(name: str | None, store: str | None) -> HeldAgainst:
     """What holds runs against a baseline. Raises BadInput when there is none."""
     if name is None:
         return without_baseline
     baseline = baselines.named(name, store)
 
-    def held(run: Run | Preflight) -> Iterable[Sample]:
-        rows = judge.against(baseline, run.info, run.measurements, effects.CompareSettings())
-        return metrics.of_baseline(run.info, rows)
-
-    return held
+    return lambda run: judge.against(baseline, run.info, run.measurements, effects.CompareSettings())
 
 
-def samples(found: Iterable[Run | Preflight], against: Against = without_baseline) -> tuple[Sample, ...]:
+def samples(found: Iterable[Run | Preflight], against: HeldAgainst = without_baseline) -> tuple[Sample, ...]:
     """What monitoring sees of runs, the newest first. What a suite says of hosts is that of the newest one."""
     sets, suite_seen = [], False
     for run in found:
         if isinstance(run, Run) or not suite_seen:
-            sets.append([*metrics.of_any(run), *against(run)])
+            sets.append(metrics.samples(exported_run.exported(run, against(run))))
         suite_seen = suite_seen or isinstance(run, Preflight)
     return metrics.merged(sets)
 
@@ -123,15 +120,15 @@ def gateway(url: str, groups: Sequence[str], *, user: str | None, password_file:
     return made
 
 
-def hand_over(found: Sequence[Run | Preflight], ways: Ways, against: Against) -> tuple[str, ...]:
+def hand_over(found: Sequence[Run | Preflight], ways: Ways, against: HeldAgainst) -> tuple[str, ...]:
     """Write and push; a sentence on each. Raises BadInput, PushFailed."""
     said = []
     if ways.textfile is not None:
         exporters_textfile.write(samples(found, against), ways.textfile)
         said.append(f"written to {ways.textfile}")
     if ways.gateway is not None:
-        for kind in dict.fromkeys(metrics.command_of(run) for run in found):
-            of_kind = samples((run for run in found if metrics.command_of(run) == kind), against)
+        for kind in dict.fromkeys(exported_run.command_of(run) for run in found):
+            of_kind = samples((run for run in found if exported_run.command_of(run) == kind), against)
             pushgateway.push(of_kind, kind, ways.gateway)
         said.append(f"pushed to {ways.gateway.url}")
     return tuple(said)

@@ -15,8 +15,8 @@ import msgspec
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.launch.job import Job
-from nccltool.monitor import metrics, run_list
-from nccltool.monitor.export import Against, without_baseline
+from nccltool.monitor import exported_run, metrics, run_list
+from nccltool.monitor.export import HeldAgainst, without_baseline
 from nccltool.monitor.metrics import Sample
 from nccltool.monitor.run_list import Entry
 from nccltool.preflight.result import Preflight
@@ -67,7 +67,7 @@ class _Found:
 class RunCache:
     """The runs of a folder."""
 
-    def __init__(self, base: Path, max_age_s: float, against: Against = without_baseline) -> None:
+    def __init__(self, base: Path, max_age_s: float, against: HeldAgainst = without_baseline) -> None:
         self._base, self._max_age_s, self._against = base, max_age_s, against
         self._read: dict[tuple[str, int], _Read] = {}
         self._last: tuple[_Found, RunScan] | None = None
@@ -137,14 +137,15 @@ def _seen(found: _Found) -> RunScan:
     return RunScan((*metrics.merged(found.sets), damaged, readable), found.entries)
 
 
-def _finished(folder: Path, against: Against) -> _Read:
+def _finished(folder: Path, against: HeldAgainst) -> _Read:
     try:
         run = run_list.load(folder)
+        exported = exported_run.exported(run, against(run))
         return _Read(
             entry=run_list.entry(folder, run),
-            started=metrics.unix_time(run.info.started),
-            samples=(*metrics.of_any(run), *against(run)),
-            brief=tuple(metrics.of_info(run.info, metrics.command_of(run), run.verdict.status)),
+            started=exported.started,
+            samples=metrics.samples(exported),
+            brief=metrics.samples(exported.brief()),
             is_suite=isinstance(run, Preflight),
         )
     except (BadInput, ValueError, ArithmeticError):
@@ -159,7 +160,7 @@ def _unfinished(folder: Path, now: float) -> _Read | None:
     started = _time_of(folder.name)
     if now - started < job.deadline_s + GRACE_S:
         return None
-    failed = tuple(metrics.of_end(job.kind, started, "incomplete"))
+    failed = metrics.samples(exported_run.ExportedRun(command=job.kind, started=started, status="incomplete"))
     return _Read(run_list.nameless(folder, "incomplete"), started, failed, failed)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.monitor import exposition, http_server
-from nccltool.monitor.export import Against, without_baseline
+from nccltool.monitor.export import HeldAgainst, without_baseline
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.monitor.web_config import WebConfig
 
@@ -31,7 +31,7 @@ class Server:
     web: WebConfig
     every_s: float
     max_age_s: float
-    against: Against = without_baseline
+    against: HeldAgainst = without_baseline
 
     def run(self, ready: Callable[[], None]) -> None:
         """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from nccltool.compare.result import Against, RowKey
-from nccltool.core.verdicts import Verdict
-from nccltool.monitor import metrics
+from nccltool.core.verdicts import Status, Verdict
+from nccltool.monitor import exported_run, metrics
 from nccltool.monitor.metrics import METRICS, Sample
 from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Oracle, Training, TrainRun
 from tests import samples
 
@@ -84,11 +85,22 @@ def of(found: object, name: str) -> dict[tuple[str, ...], float]:
     return {sample.labels: sample.value for sample in found if sample.metric == name}  # type: ignore[attr-defined]
 
 
+def seen(run: Run | Preflight) -> tuple[Sample, ...]:
+    return metrics.samples(exported_run.exported(run))
+
+
+def trained(one: Training, *rows: Measurement) -> TrainRun:
+    verdict = samples.good_run().verdict
+    return TrainRun(info=samples.info(), verdict=verdict, findings=(), measurements=rows, trainings=(one,))
+
+
+def end(started: float, status: Status) -> tuple[Sample, ...]:
+    return metrics.samples(exported_run.ExportedRun(command="probe", started=started, status=status))
+
+
 def test_every_sample_has_the_labels_of_its_metric() -> None:
     row = samples.measurement(late_s=0.001, late_rank=1, limit_busbw_bytes_per_s=1e9, wrong=3)
-    verdict = samples.good_run().verdict
-    run = TrainRun(info=samples.info(), verdict=verdict, findings=(), measurements=(row,), trainings=(training(),))
-    every = [*metrics.of_run(run), *metrics.of_preflight(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,)))]
+    every = [*seen(trained(training(), row)), *seen(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,)))]
     assert all(len(sample.labels) == len(BY_NAME[sample.metric].labels) for sample in every)
     not_of_runs = {"baseline_ratio", "damaged_runs", "run_directory_readable"}
     assert {sample.metric for sample in every} == set(BY_NAME) - not_of_runs
@@ -104,14 +116,14 @@ def test_every_sample_has_the_labels_of_its_metric() -> None:
 )
 def test_a_row_is_its_numbers(name: str, labels: tuple[str, ...], value: float | None) -> None:
     row = samples.measurement()
-    found = of(list(metrics.of_run(replace(samples.good_run(), measurements=(row,)))), name)
+    found = of(list(seen(replace(samples.good_run(), measurements=(row,)))), name)
     key = ("all_reduce", "1048576", "float32", "2", "4", row.placement, *labels)
     assert found[key] == pytest.approx(value if value is not None else row.busbw_bytes_per_s)
 
 
 def test_what_is_not_known_has_no_sample() -> None:
     row = samples.measurement(wrong=None, late_s=None, limit_busbw_bytes_per_s=None)
-    found = list(metrics.of_run(replace(samples.good_run(), measurements=(row,))))
+    found = list(seen(replace(samples.good_run(), measurements=(row,))))
     names = {sample.metric for sample in found}
     assert not names & {"wrong_elements_total", "late_seconds", "bus_bandwidth_limit_bytes_per_second"}
     assert not [labels for labels in of(found, "latency_seconds") if labels[-1] == "0.99"]
@@ -122,13 +134,13 @@ def test_what_is_not_known_has_no_sample() -> None:
 )
 def test_success_is_a_judged_and_healthy_run(status: str, success: int) -> None:
     run = replace(samples.good_run(), verdict=Verdict(status=status, exit_code=0))  # type: ignore[arg-type]
-    found = list(metrics.of_run(run))
+    found = list(seen(run))
     assert of(found, "last_run_success") == {("probe",): success}
     assert {labels[1] for labels, value in of(found, "last_run_status").items() if value} == {status}
 
 
 def test_hosts_and_checks_are_sets_of_states() -> None:
-    found = list(metrics.of_preflight(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,))))
+    found = list(seen(preflight(ALPHA, BETA, GAMMA, outcomes=(CHECK,))))
     assert of(found, "suspect") == {("alpha",): 0, ("beta",): 1, ("gamma",): 0}
     assert {labels for labels, value in of(found, "host_status").items() if value} == {
         ("alpha", "pass"),
@@ -144,8 +156,11 @@ def test_hosts_and_checks_are_sets_of_states() -> None:
 
 
 def test_a_training_that_was_not_compared_is_neither_right_nor_wrong() -> None:
-    found = list(metrics.of_training(training(oracle=None, step_time_s=None)))
-    assert {sample.metric for sample in found} == {"train_samples_per_second", "train_exposed_communication_ratio"}
+    found = list(seen(trained(training(oracle=None, step_time_s=None))))
+    assert {sample.metric for sample in found if BY_NAME[sample.metric].about == "training"} == {
+        "train_samples_per_second",
+        "train_exposed_communication_ratio",
+    }
 
 
 def test_of_several_runs_the_newest_number_counts_and_counters_add_up() -> None:
@@ -167,12 +182,12 @@ def test_an_older_run_does_not_fill_what_a_newer_one_leaves_open() -> None:
     row = ("all_reduce", "8", "float32", "2", "4", "in-place")
     newest = [
         *(Sample("bus_bandwidth_bytes_per_second", row, 5.0), Sample("train_samples_per_second", ("ddp",), 7.0)),
-        *metrics.of_end("probe", 100.0, "incomplete"),
+        *end(100.0, "incomplete"),
     ]
     older = [
         *(Sample("late_seconds", row, 9.0), Sample("latency_seconds", (*row, "0.99"), 9.0)),
         *(Sample("train_correct", ("ddp",), 1.0), Sample("train_correct", ("fsdp",), 1.0)),
-        *(*metrics.of_end("probe", 50.0, "pass"), Sample("last_run_duration_seconds", ("probe",), 3.0)),
+        *(*end(50.0, "pass"), Sample("last_run_duration_seconds", ("probe",), 3.0)),
     ]
     assert set(metrics.merged([newest, older])) == {*newest, Sample("train_correct", ("fsdp",), 1.0)}
 
@@ -188,7 +203,7 @@ def test_rows_of_several_runs_are_as_old_as_the_oldest_that_is_shown() -> None:
     assert sorted(of(found, "bus_bandwidth_bytes_per_second").values()) == [200, 300]
 
 
-def against(status: str, measured: float, expected: float | None, dtype: str = "float32") -> Against:
+def baseline_row(status: str, measured: float, expected: float | None, dtype: str = "float32") -> Against:
     key = RowKey(op="all_reduce", bytes=8, dtype=dtype, reduce_op="sum", placement="in-place", cadence="stream")
     return Against(
         key=key,
@@ -206,12 +221,13 @@ def against(status: str, measured: float, expected: float | None, dtype: str = "
 @pytest.mark.parametrize(
     ("rows", "ratio"),
     [
-        ([against("pass", 9e8, 1e9)], 0.9),
-        ([against("fail", 5e8, 1e9), against("pass", 1e9, 1e9, "bfloat16")], 0.5),  # the worst form
-        ([against("unknown", 5e8, 1e9)], None),  # too noisy to tell
-        ([against("skip", 5e8, None)], None),
+        ([baseline_row("pass", 9e8, 1e9)], 0.9),
+        ([baseline_row("fail", 5e8, 1e9), baseline_row("pass", 1e9, 1e9, "bfloat16")], 0.5),  # the worst form
+        ([baseline_row("unknown", 5e8, 1e9)], None),  # too noisy to tell
+        ([baseline_row("skip", 5e8, None)], None),
     ],
 )
 def test_a_ratio_to_the_baseline_where_it_can_be_told(rows: list[Against], ratio: float | None) -> None:
-    found = of(list(metrics.of_baseline(samples.info(nodes=2, world_size=4), rows)), "baseline_ratio")
+    run = replace(samples.good_run(), info=samples.info(nodes=2, world_size=4))
+    found = of(metrics.samples(exported_run.exported(run, rows)), "baseline_ratio")
     assert found == ({} if ratio is None else {("all_reduce", "8", "2", "4"): ratio})

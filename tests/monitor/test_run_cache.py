@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 
 from nccltool.compare.baselines import Store, usable
+from nccltool.compare.result import Against
 from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of
-from nccltool.monitor import export, metrics
+from nccltool.monitor import export, exported_run
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.preflight.result import Preflight
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Measurement, Run
 from nccltool.train import document as train_document
 from tests import samples
+from tests.monitor.test_metrics import baseline_row
 
-NOW = metrics.unix_time("2025-01-02T04:00:00Z")
+NOW = exported_run.unix_time("2025-01-02T04:00:00Z")
 DAY_S = 86400.0
 
 
@@ -47,7 +49,7 @@ def test_of_each_row_the_newest_number(tmp_path: Path) -> None:
     assert found[str(2**20)] == 2.0
     assert "8" in found
     assert of(seen, "last_run_success") == {("probe",): 0.0}
-    assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:30:00Z")}
+    assert of(seen, "last_run_timestamp_seconds") == {("probe",): exported_run.unix_time("2025-01-02T03:30:00Z")}
     assert of(seen, "damaged_runs") == {(): 0.0}
     assert of(seen, "run_directory_readable") == {(): 1.0}
     assert [entry.id for entry in seen.entries] == ["20250102T033000Z-beef", "20250102T030000Z-beef"]
@@ -57,7 +59,7 @@ def test_numbers_that_are_too_old_are_not_shown_but_that_there_was_a_run_is(tmp_
     put(tmp_path, "03:00:00", samples.measurement())
     seen = RunCache(tmp_path, 60.0).look(NOW)
     assert not of(seen, "bus_bandwidth_bytes_per_second")
-    assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:00:00Z")}
+    assert of(seen, "last_run_timestamp_seconds") == {("probe",): exported_run.unix_time("2025-01-02T03:00:00Z")}
 
 
 @pytest.mark.parametrize(("started", "failed"), [("03:00:00", True), ("03:48:59", True), ("03:55:00", False)])
@@ -116,9 +118,9 @@ def test_a_run_that_is_shown_is_held_against_the_baseline_and_an_old_one_is_not(
     put(tmp_path, "03:30:00", samples.measurement())
     asked = []
 
-    def against(run: Run | Preflight) -> list[metrics.Sample]:
+    def against(run: Run | Preflight) -> list[Against]:
         asked.append(run.info.id)
-        return [metrics.Sample("baseline_ratio", ("all_reduce", "8", "2", "4"), 0.5)]
+        return [baseline_row("warn", 5e8, 1e9)]
 
     seen = RunCache(tmp_path, 3600.0, against).look(NOW)
     assert of(seen, "baseline_ratio") == {("all_reduce", "8", "2", "4"): 0.5}
