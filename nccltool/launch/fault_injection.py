@@ -1,4 +1,4 @@
-"""Drills: NCCLTOOL_FAULT makes one chosen rank misbehave at a chosen place.
+"""Fault injection: NCCLTOOL_FAULT makes one chosen rank misbehave at a chosen place.
 
 Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1MiB,at=timing`.
 
@@ -46,7 +46,7 @@ VARIABLE = "NCCLTOOL_FAULT"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fault:
-    """One drill."""
+    """One rank, one place, and what it does there."""
 
     action: str
     rank: int = 1
@@ -64,7 +64,7 @@ class Fault:
 
 
 def parse(text: str, ops: Collection[str] = ()) -> Fault | None:
-    """The drill that `text` asks for; None for an empty text. Raises BadInput with the word that is wrong.
+    """The fault that `text` asks for; None for an empty text. Raises BadInput with the word that is wrong.
 
     `ops` are the operations and strategies that there are; where it is empty, somebody has looked before.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import torch
 import torch.distributed as dist
 
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 
 
 class CollectiveFailed(Exception):
@@ -36,7 +36,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 class Agreement:
     """The ranks of the default process group."""
 
-    def __init__(self, device: torch.device, slot: Slot) -> None:
+    def __init__(self, device: torch.device, slot: ProgressPage) -> None:
         self.device = device
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self._slot = slot

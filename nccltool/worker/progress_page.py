@@ -43,7 +43,7 @@ PHASE, STEP, CALLS = range(3)
 _WORDS = 8
 
 
-class Slot:
+class ProgressPage:
     """The note of one rank: phase, step, and a count of communication calls.
 
     The count goes up when a call is entered and again when it returns, so it is odd inside a call: that is

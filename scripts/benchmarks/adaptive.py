@@ -30,7 +30,7 @@ from nccltool.probe import plan, stopping
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.step import Prober
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 
 WORLD = 2
@@ -157,7 +157,9 @@ def _size(size: int) -> Row:
         precision=PRECISION,
         budget_s=BUDGET_S,
     )
-    prober = Prober(job, torch.device("cpu"), Slot(), Channel(1, None), FaultInjector(None, dist.get_rank()))
+    prober = Prober(
+        job, torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, dist.get_rank())
+    )
     step = plan.steps(job, "gloo", WORLD)[0]
     send, recv = prober.buffers(step)
     call = prober.call(step, send, recv)

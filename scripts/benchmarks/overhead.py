@@ -30,7 +30,7 @@ from nccltool.probe import collectives, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.step import Prober
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 
 WORLD = 2
@@ -137,7 +137,9 @@ def _smallest(op: str) -> int:
 
 def alternate(job: ProbeJob, step: plan.Step, seconds: float) -> tuple[float, tuple[float, ...], float]:
     """(bare seconds, log(ours / bare) of each pair, our own seconds)."""
-    prober = Prober(job, torch.device("cpu"), Slot(), Channel(1, None), FaultInjector(None, dist.get_rank()))
+    prober = Prober(
+        job, torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, dist.get_rank())
+    )
     send, recv = prober.buffers(step)
     ours, bare = prober.call(step, send, recv), _bare(step.op, send, recv)
     begin = time.perf_counter()

@@ -26,7 +26,7 @@ from benchmarks.overhead import interval
 from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.train import strategies, transformer
 from nccltool.worker.train.loop import Trainer
@@ -71,7 +71,7 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     store = dist.FileStore(str(Path(folder) / "store"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=120))
     job = TrainJob(run_id="bench", train=SPEC)
-    trainer = Trainer(job, torch.device("cpu"), Slot(), Channel(1, None), FaultInjector(None, rank))
+    trainer = Trainer(job, torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, rank))
     setup = trainer.setup("ddp")
     pairs: list[tuple[float, float]] = []
     for block in range(BLOCKS):

@@ -18,9 +18,10 @@ from nccltool.train.checkpoints import File, Mark
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.train import checkpoint
+from nccltool.worker.train.checkpoint_reader import CheckpointReader
 from nccltool.worker.train.faults import TrainingFaults
 from nccltool.worker.train.rank_tools import RankTools
 
@@ -49,7 +50,7 @@ def mark(*files: str) -> Mark:
 
 def read(folder: Path, content: Any, *files: str) -> Metadata:
     (folder / ".metadata").write_bytes(pickle.dumps(content))
-    return checkpoint._Reader(folder, mark(*files)).read_metadata()
+    return CheckpointReader(folder, mark(*files)).read_metadata()
 
 
 @pytest.mark.parametrize("function", [eval, exec, print, getattr, torch.load, pickle.loads, io.open])
@@ -75,7 +76,7 @@ def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_pa
     reading, writing = os.pipe()
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
-        slot = Slot()
+        slot = ProgressPage()
         tools = RankTools(
             group=Agreement(torch.device("cpu"), slot),
             slot=slot,

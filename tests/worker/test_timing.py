@@ -7,7 +7,7 @@ import pytest
 from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.probe.timing import Timer
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -54,7 +54,7 @@ def test_how_many_calls_are_made(
 ) -> None:
     calls: list[str] = []
     job = ProbeJob(run_id="r", ops=("all_reduce",), warmup=warmup, iterations=iterations, cadence=cadence)  # type: ignore[arg-type]
-    timer = Timer(job, Alone(), Steady(), Slot())
+    timer = Timer(job, Alone(), Steady(), ProgressPage())
     samples = timer.measure(lambda: calls.append("warm"), lambda: calls.append("timed"))
     edges = 2 if cadence == "stream" and timed == 13 else 0  # of one batch; batches of five have none
     assert samples == [ITERATION_NS] * timed

@@ -17,9 +17,9 @@ from nccltool.launch import events
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.inside import Place
 from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 
-RankMain = Callable[[Job, Place, Slot, Channel], int]
+RankMain = Callable[[Job, Place, ProgressPage, Channel], int]
 
 BEAT_S = 1.0
 KEEP_ALIVE_BEATS = 5
@@ -32,7 +32,7 @@ _WAKE_S = 0.2
 
 def supervise(job: Job, place: Place, channel: Channel, rank_main: RankMain) -> int:
     """Run `rank_main` in a child process until it ends; its exit code, or minus the signal's number."""
-    slot = Slot()
+    slot = ProgressPage()
     log_read, log_write = os.pipe()
     stack_read, stack_write = os.pipe()
     parent = os.getpid()
@@ -57,7 +57,7 @@ def _become_rank(log_fd: int, stack_fd: int) -> None:
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
 
 
-def _run(rank_main: RankMain, job: Job, place: Place, slot: Slot, channel: Channel) -> None:
+def _run(rank_main: RankMain, job: Job, place: Place, slot: ProgressPage, channel: Channel) -> None:
     code = 1
     try:
         code = rank_main(job, place, slot, channel)
@@ -72,7 +72,7 @@ class _Watch:
     """Looks after one rank until it ends."""
 
     def __init__(
-        self, job: Job, place: Place, slot: Slot, channel: Channel, pid: int, log_fd: int, stack_fd: int
+        self, job: Job, place: Place, slot: ProgressPage, channel: Channel, pid: int, log_fd: int, stack_fd: int
     ) -> None:
         self._job, self._place, self._slot, self._channel = job, place, slot, channel
         self._pid = pid

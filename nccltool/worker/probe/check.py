@@ -13,7 +13,7 @@ from nccltool.probe.plan import Step
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.probe.data import Pattern
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 
 _POISON = 77
 """Stands in a receive buffer before a check, so that an element that was not written is wrong."""
@@ -25,7 +25,7 @@ class Checker:
 
     job: ProbeJob
     group: Agreement
-    slot: Slot
+    slot: ProgressPage
     channel: Channel
 
     def wrong(self, step: Step, send: Tensor, recv: Tensor, call: Callable[[], None]) -> int | None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 
 
 class Clock(Protocol):
@@ -49,7 +49,7 @@ class CpuClock:
 class CudaClock:
     """CUDA events in the stream: the host only queues, so its own speed does not count."""
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: ProgressPage) -> None:
         self._slot = slot
 
     def offsets(self, call: Callable[[], None], iterations: int) -> list[int]:
@@ -74,6 +74,6 @@ class CudaClock:
         return [round(begin.elapsed_time(end) * 1e6) for begin, end in marks]
 
 
-def for_device(device: torch.device, slot: Slot) -> Clock:
+def for_device(device: torch.device, slot: ProgressPage) -> Clock:
     """The clock that suits a device."""
     return CudaClock(slot) if device.type == "cuda" else CpuClock()

@@ -16,7 +16,7 @@ from nccltool.worker.probe.check import Checker
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.graph import captured
 from nccltool.worker.probe.timing import Call, Timer
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 
 
@@ -24,7 +24,7 @@ class Prober:
     """Runs steps, one after the other, in the same order on all ranks."""
 
     def __init__(
-        self, job: ProbeJob, device: torch.device, slot: Slot, channel: Channel, injector: FaultInjector
+        self, job: ProbeJob, device: torch.device, slot: ProgressPage, channel: Channel, injector: FaultInjector
     ) -> None:
         self._job, self._slot, self._channel, self._injector = job, slot, channel, injector
         self._comm = TorchComm(job.reduce_op)

@@ -9,7 +9,7 @@ from nccltool.probe import late_rank, stopping
 from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.probe.clock import Clock
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 
 Call = Callable[[], None]
 
@@ -21,7 +21,7 @@ class Timer:
     job: ProbeJob
     group: Agreement
     clock: Clock
-    slot: Slot
+    slot: ProgressPage
 
     def measure(self, call: Call, timed: Call) -> list[int]:
         """Nanoseconds of each iteration of `timed` over all ranks, in the order of measurement, after warming

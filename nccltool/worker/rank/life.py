@@ -25,7 +25,7 @@ from nccltool.worker.agreement import CollectiveFailed
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import StoreAddress, connect
 from nccltool.worker.probe.step import Prober
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank import facts as rank_facts
 from nccltool.worker.rank import handshake
 from nccltool.worker.rank.fault import FaultInjector
@@ -34,7 +34,7 @@ _MESSAGE = 600
 _TRACE = 1800
 
 
-def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
+def main(job: Job, place: Place, slot: ProgressPage, channel: Channel) -> int:
     """Run one rank to its end; 0 when it did all that was asked."""
     try:
         _live(job, place, slot, channel)
@@ -54,7 +54,7 @@ def main(job: Job, place: Place, slot: Slot, channel: Channel) -> int:
     return 0
 
 
-def _live(job: Job, place: Place, slot: Slot, channel: Channel) -> None:
+def _live(job: Job, place: Place, slot: ProgressPage, channel: Channel) -> None:
     injector = FaultInjector(fault_injection.parse(job.fault), place.rank, job.attempt)
     injector.at("start")
     slot.phase("joining")
@@ -92,7 +92,7 @@ def _work(
     backend: str,
     place: Place,
     device: torch.device,
-    slot: Slot,
+    slot: ProgressPage,
     channel: Channel,
     injector: FaultInjector,
 ) -> None:

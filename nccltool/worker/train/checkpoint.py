@@ -6,7 +6,6 @@ otherwise (another number of ranks, of stages, of shards) takes its own part of 
 
 import contextlib
 import os
-import pickle
 import secrets
 import shutil
 import socket
@@ -18,9 +17,8 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed.checkpoint as dcp
 from torch import Tensor
-from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint import FileSystemWriter
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events
@@ -37,6 +35,7 @@ from nccltool.train.finding_kinds import (
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
+from nccltool.worker.train.checkpoint_reader import CheckpointReader
 from nccltool.worker.train.rank_tools import RankTools
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
@@ -221,7 +220,7 @@ class Checkpoints:
         self._slot.phase("loading a checkpoint")
         path = checkpoints.named(checkpoints.folder_of(self._base, mark.strategy), mark.step)
         state = tensors(strategy, into=True)
-        self._written(lambda: dcp.load(state, storage_reader=_Reader(path, mark)), "loaded")
+        self._written(lambda: dcp.load(state, storage_reader=CheckpointReader(path, mark)), "loaded")
         if strategy.scaler is not None:
             strategy.scaler.scale, strategy.scaler.good_steps = mark.scale, mark.good_steps
         if not self._group.rank:
@@ -288,52 +287,6 @@ def _file(row: list[int]) -> File:
 def _save(state: dict[str, Any], path: Path) -> None:
     writer = FileSystemWriter(path, single_file_per_rank=True, sync_files=True, thread_count=1)
     dcp.save(state, storage_writer=writer)
-
-
-_CLASSES = {
-    ("pathlib", "PosixPath"),
-    ("torch", "Size"),
-    ("torch.serialization", "_get_layout"),
-    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
-    *(
-        ("torch.distributed.checkpoint.metadata", name)
-        for name in (
-            *("ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties"),
-            *("TensorStorageMetadata", "_MEM_FORMAT_ENCODING"),
-        )
-    ),
-}
-"""What torch's own description of a checkpoint of tensors consists of."""
-
-
-class _Unpickler(pickle.Unpickler):
-    """torch keeps the description as a pickle, and a pickle can be any program."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """A class of the description, or a type of numbers."""
-        is_type = module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)
-        if is_type or (module, name) in _CLASSES:
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} does not belong into a checkpoint")
-
-
-class _Reader(FileSystemReader):
-    """Reads the files that the mark names, and nothing else."""
-
-    def __init__(self, path: Path, mark: Mark) -> None:
-        super().__init__(path)
-        self._folder, self._mark = path, mark
-
-    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """As torch does, with a pickle that can only be a description."""
-        with (self._folder / ".metadata").open("rb") as file:
-            metadata = _Unpickler(file).load()
-        foreign = {info.relative_path for info in metadata.storage_data.values()} - self._mark.files.keys()
-        if foreign:
-            raise ValueError(f"the checkpoint speaks of files that are not its own: {sorted(foreign)[:3]}")
-        metadata.storage_meta = metadata.storage_meta or StorageMeta()
-        metadata.storage_meta.load_id = self.load_id
-        return metadata
 
 
 def tensors(strategy: Strategy, into: bool = False) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import Slot
+from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.train import checkpoint, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
@@ -30,7 +30,7 @@ class Trainer:
     """Runs the strategies of a job, one after the other, in the same order on all ranks."""
 
     def __init__(
-        self, job: TrainJob, device: torch.device, slot: Slot, channel: Channel, injector: FaultInjector
+        self, job: TrainJob, device: torch.device, slot: ProgressPage, channel: Channel, injector: FaultInjector
     ) -> None:
         self._spec: TrainSpec = job.train
         self._group = Agreement(device, slot)

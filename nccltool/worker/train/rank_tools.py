@@ -9,7 +9,7 @@ from torch import Tensor
 from nccltool.launch import events
 from nccltool.worker.agreement import Agreement, CollectiveFailed, of_communication
 from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import CALLS, Slot
+from nccltool.worker.progress_page import CALLS, ProgressPage
 from nccltool.worker.train import transformer
 from nccltool.worker.train.faults import TrainingFaults
 from nccltool.worker.train.strategies.base import Setup, Strategy
@@ -26,7 +26,7 @@ class RankTools:
     """What a rank trains with."""
 
     group: Agreement
-    slot: Slot
+    slot: ProgressPage
     channel: Channel
     faults: TrainingFaults
 
