@@ -62,7 +62,7 @@ def end_all(started: Sequence["subprocess.Popen[bytes]"], asking: signal.Signals
 
 
 def start_nccltool(
-    words: Sequence[str], env: Mapping[str, str], out: int | None, err: IO[bytes] | None
+    words: Sequence[str], env: Mapping[str, str], out: int | None = None, err: IO[bytes] | None = None
 ) -> "subprocess.Popen[bytes]":
     """Start a command of our own in a session of its own, which dies with us."""
     us = os.getpid()

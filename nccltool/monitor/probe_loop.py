@@ -6,14 +6,13 @@ Each run is a command of its own, as somebody would type it: what one of them br
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from nccltool.core import processes, run_directory
+from nccltool.core import processes, run_directory, signals
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes
 from nccltool.train import document
@@ -42,14 +41,13 @@ class ProbeLoop:
 
     def run(self) -> int:
         """Go on until a signal comes; the exit code. A first run that is refused (2) ends it."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._end)
+        signals.take(self._end)
         try:
             if self.listen is not None:
                 self._started(["serve", "--listen", self.listen, "--run-dir", str(self.base)])
             return self._loop()
-        finally:
-            self._stop()
+        finally:  # nothing is left: first asked, then killed
+            processes.end_all(self._children, signal.SIGTERM, GRACE_S)
 
     def _loop(self) -> int:
         first = True
@@ -65,13 +63,7 @@ class ProbeLoop:
         return 0 if self._ended_by == signal.SIGTERM else INTERRUPTED
 
     def _started(self, words: Sequence[str]) -> "subprocess.Popen[bytes]":
-        parent = os.getpid()
-        child = subprocess.Popen(
-            [sys.executable, "-m", "nccltool", *words],
-            stdin=subprocess.DEVNULL,
-            env=_without_twins(os.environ),
-            preexec_fn=lambda: processes.die_with_parent(parent),
-        )
+        child = processes.start_nccltool(words, _without_twins(os.environ))
         self._children.append(child)
         return child
 
@@ -112,18 +104,6 @@ class ProbeLoop:
         self._ended_by = self._ended_by or number
         for child in self._children:
             child.send_signal(number)
-
-    def _stop(self) -> None:
-        """Nothing is left: first asked, then killed."""
-        for child in self._children:
-            child.terminate()
-        end = time.monotonic() + GRACE_S
-        for child in self._children:
-            try:
-                child.wait(max(end - time.monotonic(), 0.1))
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
 
 
 def single(words: Sequence[str]) -> list[str]:

@@ -4,7 +4,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,10 +68,8 @@ def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bo
             for one in started.values():
                 one.mind_the_time()
     finally:
-        for one in started.values():
-            one.ask_to_end()
-        for one in started.values():
-            one.end()
+        # asked first, so that what they measured is kept
+        processes.end_all([one.process for one in started.values()], signal.SIGINT, _ENDS_S)
     return tuple(
         started[number].came() if number in started else Came(run=None, folder="", why_not="interrupted")
         for number in range(len(calls))
@@ -83,46 +80,23 @@ class _Started:
     def __init__(self, call: Call, folder: Path) -> None:
         self._folder = folder / call.label
         self._folder.mkdir(parents=True)
-        argv = [sys.executable, "-P", "-m", "nccltool", *call.words, "-q", "--format", "json"]
         self._limit_s = max(call.end - time.monotonic(), 1.0)
-        argv += ["--deadline", f"{self._limit_s:.1f}", "--run-dir", str(self._folder)]
+        words = [*call.words, "-q", "--format", "json"]
+        words += ["--deadline", f"{self._limit_s:.1f}", "--run-dir", str(self._folder)]
         self._said = folder / f"{call.label}.stderr"
-        us = os.getpid()
         with self._said.open("wb") as err:
-            self._process = subprocess.Popen(
-                argv,
-                env=_environment(call),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=err,
-                start_new_session=True,
-                preexec_fn=lambda: _begin(us),
-            )
+            self.process = processes.start_nccltool(words, _environment(call), subprocess.DEVNULL, err)
         self._kill_at = time.monotonic() + self._limit_s + _GRACE_S
         self._killed = False
-        self._ends_by = 0.0
 
     @property
     def living(self) -> bool:
-        return self._process.poll() is None
+        return self.process.poll() is None
 
     def mind_the_time(self) -> None:
         if self.living and time.monotonic() > self._kill_at:
             self._killed = True
-            processes.end_group(self._process.pid, 1.0)
-
-    def ask_to_end(self) -> None:
-        """Ask, so that what it measured is kept."""
-        if self.living:
-            self._process.send_signal(signal.SIGINT)
-            self._ends_by = time.monotonic() + _ENDS_S
-
-    def end(self) -> None:
-        """Make it end, if it does not in time by itself."""
-        while self.living and time.monotonic() < self._ends_by:
-            time.sleep(_TICK_S)
-        processes.end_group(self._process.pid, 1.0)
-        self._process.wait()
+            processes.end_group(self.process.pid, 1.0)
 
     def came(self) -> Came:
         folders = run_directory.folders(self._folder)
@@ -141,18 +115,10 @@ class _Started:
         lines = self._said.read_text(errors="replace").splitlines()
         errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
         said = [*errors, *reversed([line for line in lines if line.strip()])]
-        return said[0].strip()[:_SHOWN] if said else f"it ended with exit code {self._process.returncode}"
-
-
-def _begin(parent: int) -> None:
-    """In the new process: it must hear SIGINT, also where nohup or a shell's & had us not hear it."""
-    processes.die_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+        return said[0].strip()[:_SHOWN] if said else f"it ended with exit code {self.process.returncode}"
 
 
 def _environment(call: Call) -> dict[str, str]:
     """Ours, without options of ours: those are in the words."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_TWINS)}
-    here = str(Path(__file__).parents[2])
-    kept["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [kept.get("PYTHONPATH")])])
     return kept | dict(call.env) | ({VARIABLE: call.fault} if call.fault else {})
