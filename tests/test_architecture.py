@@ -33,7 +33,6 @@ LONGEST_MODULE = 400
 TOO_LONG = {
     "preflight.judge",
     "preflight.suites",
-    "launch.launchers.slurm",
     "preflight.run",
 }
 """Still to be divided."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from nccltool.core.errors import BadInput
 from nccltool.core.input_files import contents
 from nccltool.hosts.sources import gpu
+from nccltool.launch import slurm_ends
 from nccltool.launch.job import OF_THE_LIBRARIES
 from nccltool.launch.launchers import inside, local, slurm, ssh
 from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, Launch
@@ -132,7 +133,7 @@ def _inside(place: inside.Place, options: StartOptions, env: Mapping[str, str]) 
     launch = local.launch((), f"this is rank {place.rank} of a job that {place.launcher} started")
     launch = replace(launch, is_hurried=place.launcher in _HURRIED)
     if leads and "SLURM_JOB_ID" in env:  # the others keep quiet: a controller is not asked by thousands at once
-        launch = replace(launch, scheduler_query=slurm.job_query(env["SLURM_JOB_ID"]))
+        launch = replace(launch, scheduler_query=slurm_ends.job_query(env["SLURM_JOB_ID"]))
     return Where(
         nodes=options.nodes,
         nproc=_asked_nproc(options),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core import processes
-from nccltool.launch import runner
+from nccltool.launch import runner, slurm_ends
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers import slurm
 from nccltool.launch.launchers.base import Command, Launch, SchedulerQuery
@@ -48,9 +48,9 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             launcher="slurm",
             why="a test",
             commands=(Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,)),),
-            explain=slurm.explain,
-            announces_end=slurm.announces_end,
-            scheduler_query=SchedulerQuery(argv=asked, read=lambda text: slurm.from_job("3", text)),
+            explain=slurm_ends.explain,
+            announces_end=slurm_ends.announces_end,
+            scheduler_query=SchedulerQuery(argv=asked, read=lambda text: slurm_ends.from_job("3", text)),
         )
         order = LaunchOrder(job=ONE, leads=True, ranks_seen=1, launch=launch)
         run_dir = run_dir_of(tmp_path / "runs", ONE)

@@ -1,0 +1,212 @@
+"""Why Slurm ended a step or a job: from what srun and slurmstepd write on standard error, or from its controller."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nccltool.core.findings import Finding, FindingKind, Subject
+from nccltool.launch import finding_kinds
+from nccltool.launch.launchers.base import SchedulerQuery
+
+_CANCELLED = re.compile(
+    r"\*\*\* (STEP|JOB) (\S+) ON (\S+) CANCELLED AT (\S+?)(?: DUE TO ([A-Z ]+?))?(?:,[^*]*)? \*\*\*"
+)
+"""slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-21T07:53:21 DUE TO TIME LIMIT ***"""
+_NODE_FAILURE = re.compile(r"error: Node failure on (\S+)")
+_TASK = re.compile(r"error: (\S+): tasks? [\d,-]+: (Killed|Terminated|Segmentation fault|Bus error|Aborted)")
+_OF_SLURM = re.compile(
+    r"(?: *\d+: )?(?:srun|slurmstepd\S*|salloc): (?!cluster configuration lacks support|Warning: )"
+)
+"""Its cpu binding is lacking where --cpu-bind=none asks for what is there anyhow."""
+_EVIDENCE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    kind: FindingKind
+    what: str
+    remedy: str
+
+
+_ENDS = {
+    "TIME LIMIT": _End(
+        finding_kinds.SLURM_TIME_LIMIT,
+        "ended at its time limit",
+        "ask for more (--time), or measure less: --op, -e, -n; --deadline ends a run in order before that",
+    ),
+    "PREEMPTION": _End(
+        finding_kinds.SLURM_PREEMPTED,
+        "preempted by a job of higher priority",
+        "run it again where it is not preempted: scontrol show partition, sacctmgr show qos",
+    ),
+    "JOB REQUEUE": _End(
+        finding_kinds.SLURM_REQUEUED,
+        "put back into the queue",
+        "it starts again by itself; sbatch --no-requeue forbids that. See who did it: sacct -j JOB --duplicates",
+    ),
+    "NODE FAILURE": _End(
+        finding_kinds.SLURM_NODE_FAILED,
+        "ended because a node failed",
+        "see why: scontrol show node NODE, sinfo -R, and the slurmd log there",
+    ),
+}
+_CANCEL = _End(
+    finding_kinds.SLURM_CANCELLED,
+    "cancelled",
+    "somebody ran scancel, or the command that started it ended; run it again",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Complaint:
+    pattern: str
+    kind: FindingKind
+    what: str
+    remedy: str
+
+
+_COMPLAINTS = (
+    _Complaint(
+        r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
+        finding_kinds.SLURM_OUT_OF_MEMORY,
+        "a process was ended because the job's memory was used up",
+        "ask for more (--mem), or measure less: -e",
+    ),
+    _Complaint(
+        r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
+        finding_kinds.HOST_MISCONFIGURED,
+        "the Python of this command does not run there",
+        "install nccltool where all nodes see it, or name the Python to use there: --remote-python",
+    ),
+    _Complaint(
+        r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
+        r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
+        finding_kinds.SLURM_REFUSED,
+        "the controller of Slurm does not answer",
+        "scontrol ping; is munged there, and slurmctld up?",
+    ),
+    _Complaint(
+        r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",
+        finding_kinds.SLURM_REFUSED,
+        "the allocation is not there any more",
+        "make a new one: salloc, sbatch",
+    ),
+    _Complaint(
+        r"Unable to create step|Only allocated|Requested node configuration|Requested nodes are busy"
+        r"|More (?:processors|nodes|GPUs) requested|Invalid (?:generic resource|Trackable RESource)|[Ii]nvalid",
+        finding_kinds.SLURM_REFUSED,
+        "Slurm does not start a step with one task on each node",
+        "try by hand: srun --overlap --ntasks-per-node=1 hostname",
+    ),
+)
+
+
+def announces_end(line: str) -> bool:
+    """Whether a line of srun says that the step is ended, or that a node of it is lost."""
+    return any(pattern.search(line) for pattern in (_CANCELLED, _NODE_FAILURE, _TASK))
+
+
+def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
+    """Why srun's step ended, from what was said on standard error. The most telling line counts, not the first."""
+    of_slurm = [line.strip()[:300] for line in lines if _OF_SLURM.match(line)]
+    return (
+        _from_failed_node(of_slurm)
+        or _from_cancellation(of_slurm)
+        or _from_complaint(lines, of_slurm)
+        or _from_task(of_slurm)
+    )
+
+
+def _from_failed_node(lines: Sequence[str]) -> Finding | None:
+    nodes = list(dict.fromkeys(match[1] for line in lines if (match := _NODE_FAILURE.search(line))))
+    if not nodes:
+        return None
+    end = _ENDS["NODE FAILURE"]
+    return end.kind.finding(
+        subject=Subject(kind="host", name=nodes[0]),
+        message=f"Slurm says that {', '.join(nodes[:8])} failed, and ended the step",
+        evidence=tuple(lines[:_EVIDENCE]),
+        remedy=end.remedy.replace("NODE", nodes[0]),
+    )
+
+
+def _from_cancellation(lines: Sequence[str]) -> Finding | None:
+    matches = [match for line in lines if (match := _CANCELLED.search(line))]
+    if not matches:
+        return None
+    match = max(matches, key=lambda found: found[5] is not None)  # of a job that is ended, a step says no reason
+    end = _ENDS.get(match[5] or "", _CANCEL)
+    due = f" ({match[5].lower()})" if match[5] and match[5] not in _ENDS else ""
+    return _ended(
+        end, f"{match[1].lower()} {match[2]}", f"{due} at {match[4]}, says slurmstepd on {match[3]}", lines
+    )
+
+
+def _ended(end: _End, name: str, details: str, evidence: Sequence[str]) -> Finding:
+    return end.kind.finding(
+        subject=Subject(kind="run", name=name),
+        message=f"{name} of Slurm was {end.what}{details}",
+        evidence=tuple(evidence[:_EVIDENCE]),
+        remedy=end.remedy.replace("JOB", name.split()[-1].split(".")[0]),
+    )
+
+
+def _from_complaint(lines: Sequence[str], of_slurm: Sequence[str]) -> Finding | None:
+    for complaint in _COMPLAINTS:
+        own = of_slurm if complaint.kind is finding_kinds.SLURM_REFUSED else lines
+        said = [line.strip()[:300] for line in own if re.search(complaint.pattern, line)]
+        if said:
+            hosts = [match[1] for line in of_slurm if (match := re.search(r"error: (\S+): tasks? ", line))]
+            subject = Subject(kind="host", name=hosts[0]) if hosts else Subject(kind="run", name="step")
+            return complaint.kind.finding(
+                subject=subject,
+                message=f"{', '.join(dict.fromkeys(hosts[:8])) or 'srun'}: {complaint.what}",
+                evidence=tuple(said[:_EVIDENCE]),
+                remedy=complaint.remedy,
+            )
+    return None
+
+
+def _from_task(lines: Sequence[str]) -> Finding | None:
+    match = next((match for line in lines if (match := _TASK.search(line))), None)
+    if match is None:
+        return None
+    host, how = match[1], match[2]
+    return finding_kinds.SLURM_TASK_KILLED.finding(
+        subject=Subject(kind="host", name=host),
+        message=f"the node process on {host} was ended by somebody: {how}",
+        evidence=tuple(lines[:_EVIDENCE]),
+        remedy=f"on {host}, look for the OOM killer: dmesg | grep -i -E 'out of memory|killed process'",
+    )
+
+
+def job_query(job_id: str) -> SchedulerQuery:
+    """Asks the controller whether it is ending the job, for commands that only see a signal."""
+    return SchedulerQuery(
+        argv=("scontrol", "--oneliner", "show", "job", job_id), read=lambda text: from_job(job_id, text)
+    )
+
+
+_OVER = ("COMPLETING", "CANCELLED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "REQUEUED", "PENDING", "OUT_OF_MEMORY")
+
+
+def from_job(job_id: str, text: str) -> Finding | None:
+    """Why a job ends, from `scontrol show job`; None when it does not."""
+    facts = dict(re.findall(r"(\w+)=(\S*)", text))
+    state, reason = facts.get("JobState", ""), facts.get("Reason", "")
+    if state not in _OVER:
+        return None
+    if reason == "TimeLimit" or state == "TIMEOUT":
+        end = _ENDS["TIME LIMIT"]
+    elif facts.get("PreemptTime", "None") not in ("None", "N/A", "") or state == "PREEMPTED":
+        end = _ENDS["PREEMPTION"]
+    elif reason == "NodeDown" or state == "NODE_FAIL":
+        end = _ENDS["NODE FAILURE"]
+    elif facts.get("EndTime") == "Unknown" or state in ("PENDING", "REQUEUED"):
+        end = _ENDS["JOB REQUEUE"]
+    else:
+        end = _CANCEL
+    told = " ".join(
+        f"{name}={facts[name]}" for name in ("JobState", "Reason", "EndTime", "Restarts") if name in facts
+    )
+    return _ended(end, f"job {job_id}", "", (f"scontrol show job {job_id}: {told}",))
