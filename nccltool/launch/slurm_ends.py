@@ -1,4 +1,4 @@
-"""Why Slurm ended a step or a job: what srun and slurmstepd write on standard error, or what its controller says."""
+"""Why Slurm ended a step or a job: what srun and slurmstepd write on standard error, what its controller says."""
 
 import re
 from collections.abc import Sequence
