@@ -64,7 +64,7 @@ def command(
         text = expositions.text(export.samples(found, against), exposition).decode()
         write(output, text) if output else put(text)
         return
-    for said in export.hand_over(found, export.Ways(textfile=textfile, gateway=gateway), against):
+    for said in export.hand_over(found, export.Destinations(textfile=textfile, gateway=gateway), against):
         click.echo(said, err=True)
 
 

@@ -80,7 +80,7 @@ def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
         return ()
     from nccltool.monitor import export
 
-    return export.ways(texts)
+    return export.destinations(texts)
 
 
 def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""From run directories to monitoring: which runs, as which samples, handed over in which ways."""
+"""From run directories to monitoring: which runs, as which samples, handed over to which destinations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,19 +23,19 @@ PUSH_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ways:
+class Destinations:
     """Where to hand samples over; None = not there."""
 
     textfile: str | None
     gateway: Gateway | None
 
 
-def ways(texts: Sequence[str]) -> tuple[Ways, ...]:
+def destinations(texts: Sequence[str]) -> tuple[Destinations, ...]:
     """What --metrics names: textfile:FILE, pushgateway:URL. Raises BadInput."""
-    return tuple(_way(text) for text in texts)
+    return tuple(_destination(text) for text in texts)
 
 
-def _way(text: str) -> Ways:
+def _destination(text: str) -> Destinations:
     kind, _, where = text.partition(":")
     if kind not in ("textfile", "pushgateway") or not where:
         raise BadInput(
@@ -44,9 +44,9 @@ def _way(text: str) -> Ways:
     try:
         if kind == "textfile":
             exporters_textfile.check(where)
-            return Ways(textfile=where, gateway=None)
+            return Destinations(textfile=where, gateway=None)
         made = gateway(where, (), user=None, password_file=None)
-        return Ways(textfile=None, gateway=replace(made, timeout_s=PUSH_S))
+        return Destinations(textfile=None, gateway=replace(made, timeout_s=PUSH_S))
     except BadInput as error:
         message = error.message.replace(f"--{kind}", f"--metrics {kind}", 1)
         has_password = isinstance(error, pushgateway.PasswordInAddress)
@@ -55,9 +55,9 @@ def _way(text: str) -> Ways:
 
 
 def handed_over(
-    found: Preflight, every: Sequence[Ways], baseline: str | None, store: str | None
+    found: Preflight, every: Sequence[Destinations], baseline: str | None, store: str | None
 ) -> tuple[Finding, ...]:
-    """Hand over in all these ways; a finding on each that did not work: it does not hide what was found."""
+    """Hand over to all of these; a finding on each that did not work: it does not hide what was found."""
     findings = []
     for one in every:
         try:
@@ -120,17 +120,17 @@ def gateway(url: str, groups: Sequence[str], *, user: str | None, password_file:
     return made
 
 
-def hand_over(found: Sequence[Run | Preflight], ways: Ways, against: HeldAgainst) -> tuple[str, ...]:
+def hand_over(found: Sequence[Run | Preflight], to: Destinations, against: HeldAgainst) -> tuple[str, ...]:
     """Write and push; a sentence on each. Raises BadInput, PushFailed."""
     said = []
-    if ways.textfile is not None:
-        exporters_textfile.write(samples(found, against), ways.textfile)
-        said.append(f"written to {ways.textfile}")
-    if ways.gateway is not None:
+    if to.textfile is not None:
+        exporters_textfile.write(samples(found, against), to.textfile)
+        said.append(f"written to {to.textfile}")
+    if to.gateway is not None:
         for kind in dict.fromkeys(exported_run.command_of(run) for run in found):
             of_kind = samples((run for run in found if exported_run.command_of(run) == kind), against)
-            pushgateway.push(of_kind, kind, ways.gateway)
-        said.append(f"pushed to {ways.gateway.url}")
+            pushgateway.push(of_kind, kind, to.gateway)
+        said.append(f"pushed to {to.gateway.url}")
     return tuple(said)
 
 

@@ -52,22 +52,12 @@ class TailedFile:
         """The log that has just ended, of which a last line without an end may be left."""
 
     @property
-    def is_there(self) -> bool:
-        """Whether it was found."""
-        return self._fd is not None
-
-    @property
     def identity(self) -> tuple[int, int] | None:
         """What stays the same when a file gets another name."""
         if self._fd is None:
             return None
         about = os.fstat(self._fd)
         return about.st_dev, about.st_ino
-
-    @property
-    def head(self) -> bytes:
-        """Its first bytes, as far as they have been read."""
-        return self._head
 
     def read(self) -> bytes:
         """The next piece; empty when there is none now. Raises BadInput when it may not be read."""
