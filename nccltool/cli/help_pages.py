@@ -20,15 +20,6 @@ _SHORTEST = 3
 _ALERTS = {name.lower(): name for name in alerts.NAMES}
 
 
-def page_of_rule(rule: Rule) -> RulePage:
-    """The page of a rule."""
-    page = rule.page
-    texts = {
-        name: " ".join(getattr(page, name).split()) for name in ("what", "why", "example", "instead", "source")
-    }
-    return RulePage(code=rule.code, name=rule.name, severity=rule.severity, **texts)
-
-
 def page_of_variable(entry: KnownVariable) -> VariablePage:
     """The page of a variable, with the rules that are about it."""
     low, high = ("any" if limit is None else str(limit) for limit in (entry.min, entry.max))
@@ -74,7 +65,7 @@ def find(word: str) -> RulePage | VariablePage | str:
     """The page that a word asks for (text, of causes and alerts). Raises BadInput that names what is like it."""
     rule = rules.find(word.removeprefix("doctor/"))  # as preflight and its metrics name the check
     if rule is not None:
-        return page_of_rule(rule)
+        return rule.page
     entry = nccl_variables.every().get(word.upper().partition("=")[0])
     if entry is not None:
         return page_of_variable(entry)
@@ -108,7 +99,7 @@ def families() -> Iterator[tuple[str, str, tuple[RulePage, ...]]]:
     for name, members in by_family.items():
         homes = dict.fromkeys(_home((rule.check or rule.check_all).__module__) for rule in members)
         summary = " ".join(" ".join((home.__doc__ or "").split("\n\n")[0].split()) for home in homes)
-        yield name, summary, tuple(page_of_rule(rule) for rule in members)
+        yield name, summary, tuple(rule.page for rule in members)
 
 
 def _home(name: str) -> ModuleType:

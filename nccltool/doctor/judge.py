@@ -95,7 +95,7 @@ def checks(rules: Iterable[Rule]) -> tuple[RuleSummary, ...]:
             code=rule.code,
             name=rule.name,
             severity=rule.severity,
-            summary=" ".join(rule.page.what.split()),
+            summary=rule.page.what,
             page=page_of(rule),
         )
         for rule in rules

@@ -33,6 +33,7 @@ from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
+from nccltool.doctor.diagnosis import RulePage
 from nccltool.hosts.facts import Gpu, NotKnown, known
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.library import LibraryAnswer
@@ -86,17 +87,6 @@ class JudgedHost(NcclHost):
         return known(self.facts.nvidia.gpus)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
-    """What a docstring says of a rule."""
-
-    what: str
-    why: str
-    example: str
-    instead: str
-    source: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """One rule: its names, how bad it is, what it covers and needs, and the function that looks."""
@@ -120,10 +110,15 @@ class Rule:
         return self.code[:-3]
 
     @property
-    def page(self) -> Page:
-        """Its page, from its docstring."""
-        function = self.check or self.check_all
-        return _parsed(inspect.getdoc(function) or "", self.code)
+    def page(self) -> RulePage:
+        """Its page, from its docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`."""
+        what, *rest = _SECTION.split(inspect.getdoc(self.check or self.check_all) or "")
+        texts = dict(zip(("what", *(label.lower() for label in rest[::2])), (what, *rest[1::2]), strict=True))
+        pieces = {name: " ".join(text.split()) for name, text in texts.items()}
+        missing = [label for label in ("what", "why", "example", "instead", "source") if not pieces.get(label)]
+        if missing:
+            raise ValueError(f"the docstring of {self.code} has no {', '.join(missing)}")
+        return RulePage(code=self.code, name=self.name, severity=self.severity, **pieces)
 
 
 def rule(
@@ -176,20 +171,9 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 _SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
 
 
-def _parsed(docstring: str, code: str) -> Page:
-    """The sections of a docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`."""
-    what, *rest = _SECTION.split(docstring)
-    sections = {label.lower(): text.strip() for label, text in zip(rest[::2], rest[1::2], strict=True)}
-    missing = [label for label in ("why", "example", "instead", "source") if not sections.get(label)]
-    if missing or not what.strip():
-        raise ValueError(f"the docstring of {code} has no {', '.join(missing) or 'first paragraph'}")
-    return Page(what=what.strip(), **sections)
-
-
 __all__ = [
     "JudgedHost",
     "NotKnown",
-    "Page",
     "Results",
     "Rule",
     "Unknown",
