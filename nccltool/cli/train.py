@@ -1,9 +1,15 @@
 """nccltool train."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from nccltool.cli.options import Ended, Number, drill, exit_styled, formats, group, kept, option, started, written
 from nccltool.train.pipeline_schedules import SCHEDULES
+
+if TYPE_CHECKING:
+    from nccltool.train.options import TrainOptions
 
 _SOME = click.IntRange(1)
 _HOOKS = ("none", "fp16", "bf16", "powersgd")
@@ -73,7 +79,6 @@ def command(**options: object) -> None:
     from nccltool.cli.screen import Screen, put
     from nccltool.core import run_directory, signals
     from nccltool.core.command_line import this_command
-    from nccltool.launch.options import StartOptions
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
     from nccltool.train.result import TrainRun
@@ -81,7 +86,7 @@ def command(**options: object) -> None:
 
     run_dir, event_files = options.pop("run_dir"), options.pop("tensorboard")
     train = SmokeTrainings(
-        order=train_options.from_options(options, group(StartOptions, options, fault=drill())),
+        order=train_options.from_options(asked(options, drill())),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=None,
         command=this_command(),
@@ -99,3 +104,13 @@ def command(**options: object) -> None:
             assert isinstance(run, TrainRun)
             tensorboard.write(Path(str(event_files)), run.info, run.trainings)
     raise Ended(run.verdict.status, run.verdict.exit_code)
+
+
+def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":
+    """The options, as typed groups."""
+    from nccltool.launch.options import StartOptions
+    from nccltool.train.checkpoint_options import CheckpointOptions
+    from nccltool.train.options import TrainOptions
+
+    given = {**options, "checkpoint": group(CheckpointOptions, options)}
+    return group(TrainOptions, given, start=group(StartOptions, options, fault=fault))

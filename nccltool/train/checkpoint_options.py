@@ -1,9 +1,8 @@
 """Checkpoints, restarts and the rank to kill, from the words of `nccltool train`."""
 
 import os
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.launch import fault_injection
@@ -12,9 +11,21 @@ from nccltool.train import checkpoints
 from nccltool.train.spec import TrainSpec
 
 
-def checkpoints_of(options: Mapping[str, Any], where: Where) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckpointOptions:
+    """What is kept of a training, and what happens to it; a field has the name of its option."""
+
+    checkpoint: str | None
+    checkpoint_every: int
+    max_restarts: int
+    kill_rank: int | None
+    at_step: int | None
+    events: bool
+
+
+def checkpoints_of(options: CheckpointOptions, where: Where) -> str:
     """The folder for checkpoints, as ranks find it. Raises BadInput when this host sees that it cannot be used."""
-    name = options["checkpoint"]
+    name = options.checkpoint
     if name is None:
         return ""
     if not name:
@@ -37,39 +48,39 @@ def _see_that_it_is_a_folder(path: Path) -> None:
         raise BadInput(f"--checkpoint {path} may not be written", "name a folder that may be written")
 
 
-def fault_of(options: Mapping[str, Any], fault: str, where: Where) -> str:
+def fault_of(options: CheckpointOptions, steps: int, fault: str, where: Where) -> str:
     """The drill that the environment asks for, or --kill-rank R --at-step S as one. Raises BadInput."""
     _check_restarts(options, where)
-    rank, step = options["kill_rank"], options["at_step"]
+    rank, step = options.kill_rank, options.at_step
     if (rank is None) != (step is None):
         given, lacking = ("--kill-rank", "--at-step") if step is None else ("--at-step", "--kill-rank")
         raise BadInput(f"{given} needs {lacking} too", "for example --kill-rank 1 --at-step 3")
-    if rank is None:
+    if rank is None or step is None:
         return fault_injection.checked(fault, where.ranks)
     if fault:
         raise BadInput(f"--kill-rank cannot be combined with {fault_injection.VARIABLE}", "use one or the other")
-    if step > options["steps"]:
-        raise BadInput(f"--at-step {step}: there are --steps {options['steps']}", "they are counted from 1")
+    if step > steps:
+        raise BadInput(f"--at-step {step}: there are --steps {steps}", "they are counted from 1")
     if where.ranks and rank >= where.ranks:
         raise BadInput(f"--kill-rank {rank}: there is no such rank in this run", "ranks are counted from 0")
     return f"kill:rank={rank},step={step},attempt=0"
 
 
-def _check_restarts(options: Mapping[str, Any], where: Where) -> None:
-    if not options["max_restarts"]:
+def _check_restarts(options: CheckpointOptions, where: Where) -> None:
+    if not options.max_restarts:
         return
     if not where.node_ranks or len(where.node_ranks) != where.nodes:
         raise BadInput(
             "--max-restarts needs a command that starts all ranks itself, and this one starts only its own",
             "use --hosts, or run in an allocation of Slurm; or start it again yourself: --checkpoint goes on",
         )
-    if options.get("events"):
+    if options.events:
         raise BadInput(
             "--max-restarts cannot be combined with --events: a stream is one attempt", "leave one of them out"
         )
 
 
-def see_that_it_goes_on(spec: TrainSpec, options: Mapping[str, Any]) -> None:
+def see_that_it_goes_on(spec: TrainSpec, at_step: int | None) -> None:
     """Raises BadInput when the checkpoints that this host sees are of another training, or behind the drill."""
     if spec.comm_hook == "powersgd":
         raise BadInput(
@@ -79,7 +90,7 @@ def see_that_it_goes_on(spec: TrainSpec, options: Mapping[str, Any]) -> None:
     for name in spec.strategies:
         folder = checkpoints.folder_of(Path(spec.checkpoint), name)
         for step in checkpoints.steps(folder)[:1]:
-            _compare(folder, step, spec, options["at_step"] if name == spec.strategies[0] else None)
+            _compare(folder, step, spec, at_step if name == spec.strategies[0] else None)
 
 
 def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> None:

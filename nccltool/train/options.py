@@ -3,8 +3,8 @@
 import difflib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
 from nccltool.core import output_folders, run_directory
 from nccltool.core.errors import BadInput
@@ -15,6 +15,7 @@ from nccltool.launch.order import LaunchOrder, ordered
 from nccltool.launch.selection import Where
 from nccltool.probe import dtypes
 from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
+from nccltool.train.checkpoint_options import CheckpointOptions
 from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 
@@ -38,44 +39,85 @@ _WORDS = {"bucket_mib": "--bucket", "reshard": "--no-reshard"}
 """Field of TrainSpec -> option, where they have different names."""
 
 
-def from_options(
-    options: Mapping[str, Any], start: StartOptions, env: Mapping[str, str] = os.environ
-) -> LaunchOrder[TrainJob]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainOptions:
+    """The options of `nccltool train` as they were given; a field has the name of its option."""
+
+    start: StartOptions
+    strategy: str
+    size: str
+    layers: int | None
+    width: int | None
+    heads: int | None
+    context: int | None
+    vocabulary: int | None
+    batch: int | None
+    steps: int
+    time_steps: int
+    seed: int
+    learning_rate: float
+    momentum: float
+    dtype: str
+    accumulate: int
+    micro_batches: int
+    clip_norm: float | None
+    comm_hook: str
+    bucket: float
+    gradient_as_bucket_view: bool
+    static_graph: bool
+    recompute: bool
+    shard: str
+    no_reshard: bool
+    wrap: str
+    offload: bool
+    param_dtype: str | None
+    reduce_dtype: str | None
+    schedule: str
+    stages: int | None
+    sequence_parallel: bool
+    zero: int
+    checkpoint: CheckpointOptions
+    profile: str | None
+
+
+def from_options(options: TrainOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[TrainJob]:
     """The order that the options of `nccltool train` describe. Raises BadInput."""
-    start = selection.joined(start, env)
+    start = selection.joined(options.start, env)
     where = selection.choose(start, env)
-    return ordered(_job(options, start, env, where), start, where, max_restarts=options["max_restarts"])
+    return ordered(_job(options, start, env, where), start, where, max_restarts=options.checkpoint.max_restarts)
 
 
-def _job(options: Mapping[str, Any], start: StartOptions, env: Mapping[str, str], where: Where) -> TrainJob:
+def _job(options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: Where) -> TrainJob:
     return TrainJob(
         run_id=run_directory.new_id(),
         train=_possible(_spec(options, where), options, start, env, where),
-        fault=checkpoint_options.fault_of(options, start.fault, where),
+        fault=checkpoint_options.fault_of(options.checkpoint, options.steps, start.fault, where),
     )
 
 
-def _spec(options: Mapping[str, Any], where: Where) -> TrainSpec:
-    shape = SIZES[options["size"]] | {name: options[name] for name in _SHAPE if options[name] is not None}
+def _spec(options: TrainOptions, where: Where) -> TrainSpec:
+    shape = SIZES[options.size] | {
+        name: getattr(options, name) for name in _SHAPE if getattr(options, name) is not None
+    }
     if shape["width"] % shape["heads"]:
         raise BadInput(
             f"--width {shape['width']} cannot be divided by --heads {shape['heads']}", "make it a multiple"
         )
     return TrainSpec(
-        strategies=_strategies(options["strategy"]),
-        timed_steps=options["time_steps"],
-        dtype=_dtype("--dtype", options["dtype"], DTYPES),
-        param_dtype=_dtype("--param-dtype", options["param_dtype"], SHORT_DTYPES),
-        reduce_dtype=_dtype("--reduce-dtype", options["reduce_dtype"], ("float32", *SHORT_DTYPES)),
-        reshard=not options["no_reshard"],
-        profile=output_folders.folder("--profile", options["profile"]) if options["profile"] else "",
-        checkpoint=checkpoint_options.checkpoints_of(options, where),
-        checkpoint_every=options["checkpoint_every"],
-        momentum=options["momentum"],
-        learning_rate=options["learning_rate"],
-        bucket_mib=options["bucket"],
+        strategies=_strategies(options.strategy),
+        timed_steps=options.time_steps,
+        dtype=_dtype("--dtype", options.dtype, DTYPES),
+        param_dtype=_dtype("--param-dtype", options.param_dtype, SHORT_DTYPES),
+        reduce_dtype=_dtype("--reduce-dtype", options.reduce_dtype, ("float32", *SHORT_DTYPES)),
+        reshard=not options.no_reshard,
+        profile=output_folders.folder("--profile", options.profile) if options.profile else "",
+        checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
+        checkpoint_every=options.checkpoint.checkpoint_every,
+        momentum=options.momentum,
+        learning_rate=options.learning_rate,
+        bucket_mib=options.bucket,
         **shape,
-        **{name: options[name] for name in _AS_GIVEN},
+        **{name: getattr(options, name) for name in _AS_GIVEN},
     )
 
 
@@ -89,7 +131,7 @@ def _dtype(option: str, word: str | None, known: Sequence[str]) -> str:
 
 
 def _possible(
-    spec: TrainSpec, options: Mapping[str, Any], start: StartOptions, env: Mapping[str, str], where: Where
+    spec: TrainSpec, options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: Where
 ) -> TrainSpec:
     """Raises BadInput for what cannot be done together, as far as it can be told from here."""
     for name in strategy_options.strays(spec):
@@ -116,15 +158,15 @@ def _possible(
     _staged(spec)
     _installed(spec, options, where)
     if spec.checkpoint:
-        checkpoint_options.see_that_it_goes_on(spec, options)
+        checkpoint_options.see_that_it_goes_on(spec, options.checkpoint.at_step)
     if spec.comm_hook == "bf16" and _is_without_gpus(start.backend, env, where):
         raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
     return spec
 
 
-def _installed(spec: TrainSpec, options: Mapping[str, Any], where: Where) -> None:
+def _installed(spec: TrainSpec, options: TrainOptions, where: Where) -> None:
     """What other hosts have, only they can tell; and of all ways, what is not installed is left out."""
-    if options["strategy"] == "all" or where.launch.remote or "deepspeed" not in spec.strategies:
+    if options.strategy == "all" or where.launch.remote or "deepspeed" not in spec.strategies:
         return
     if find_spec("deepspeed") is None:
         raise BadInput(

@@ -6,14 +6,13 @@ from typing import Any
 import click
 import pytest
 
-from nccltool.cli.train import command
+from nccltool.cli.train import asked, command
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
 from nccltool.train import checkpoints
 from nccltool.train import options as train_options
 from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
-from tests.support.options import to_start
 from tests.train.test_checkpoints import saved
 
 TASK = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}
@@ -21,7 +20,7 @@ TASK = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", 
 
 def order(*words: str, **env: str) -> LaunchOrder[TrainJob]:
     options: dict[str, Any] = command.make_context("train", list(words), parent=click.Context(command)).params
-    return train_options.from_options(options, to_start(options, env.pop("NCCLTOOL_FAULT", "")), env)
+    return train_options.from_options(asked(options, env.pop("NCCLTOOL_FAULT", "")), env)
 
 
 def spec(*words: str) -> TrainSpec:

@@ -10,12 +10,11 @@ import pytest
 
 import nccltool.preflight.stages
 from nccltool.cli import cli
-from nccltool.cli.options import group
 from nccltool.cli.probe import asked
+from nccltool.cli.train import asked as asked_of_train
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import local
 from nccltool.launch.launchers.base import Launch
-from nccltool.launch.options import StartOptions
 from nccltool.launch.selection import Where
 from nccltool.preflight import suites
 from nccltool.preflight.result import Judged
@@ -127,7 +126,7 @@ def test_the_commands_of_every_suite_are_understood(name: str) -> None:
         if command == "probe":
             job = probe_options.from_options(asked(options), {}).job
         else:
-            job = train_options.from_options(options, group(StartOptions, options), {}).job
+            job = train_options.from_options(asked_of_train(options), {}).job
         nodes = int(words[words.index("--nodes") + 1])
         assert (job.nodes, job.nproc_per_node) == (nodes, 2)
 
