@@ -13,7 +13,7 @@ from nccltool.launch.job import Job
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import inventory, remote
+from nccltool.worker.node import host_facts, remote
 
 JOB_S = 60.0
 """The job is written right after the start."""
@@ -30,7 +30,7 @@ def main() -> None:
         sys.exit(f"no job came on standard input within {JOB_S:.0f} s")
     job = _job(line)
     if job.kind == "facts":
-        code = inventory.main(job, out_fd)
+        code = host_facts.main(job, out_fd)
     elif job.remote:
         code = remote.main(job, in_fd, out_fd, lambda: _load(job))
     else:
@@ -49,7 +49,7 @@ def _job(line: str) -> Job:
 
 
 def _load(job: Job) -> remote.NodeMain:
-    if job.kind == "reach":  # who reaches whom is asked of the far ends; no rank is started
+    if job.kind == "reach":  # who reaches whom is asked of the node processes; no rank is started
         return lambda *_: 0
     # a CUDA context in this process would make CUDA unusable in the ranks that are forked from it
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"

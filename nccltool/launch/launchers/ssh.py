@@ -233,7 +233,7 @@ _UNHEARD = _Cause(
     "it did not hear of this command for so long that it ended its part",
     "was this command stopped (Ctrl-Z), or its host too busy? else look at the network between the two",
 )
-"""What a far end says; see worker/far.py."""
+"""What a node process says: see worker/node/remote.py."""
 _KILLED = _Cause(
     "",
     finding_kinds.HOST_LOST,

@@ -20,7 +20,7 @@ _PATIENCE = 40
 
 
 def _open(store: TCPStore) -> PrefixStore:
-    return PrefixStore("nccltool/bus", store)
+    return PrefixStore("nccltool/events", store)
 
 
 class Sender:

@@ -1,4 +1,4 @@
-"""One node, or all emulated nodes of this host: the store, the bus, and the agents."""
+"""One node, or all emulated nodes of this host: the store, the relay, and the agents."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers import inside
 from nccltool.launch.launchers.inside import Place
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import agent, inventory
+from nccltool.worker.node import agent, host_facts
 from nccltool.worker.node.event_relay import Receiver, Sender
 from nccltool.worker.node.rendezvous import StoreAddress, connect
 from nccltool.worker.node.supervisor import supervise
@@ -28,7 +28,7 @@ from nccltool.worker.rank import life
 
 _FLUSH_S = 5.0
 _PIPE_BYTES = 2**20
-"""Of the pipe to the bus: a snapshot of the host goes in before the bus starts to read."""
+"""Of the pipe to the relay: a snapshot of the host goes in before the relay starts to read."""
 _BACKLOG = 1024
 
 
@@ -54,15 +54,15 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
         listener = _listen(job)
     address = _address(job, listener)
     # the events of remote nodes come out of their own launches
-    bus = _Bus(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
-    channel = Channel(bus.events_fd, in_fd)
+    relay = _EventRelay(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
+    channel = Channel(relay.events_fd, in_fd)
     children = [_fork_agent(job, node, address, channel, listener) for node in job.node_ranks]
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
-        inventory.send(job.node_ranks[0], channel)
+        host_facts.send(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
-    bus.start(address, job, senders=(job.nodes or 1) - 1)
+    relay.start(address, job, senders=(job.nodes or 1) - 1)
     codes = _wait_for(dict(zip(children, job.node_ranks, strict=True)), channel)
-    bus.finish()
+    relay.finish()
     del store
     return max(abs(code) for code in codes)
 
@@ -104,26 +104,26 @@ def _fork_agent(
 def _started_by_launcher(job: Job, place: Place, in_fd: int, out_fd: int) -> int:
     """We are one rank: supervise it here; rank 0 also serves the store unless torchrun does."""
     leads = place.rank == 0
-    bus = _Bus(job, leads, place.world_size > 1, out_fd)
-    channel = Channel(bus.events_fd, in_fd)
+    relay = _EventRelay(job, leads, place.world_size > 1, out_fd)
+    channel = Channel(relay.events_fd, in_fd)
     parent = os.getpid()
     watcher = os.fork()
     if watcher == 0:
         processes.die_with_parent(parent)
         os._exit(min(abs(supervise(job, place, channel, life.main)), 255))
     if place.local_rank == 0 and place.world_size > place.local_world_size:
-        inventory.send(place.node_rank, channel)
+        host_facts.send(place.node_rank, channel)
     store = None
     if leads and not place.store_is_hosted:
         store = _serve(_bind("", place.store_port))
-    bus.start(StoreAddress(place.store_host, place.store_port), job, senders=place.world_size - 1)
+    relay.start(StoreAddress(place.store_host, place.store_port), job, senders=place.world_size - 1)
     code = os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1])
-    bus.finish()
+    relay.finish()
     del store
     return abs(code)
 
 
-class _Bus:
+class _EventRelay:
     """Brings the events of other nodes to node 0; does nothing when all nodes are ours."""
 
     def __init__(self, job: Job, leads: bool, needed: bool, out_fd: int) -> None:

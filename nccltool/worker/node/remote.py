@@ -1,6 +1,6 @@
-"""The far end of a remote launch: a small process that meets the other nodes while its child imports torch.
+"""A node process on another host: a small one that meets the other nodes while its child imports torch.
 
-It holds the leash. When the runner's end of standard input closes, or the runner is not heard any more (the
+It is a watchdog: when the runner's end of standard input closes, or the runner is not heard any more (the
 connection is lost, its host is down), everything on this host ends and the scratch folder is removed.
 """
 
@@ -27,9 +27,9 @@ from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import inside
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import inventory
+from nccltool.worker.node import host_facts
 
-LEASH_S = 20.0
+RUNNER_SILENT_S = 20.0
 """How long the runner may be silent; it speaks every five seconds."""
 _TRY_S = 5.0
 _TICK_S = 0.1
@@ -43,7 +43,7 @@ _MTU = (
 _GONE_S = 5.0
 """How long to wait for killed processes to disappear; one in a driver call may take longer."""
 _GO_S = 600.0
-"""How long the node waits for Go at most; its leash ends it earlier when the runner is gone."""
+"""How long the node waits for Go at most; the watchdog ends it earlier when the runner is gone."""
 
 NodeMain = Callable[[Job, socket.socket | None, int, int], int]
 """(job, listener of the store if there is one, where instructions come from, where events go) -> exit code."""
@@ -76,7 +76,7 @@ def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
         for end in signals.ENDING:  # what a scheduler or a login may send
             signal.signal(end, _leave)
         channel.emit(_node(number, _port(listener), _port(data), problem))
-        return _Leash(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
+        return _Watchdog(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
     finally:
         _ignore_signals()
         _end()
@@ -141,7 +141,7 @@ def _be_the_node(
     """The child: torch is imported while the nodes meet; then it waits for Go."""
     code = 1
     try:
-        inventory.send(number, Channel(out_fd, None))
+        host_facts.send(number, Channel(out_fd, None))
         node_main = load()
         line = Channel(out_fd, in_fd).wait_for_line(_GO_S)
         go = instructions.decode(line or "")
@@ -156,7 +156,7 @@ def _be_the_node(
             code = node_main(placed, None if rank else listener, in_fd, out_fd)
         else:
             code = 0
-    except EOFError:  # the leash is gone
+    except EOFError:  # the watchdog is gone
         pass
     except Exception:  # noqa: BLE001 - whatever it is, its end is the evidence: _exit would not print it
         traceback.print_exc()
@@ -165,7 +165,7 @@ def _be_the_node(
         os._exit(min(abs(code), 255))
 
 
-class _Leash:
+class _Watchdog:
     """Takes the runner's instructions, answers or passes them on, and watches both ends."""
 
     def __init__(
@@ -195,9 +195,9 @@ class _Leash:
                 return self._ended()
             if not self._turn():
                 return 1
-            if time.monotonic() - self._heard_at > LEASH_S:
+            if time.monotonic() - self._heard_at > RUNNER_SILENT_S:
                 sys.stderr.write(
-                    f"nothing was heard of the runner for {LEASH_S:.0f} s: everything here is ended\n"
+                    f"nothing was heard of the runner for {RUNNER_SILENT_S:.0f} s: everything here is ended\n"
                 )
                 return 1
 

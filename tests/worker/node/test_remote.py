@@ -38,7 +38,7 @@ MAIN
 def load():
 LOAD
     return node_main
-remote.LEASH_S = SECONDS
+remote.RUNNER_SILENT_S = SECONDS
 sys.exit(remote.main(msgspec.json.decode(sys.argv[1], type=Job), 0, 1, load))
 """
 REMOTE = job(nodes=2, nproc_per_node=None, remote=True, node_ranks=(1,), env={"NCCL_TEST": "crossed"})

@@ -1,4 +1,4 @@
-"""The part of one host in an inventory: a snapshot, sent in pieces. Torch is not needed."""
+"""The facts of this host, sent to the runner in pieces. Torch is not needed."""
 
 import os
 
