@@ -30,13 +30,6 @@ ROOMS = _map()
 MOST_AT_THE_ROOT = 16
 MOST_IN_A_FOLDER = 40
 LONGEST_MODULE = 400
-TOO_LONG = {
-    "preflight.judge",
-    "preflight.suites",
-    "preflight.run",
-}
-"""Still to be divided."""
-
 TORCH_ONLY_IN = "worker"
 HEAVY = ("torch", "numpy", "matplotlib", "plotly", "prometheus_client", "msgspec", "tabulate", "yaml")
 LONGEST_FUNCTION = 45
@@ -114,7 +107,7 @@ def test_modules_are_short() -> None:
         for name, file in FILES.items()
         if len(file.read_text().splitlines()) > LONGEST_MODULE
     }
-    assert long == TOO_LONG
+    assert long == set()
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:

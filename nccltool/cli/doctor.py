@@ -3,7 +3,7 @@
 import click
 
 from nccltool.cli.options import Ended, exit_styled, formats, group, launched, option, written
-from nccltool.doctor.views import FORMATS
+from nccltool.doctor.views import FORMATS, renderer
 
 
 @click.command("doctor")
@@ -41,7 +41,6 @@ def command(**options: object) -> None:
     from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run
     from nccltool.doctor.options import DoctorOptions
-    from nccltool.doctor.views import renderer
     from nccltool.launch.options import StartOptions
 
     if options["list_rules"] or options["list_variables"]:

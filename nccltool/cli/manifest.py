@@ -1,12 +1,16 @@
 """nccltool manifest."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, option, without_twins
+from nccltool.cli.options import Number, group, option, without_twins
+from nccltool.interop import manifests
 
-_KINDS = click.Choice(("job", "trainjob", "pytorchjob", "init-container"))
+if TYPE_CHECKING:
+    from nccltool.interop.manifest_options import PodCommand
+
+_KINDS = click.Choice((*manifests.KINDS, *manifests.PATCHES))
 
 
 @click.command("manifest", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -41,17 +45,20 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     a patch that puts it before the containers of a job that you have.
     """
     from nccltool.cli.screen import put
-    from nccltool.interop import manifest_options, manifests
+    from nccltool.interop import manifest_options
 
     if kind in manifests.PATCHES:
-        request = manifest_options.request_of_patch(_parsed(words, "preflight"), _without_the_jobs(options))
+        options |= _without_the_jobs()
+        asked = group(manifest_options.ManifestOptions, options)
+        request = manifest_options.request_of_patch(_parsed(words, "preflight"), asked)
     else:
-        request = manifest_options.request(_parsed(words, "probe"), options)
+        asked = group(manifest_options.ManifestOptions, options)
+        request = manifest_options.request(_parsed(words, "probe"), asked)
     put(manifests.render(request, kind))
 
 
-def _without_the_jobs(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuses what is the job's to say. Raises BadInput."""
+def _without_the_jobs() -> dict[str, str]:
+    """Refuses what is the job's to say; the name, where none is given. Raises BadInput."""
     from click.core import ParameterSource
 
     from nccltool.core.errors import BadInput
@@ -64,16 +71,16 @@ def _without_the_jobs(options: dict[str, Any]) -> dict[str, Any]:
                 f"--{name.replace('_', '-')} has no meaning for an init container", "leave it out: the job says it"
             )
     given = context.get_parameter_source("name") is not ParameterSource.DEFAULT
-    return options if given else options | {"name": "nccltool-preflight"}
+    return {} if given else {"name": "nccltool-preflight"}
 
 
-def _parsed(words: tuple[str, ...], command: str) -> Any:
+def _parsed(words: tuple[str, ...], command: str) -> "PodCommand":
     """The options of the command in the pods, as it would read them there: variables of here do not count."""
     from click.core import ParameterSource
 
     from nccltool.cli import preflight, probe
     from nccltool.core.errors import BadInput
-    from nccltool.interop.manifest_options import ELSEWHERE, Asked
+    from nccltool.interop.manifest_options import ELSEWHERE, PodCommand
 
     if words[0] != command:
         raise BadInput(
@@ -92,4 +99,4 @@ def _parsed(words: tuple[str, ...], command: str) -> Any:
                 else "leave it out: each pod looks at its own node",
             )
     options = probe.asked(context.params) if command == "probe" else None
-    return Asked(words=words, options=options, given=frozenset(given))
+    return PodCommand(words=words, options=options, given=frozenset(given))

@@ -6,8 +6,7 @@ from typing import Any, cast
 import click
 
 from nccltool.cli.options import Ended, drill, exit_styled, formats, group, kept, laddered, option, stored, written
-
-_FORMATS = ("table", "json", "junit", "ctrf", "nagios", "hosts")
+from nccltool.preflight.views import FORMATS, renderer
 
 
 @click.command("preflight")
@@ -23,7 +22,7 @@ _FORMATS = ("table", "json", "junit", "ctrf", "nagios", "hosts")
 @option("--metrics", multiple=True, metavar="WAY", help="Hand it over: textfile:FILE.prom, pushgateway:URL.")
 @laddered
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
-@formats(*_FORMATS)
+@formats(*FORMATS)
 @exit_styled
 @written
 @stored
@@ -43,15 +42,17 @@ def command(**options: object) -> None:
     from nccltool.core.command_line import this_command
     from nccltool.core.text import escaped
     from nccltool.launch.options import StartOptions
+    from nccltool.preflight import options as preflight_options
     from nccltool.preflight import run
-    from nccltool.preflight.views import renderer
+    from nccltool.preflight.options import PreflightOptions
 
     run_dir, output = options["run_dir"], options["output"]
     base = Path(str(run_dir)) if run_dir else run_directory.default_base()
-    ask = run.asked(options, group(StartOptions, options, fault=drill()), base, this_command(), os.environ)
+    start = group(StartOptions, options, fault=drill())
+    ask = preflight_options.from_options(group(PreflightOptions, options, start=start), os.environ)
     ways = _ways(cast("tuple[str, ...]", options["metrics"]))
     if options["dry_run"]:
-        put(run.would(ask))
+        put(run.plan(ask))
         return
     if output:
         writable(str(output))
@@ -61,7 +62,7 @@ def command(**options: object) -> None:
             click.echo(escaped(line), err=True)
 
     tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
-    found = run.preflight(ask, tell)
+    found = run.preflight(ask, base, this_command(), tell)
     if ways:
         found = _handed_over(found, ways, options)
     text = renderer(str(options["form"]))(found)

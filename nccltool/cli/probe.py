@@ -93,8 +93,8 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
     from nccltool.core import run_directory
     from nccltool.core.command_line import this_command
     from nccltool.core.errors import BadInput
+    from nccltool.core.units import parse_duration
     from nccltool.monitor import probe_loop
-    from nccltool.preflight.suites import parse_duration
     from nccltool.probe import options as probe_options
 
     if not loop:

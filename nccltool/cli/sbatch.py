@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import option, without_twins
+from nccltool.cli.options import group, option, without_twins
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -45,7 +45,8 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
 
     asked, given = _parsed(words)
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
-    put(batch_script.render(batch_script.script(words, asked, given, {**options, "command": start})))
+    batch = group(batch_script.BatchOptions, options, command=start)
+    put(batch_script.render(batch_script.script(words, asked, given, batch)))
 
 
 def _words(text: str) -> tuple[str, ...]:

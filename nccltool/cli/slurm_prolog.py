@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import exit_styled, option
+from nccltool.cli.options import Ended, exit_styled, group, option
 
 
 @click.command("slurm-prolog")
@@ -22,12 +22,11 @@ def command(**options: object) -> None:
     """
     import os
 
-    from nccltool.cli.options import Ended
     from nccltool.cli.screen import put
     from nccltool.core.text import escaped
     from nccltool.preflight import scheduler_hooks
 
-    ask = scheduler_hooks.asked(options, os.environ)
+    ask = scheduler_hooks.from_options(group(scheduler_hooks.PrologOptions, options), os.environ)
     answer = scheduler_hooks.acted(ask, scheduler_hooks.judge(ask, scheduler_hooks.look(ask)))
     if answer.reason:
         put(f"{answer.reason}\n")

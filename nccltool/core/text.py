@@ -1,6 +1,8 @@
 """Text of hosts, logs and users on its way to people: nothing in it acts on their terminal."""
 
+import difflib
 import re
+from collections.abc import Iterable, Sequence
 
 _NOISE = re.compile(r"The hostname of the client socket cannot be retrieved\. err=-\d+")
 """torch's store says so of every peer without a reverse name; it is the cause of nothing."""
@@ -29,3 +31,14 @@ def escaped_lines(text: str) -> list[str]:
 def shortened(text: str, longest: int) -> str:
     """`text`, or its beginning and how long it is."""
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that may have been meant; empty = none is near."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
+
+
+def did_you_mean(word: str, known: Sequence[str], *more: str) -> str:
+    """The remedy for a word that is not known; `more` are words that nobody means by mistake."""
+    near = nearest(word, known)
+    return f"{f'did you mean {near}? ' if near else ''}choose from {', '.join((*known, *more))}"

@@ -5,13 +5,33 @@ convention of nccl-tests, whose sizes are powers of two and whose GB/s are power
 """
 
 import re
+from collections.abc import Mapping
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import shortened
 
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MAX_BYTES = 2**50
 """More is a slip of the finger; up to here a float holds every byte exactly."""
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+
+
+SECONDS: Mapping[str, float] = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "m": 60.0, "h": 3600.0}
+_QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z%/]+)", re.ASCII)
+
+
+def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
+    """A number with one of these units, in the base unit; None = it is none."""
+    match = _QUANTITY.fullmatch(text.strip())
+    return float(match[1]) * units[match[2]] if match and match[2] in units else None
+
+
+def parse_duration(text: str, option: str) -> float:
+    """Seconds of `60s`, `2 min`, `500ms`. Raises BadInput that names the option."""
+    seconds = parse_quantity(text, SECONDS)
+    if seconds is None:
+        raise BadInput(f"{option} {shortened(text, 60)!r} is no time", f"{option} 60s, or 2min")
+    return seconds
 
 
 def parse_bytes(text: str) -> int:

@@ -3,9 +3,8 @@
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
@@ -27,7 +26,31 @@ _SAFE = re.compile(r"[\w.,:=/@%+\[\]|&*!~-]+", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Script:
+class BatchOptions:
+    """The options of `nccltool sbatch` as they were given; a field has the name of its option."""
+
+    partition: str | None
+    account: str | None
+    qos: str | None
+    reservation: str | None
+    constraint: str | None
+    nodelist: str | None
+    exclude: str | None
+    gpus_per_node: str | None
+    cpus_per_task: int | None
+    mem: str | None
+    shared: bool
+    time: str | None
+    job_name: str
+    log: str
+    sbatch_option: tuple[str, ...]
+    setup: tuple[str, ...]
+    command: tuple[str, ...]
+    """How nccltool is started there."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchScript:
     """What the script has."""
 
     directives: tuple[tuple[str, str], ...]
@@ -36,32 +59,36 @@ class Script:
     command: tuple[str, ...]
 
 
-def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: Mapping[str, Any]) -> Script:
+def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: BatchOptions) -> BatchScript:
     """The script for a command: its words, its options, and those `given`. Raises BadInput."""
     job = _order(asked).job
-    time_s = _seconds(options["time"]) if options["time"] else job.deadline_s + ROOM_S
+    time_s = _seconds(options.time) if options.time else job.deadline_s + ROOM_S
     extra = _deadline(time_s, job.deadline_s, "deadline" in given)
     nodes = job.nodes or 1
     directives = [
-        ("job-name", options["job_name"]),
+        ("job-name", options.job_name),
         ("nodes", str(nodes)),
         ("ntasks-per-node", "1"),  # one process a node, which starts the ranks
-        ("time", options["time"] or _clock(time_s)),
-        ("output", options["log"]),
-        *((name.replace("_", "-"), str(options[name])) for name in _DIRECTIVES if options[name] is not None),
+        ("time", options.time or _clock(time_s)),
+        ("output", options.log),
+        *(
+            (name.replace("_", "-"), str(getattr(options, name)))
+            for name in _DIRECTIVES
+            if getattr(options, name) is not None
+        ),
         *_whole_nodes(options),
-        *_others(options["sbatch_option"]),
+        *_others(options.sbatch_option),
     ]
     for name, value in directives:
         _check(name, value)
-    return Script(
+    return BatchScript(
         directives=tuple(directives),
-        setup=tuple(_one_line(line) for line in options["setup"]),
-        command=(*options["command"], *words, *extra),
+        setup=tuple(_one_line(line) for line in options.setup),
+        command=(*options.command, *words, *extra),
     )
 
 
-def render(made: Script) -> str:
+def render(made: BatchScript) -> str:
     """The text of a script."""
     directives = [f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in made.directives]
     # exec: what Slurm sends to the script then reaches nccltool
@@ -116,10 +143,10 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:00"
 
 
-def _whole_nodes(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _whole_nodes(options: BatchOptions) -> list[tuple[str, str]]:
     """Ranks that share cores or memory with another job measure that job too."""
-    whole = not options["shared"]
-    memory = options["mem"] or ("0" if whole else None)  # 0 = all that the node has
+    whole = not options.shared
+    memory = options.mem or ("0" if whole else None)  # 0 = all that the node has
     return [*([("exclusive", "")] if whole else []), *([("mem", memory)] if memory else [])]
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from nccltool.compare.result import Against
 from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Status
-from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Training, TrainRun
 
@@ -25,7 +25,7 @@ class ExportedRun:
     duration_s: float | None = None
     measurements: tuple[Measurement, ...] = ()
     trainings: tuple[Training, ...] = ()
-    checks: tuple[Judged, ...] = ()
+    checks: tuple[CheckOutcome, ...] = ()
     hosts: tuple[HostVerdict, ...] | None = None
     """None = it was no preflight."""
     baseline: tuple[Against, ...] = ()

@@ -4,7 +4,6 @@ https://prometheus.io/docs/prometheus/latest/configuration/https/: of its keys t
 refused, so that nobody believes in a protection that is not there.
 """
 
-import difflib
 import re
 import ssl
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import nearest
 
 _CLIENT_AUTH = {
     "NoClientCert": ssl.CERT_NONE,
@@ -99,10 +99,10 @@ def _mapping(value: object, known: tuple[str, ...], file: str, prefix: str) -> d
         raise BadInput(f"{file}: {prefix.rstrip('.') or 'it'} is no mapping", f"keys are {', '.join(known)}")
     for key in value:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, 1)
+            near = nearest(str(key), known)
             raise BadInput(
                 f"{file}: {prefix}{key} is not known",
-                f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}",
+                f"did you mean {near}?" if near else f"known are {', '.join(known)}",
             )
     return value
 

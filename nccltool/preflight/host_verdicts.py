@@ -5,31 +5,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from nccltool.core import verdicts
 from nccltool.core.host_lists import fold
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight.result import HostVerdict, Judged
+from nccltool.preflight.result import CheckOutcome, HostVerdict
 
 _BY_ITSELF = ("alone", "confirmed", "everywhere")
 _NAMED = 3
 """Checks that a reason names."""
-NOT_COMPLETE = ("completed", "present")
+_NOT_COMPLETE = ("completion", "presence")
 """Checks that fail when something did not come or did not end in order: exit 3."""
 
 
-def of_hosts(outcomes: Sequence[Judged], hosts: Iterable[str]) -> tuple[HostVerdict, ...]:
+def of_hosts(outcomes: Sequence[CheckOutcome], hosts: Iterable[str]) -> tuple[HostVerdict, ...]:
     """What came of it for each host, in their order."""
-    by_host: dict[str, list[Judged]] = {host: [] for host in hosts}
+    by_host: dict[str, list[CheckOutcome]] = {host: [] for host in hosts}
     for outcome in outcomes:
         for host in {outcome.host, *outcome.hosts} & by_host.keys():
             by_host[str(host)].append(outcome)
-    untested = list(dict.fromkeys(one.rung for one in outcomes if one.status == "skip" and one.code == one.rung))
+    untested = list(dict.fromkeys(one.stage for one in outcomes if one.status == "skip" and one.check.is_stage))
     return tuple(_of_host(host, mine, untested) for host, mine in by_host.items())
 
 
-def _of_host(host: str, outcomes: Sequence[Judged], untested: Sequence[str]) -> HostVerdict:
+def _of_host(host: str, outcomes: Sequence[CheckOutcome], untested: Sequence[str]) -> HostVerdict:
     failed = [one for one in outcomes if one.status == "fail"]
     own = [one for one in failed if one.host == host]
     shown = [one for one in own if one.shown in _BY_ITSELF]
     exclude = [one for one in own if one.shown in ("alone", "confirmed")]
-    missing = [one for one in own if one.code == "inventory/present"]
+    missing = [one for one in own if one.check.kind == "presence"]
     if missing:
         return HostVerdict(host=host, status="missing", reason=missing[0].reason, exclude=bool(exclude))
     if shown:
@@ -46,18 +46,18 @@ def _of_host(host: str, outcomes: Sequence[Judged], untested: Sequence[str]) -> 
     return HostVerdict(host=host, status="warn" if warned else "pass", reason=reason, exclude=False)
 
 
-def _could_be_its_fault(outcome: Judged) -> bool:
+def _could_be_its_fault(outcome: CheckOutcome) -> bool:
     """Wrong data is named where it arrives; who sent it took part. A rank that died or was late did so itself."""
-    return outcome.code.endswith("/data") and outcome.shown == "suspected"
+    return outcome.check.kind == "data" and outcome.shown == "suspected"
 
 
-def _named(outcomes: Sequence[Judged]) -> str:
+def _named(outcomes: Sequence[CheckOutcome]) -> str:
     codes = list(dict.fromkeys(one.code for one in outcomes))
     more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
     return ", ".join(codes[:_NAMED]) + more
 
 
-def _open(host: str, outcomes: Sequence[Judged]) -> str:
+def _open(host: str, outcomes: Sequence[CheckOutcome]) -> str:
     others = {name for one in outcomes for name in one.hosts if name != host}
     named = any(one.host == host for one in outcomes)
     what = f"{_named(outcomes)} {'names it' if named else 'failed with it'}"
@@ -66,13 +66,13 @@ def _open(host: str, outcomes: Sequence[Judged]) -> str:
     )
 
 
-def verdict(outcomes: Sequence[Judged], interrupted: bool) -> Verdict:
+def verdict(outcomes: Sequence[CheckOutcome], interrupted: bool) -> Verdict:
     """The one word and the exit code."""
     failed = [one for one in outcomes if one.status == "fail"]
     judged = any(one.status in ("pass", "warn") for one in outcomes)
     return verdicts.verdict(
         interrupted=interrupted,
-        incomplete=any(one.code.rpartition("/")[2] in NOT_COMPLETE for one in failed),
+        incomplete=any(one.check.kind in _NOT_COMPLETE for one in failed),
         failed=bool(failed),
         can_tell=judged and not any(one.status == "unknown" and one.required for one in outcomes),
         warned=any(one.status == "warn" for one in outcomes),

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from nccltool.core.text import escaped, escaped_lines
 from nccltool.core.units import format_gb_per_s, format_seconds
-from nccltool.preflight.result import Judged
+from nccltool.preflight.result import CheckOutcome
 
 _MOST_EVIDENCE = 3
 
 
-def number(one: Judged) -> str:
+def number(one: CheckOutcome) -> str:
     """What was measured, with its unit; empty when nothing was."""
     if one.measured is None:
         return ""
@@ -23,7 +23,7 @@ def number(one: Judged) -> str:
     return escaped(f"{one.measured:g} {one.unit}".rstrip())
 
 
-def lines(one: Judged) -> Iterator[str]:
+def lines(one: CheckOutcome) -> Iterator[str]:
     """Number, expectation and its source, evidence, remedy, how to look again, and where more is written."""
     if one.expected:
         got = f"measured {number(one)}, " if one.measured is not None else ""

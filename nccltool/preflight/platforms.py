@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from nccltool.hosts.facts import HostFacts, or_none
-from nccltool.preflight.suites import Match, Platform
+from nccltool.preflight.suite import Match, Platform
 
 
 def fitting(known: Sequence[Platform], hosts: Sequence[HostFacts]) -> Platform | None:

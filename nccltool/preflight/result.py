@@ -6,21 +6,20 @@ from typing import Literal
 from nccltool.core.findings import CheckStatus, Finding
 from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Verdict
+from nccltool.preflight.check import Check
 from nccltool.probe.result import Measurement
 from nccltool.train.result import Training
 
-Shown = Literal["", "alone", "confirmed", "everywhere", "suspected"]
+Blame = Literal["", "alone", "confirmed", "everywhere", "suspected"]
 """alone: seen on this host without any other; confirmed: again with another partner, and not without this host;
 everywhere: the same on all hosts, so it is none of them; suspected: with others, and not confirmed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
+class CheckOutcome:
     """What came of one check of a suite, on one host or on all hosts together."""
 
-    code: str
-    """Rung and check, stable over runs: `doctor/NETIF-003`, `across/all_reduce-busbw-64MiB`."""
-    rung: str
+    check: Check
     host: str | None
     """None = all hosts together."""
     status: CheckStatus
@@ -38,7 +37,7 @@ class Judged:
     findings: tuple[Finding, ...] = ()
     evidence: str = ""
     """Folder with what was looked at; empty = none was kept."""
-    shown: Shown = ""
+    shown: Blame = ""
     """Of a failure, whether it is shown to be that of `host`."""
     hosts: tuple[str, ...] = ()
     """All that took part; () = `host` alone."""
@@ -46,6 +45,16 @@ class Judged:
     """The command that looks again."""
     required: bool = True
     """Whether the verdict is unknown when this is."""
+
+    @property
+    def code(self) -> str:
+        """Stage and check: `doctor/NETIF-003`, `across/all_reduce-busbw-64MiB`."""
+        return str(self.check)
+
+    @property
+    def stage(self) -> str:
+        """The stage of its check."""
+        return self.check.stage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,8 +76,8 @@ class Preflight:
     info: RunInfo
     verdict: Verdict
     suite: str
-    outcomes: tuple[Judged, ...]
-    """In the order of the rungs."""
+    outcomes: tuple[CheckOutcome, ...]
+    """In the order of the stages."""
     hosts: tuple[HostVerdict, ...]
     findings: tuple[Finding, ...]
     runs: tuple[str, ...]

@@ -8,19 +8,18 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nccltool.core import external_commands
 from nccltool.core.errors import BadInput
 from nccltool.core.external_commands import Done
 from nccltool.core.text import escaped, shortened
+from nccltool.core.units import parse_duration
 from nccltool.core.unknown import Unknown
 from nccltool.core.verdicts import Verdict, verdict
 from nccltool.doctor import judge as doctor_judge
 from nccltool.doctor import rules, run
 from nccltool.hosts import reader
 from nccltool.hosts.facts import HostFacts
-from nccltool.preflight import suites
 
 BUDGET_S = 9.0
 _LOOK, _ASK = 0.4, 0.25
@@ -34,7 +33,20 @@ _NOT_THE_JOBS = "none: the variables of the job are not known here"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class PrologOptions:
+    """The options of `nccltool slurm-prolog` as they were given; a field has the name of its option."""
+
+    expect_gpus: int | None
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    drain: bool
+    resume: bool
+    node: str | None
+    total_budget: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrologOrder:
     """What the script wants to know, and to be done."""
 
     gpus: int | None
@@ -49,7 +61,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class NodeAnswer:
     """What came of it."""
 
     verdict: Verdict
@@ -63,21 +75,21 @@ class Answer:
     """Why what should have been done was not."""
 
 
-def asked(options: Mapping[str, Any], env: Mapping[str, str]) -> Asked:
-    """The options of the command line, checked. Raises BadInput."""
-    if options["resume"] and not options["drain"]:
+def from_options(options: PrologOptions, env: Mapping[str, str]) -> PrologOrder:
+    """The options, checked. Raises BadInput."""
+    if options.resume and not options.drain:
         raise BadInput("--resume needs --drain", "it undoes what --drain did")
-    budget = options["total_budget"]
-    select, ignore = (_words(options[name]) for name in ("select", "ignore"))
+    budget = options.total_budget
+    select, ignore = _words(options.select), _words(options.ignore)
     run.rules_for(select, ignore)
-    return Asked(
-        gpus=options["expect_gpus"],
+    return PrologOrder(
+        gpus=options.expect_gpus,
         select=select,
         ignore=ignore,
-        drain=options["drain"],
-        resume=options["resume"],
-        node=options["node"] or env.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0],
-        budget_s=suites.parse_duration(budget, "--budget") if budget else BUDGET_S,
+        drain=options.drain,
+        resume=options.resume,
+        node=options.node or env.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0],
+        budget_s=parse_duration(budget, "--budget") if budget else BUDGET_S,
     )
 
 
@@ -85,14 +97,14 @@ def _words(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
 
 
-def look(ask: Asked) -> HostFacts:
+def look(ask: PrologOrder) -> HostFacts:
     """This host, within its share of the budget."""
     env = {name: os.environ[name] for name in _ENV if name in os.environ}
     seconds = ask.budget_s * _LOOK
     return reader.take(environ=env, seconds=seconds, env_source=_NOT_THE_JOBS, meanwhile=rules.every)
 
 
-def judge(ask: Asked, facts: HostFacts) -> Answer:
+def judge(ask: PrologOrder, facts: HostFacts) -> NodeAnswer:
     """What is wrong with the node. Pure."""
     judgement = doctor_judge.judge([doctor_judge.host_of(facts)], run.rules_for(ask.select, ask.ignore))
     said, details = [], []
@@ -104,13 +116,13 @@ def judge(ask: Asked, facts: HostFacts) -> Answer:
             said.append(f"{finding.code} {finding.message}")
             details += [*finding.evidence, *([f"-> {finding.remedy}"] if finding.remedy else [])]
     if said:
-        return Answer(verdict=verdict(failed=True), reason=_reason(said), details=tuple(details))
+        return NodeAnswer(verdict=verdict(failed=True), reason=_reason(said), details=tuple(details))
     if ask.gpus is not None and isinstance(count, Unknown):
         why = (f"whether there are {ask.gpus} GPUs is not known: {count.reason}",)
-        return Answer(verdict=verdict(can_tell=False), reason="", details=why)
+        return NodeAnswer(verdict=verdict(can_tell=False), reason="", details=why)
     if not any(one.status in ("pass", "warn") for one in judgement.outcomes):
-        return Answer(verdict=verdict(can_tell=False), reason="", details=("nothing was judged",))
-    return Answer(verdict=verdict(), reason="", details=())
+        return NodeAnswer(verdict=verdict(can_tell=False), reason="", details=("nothing was judged",))
+    return NodeAnswer(verdict=verdict(), reason="", details=())
 
 
 def _reason(said: Sequence[str]) -> str:
@@ -119,7 +131,7 @@ def _reason(said: Sequence[str]) -> str:
     return shortened(escaped(MARK + said[0]), _LONGEST - len(more)) + more
 
 
-def acted(ask: Asked, answer: Answer) -> Answer:
+def acted(ask: PrologOrder, answer: NodeAnswer) -> NodeAnswer:
     """Drain or resume the node, where that is asked for, and it was not drained by somebody else."""
     failed = answer.verdict.status == "fail"
     if not ask.drain or not (failed or (ask.resume and answer.verdict.status == "pass")):
@@ -138,7 +150,7 @@ def acted(ask: Asked, answer: Answer) -> Answer:
     return answer
 
 
-def _node(ask: Asked) -> tuple[str, str] | Unknown:
+def _node(ask: PrologOrder) -> tuple[str, str] | Unknown:
     """State and reason of the node, as Slurm has them."""
     said = _scontrol(ask, "show", "node", "-o", ask.node)
     if isinstance(said, Unknown):
@@ -150,14 +162,14 @@ def _node(ask: Asked) -> tuple[str, str] | Unknown:
     return state[1], reason[1] if reason else ""
 
 
-def _update(ask: Asked, answer: Answer, state: str, *more: str) -> Answer:
+def _update(ask: PrologOrder, answer: NodeAnswer, state: str, *more: str) -> NodeAnswer:
     said = _scontrol(ask, "update", f"nodename={ask.node}", f"state={state}", *more)
     if isinstance(said, Unknown):
         return replace(answer, trouble=said.reason)
     return replace(answer, done=f"{ask.node}: {'drained' if state == 'drain' else 'resumed'}")
 
 
-def _scontrol(ask: Asked, *words: str) -> str | Unknown:
+def _scontrol(ask: PrologOrder, *words: str) -> str | Unknown:
     done = external_commands.run(("scontrol", *words), ask.budget_s * _ASK)
     if isinstance(done, Done):
         why = (done.err or done.out).strip()

@@ -8,8 +8,8 @@ from nccltool.core.errors import BadInput
 from nccltool.core.input_files import contents
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_seconds
-from nccltool.preflight import suites
-from nccltool.preflight.suites import Expectation, Platform, ProbePart, Suite
+from nccltool.preflight import suite_folder, suite_reader
+from nccltool.preflight.suite import Expectation, Platform, ProbePart, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,23 @@ def _list(words: Sequence[str], force: bool) -> Said:
     if words:
         raise BadInput("checks list takes no name", "nccltool checks show NAME")
     lines = ["suites"]
-    for file in suites.files():
+    for file in suite_folder.files():
         if file.parent.name == "platforms":
             continue
-        suite = suites.read(file)
+        suite = suite_reader.read(file)
         lines.append(f"  {suite.name:<24} about {format_seconds(suite.about_s):<6} {suite.title}")
     lines.append("platforms")
-    for platform in suites.platforms():
+    for platform in suite_folder.platforms():
         numbers = len(platform.within) + len(platform.across)
         lines.append(f"  {platform.name:<24} {numbers} number{'s' if numbers != 1 else ' '}    {platform.title}")
-    return Said("\n".join([*lines, f"in {suites.folder()}"]) + "\n")
+    return Said("\n".join([*lines, f"in {suite_folder.folder()}"]) + "\n")
 
 
 def _show(words: Sequence[str], force: bool) -> Said:
     if len(words) != 1:
         raise BadInput("checks show takes one name", "nccltool checks list has them")
-    file = suites.find(words[0], "any")
-    raw = suites.read_platform(file) if _is_platform(file) else suites.read(file)
+    file = suite_folder.find(words[0], "any")
+    raw = suite_reader.read_platform(file) if _is_platform(file) else suite_reader.read(file)
     lines = _of_platform(raw) if isinstance(raw, Platform) else _of_suite(raw)
     return Said("\n".join(escaped(line) for line in lines) + "\n")
 
@@ -63,7 +63,7 @@ def _is_platform(file: Path) -> bool:
 def _of_suite(suite: Suite) -> Iterator[str]:
     yield f"{suite.name}: {suite.title}, about {format_seconds(suite.about_s)}"
     yield f"  {suite.path}"
-    for name in suite.rungs:
+    for name in suite.stages:
         part = getattr(suite, name)
         yield name
         yield from (f"    {line}" for line in _of_part(part))
@@ -113,7 +113,7 @@ def _copy(words: Sequence[str], force: bool) -> Said:
         raise BadInput(
             "checks copy takes a name, and a file to write", "nccltool checks copy preflight ./mine.toml"
         )
-    source = suites.find(words[0], "any")
+    source = suite_folder.find(words[0], "any")
     goal = Path(words[1]) if len(words) == 2 else Path(source.name)
     goal = goal / source.name if goal.is_dir() else goal
     if goal.exists() and not force:
@@ -126,8 +126,8 @@ def _copy(words: Sequence[str], force: bool) -> Said:
 
 
 def _validate(words: Sequence[str], force: bool) -> Said:
-    files = [suites.find(word, "any") for word in words] or list(suites.files())
-    found = [problem for file in files for problem in suites.problems(file)]
+    files = [suite_folder.find(word, "any") for word in words] or list(suite_folder.files())
+    found = [problem for file in files for problem in suite_reader.problems(file)]
     if found:
         return Said("".join(f"{problem}\n" for problem in found), 1)
     return Said(f"{len(files)} file{'s' if len(files) != 1 else ''}, nothing wrong\n")

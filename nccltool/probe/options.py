@@ -1,6 +1,5 @@
 """From the words of the command line to an order; every word that cannot be used is one clear sentence."""
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Literal
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
+from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_bytes
 from nccltool.hosts.sources import gpu
 from nccltool.launch import fault_injection, selection
@@ -109,9 +109,7 @@ def _known(option: str, word: str, known: Iterable[str]) -> str:
     names = tuple(known)
     if word in names:
         return word
-    near = difflib.get_close_matches(word, names, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise BadInput(f"{option}: {word!r} is not known", f"{hint}choose from {', '.join(names)}")
+    raise BadInput(f"{option}: {word!r} is not known", did_you_mean(word, names))
 
 
 def _sizes(options: ProbeOptions) -> Sizes:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
-from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds, parse_bytes
+from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -133,3 +133,16 @@ def test_bandwidth_is_decimal_with_three_digits_at_least(rate: float, text: str)
 @given(st.floats(1, 1e13))
 def test_a_shown_bandwidth_is_the_bandwidth(rate: float) -> None:
     assert float(format_gb_per_s(rate)) * 1e9 == pytest.approx(rate, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60.0), ("2 min", 120.0), ("500ms", 0.5), ("1.5 s", 1.5), ("2h", 7200.0)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["60", "s", "-1s", "1d", "1e3s", ""])
+def test_words_that_are_no_duration(text: str) -> None:
+    with pytest.raises(BadInput, match="--budget"):
+        parse_duration(text, "--budget")

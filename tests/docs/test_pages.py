@@ -15,6 +15,7 @@ from nccltool.core import findings, run_info, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection
 from nccltool.monitor import run_list
+from nccltool.preflight import document as preflight_document
 from nccltool.preflight import result as preflight_result
 from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
@@ -168,7 +169,7 @@ def _keys(heading: str) -> list[str]:
         ("`runs[]`", run_list.Entry),
         ("`outcomes[]`", diagnosis.RuleOutcome),
         ("`settings[]`", diagnosis.Assignment),
-        ("`preflight.outcomes[]`", preflight_result.Judged),
+        ("`preflight.outcomes[]`", preflight_document.OutcomeRow),
         ("`preflight.hosts[]`", preflight_result.HostVerdict),
         ("`first_failure`", incident.LogLine),
         ("`candidates[]`", incident.Candidate),

@@ -9,7 +9,8 @@ from nccltool.compare.result import Against, RowKey
 from nccltool.core.verdicts import Status, Verdict
 from nccltool.monitor import exported_run, metrics
 from nccltool.monitor.metrics import METRICS, Sample
-from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.preflight.check import Check
+from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Oracle, Training, TrainRun
 from tests import samples
@@ -62,7 +63,7 @@ def training(**changes: object) -> Training:
     return Training(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def preflight(*hosts: HostVerdict, outcomes: tuple[Judged, ...] = ()) -> Preflight:
+def preflight(*hosts: HostVerdict, outcomes: tuple[CheckOutcome, ...] = ()) -> Preflight:
     return Preflight(
         info=samples.info(),
         verdict=Verdict(status="fail", exit_code=1),
@@ -78,7 +79,7 @@ def preflight(*hosts: HostVerdict, outcomes: tuple[Judged, ...] = ()) -> Preflig
 ALPHA = HostVerdict(host="alpha", status="pass", reason="", exclude=False)
 BETA = HostVerdict(host="beta", status="fail", reason="memlock is 64 KiB", exclude=True)
 GAMMA = HostVerdict(host="gamma", status="missing", reason="no answer", exclude=False)
-CHECK = Judged(code="doctor/LIM-001", rung="doctor", host="beta", status="fail")
+CHECK = CheckOutcome(check=Check(stage="doctor", name="LIM-001"), host="beta", status="fail")
 
 
 def of(found: object, name: str) -> dict[tuple[str, ...], float]:

@@ -1,49 +1,45 @@
 """Outcomes of checks to hosts and the one word: what may be taken out, and what may not."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nccltool.preflight import host_verdicts
-from nccltool.preflight.result import HostVerdict, Judged
+from nccltool.preflight.result import CheckOutcome, HostVerdict
+from tests.preflight.samples import outcome
 
 HOSTS = ("n1", "n2", "n3")
 
 
-def judged(code: str, status: Any, host: str | None = None, **changes: Any) -> Judged:
-    return replace(Judged(code=code, rung=code.partition("/")[0], host=host, status=status), **changes)
-
-
-PRESENT = tuple(judged("inventory/present", "pass", host) for host in HOSTS)
+PRESENT = tuple(outcome("inventory/present", "pass", host) for host in HOSTS)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "expected"),
+    ("one", "expected"),
     [
-        (judged("across/data", "pass", hosts=HOSTS), {}),
-        (judged("within/data", "fail", "n2", shown="alone"), {"n2": ("fail", True)}),
-        (judged("across/data", "fail", "n2", shown="confirmed", hosts=HOSTS), {"n2": ("fail", True)}),
+        (outcome("across/data", "pass", hosts=HOSTS), {}),
+        (outcome("within/data", "fail", "n2", shown="alone"), {"n2": ("fail", True)}),
+        (outcome("across/data", "fail", "n2", shown="confirmed", hosts=HOSTS), {"n2": ("fail", True)}),
         (
-            judged("across/data", "fail", "n2", shown="suspected", hosts=HOSTS),  # who sent it?
+            outcome("across/data", "fail", "n2", shown="suspected", hosts=HOSTS),  # who sent it?
             dict.fromkeys(HOSTS, ("undetermined", False)),
         ),
-        (judged("across/data", "fail", "n2", shown="suspected"), {"n2": ("undetermined", False)}),
-        (judged("across/late", "fail", "n2", shown="suspected", hosts=HOSTS), {"n2": ("undetermined", False)}),
+        (outcome("across/data", "fail", "n2", shown="suspected"), {"n2": ("undetermined", False)}),
+        (outcome("across/late", "fail", "n2", shown="suspected", hosts=HOSTS), {"n2": ("undetermined", False)}),
         (
-            judged("across/completed", "fail", shown="suspected", hosts=HOSTS),
+            outcome("across/completed", "fail", shown="suspected", hosts=HOSTS),
             dict.fromkeys(HOSTS, ("undetermined", False)),
         ),
-        (judged("doctor/LIM001", "fail", "n2", shown="everywhere"), {"n2": ("fail", False)}),
-        (judged("inventory/present", "fail", "n3", shown="alone"), {"n3": ("missing", True)}),
-        (judged("inventory/present", "fail", "n3", shown="suspected"), {"n3": ("missing", False)}),
-        (judged("doctor/LIM001", "warn", "n1", shown="alone"), {"n1": ("warn", False)}),
-        (judged("inventory/gpus", "unknown", "n1"), {"n1": ("unknown", False)}),
-        (judged("doctor/AWS001", "unknown", "n1", required=False), {}),
+        (outcome("doctor/LIM001", "fail", "n2", shown="everywhere"), {"n2": ("fail", False)}),
+        (outcome("inventory/present", "fail", "n3", shown="alone"), {"n3": ("missing", True)}),
+        (outcome("inventory/present", "fail", "n3", shown="suspected"), {"n3": ("missing", False)}),
+        (outcome("doctor/LIM001", "warn", "n1", shown="alone"), {"n1": ("warn", False)}),
+        (outcome("inventory/gpus", "unknown", "n1"), {"n1": ("unknown", False)}),
+        (outcome("doctor/AWS001", "unknown", "n1", required=False), {}),
     ],
 )
-def test_hosts(outcome: Judged, expected: dict[str, tuple[str, bool]]) -> None:
-    found = host_verdicts.of_hosts((*PRESENT, outcome), HOSTS)
+def test_hosts(one: CheckOutcome, expected: dict[str, tuple[str, bool]]) -> None:
+    found = host_verdicts.of_hosts((*PRESENT, one), HOSTS)
     assert {one.host: (one.status, one.exclude) for one in found if one.status != "pass"} == expected
     assert [one.host for one in found] == list(HOSTS)
 
@@ -55,26 +51,26 @@ def test_a_host_of_which_nothing_is_known_does_not_pass() -> None:
 
 
 def test_the_reasons_say_what_was_not_tested() -> None:
-    outcomes = (*PRESENT, judged("across", "skip", reason="doctor failed"), judged("train", "skip"))
+    outcomes = (*PRESENT, outcome("across", "skip", reason="doctor failed"), outcome("train", "skip"))
     assert {one.reason for one in host_verdicts.of_hosts(outcomes, HOSTS)} == {"not tested: across, train"}
 
 
 @pytest.mark.parametrize(
     ("outcomes", "interrupted", "expected"),
     [
-        ((judged("across/data", "pass"),), False, ("pass", 0)),
-        ((judged("across/data", "pass"), judged("doctor/X", "warn")), False, ("warn", 0)),
-        ((judged("across/data", "pass"), judged("doctor/X", "unknown", required=False)), False, ("pass", 0)),
-        ((judged("across/data", "pass"), judged("across/late", "unknown")), False, ("unknown", 4)),
-        ((judged("across/data", "skip"),), False, ("unknown", 4)),
+        ((outcome("across/data", "pass"),), False, ("pass", 0)),
+        ((outcome("across/data", "pass"), outcome("doctor/X", "warn")), False, ("warn", 0)),
+        ((outcome("across/data", "pass"), outcome("doctor/X", "unknown", required=False)), False, ("pass", 0)),
+        ((outcome("across/data", "pass"), outcome("across/late", "unknown")), False, ("unknown", 4)),
+        ((outcome("across/data", "skip"),), False, ("unknown", 4)),
         ((), False, ("unknown", 4)),
-        ((judged("doctor/X", "fail"), judged("across/late", "unknown")), False, ("fail", 1)),
-        ((judged("across/completed", "fail"), judged("doctor/X", "fail")), False, ("incomplete", 3)),
-        ((judged("inventory/present", "fail"),), False, ("incomplete", 3)),
-        ((judged("across/completed", "fail"),), True, ("incomplete", 130)),
+        ((outcome("doctor/X", "fail"), outcome("across/late", "unknown")), False, ("fail", 1)),
+        ((outcome("across/completed", "fail"), outcome("doctor/X", "fail")), False, ("incomplete", 3)),
+        ((outcome("inventory/present", "fail"),), False, ("incomplete", 3)),
+        ((outcome("across/completed", "fail"),), True, ("incomplete", 130)),
     ],
 )
-def test_the_one_word(outcomes: tuple[Judged, ...], interrupted: bool, expected: tuple[str, int]) -> None:
+def test_the_one_word(outcomes: tuple[CheckOutcome, ...], interrupted: bool, expected: tuple[str, int]) -> None:
     found = host_verdicts.verdict(outcomes, interrupted)
     assert (found.status, found.exit_code) == expected
 

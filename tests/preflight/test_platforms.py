@@ -6,8 +6,8 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Cloud, Gpu, HostFacts, Nvidia
-from nccltool.preflight import platforms, suites
-from nccltool.preflight.suites import Match, Platform
+from nccltool.preflight import platforms, suite_folder
+from nccltool.preflight.suite import Match, Platform
 
 H200 = "NVIDIA H200"
 
@@ -36,7 +36,7 @@ def host(gpu: str = H200, gpus: int = 8, provider: Any = None, product: Any = ""
     ],
 )
 def test_fitting(hosts: list[HostFacts], expected: str | None) -> None:
-    found = platforms.fitting(suites.platforms(), hosts)
+    found = platforms.fitting(suite_folder.platforms(), hosts)
     assert (found.name if found else None) == expected
 
 

@@ -16,15 +16,15 @@ from nccltool.core.verdicts import Verdict
 from nccltool.hosts import reader
 from nccltool.hosts.facts import HostFacts, all_unknown
 from nccltool.preflight import scheduler_hooks
-from nccltool.preflight.scheduler_hooks import Answer, Asked
+from nccltool.preflight.scheduler_hooks import NodeAnswer, PrologOrder
 from tests.conftest import Nccltool
 from tests.support.commands import clean_environment
 
-ASK = Asked(gpus=None, select=(), ignore=(), drain=True, resume=False, node="n7", budget_s=9.0)
+ASK = PrologOrder(gpus=None, select=(), ignore=(), drain=True, resume=False, node="n7", budget_s=9.0)
 REASON = "nccltool: LIM001 a process may open 1024 files, 65536 should be allowed"
-FAILED = Answer(verdict=Verdict(status="fail", exit_code=1), reason=REASON, details=())
-HEALTHY = Answer(verdict=Verdict(status="pass", exit_code=0), reason="", details=())
-UNKNOWN = Answer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=("blind",))
+FAILED = NodeAnswer(verdict=Verdict(status="fail", exit_code=1), reason=REASON, details=())
+HEALTHY = NodeAnswer(verdict=Verdict(status="pass", exit_code=0), reason="", details=())
+UNKNOWN = NodeAnswer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=("blind",))
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ RESUME = "update nodename=n7 state=resume"
     ],
 )
 def test_what_is_told_to_slurm(
-    answer: Answer, resume: bool, state: str, reason: str, told: list[str] | None, slurm: Callable[..., Path]
+    answer: NodeAnswer, resume: bool, state: str, reason: str, told: list[str] | None, slurm: Callable[..., Path]
 ) -> None:
     log = slurm(state, reason)
     after = scheduler_hooks.acted(replace(ASK, resume=resume), answer)

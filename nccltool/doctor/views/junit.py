@@ -1,8 +1,8 @@
 """A diagnosis as JUnit XML, for what shows the results of tests: a rule is a test case."""
 
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
 
+from nccltool.core import junit
 from nccltool.core.findings import Finding, check_status
 from nccltool.core.text import escaped
 from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome
@@ -11,20 +11,20 @@ from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome
 def render(diagnosis: Diagnosis) -> str:
     """One suite, with a newline at its end. An error is a failure, what could not be judged is skipped."""
     outcomes = (*diagnosis.outcomes, *_beside_rules(diagnosis))
-    statuses = [outcome.status for outcome in outcomes]
-    counts = f'tests="{len(statuses)}" failures="{statuses.count("fail")}" errors="0"'
-    # of the root the schema of Jenkins allows no number of skipped ones
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuites name="nccltool doctor" {counts}>']
-    hosts = _attribute(", ".join(diagnosis.info.hosts))
-    lines.append(
-        f'<testsuite name="doctor" hostname={hosts} {counts} skipped="{statuses.count("unknown")}" '
-        f'timestamp="{diagnosis.info.started}">'
-    )
+    kinds = ["failure" if outcome.status == "fail" else "" for outcome in outcomes]
     names = {check.code: check.name for check in diagnosis.checks}
+    cases: list[str] = []
     for outcome in outcomes:
         found = [finding for finding in diagnosis.findings if finding.code == outcome.code]
-        lines += _case(outcome, names.get(outcome.code), found)
-    return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
+        cases += _case(outcome, names.get(outcome.code), found)
+    attributes = {
+        "name": "doctor",
+        "hostname": ", ".join(diagnosis.info.hosts),
+        **junit.counts(kinds),
+        "skipped": str(sum(outcome.status == "unknown" for outcome in outcomes)),
+        "timestamp": diagnosis.info.started,
+    }
+    return junit.document({"name": "nccltool doctor"} | junit.counts(kinds), junit.suite(attributes, cases))
 
 
 def _beside_rules(diagnosis: Diagnosis) -> Iterator[RuleOutcome]:
@@ -38,24 +38,18 @@ def _beside_rules(diagnosis: Diagnosis) -> Iterator[RuleOutcome]:
 def _case(outcome: RuleOutcome, name: str | None, found: list[Finding]) -> Iterator[str]:
     family = outcome.code[:-3] if name else "hosts"
     title = f"{outcome.code} {name}" if name else outcome.code
-    head = f'<testcase classname="doctor.{family}" name={_attribute(title)}'
-    if not found and outcome.status != "unknown":
-        yield f"{head}/>"
-        return
-    yield f"{head}>"
+    return junit.case(f"doctor.{family}", title, list(_inside(outcome, found)))
+
+
+def _inside(outcome: RuleOutcome, found: list[Finding]) -> Iterator[str]:
     if outcome.status == "unknown":
-        yield f"<skipped message={_attribute(outcome.reason)}/>"
-    errors = [finding for finding in found if finding.is_error]
+        yield junit.element("skipped", {"message": outcome.reason})
+    errors = [finding for finding in found if finding.severity == "error"]
     if errors:
-        yield f'<failure type="error" message={_attribute(errors[0].message)}>{_text(errors)}</failure>'
-    others = [finding for finding in found if not finding.is_error]
+        yield junit.element("failure", {"type": "error", "message": errors[0].message}, _text(errors))
+    others = [finding for finding in found if finding.severity != "error"]
     if others:
-        yield f"<system-out>{_text(others)}</system-out>"
-    yield "</testcase>"
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(escaped(text))
+        yield junit.element("system-out", {}, _text(others))
 
 
 def _text(findings: list[Finding]) -> str:
@@ -63,4 +57,4 @@ def _text(findings: list[Finding]) -> str:
     for one in findings:
         evidence = [line for text in one.evidence for line in text.split("\n")]
         lines += [f"{one.severity}: {one.message}", *(f"    {line}" for line in evidence), f"    -> {one.remedy}"]
-    return escape("\n".join(escaped(line) for line in lines))
+    return "\n".join(escaped(line) for line in lines)

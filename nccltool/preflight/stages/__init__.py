@@ -1,32 +1,32 @@
-"""The rungs of a suite, one file each, in the order of suites.RUNGS: what each does, and what it needs."""
+"""The stages of a suite, one file each, in the order of suites.STAGES: what each does, and what it needs."""
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nccltool.preflight.stages.base import Climbed, Ladder
-from nccltool.preflight.suites import RUNGS
+from nccltool.preflight.stages.base import StageContext, StageResult
+from nccltool.preflight.suite import STAGES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rung:
+class Stage:
     """One file of this folder."""
 
     name: str
     needs: tuple[str, ...]
-    """Rungs after whose failure this one says nothing."""
-    about_s: Callable[[Ladder], float]
+    """Stages after whose failure this one says nothing."""
+    about_s: Callable[[StageContext], float]
     """How long it takes on healthy nodes."""
-    would: Callable[[Ladder], tuple[str, ...]]
+    plan: Callable[[StageContext], tuple[str, ...]]
     """What it would do, in lines."""
-    climb: Callable[[Ladder], Climbed]
+    run: Callable[[StageContext], StageResult]
 
 
-def every() -> tuple[Rung, ...]:
+def every() -> tuple[Stage, ...]:
     """All of them, in their order."""
-    return tuple(_rung(name) for name in RUNGS)
+    return tuple(_stage(name) for name in STAGES)
 
 
-def _rung(name: str) -> Rung:
+def _stage(name: str) -> Stage:
     module = importlib.import_module(f"nccltool.preflight.stages.{name}")
-    return Rung(name=name, needs=module.NEEDS, about_s=module.about_s, would=module.would, climb=module.climb)
+    return Stage(name=name, needs=module.NEEDS, about_s=module.about_s, plan=module.plan, run=module.run)

@@ -2,44 +2,45 @@
 
 from collections.abc import Sequence
 
-from nccltool.preflight import judge
-from nccltool.preflight.judge import Ran
-from nccltool.preflight.result import Judged
-from nccltool.preflight.stages.base import Climbed, Ladder, skipped
+from nccltool.preflight import probe_run
+from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight.stage_run import StageRun
+from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 
 NEEDS = ("inventory", "doctor", "reach", "within")
 _ONE_NODE = "one node: nothing is between nodes"
 
 
-def about_s(ladder: Ladder) -> float:
+def about_s(context: StageContext) -> float:
     """How long it takes."""
-    part = ladder.suite.across
-    return 0.0 if part is None or len(ladder.nodes_left()) < 2 else ladder.probe_s(part)
+    part = context.suite.across
+    return 0.0 if part is None or len(context.nodes_left()) < 2 else context.probe_s(part)
 
 
-def would(ladder: Ladder) -> tuple[str, ...]:
+def plan(context: StageContext) -> tuple[str, ...]:
     """What it would do."""
-    part, nodes = ladder.suite.across, ladder.nodes_left()
+    part, nodes = context.suite.across, context.nodes_left()
     assert part is not None
-    return (ladder.call("across", ladder.probe(part), nodes, ladder.nproc).line if len(nodes) > 1 else _ONE_NODE,)
+    return (
+        context.call("across", context.probe(part), nodes, context.nproc).line if len(nodes) > 1 else _ONE_NODE,
+    )
 
 
-def climb(ladder: Ladder) -> Climbed:
+def run(context: StageContext) -> StageResult:
     """Measure, and judge."""
-    part, nodes = ladder.suite.across, ladder.nodes_left()
+    part, nodes = context.suite.across, context.nodes_left()
     assert part is not None
     if len(nodes) < 2:
-        return skipped("across", _ONE_NODE if len(ladder.hosts) < 2 else "fewer than two hosts are left")
-    expect, command = part.expect, ladder.probe(part)
+        return skipped("across", _ONE_NODE if len(context.hosts) < 2 else "fewer than two hosts are left")
+    command = context.probe(part)
 
-    def judged(ran: Ran) -> Sequence[Judged]:
-        names, checked = ladder.names, part.checks > 0
-        return tuple(judge.of_probe(ran, expect, names, differences_known=True, checked=checked))
+    def judged(ran: StageRun) -> Sequence[CheckOutcome]:
+        return tuple(probe_run.judged(ran, part))
 
-    (ran,) = ladder.start("across", [(ladder.call("across", command, nodes, ladder.nproc), nodes)])
-    outcomes, more = ladder.with_second_tests("across", command, nodes, judged(ran), judged)
-    return Climbed(
-        outcomes=(*outcomes, *ladder.against_baseline(ran)),
+    (ran,) = context.start("across", [(context.call("across", command, nodes, context.nproc), nodes)])
+    outcomes, more = context.with_second_tests("across", command, nodes, judged(ran), judged)
+    return StageResult(
+        outcomes=(*outcomes, *context.against_baseline(ran)),
         runs=tuple(one.folder for one in (ran, *more) if one.folder),
         measurements=ran.run.measurements if ran.run else (),
         info=ran.run,

@@ -1,4 +1,4 @@
-"""What a rung stands on: the hosts, the suite, the time that is left, and how to start runs on some hosts."""
+"""What a stage stands on: the hosts, the suite, the time that is left, and how to start runs on some hosts."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +14,12 @@ from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU
 from nccltool.launch.selection import Where
-from nccltool.preflight import judge, nested_runs
-from nccltool.preflight.judge import Ran
+from nccltool.preflight import nested_runs, probe_run, second_test
+from nccltool.preflight.check import Check
 from nccltool.preflight.nested_runs import Call
-from nccltool.preflight.result import Judged
-from nccltool.preflight.suites import ProbePart, Suite
+from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight.stage_run import StageRun
+from nccltool.preflight.suite import ProbePart, Suite
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Training
 
@@ -33,10 +34,10 @@ MOST_SUSPECTS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Climbed:
-    """What a rung brought."""
+class StageResult:
+    """What a stage brought."""
 
-    outcomes: tuple[Judged, ...]
+    outcomes: tuple[CheckOutcome, ...]
     runs: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     trainings: tuple[Training, ...] = ()
@@ -44,12 +45,12 @@ class Climbed:
     """The run that tells most of the circumstances."""
 
 
-Judge = Callable[[Ran], Sequence[Judged]]
+Judge = Callable[[StageRun], Sequence[CheckOutcome]]
 
 
 @dataclass(slots=True)
-class Ladder:
-    """All that rungs share."""
+class StageContext:
+    """All that stages share."""
 
     suite: Suite
     where: Where
@@ -65,15 +66,15 @@ class Ladder:
     end: float | None = None
     """When the budget ends, by the monotonic clock; None = there is none."""
     stop: Callable[[], bool] = lambda: False
-    outcomes: list[Judged] = field(default_factory=list)
-    """Of the rungs below."""
+    outcomes: list[CheckOutcome] = field(default_factory=list)
+    """Of the stages below."""
     baseline: Callable[[Run], Sequence[Against]] | None = None
     """Holds the numbers of a run against earlier ones; None = it is not asked for."""
     _survey: Survey | None = None
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def survey(self) -> Survey:
-        """The hosts as they were seen, once for all rungs that ask."""
+        """The hosts as they were seen, once for all stages that ask."""
         if self._survey is None:
             self._survey = self._look()
         return self._survey
@@ -161,25 +162,31 @@ class Ladder:
         kept = [word for word in self.fault.partition(":")[2].split(",") if word and not word.startswith("rank=")]
         return f"{drill.action}:{','.join([f'rank={list(nodes).index(node) * ranks + local}', *kept])}"
 
-    def start(self, rung: str, calls: Sequence[tuple[Call, Sequence[int]]], at_once: int = 1) -> list[Ran]:
+    def start(self, stage: str, calls: Sequence[tuple[Call, Sequence[int]]], at_once: int = 1) -> list[StageRun]:
         """Run commands, and say what came of each."""
         came = nested_runs.run([call for call, _ in calls], self.folder / "runs", at_once, self.stop)
         return [
-            Ran(
-                rung=rung,
+            StageRun(
+                stage=stage,
                 hosts=tuple(self.hosts[node] for node in nodes),
                 run=one.run,
                 why_not=one.why_not,
                 repeat=call.line,
                 folder=one.folder,
                 alone=len({self.hosts[node] for node in nodes}) == 1,
+                names=self.names,
             )
             for (call, nodes), one in zip(calls, came, strict=True)
         ]
 
     def with_second_tests(
-        self, rung: str, command: Sequence[str], nodes: Sequence[int], first: Sequence[Judged], judged: Judge
-    ) -> tuple[tuple[Judged, ...], list[Ran]]:
+        self,
+        stage: str,
+        command: Sequence[str],
+        nodes: Sequence[int],
+        first: Sequence[CheckOutcome],
+        judged: Judge,
+    ) -> tuple[tuple[CheckOutcome, ...], list[StageRun]]:
         """Each host that a run names again with one other partner, and the others without: (outcomes, runs)."""
         outcomes = tuple(first)
         named = {one.host for one in outcomes if one.status == "fail" and one.shown == "suspected" and one.host}
@@ -189,11 +196,11 @@ class Ladder:
             return outcomes, []
         groups = [others, *([node, others[at % len(others)]] for at, node in enumerate(suspects))]
         calls = [
-            (self.call(f"{rung}-again", command, sorted(group), self.nproc), sorted(group)) for group in groups
+            (self.call(f"{stage}-again", command, sorted(group), self.nproc), sorted(group)) for group in groups
         ]
-        without, *pairs = self.start(f"{rung}", calls)
+        without, *pairs = self.start(stage, calls)
         for node, pair in zip(suspects, pairs, strict=True):
-            outcomes = judge.again(outcomes, self.hosts[node], judged(pair), judged(without))
+            outcomes = second_test.again(outcomes, self.hosts[node], judged(pair), judged(without))
         return outcomes, [without, *pairs]
 
     # ---- of probes
@@ -212,16 +219,16 @@ class Ladder:
         """How long it takes."""
         return START_S + len(part.ops) * len(self.sizes(part)) * (part.row_s + ROW_S)
 
-    def against_baseline(self, ran: Ran) -> tuple[Judged, ...]:
+    def against_baseline(self, ran: StageRun) -> tuple[CheckOutcome, ...]:
         """What earlier runs say of the numbers of this one."""
         over_all = len(ran.hosts) == len(
             self.nodes_left()
         )  # of single nodes there is no baseline beside that of all
         if self.baseline is None or not over_all or ran.run is None or not ran.run.measurements:
             return ()
-        return tuple(judge.of_baseline(ran, self.baseline(ran.run)))
+        return tuple(probe_run.held_against(ran, self.baseline(ran.run)))
 
 
-def skipped(rung: str, reason: str) -> Climbed:
-    """The rung says nothing."""
-    return Climbed(outcomes=(Judged(code=rung, rung=rung, host=None, status="skip", reason=reason),))
+def skipped(stage: str, reason: str) -> StageResult:
+    """The stage says nothing."""
+    return StageResult(outcomes=(CheckOutcome(check=Check(stage=stage), host=None, status="skip", reason=reason),))

@@ -1,40 +1,135 @@
 """Whether every host reaches the others: where they meet, where ranks talk, with large packets, by name."""
 
-from nccltool.launch.host_survey import ALL_TO_ALL
-from nccltool.preflight import judge
-from nccltool.preflight.stages.base import Climbed, Ladder, skipped
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from nccltool.core.host_lists import fold
+from nccltool.launch import events
+from nccltool.launch.host_survey import ALL_TO_ALL, Survey
+from nccltool.preflight.check import PAGE, Check
+from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight.stages.base import StageContext, StageResult, skipped
+from nccltool.preflight.suite import ReachPart
 
 NEEDS = ()
+RENDEZVOUS, PORTS, PATH_MTU, NAMES = (
+    Check(stage="reach", name=name, page=f"{PAGE}#reach{name}")
+    for name in ("rendezvous", "ports", "path-mtu", "names")
+)
 _SECONDS = 1.0
 """Hosts that reach each other answer in milliseconds; 6 s where one does not."""
+_ENOUGH = 2
+"""Partners with which a host must fail before it is named."""
+_HERE = "the nodes are processes of this host: nothing is between them"
 
 
-def about_s(ladder: Ladder) -> float:
+def about_s(context: StageContext) -> float:
     """How long it takes."""
-    return _SECONDS if ladder.where.launch.remote else 0.0
+    return _SECONDS if context.where.launch.remote else 0.0
 
 
-def would(ladder: Ladder) -> tuple[str, ...]:
+def plan(context: StageContext) -> tuple[str, ...]:
     """What it would do."""
-    if not ladder.where.launch.remote:
+    if not context.where.launch.remote:
         return (_HERE,)
-    count = len(ladder.hosts)
+    count = len(context.hosts)
     whom = "every other one" if count <= ALL_TO_ALL else "those 1, 2, 4, ... places on"
     return (
         f"each of {count} hosts calls {whom}: where ranks meet and where they talk, 20 kB, by address and name",
     )
 
 
-_HERE = "the nodes are processes of this host: nothing is between them"
-
-
-def climb(ladder: Ladder) -> Climbed:
+def run(context: StageContext) -> StageResult:
     """Judge the calls of the survey."""
-    part = ladder.suite.reach
+    part = context.suite.reach
     assert part is not None
-    if not ladder.where.launch.remote:
+    if not context.where.launch.remote:
         return skipped("reach", _HERE)
-    survey = ladder.survey()
+    survey = context.survey()
     if not survey.calls:
         return skipped("reach", "fewer than two hosts came")
-    return Climbed(outcomes=tuple(judge.of_reach(survey, part)))
+    return StageResult(outcomes=tuple(judged(survey, part)))
+
+
+def judged(survey: Survey, part: ReachPart) -> Iterator[CheckOutcome]:
+    """Whether each host reaches each port that it was told to, with large packets, and knows the others' names."""
+    answers = {(one.node, one.goal, one.port): one for one in survey.reached}
+    failed: dict[Check, dict[tuple[str, str], str]] = {
+        check: {} for check in (RENDEZVOUS, PORTS, PATH_MTU, NAMES)
+    }  # (caller, called) -> why
+    asked = {check: set[str]() for check in failed}
+    unheard = set[str]()
+    for caller, goal in survey.calls:
+        if caller in survey.lost:
+            continue
+        pair = (survey.hosts[caller], survey.hosts[goal.node])
+        answer = answers.get((caller, goal.node, goal.port))
+        port = RENDEZVOUS if goal.port == survey.nodes[goal.node].port else PORTS
+        for check in (port, PATH_MTU, NAMES):
+            asked[check].update(pair)
+        if answer is None and survey.cut_short:
+            unheard.update(pair)
+        elif failure := _failure(answer, survey.nodes[goal.node].host, port):
+            failed[failure[0]][pair] = failure[1]
+    for check, pairs in failed.items():
+        if check == NAMES and part.names == "ignore":
+            continue
+        for outcome in _of_pairs(check, pairs, sorted(asked[check]), part):
+            open_ = outcome.status == "pass" and outcome.host in unheard
+            yield replace(outcome, status="unknown", reason=survey.cut_short) if open_ else outcome
+
+
+def _failure(answer: events.Reached | None, name: str, port: Check) -> tuple[Check, str] | None:
+    """(check that fails, why); None = it got through."""
+    if answer is None:
+        return port, "no answer in time"
+    if not answer.addresses:
+        mtu = [failure for failure in answer.failures if events.TAKEN_BUT in failure]
+        return (PATH_MTU, mtu[0]) if mtu else (port, "; ".join(answer.failures[:2]))
+    by_name = next((failure for failure in answer.failures if failure.startswith(f"{name}: ")), "")
+    return (NAMES, by_name) if by_name else None
+
+
+def _of_pairs(
+    check: Check, pairs: Mapping[tuple[str, str], str], hosts: Sequence[str], part: ReachPart
+) -> Iterator[CheckOutcome]:
+    warn = check == NAMES and part.names == "warn"
+    culprits, rest = blamed(pairs)
+    for host in hosts:
+        mine = [pair for pair in pairs if host in pair]
+        if host not in culprits and not any(host in pair for pair in rest):
+            yield CheckOutcome(check=check, host=host, status="pass")
+            continue
+        others = fold(name for pair in mine for name in pair if name != host)
+        yield CheckOutcome(
+            check=check,
+            host=host,
+            status="warn" if warn else "fail",
+            reason=f"between {host} and {others}: {pairs[mine[0]]}",
+            page=check.page,
+            shown="confirmed" if host in culprits else "suspected",
+            hosts=tuple(sorted({name for pair in mine for name in pair})),
+        )
+
+
+def blamed(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """(hosts that fail with two partners or more, the worst first; the pairs that this does not explain)."""
+    left = list(dict.fromkeys(pairs))
+    culprits: list[str] = []
+    while left:
+        partners = defaultdict[str, set[str]](set)
+        for a, b in left:
+            partners[a].add(b)
+            partners[b].add(a)
+        worst = [name for name, others in partners.items() if _stands_out(len(others), others, partners)]
+        if not worst:
+            break
+        culprits += sorted(worst, key=lambda name: (-len(partners[name]), name))
+        left = [pair for pair in left if not set(worst) & set(pair)]
+    return tuple(culprits), tuple(left)
+
+
+def _stands_out(count: int, others: Iterable[str], partners: Mapping[str, set[str]]) -> bool:
+    """A host that fails with several others, each of which fails with fewer: of two alike, nobody knows which."""
+    return count >= _ENOUGH and all(len(partners[other]) < count for other in others)

@@ -1,7 +1,7 @@
 """Collectives among the ranks of each node, all nodes at once, each by itself."""
 
-from nccltool.preflight import judge
-from nccltool.preflight.stages.base import Climbed, Ladder, skipped
+from nccltool.preflight import probe_run
+from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 
 NEEDS = ("inventory", "doctor")
 _AT_ONCE = 32
@@ -9,47 +9,47 @@ _AT_ONCE = 32
 _ONE_RANK = "one rank on each node: nobody to talk to inside of it"
 
 
-def about_s(ladder: Ladder) -> float:
+def about_s(context: StageContext) -> float:
     """How long it takes."""
-    part = ladder.suite.within
-    if part is None or _why_not(ladder):
+    part = context.suite.within
+    if part is None or _why_not(context):
         return 0.0
-    return ladder.probe_s(part) * -(-len(_nodes(ladder)) // _at_once(ladder))
+    return context.probe_s(part) * -(-len(_nodes(context)) // _at_once(context))
 
 
-def would(ladder: Ladder) -> tuple[str, ...]:
+def plan(context: StageContext) -> tuple[str, ...]:
     """What it would do."""
-    part = ladder.suite.within
+    part = context.suite.within
     assert part is not None
-    if why := _why_not(ladder):
+    if why := _why_not(context):
         return (why,)
-    first, *more = _nodes(ladder)
-    line = ladder.call("within", ladder.probe(part), [first], ladder.nproc).line
-    return (line, *([f"and so on {len(more)} more, {_at_once(ladder)} at once"] if more else []))
+    first, *more = _nodes(context)
+    line = context.call("within", context.probe(part), [first], context.nproc).line
+    return (line, *([f"and so on {len(more)} more, {_at_once(context)} at once"] if more else []))
 
 
-def climb(ladder: Ladder) -> Climbed:
+def run(context: StageContext) -> StageResult:
     """Measure, and judge."""
-    part = ladder.suite.within
+    part = context.suite.within
     assert part is not None
-    if why := _why_not(ladder):
+    if why := _why_not(context):
         return skipped("within", why)
-    command, nodes = ladder.probe(part), _nodes(ladder)
+    command, nodes = context.probe(part), _nodes(context)
     calls = [
-        (ladder.call(f"within-{_plain(ladder.hosts[node])}", command, [node], ladder.nproc), [node])
+        (context.call(f"within-{_plain(context.hosts[node])}", command, [node], context.nproc), [node])
         for node in nodes
     ]
-    ran = ladder.start("within", calls, _at_once(ladder))
+    ran = context.start("within", calls, _at_once(context))
     judged = [
         outcome
         for one in ran
         for outcome in (
-            *judge.of_probe(one, part.expect, ladder.names, differences_known=True, checked=part.checks > 0),
-            *ladder.against_baseline(one),
+            *probe_run.judged(one, part),
+            *context.against_baseline(one),
         )
     ]
     done = [one for one in ran if one.run is not None]
-    return Climbed(
+    return StageResult(
         outcomes=tuple(judged),
         runs=tuple(one.folder for one in ran if one.folder),
         measurements=tuple(row for one in done if one.run for row in one.run.measurements)
@@ -59,18 +59,18 @@ def climb(ladder: Ladder) -> Climbed:
     )
 
 
-def _nodes(ladder: Ladder) -> list[int]:
+def _nodes(context: StageContext) -> list[int]:
     """Of nodes that are processes of one host, one is enough."""
-    first = {ladder.hosts[node]: node for node in reversed(ladder.nodes_left())}
+    first = {context.hosts[node]: node for node in reversed(context.nodes_left())}
     return sorted(first.values())
 
 
-def _at_once(ladder: Ladder) -> int:
-    return min(_AT_ONCE, len(_nodes(ladder))) or 1
+def _at_once(context: StageContext) -> int:
+    return min(_AT_ONCE, len(_nodes(context))) or 1
 
 
-def _why_not(ladder: Ladder) -> str:
-    return _ONE_RANK if ladder.nproc == 1 else ""
+def _why_not(context: StageContext) -> str:
+    return _ONE_RANK if context.nproc == 1 else ""
 
 
 def _plain(name: str) -> str:

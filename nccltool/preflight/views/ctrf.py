@@ -10,7 +10,7 @@ from typing import Any
 
 from nccltool.core.text import escaped
 from nccltool.preflight import outcome_text
-from nccltool.preflight.result import Judged, Preflight
+from nccltool.preflight.result import CheckOutcome, Preflight
 
 _STATUS = {"pass": "passed", "warn": "passed", "fail": "failed", "unknown": "other", "skip": "skipped"}
 
@@ -43,19 +43,19 @@ def _summary(preflight: Preflight) -> dict[str, int]:
     return {
         "tests": len(statuses),
         **{word: statuses.count(word) for word in ("passed", "failed", "skipped", "pending", "other")},
-        "suites": len({one.rung for one in preflight.outcomes}),
+        "suites": len({one.stage for one in preflight.outcomes}),
         "start": start,
         "stop": start + round(preflight.duration_s * 1000),
     }
 
 
-def _test(one: Judged) -> dict[str, Any]:
+def _test(one: CheckOutcome) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": escaped(f"{one.code} [{one.host}]" if one.host else one.code),
         "status": _STATUS[one.status],
         "duration": 0,
         "rawStatus": one.status,
-        "suite": ["preflight", one.rung],
+        "suite": ["preflight", one.stage],
     }
     if one.reason:
         test["message"] = escaped(one.reason)

@@ -35,7 +35,7 @@ def _said(preflight: Preflight) -> Iterator[str]:
         codes = dict.fromkeys(
             one.code
             for one in preflight.outcomes
-            if one.status == status and (one.required or status != "unknown") and one.code != one.rung
+            if one.status == status and (one.required or status != "unknown") and not one.check.is_stage
         )
         if codes:
             more = f" and {len(codes) - _MOST_CODES} more" if len(codes) > _MOST_CODES else ""

@@ -10,7 +10,7 @@ from nccltool.core.findings import CheckStatus
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
 from nccltool.preflight import outcome_text
-from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 
 _STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
 _MOST_REASONS = 300
@@ -46,12 +46,12 @@ def _circumstances(preflight: Preflight) -> str:
 
 
 def _rungs(preflight: Preflight) -> str:
-    rungs = dict.fromkeys(one.rung for one in preflight.outcomes)
-    rows = [_rung(rung, [one for one in preflight.outcomes if one.rung == rung]) for rung in rungs]
+    rungs = dict.fromkeys(one.stage for one in preflight.outcomes)
+    rows = [_rung(rung, [one for one in preflight.outcomes if one.stage == rung]) for rung in rungs]
     return str(tabulate(rows, ("rung", "result", "checks"), tablefmt="simple", disable_numparse=True))
 
 
-def _rung(name: str, outcomes: Sequence[Judged]) -> tuple[str, str, str]:
+def _rung(name: str, outcomes: Sequence[CheckOutcome]) -> tuple[str, str, str]:
     counts = Counter(one.status for one in outcomes)
     required = [one.status for one in outcomes if one.required or one.status != "unknown"]
     worst = next((status for status in _STATUSES if status in required), "skip")
@@ -60,21 +60,21 @@ def _rung(name: str, outcomes: Sequence[Judged]) -> tuple[str, str, str]:
     return name, worst, ", ".join(f"{counts[status]} {status}" for status in reversed(_STATUSES) if counts[status])
 
 
-def _worth_a_line(outcomes: Sequence[Judged], status: str) -> list[Judged]:
+def _worth_a_line(outcomes: Sequence[CheckOutcome], status: str) -> list[CheckOutcome]:
     """Those that failed; of those that could not be judged, the ones that matter. The table has the rest."""
-    told = [one for one in outcomes if one.status == status and one.code != one.rung]
+    told = [one for one in outcomes if one.status == status and not one.check.is_stage]
     return [one for one in told if one.required] if status == "unknown" else told
 
 
-def _alike(outcomes: Sequence[Judged]) -> list[list[Judged]]:
+def _alike(outcomes: Sequence[CheckOutcome]) -> list[list[CheckOutcome]]:
     """Those that differ in their host alone are told once."""
-    groups: dict[Judged, list[Judged]] = {}
+    groups: dict[CheckOutcome, list[CheckOutcome]] = {}
     for one in outcomes:
         groups.setdefault(replace(one, host=None), []).append(one)
     return list(groups.values())
 
 
-def _outcome(alike: Sequence[Judged]) -> str:
+def _outcome(alike: Sequence[CheckOutcome]) -> str:
     one = alike[0]
     hosts = fold(each.host for each in alike if each.host)
     where = f" on {escaped(hosts)}" if hosts else ""

@@ -1,4 +1,4 @@
-"""What every rung must be: a file of the folder, in its place, its needs below it, honest where it is blind."""
+"""What every stage must be: a file of the folder, in its place, its needs below it, honest where it is blind."""
 
 import shlex
 import time
@@ -16,19 +16,20 @@ from nccltool.launch.job import Job
 from nccltool.launch.launchers import local
 from nccltool.launch.launchers.base import Launch
 from nccltool.launch.selection import Where
-from nccltool.preflight import suites
-from nccltool.preflight.result import Judged
-from nccltool.preflight.stages import Rung
-from nccltool.preflight.stages.base import Ladder
-from nccltool.preflight.suites import RUNGS
+from nccltool.preflight import suite_folder, suite_reader
+from nccltool.preflight.check import Check
+from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight.stages import Stage
+from nccltool.preflight.stages.base import StageContext
+from nccltool.preflight.suite import STAGES
 from nccltool.probe import options as probe_options
 from nccltool.train import options as train_options
 
 EVERY = nccltool.preflight.stages.every()
-every = pytest.mark.parametrize("rung", EVERY, ids=[rung.name for rung in EVERY])
+every = pytest.mark.parametrize("stage", EVERY, ids=[stage.name for stage in EVERY])
 
 
-def ladder(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **changes: Any) -> Ladder:
+def context(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **changes: Any) -> StageContext:
     launch = local.launch(tuple(range(nodes)), "here")
     if remote:
         launch = Launch(launcher="ssh", why="named", commands=(), remote=True)
@@ -37,8 +38,8 @@ def ladder(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **change
         launch=launch,
     )  # fmt: skip
     hosts = {node: f"n{node + 1}" if remote else "here" for node in range(nodes)}
-    made = Ladder(
-        suite=suites.read(suites.find("acceptance")),
+    made = StageContext(
+        suite=suite_reader.read(suite_folder.find("acceptance")),
         where=where,
         hosts=hosts,
         targets={node: host for node, host in hosts.items() if remote},
@@ -55,36 +56,36 @@ def test_rungs_are_the_files_of_the_folder() -> None:
         "__init__",
         "base",
     }
-    assert tuple(rung.name for rung in EVERY) == RUNGS
-    assert files == set(RUNGS)
+    assert tuple(stage.name for stage in EVERY) == STAGES
+    assert files == set(STAGES)
 
 
 @every
-def test_needs_are_rungs_below(rung: Rung) -> None:
-    assert set(rung.needs) <= set(RUNGS[: RUNGS.index(rung.name)])
+def test_needs_are_rungs_below(stage: Stage) -> None:
+    assert set(stage.needs) <= set(STAGES[: STAGES.index(stage.name)])
 
 
 @every
 @pytest.mark.parametrize("remote", [False, True])
-def test_it_says_what_it_would_do_without_doing_it(rung: Rung, remote: bool) -> None:
-    there = ladder(remote=remote)
-    lines = rung.would(there)
+def test_it_says_what_it_would_do_without_doing_it(stage: Stage, remote: bool) -> None:
+    there = context(remote=remote)
+    lines = stage.plan(there)
     assert lines
     assert all(lines)
-    assert rung.about_s(there) >= 0
+    assert stage.about_s(there) >= 0
     assert not there.surveyed
 
 
 @every
-def test_what_it_says_has_its_name(rung: Rung) -> None:
-    if rung.name in ("inventory", "doctor", "reach", "pairs"):  # the others start ranks
-        outcomes = rung.climb(ladder()).outcomes
+def test_what_it_says_has_its_name(stage: Stage) -> None:
+    if stage.name in ("inventory", "doctor", "reach", "pairs"):  # the others start ranks
+        outcomes = stage.run(context()).outcomes
         assert outcomes
-        assert {(one.rung, one.code.partition("/")[0]) for one in outcomes} == {(rung.name, rung.name)}
+        assert {(one.stage, one.code.partition("/")[0]) for one in outcomes} == {(stage.name, stage.name)}
 
 
 @pytest.mark.parametrize(
-    ("rung", "nodes", "nproc", "reason"),
+    ("stage", "nodes", "nproc", "reason"),
     [
         ("reach", 2, 2, "the nodes are processes of this host: nothing is between them"),
         ("within", 2, 1, "one rank on each node: nobody to talk to inside of it"),
@@ -92,16 +93,16 @@ def test_what_it_says_has_its_name(rung: Rung) -> None:
         ("pairs", 2, 2, "pairs of nodes cannot be measured yet"),
     ],
 )
-def test_what_cannot_be_looked_at_is_skipped(rung: str, nodes: int, nproc: int, reason: str) -> None:
-    (climb,) = [one.climb for one in EVERY if one.name == rung]
-    assert climb(ladder(nodes, nproc)).outcomes == (
-        Judged(code=rung, rung=rung, host=None, status="skip", reason=reason),
+def test_what_cannot_be_looked_at_is_skipped(stage: str, nodes: int, nproc: int, reason: str) -> None:
+    (run,) = [one.run for one in EVERY if one.name == stage]
+    assert run(context(nodes, nproc)).outcomes == (
+        CheckOutcome(check=Check(stage=stage), host=None, status="skip", reason=reason),
     )
 
 
 def lines(name: str, **changes: Any) -> tuple[str, ...]:
-    (rung,) = [one for one in EVERY if one.name == name]
-    return rung.would(ladder(remote=True, nodes=3, **changes))
+    (stage,) = [one for one in EVERY if one.name == name]
+    return stage.plan(context(remote=True, nodes=3, **changes))
 
 
 def test_the_lines_are_commands() -> None:
@@ -113,12 +114,12 @@ def test_the_lines_are_commands() -> None:
     assert more == "and so on 2 more, 3 at once"
 
 
-@pytest.mark.parametrize("name", [file.stem for file in suites.files() if file.parent.name != "platforms"])
+@pytest.mark.parametrize("name", [file.stem for file in suite_folder.files() if file.parent.name != "platforms"])
 def test_the_commands_of_every_suite_are_understood(name: str) -> None:
-    there = ladder(suite=suites.read(suites.find(name)))
-    ours = [line for rung in EVERY if rung.name in there.suite.rungs for line in rung.would(there)]
+    there = context(suite=suite_reader.read(suite_folder.find(name)))
+    ours = [line for stage in EVERY if stage.name in there.suite.stages for line in stage.plan(there)]
     commands = [shlex.split(line)[1:] for line in ours if line.startswith("nccltool ")]
-    assert len(commands) == len({"within", "across", "train"} & set(there.suite.rungs))
+    assert len(commands) == len({"within", "across", "train"} & set(there.suite.stages))
     for command, *words in commands:
         above = click.Context(cli, **cli.context_settings)
         options = cli.commands[command].make_context(command, list(words), parent=above).params
@@ -131,8 +132,8 @@ def test_the_commands_of_every_suite_are_understood(name: str) -> None:
         assert (job.nodes, job.nproc_per_node) == (nodes, 2)
 
 
-def failed(host: str) -> Judged:
-    return Judged(code="doctor/X", rung="doctor", host=host, status="fail", shown="alone")
+def failed(host: str) -> CheckOutcome:
+    return CheckOutcome(check=Check(stage="doctor", name="X"), host=host, status="fail", shown="alone")
 
 
 @pytest.mark.parametrize(("keep_going", "left"), [(False, "n1,n2,n3"), (True, "n1,n3")])
@@ -157,11 +158,11 @@ def test_hosts_that_failed_are_left_out_when_the_others_are_to_go_on(keep_going:
 def test_a_drill_goes_with_its_host(
     drill: str, command: str, nodes: tuple[int, ...], nproc: int, expected: str
 ) -> None:
-    call = ladder(3, nproc, remote=True, fault=drill).call("x", (command,), nodes, nproc)
+    call = context(3, nproc, remote=True, fault=drill).call("x", (command,), nodes, nproc)
     assert call.fault == expected
 
 
 def test_the_time_that_is_left_is_the_limit_of_a_run() -> None:
     end = time.monotonic() + 50
-    assert ladder(end=end).call("x", ("probe",), (0,), 1).end == end
-    assert ladder().call("x", ("probe",), (0,), 1).end > end
+    assert context(end=end).call("x", ("probe",), (0,), 1).end == end
+    assert context().call("x", ("probe",), (0,), 1).end > end

@@ -20,25 +20,26 @@ from nccltool.preflight.result import HostVerdict, Preflight
 from nccltool.preflight.views import FORMATS, renderer
 from tests import samples
 from tests.conftest import GOLDEN
-from tests.preflight.views.test_views import FAILING, judged
+from tests.preflight.samples import outcome
+from tests.preflight.views.test_views import FAILING
 
 SCHEMAS = Path(__file__).parents[2] / "data/schemas"
 HOSTILE = "x\"<&>]]>\x00\x1b[31m\ud800\ufffe|=\n'\u202e"
 NOTHING = replace(FAILING, outcomes=(), hosts=(), findings=(), verdict=Verdict(status="unknown", exit_code=4))
 OBSERVED = replace(FAILING, verdict=Verdict(status="fail", exit_code=0), would_exit=1)
 WARNING = replace(
-    FAILING, verdict=Verdict(status="warn", exit_code=0), outcomes=(judged("doctor/A", "warn", "n1"),)
+    FAILING, verdict=Verdict(status="warn", exit_code=0), outcomes=(outcome("doctor/A", "warn", "n1"),)
 )
 MEASURED = replace(FAILING, measurements=samples.good_run().measurements)
 
 
 def said_by_a_host(text: str) -> Preflight:
-    outcome = judged(
+    said = outcome(
         "doctor/X", "fail", f"n{text}", reason=text, expected=text, source=text, repeat=text, page=text,
         findings=(samples.finding(message=text, evidence=(text,), remedy=text),),
     )  # fmt: skip
     host = HostVerdict(host=f"n{text}", status="fail", reason=text, exclude=True)
-    return replace(FAILING, suite=text, outcomes=(*FAILING.outcomes, outcome), hosts=(*FAILING.hosts, host))
+    return replace(FAILING, suite=text, outcomes=(*FAILING.outcomes, said), hosts=(*FAILING.hosts, host))
 
 
 EVERY = {

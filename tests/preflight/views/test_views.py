@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight import document
-from nccltool.preflight.result import HostVerdict, Judged, Preflight
+from nccltool.preflight.result import HostVerdict, Preflight
 from nccltool.preflight.views import renderer
 from tests import samples
+from tests.preflight.samples import outcome
 
 WRONG = samples.finding(
     code="wrong-data", message="rank 1 received 4 wrong elements", remedy="do not train on this"
@@ -15,26 +16,21 @@ WRONG = samples.finding(
 HOSTS = ("n1", "n2", "n3")
 
 
-def judged(code: str, status: str, host: str | None = None, **changes: object) -> Judged:
-    plain = Judged(code=code, rung=code.partition("/")[0], host=host, status="pass")
-    return replace(plain, status=status, **changes)  # type: ignore[arg-type]
-
-
 FAILING = Preflight(
     info=samples.info(nodes=3, world_size=3, hosts=HOSTS, emulated=False),
     verdict=Verdict(status="fail", exit_code=1),
     suite="preflight",
     outcomes=(
-        *(judged("inventory/present", "pass", host) for host in HOSTS),
+        *(outcome("inventory/present", "pass", host) for host in HOSTS),
         *(
-            judged(
+            outcome(
                 "doctor/LIM001", "warn", host, reason="a process may open 20000 files", page="docs/rules/LIM.md"
             )
             for host in HOSTS
         ),
-        judged("doctor/AWS001", "unknown", reason="no firmware tells", required=False),
-        judged("within", "skip", reason="one rank on each node"),
-        judged(
+        outcome("doctor/AWS001", "unknown", reason="no firmware tells", required=False),
+        outcome("within", "skip", reason="one rank on each node"),
+        outcome(
             "across/data",
             "fail",
             "n2",
@@ -47,7 +43,7 @@ FAILING = Preflight(
             repeat="nccltool probe --hosts n1,n2,n3",
             evidence="runs/x/evidence/across-data",
         ),
-        judged(
+        outcome(
             "across/all_reduce-busbw-1GiB",
             "fail",
             reason="all_reduce at 1 GiB",
@@ -57,8 +53,8 @@ FAILING = Preflight(
             source="a page",
             hosts=HOSTS,
         ),
-        judged("across/late", "unknown", reason="too noisy", measured=0.02, unit="s", expected="at most 20 ms"),
-        judged("train", "skip", reason="across failed"),
+        outcome("across/late", "unknown", reason="too noisy", measured=0.02, unit="s", expected="at most 20 ms"),
+        outcome("train", "skip", reason="across failed"),
     ),
     hosts=(
         HostVerdict(host="n1", status="undetermined", reason="across/all_reduce-busbw-1GiB", exclude=False),

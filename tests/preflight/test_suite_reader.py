@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
-from nccltool.preflight import suites
-from nccltool.preflight.suites import Expectation, ProbePart, Suite, TrainPart
+from nccltool.preflight import suite_folder, suite_reader
+from nccltool.preflight.suite import DoctorPart, Expectation, ProbePart, Suite, TrainPart, with_platform
 
 SUITE = """schema = 1
 title = "A suite"
@@ -88,7 +88,7 @@ def expectation(**changes: Any) -> Expectation:
 
 def test_a_suite(tmp_path: Path) -> None:
     file = written(tmp_path, SUITE)
-    suite = suites.read(file)
+    suite = suite_reader.read(file)
     busbw = expectation(
         metric="busbw",
         of="all_reduce",
@@ -114,12 +114,12 @@ def test_a_suite(tmp_path: Path) -> None:
         title="A suite",
         path=str(file),
         about_s=120.0,
-        doctor=suites.DoctorPart(ignore=("LIM",)),
+        doctor=DoctorPart(ignore=("LIM",)),
         across=ProbePart(ops=("all_reduce",), sizes=(65536, 2**30), row_s=0.5, expect=(busbw, late)),
         train=TrainPart(strategies=("all",)),
     )
-    assert suite.rungs == ("doctor", "across", "train")
-    assert (busbw.name, busbw.unit, late.name) == ("all_reduce-busbw-1GiB", "B/s", "late")
+    assert suite.stages == ("doctor", "across", "train")
+    assert (str(busbw.check()), busbw.unit, str(late.check())) == ("/all_reduce-busbw-1GiB", "B/s", "/late")
     assert busbw.provenance == "a page; 2026-05; not seen by us"
 
 
@@ -153,66 +153,53 @@ def test_a_mistake_is_said_with_its_place(tmp_path: Path, old: str, new: str, sa
     assert old in SUITE
     file = written(tmp_path, SUITE.replace(old, new, 1))
     with pytest.raises(BadInput) as error:
-        suites.read(file)
+        suite_reader.read(file)
     assert said in error.value.message
-    assert any(said in str(problem) for problem in suites.problems(file)), suites.problems(file)
+    assert any(said in str(problem) for problem in suite_reader.problems(file)), suite_reader.problems(file)
 
 
 @pytest.mark.parametrize("name", ["source", "date", "measured_on", "seen_by_us"])
 def test_a_number_of_a_platform_has_all_of_its_provenance(tmp_path: Path, name: str) -> None:
     lines = [line for line in PLATFORM.splitlines() if not line.startswith(f"{name} =")]
     file = written(tmp_path, "\n".join(lines))
-    assert [str(problem) for problem in suites.problems(file)] == [f"{file}:7: within.expect needs {name}"]
+    assert [str(problem) for problem in suite_reader.problems(file)] == [f"{file}:7: within.expect needs {name}"]
 
 
 def test_a_platform_says_which_hosts_it_is_about(tmp_path: Path) -> None:
     file = written(tmp_path, PLATFORM.replace('gpu = "H100"', ""))
-    assert [problem.message for problem in suites.problems(file)] == [
+    assert [problem.message for problem in suite_reader.problems(file)] == [
         "match must say what the hosts are: gpu, gpus, provider or product"
     ]
 
 
-def test_numbers_of_a_platform_go_to_the_rungs_of_a_suite(tmp_path: Path) -> None:
-    platform = suites.read_platform(written(tmp_path, PLATFORM))
+def test_numbers_of_a_platform_go_to_the_stages_of_a_suite(tmp_path: Path) -> None:
+    platform = suite_reader.read_platform(written(tmp_path, PLATFORM))
     (tmp_path / "suite.toml").write_text(SUITE)
-    suite = suites.with_platform(suites.read(tmp_path / "suite.toml"), platform)
+    suite = with_platform(suite_reader.read(tmp_path / "suite.toml"), platform)
     assert suite.platform == "mine"
-    assert suite.within is None  # the suite has no such rung
+    assert suite.within is None  # the suite has no such stage
     assert suite.across is not None
     assert len(suite.across.expect) == 2
 
 
-@pytest.mark.parametrize("file", list(suites.files()), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", list(suite_folder.files()), ids=lambda file: file.stem)
 def test_the_files_that_come_with_nccltool(file: Path) -> None:
-    assert suites.problems(file) == ()
+    assert suite_reader.problems(file) == ()
     if file.parent.name == "platforms":
-        platform = suites.read_platform(file)
+        platform = suite_reader.read_platform(file)
         assert platform.within or platform.across
     else:
-        assert suites.read(file).name == file.stem
+        assert suite_reader.read(file).name == file.stem
 
 
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(BadInput) as error:
-        suites.find("preflite")
+        suite_folder.find("preflite")
     assert (error.value.message, error.value.remedy) == ("there is no suite 'preflite'", "is preflight meant?")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60.0), ("2 min", 120.0), ("500ms", 0.5), ("1.5 s", 1.5), ("2h", 7200.0)]
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert suites.parse_duration(text, "--budget") == seconds
-
-
-@pytest.mark.parametrize("text", ["60", "s", "-1s", "1d", "1e3s", ""])
-def test_words_that_are_no_duration(text: str) -> None:
-    with pytest.raises(BadInput, match="--budget"):
-        suites.parse_duration(text, "--budget")
 
 
 @given(st.text(alphabet=st.sampled_from('[]=".\n abcexpt_#1'), max_size=200))
 def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.mktemp("suite") / "x.toml"
     file.write_text(text)
-    assert suites.problems(file)  # none of these is a whole suite
+    assert suite_reader.problems(file)  # none of these is a whole suite

@@ -1,0 +1,106 @@
+"""The folder of a preflight: what is kept of it, where `nccltool runs` finds it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from nccltool.core.errors import NccltoolError, RunDirError
+from nccltool.core.run_directory import new_id
+from nccltool.hosts import facts
+from nccltool.launch.job import Job, kept
+from nccltool.preflight import document, host_verdicts
+from nccltool.preflight.options import PreflightOrder
+from nccltool.preflight.result import CheckOutcome, Preflight
+from nccltool.preflight.stages.base import StageContext
+from nccltool.triage import document as triage_document
+from nccltool.triage import run as triage_run
+
+_MOST_EVIDENCE = 32
+"""Hosts whose facts are kept for one check, and checks that get a folder."""
+
+
+def make(ask: PreflightOrder, base: Path) -> Path:
+    """A folder as runs have one. Raises RunDirError before anything is started."""
+    job = Job(run_id=new_id(), kind="preflight", nodes=ask.where.nodes, fault=ask.fault)
+    folder = base / job.run_id
+    if ask.hosts_dir is not None:
+        _takes_files(ask.hosts_dir)
+    try:
+        (folder / "runs").mkdir(parents=True)
+        (folder / "job.json").write_bytes(kept(job))
+    except OSError as error:
+        raise RunDirError(
+            f"{folder} cannot be made: {error.strerror}", "name another folder: --run-dir"
+        ) from error
+    return folder
+
+
+def _takes_files(place: Path) -> None:
+    """Find out before the run that the lists of hosts can be written. Raises RunDirError."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            return
+    except OSError as error:
+        raise RunDirError(
+            f"--hosts-dir {place} cannot be written: {error.strerror}", "name another folder"
+        ) from error
+
+
+def with_evidence(context: StageContext, folder: Path) -> tuple[CheckOutcome, ...]:
+    """The outcomes, each failure with the folder of what speaks for it."""
+    failed = list(dict.fromkeys(one.code for one in context.outcomes if one.status == "fail"))
+    places = {}
+    for code in failed[:_MOST_EVIDENCE]:
+        mine = [one for one in context.outcomes if one.code == code and one.status == "fail"]
+        place = folder / "evidence" / code.replace("/", "-")
+        with suppress(OSError):  # a full disk costs the evidence, not the verdict
+            place.mkdir(parents=True, exist_ok=True)
+            _gather(mine, context, place)
+            places[code] = str(place)
+    return tuple(
+        replace(one, evidence=places.get(one.code, one.evidence)) if one.status == "fail" else one
+        for one in context.outcomes
+    )
+
+
+def _gather(outcomes: Sequence[CheckOutcome], context: StageContext, place: Path) -> None:
+    (place / "outcomes.json").write_text(document.outcomes_to_json(outcomes))
+    run = Path(outcomes[0].evidence) if outcomes[0].evidence else None
+    if run is not None:
+        for name in ("run.json", "log.txt", "events.jsonl"):
+            with suppress(OSError):
+                shutil.copyfile(run / name, place / name)
+        with suppress(NccltoolError, OSError):
+            incident = triage_run.triage([str(run / "log.txt")], ("nccltool", "triage"))
+            (place / "triage.json").write_text(triage_document.incident_to_json(incident))
+    if context.surveyed:
+        wanted = {host for one in outcomes for host in (one.host, *one.hosts) if host}
+        snapshots = context.survey().snapshots
+        first = {host: node for node, host in sorted(context.hosts.items(), reverse=True)}
+        kept = sorted(node for host, node in first.items() if host in wanted and node in snapshots)
+        for node in kept[:_MOST_EVIDENCE]:
+            (place / f"facts-{node}.json").write_text(facts.to_json(snapshots[node]))
+
+
+def keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
+    """Its document and the lists of hosts. Raises RunDirError."""
+    texts = host_verdicts.lists(found.hosts)
+    try:
+        (folder / "run.json").write_text(document.to_json(found) + "\n")
+        for place in (folder, hosts_dir):
+            for name, text in texts.items() if place else ():
+                assert place is not None
+                place.mkdir(parents=True, exist_ok=True)
+                beside = place / f".{name}.{os.getpid()}.tmp"  # a scheduler may read it at any moment
+                beside.write_text(text)
+                os.replace(beside, place / name)  # noqa: PTH105 - says that it replaces
+    except OSError as error:
+        raise RunDirError(
+            f"{error.filename} cannot be written: {error.strerror}",
+            "name folders with room: --run-dir, --hosts-dir",
+        ) from error

@@ -1,0 +1,106 @@
+"""From the words of `nccltool preflight` to an order; every word that cannot be used is one clear sentence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from nccltool.core.errors import BadInput
+from nccltool.core.text import did_you_mean
+from nccltool.core.units import parse_duration
+from nccltool.launch import selection
+from nccltool.launch.options import StartOptions
+from nccltool.launch.selection import Where
+from nccltool.preflight import suite_folder, suite_reader
+from nccltool.preflight.suite import STAGES, Platform, Suite, with_platform
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreflightOptions:
+    """The options of `nccltool preflight` as they were given; a field has the name of its option."""
+
+    start: StartOptions
+    suite: str
+    platform: str
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    total_budget: str | None
+    observe: bool
+    hosts_dir: str | None
+    baseline: str | None
+    store: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreflightOrder:
+    """What is to be checked, where, and what is to be kept."""
+
+    suite: Suite
+    find_platform: bool
+    """Take the one that fits the hosts."""
+    where: Where
+    words: tuple[str, ...]
+    """What every run is told, besides where it runs."""
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    budget_s: float | None
+    observe: bool
+    keep_going: bool
+    hosts_dir: Path | None
+    baseline: str | None
+    store: Path | None
+    fault: str
+
+
+def from_options(options: PreflightOptions, env: Mapping[str, str]) -> PreflightOrder:
+    """The options, checked. Raises BadInput."""
+    start = options.start
+    where = selection.choose(start, env)
+    if not where.node_ranks:
+        raise BadInput(
+            f"preflight starts ranks itself, and {where.launch.why}",
+            "start it once: with --hosts, in an allocation of Slurm, or on one host",
+        )
+    suite = suite_reader.read(suite_folder.find(options.suite))
+    named = _platform(options.platform)
+    budget = options.total_budget
+    return PreflightOrder(
+        suite=with_platform(suite, named) if named else suite,
+        find_platform=options.platform == "auto",
+        where=where,
+        words=_words(start),
+        only=_stages("--only", options.only),
+        skip=_stages("--skip", options.skip),
+        budget_s=parse_duration(budget, "--budget") if budget else None,
+        observe=options.observe,
+        keep_going=start.keep_going,
+        hosts_dir=Path(options.hosts_dir) if options.hosts_dir else None,
+        baseline=options.baseline,
+        store=Path(options.store) if options.store else None,
+        fault=start.fault,
+    )
+
+
+def _platform(word: str) -> Platform | None:
+    if word in ("auto", "none"):
+        return None
+    return suite_reader.read_platform(suite_folder.find(word, "platform"))
+
+
+def _stages(option: str, texts: Sequence[str]) -> tuple[str, ...]:
+    words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in STAGES:
+            raise BadInput(f"{option}: {word[:40]!r} is not a rung", did_you_mean(word, STAGES))
+    return tuple(words)
+
+
+def _words(start: StartOptions) -> tuple[str, ...]:
+    plain = {field.name: field.default for field in fields(StartOptions)}
+    words: list[str] = []
+    for name in ("ssh", "remote_python", "remote_env", "backend", "timeout", "join_timeout"):
+        value = getattr(start, name)
+        of_hosts = name in ("ssh", "remote_python", "remote_env")
+        if value == plain[name] or (of_hosts and not (value and (start.hosts or start.hostfile))):
+            continue
+        words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else value]
+    return tuple(words)

@@ -1,0 +1,209 @@
+"""A TOML file of checks/: its values, converted, and each mistake with the file, the line and the nearest key."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nccltool.core.errors import BadInput
+from nccltool.core.input_files import contents
+from nccltool.core.text import escaped, nearest, shortened
+from nccltool.core.units import SECONDS, parse_bytes, parse_quantity
+
+LONGEST = 60
+"""Characters of a wrong word that are shown."""
+Convert = Callable[[object], Any]
+
+
+class WrongValue(Exception):
+    """What a value should be; becomes a problem with its place."""
+
+
+def number(value: object, units: Mapping[str, float]) -> float:
+    """A number with its unit, in the base unit."""
+    known = ", ".join(units)
+    found = parse_quantity(value, units) if isinstance(value, str) else None
+    if found is None:
+        raise WrongValue(f"must be a number with its unit in quotes, one of {known}")
+    return found
+
+
+def text(value: object) -> str:
+    """Text in quotes."""
+    if not isinstance(value, str) or not value.strip():
+        raise WrongValue("must be text in quotes")
+    return value.strip()
+
+
+def flag(value: object) -> bool:
+    """true or false."""
+    if not isinstance(value, bool):
+        raise WrongValue("must be true or false")
+    return value
+
+
+def whole(low: int, high: int) -> Convert:
+    """A whole number in these bounds."""
+
+    def convert(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise WrongValue(f"must be a whole number from {low} to {high}")
+        return value
+
+    return convert
+
+
+def word(known: Sequence[str]) -> Convert:
+    """One of the known words."""
+
+    def convert(value: object) -> str:
+        if value not in known:
+            near = nearest(str(value), known)
+            raise WrongValue(f"must be one of {', '.join(known)}" + (f"; is {near} meant?" if near else ""))
+        return str(value)
+
+    return convert
+
+
+def each(one: Convert) -> Convert:
+    """A list, each of it once."""
+
+    def convert(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not value:
+            raise WrongValue("must be a list in brackets with something in it")
+        return tuple(dict.fromkeys(one(item) for item in value))
+
+    return convert
+
+
+def size(value: object) -> int:
+    """Bytes."""
+    if not isinstance(value, str) or not re.search("[A-Za-z]", value):
+        raise WrongValue("must be a size with its unit in quotes: 64 KiB")
+    try:
+        size = parse_bytes(value)
+    except BadInput as error:
+        raise WrongValue(f"must be a size: {error.message}") from error
+    if not size:
+        raise WrongValue("must be more than nothing")
+    return size
+
+
+def duration(value: object) -> float:
+    """Seconds."""
+    return number(value, SECONDS)
+
+
+def list_or_all(known: Sequence[str]) -> Convert:
+    """A list of the known words, or all of them."""
+
+    def convert(value: object) -> tuple[str, ...]:
+        return tuple(known) if value == "all" else tuple(each(word(known))(value))
+
+    return convert
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A mistake in a file."""
+
+    file: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return escaped(f"{place}: {self.message}")
+
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
+_KEY = re.compile(r"""\s*["']?([A-Za-z0-9_.-]+)["']?\s*=""")
+
+
+def _lines(text: str) -> dict[tuple[str, ...], int]:
+    """Where tables and keys stand; tomllib does not say. Tables of a list are numbered from 0."""
+    places: dict[tuple[str, ...], int] = {}
+    counts: dict[str, int] = {}
+    path: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            path = tuple(header[2].replace('"', "").split("."))
+            if header[1] == "[[":
+                counts[header[2]] = counts.get(header[2], -1) + 1
+                path = (*path, str(counts[header[2]]))
+            places.setdefault(path, number)
+        elif key := _KEY.match(line):
+            places.setdefault((*path, *key[1].split(".")), number)
+    return places
+
+
+@dataclass(slots=True)
+class TomlFile:
+    """One file: its values, and what is wrong with it."""
+
+    file: str
+    data: dict[str, Any]
+    places: dict[tuple[str, ...], int]
+    problems: list[Problem] = field(default_factory=list)
+
+    def wrong(self, path: tuple[str, ...], message: str) -> None:
+        """Note a mistake at the key, or at the table around it."""
+        line = next(
+            (self.places[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self.places), None
+        )
+        self.problems.append(Problem(self.file, line, message))
+
+    def line_of(self, path: tuple[str, ...]) -> str:
+        """File and line of a table."""
+        return f"{self.file}:{self.places[path]}" if path in self.places else self.file
+
+    def table(self, path: tuple[str, ...], given: object, keys: Mapping[str, Convert]) -> dict[str, Any]:
+        """The values of a table; each key that is not known is a mistake."""
+        if not isinstance(given, dict):
+            self.wrong(path, f"{dotted(path)} must be a table: [{dotted(path)}]")
+            return {}
+        values = {}
+        for key, value in given.items():
+            if key not in keys:
+                self.wrong((*path, key), _unknown((*path, key), keys))
+                continue
+            try:
+                values[key] = keys[key](value)
+            except WrongValue as wrong:
+                self.wrong((*path, key), f"{dotted((*path, key))} {wrong}, not {shortened(repr(value), LONGEST)}")
+        return values
+
+    def needed(self, path: tuple[str, ...], given: object, names: Sequence[str]) -> None:
+        """Keys that a table must have."""
+        for name in names:
+            if isinstance(given, dict) and name not in given:
+                self.wrong(path, f"{dotted(path) or 'the file'} needs {name}")
+
+    def done(self) -> None:
+        """Raises BadInput with the first mistake."""
+        if self.problems:
+            more = len(self.problems) - 1
+            rest = f"; {more} more: nccltool checks validate {self.file}" if more else ""
+            raise BadInput(str(self.problems[0]), f"correct the file{rest}")
+
+
+def dotted(path: Sequence[str]) -> str:
+    """A key with its tables, as a person writes it."""
+    return ".".join(word for word in path if not word.isdecimal())
+
+
+def _unknown(path: tuple[str, ...], keys: Mapping[str, Convert]) -> str:
+    near = nearest(path[-1], keys)
+    hint = f"is {near} meant?" if near else f"known keys: {', '.join(keys) or 'none'}"
+    return f"{shortened(dotted(path), LONGEST)} is not known; {hint}"
+
+
+def opened(file: Path) -> TomlFile:
+    """The values of a file. Raises BadInput when it is not TOML."""
+    try:
+        text = contents(file, "the suite").decode()
+        return TomlFile(str(file), tomllib.loads(text), _lines(text))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput(f"{file} is not TOML: {escaped(str(error))}", "see checks/README.md") from error

@@ -1,0 +1,84 @@
+"""Which hosts came, and what they have: tables of surveys, and the outcomes of each check and host."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nccltool import __version__
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import HostFacts, Nvidia
+from nccltool.launch.events import Node
+from nccltool.launch.host_survey import Survey
+from nccltool.preflight.stages import inventory
+from nccltool.preflight.suite import InventoryPart
+from tests.preflight.samples import told
+
+
+def host(name: str, gpus: int | Unknown = 8) -> HostFacts:
+    return HostFacts(host=name, nvidia=Nvidia(visible_gpus=gpus))
+
+
+def survey(*facts: HostFacts, **changes: Any) -> Survey:
+    names = {node: f"n{node + 1}" for node in range(len(facts))}
+    return replace(Survey(hosts=names, snapshots=dict(enumerate(facts))), **changes)
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted", "nproc", "expected"),
+    [
+        ((8, 8, 8), None, None, {1: ("pass", ""), 2: ("pass", ""), 3: ("pass", "")}),
+        ((8, 7, 8), None, None, {1: ("pass", ""), 2: ("fail", "alone"), 3: ("pass", "")}),
+        ((8, 7), None, None, {1: ("fail", "suspected"), 2: ("fail", "suspected")}),
+        ((7, 7), 8, None, {1: ("fail", "alone"), 2: ("fail", "alone")}),
+        ((0, 0), None, 2, {1: ("pass", ""), 2: ("pass", "")}),
+        ((4, 4), None, 8, {1: ("fail", "everywhere"), 2: ("fail", "everywhere")}),
+        ((8, Unknown("no driver"), 8), None, None, {1: ("pass", ""), 2: ("unknown", ""), 3: ("pass", "")}),
+    ],
+)
+def test_gpus(counts: Any, wanted: int | None, nproc: int | None, expected: dict[int, tuple[str, str]]) -> None:
+    seen = survey(*(host(f"h{number}", count) for number, count in enumerate(counts)))
+    found = told(inventory.judged(seen, InventoryPart(gpus=wanted), nproc))
+    assert {key[1]: value for key, value in found.items() if key[0] == "inventory/gpus"} == {
+        f"n{number}": value for number, value in expected.items()
+    }
+
+
+@pytest.mark.parametrize(("nproc", "status", "ranks"), [(8, "pass", 16.0), (None, "unknown", None)])
+def test_ranks(nproc: int | None, status: str, ranks: float | None) -> None:
+    (*_, one) = inventory.judged(survey(host("h1"), host("h2")), InventoryPart(), nproc)
+    assert (one.code, one.status, one.measured, one.required) == ("inventory/ranks", status, ranks, False)
+
+
+@pytest.mark.parametrize(
+    ("lost", "code", "shown"),
+    [((1,), "host-refused", "alone"), ((1,), "host-unknown", "suspected"), ((0, 1), "host-silent", "suspected")],
+)
+def test_hosts_that_do_not_come(lost: tuple[int, ...], code: str, shown: str) -> None:
+    """Where no host comes, it is we who reach none; a name that nobody knows is on no list of a scheduler."""
+    why = Finding(code=code, severity="error", subject=Subject(kind="host", name="n2"), message="n2 is not there")
+    seen = survey(host("h1"), host("h2"), lost=dict.fromkeys(lost, why))
+    found = [one for one in inventory.judged(seen, InventoryPart(), None) if one.code == "inventory/present"]
+    assert {one.host: (one.status, one.shown) for one in found if one.host == "n2"} == {"n2": ("fail", shown)}
+    assert {one.page for one in found if one.host == "n2"} == {f"docs/findings.md#{code}"}
+
+
+def test_a_host_that_was_not_waited_for_is_unknown_and_not_missing() -> None:
+    seen = survey(host("h1"), host("h2"), unseen={1: "interrupted before it had answered"})
+    found = [one for one in inventory.judged(seen, InventoryPart(), None) if one.host == "n2"]
+    assert [(one.code, one.status, one.shown) for one in found if one.code == "inventory/present"] == [
+        ("inventory/present", "unknown", "")
+    ]
+    assert not [one for one in found if one.status == "fail"]
+
+
+@pytest.mark.parametrize(("release", "status", "shown"), [(__version__, "pass", ""), ("0.0.1", "fail", "alone")])
+def test_another_release_of_nccltool(release: str, status: str, shown: str) -> None:
+    nodes = {
+        number: Node(node=number, host="h", host_id="", nccltool=there, gpus=0, addresses=(), port=1, data_port=2)
+        for number, there in enumerate((__version__, release))
+    }
+    found = told(inventory.judged(survey(host("h1"), host("h2"), nodes=nodes), InventoryPart(), None))
+    assert found["inventory/nccltool", "n1"] == ("pass", "")
+    assert found["inventory/nccltool", "n2"] == (status, shown)

@@ -1,0 +1,45 @@
+"""Trainings, as outcomes."""
+
+from dataclasses import replace
+
+from nccltool.core.verdicts import Verdict
+from nccltool.preflight.stages.train import of_trainings
+from nccltool.preflight.suite import TrainPart
+from nccltool.train.result import Training, TrainRun
+from tests import samples
+from tests.preflight.samples import found, ran, told
+
+
+def training(strategy: str) -> Training:
+    """One that passed: nobody timed it."""
+    return Training(
+        strategy=strategy,
+        status="pass",
+        reason="",
+        steps=(),
+        oracle=None,
+        step_time_s=None,
+        throughput_samples_per_s=None,
+        throughput_tokens_per_s=None,
+        exposed_communication_ratio=None,
+        exposed_communication_method="",
+        scaling_efficiency=None,
+        slowest_rank=None,
+        peak_memory_bytes=(),
+    )
+
+
+def test_trainings() -> None:
+    trained = TrainRun(
+        info=samples.info(emulated=False),
+        verdict=Verdict(status="fail", exit_code=1),
+        findings=(found("train-wrong", "rank", "3", message="fsdp: the loss of rank 3 differs"),),
+        trainings=(training("ddp"), replace(training("fsdp"), status="fail")),
+    )
+    part = TrainPart(strategies=("ddp", "fsdp"))
+    outcomes = of_trainings(replace(ran(trained), stage="train"), part)
+    assert told(outcomes) == {
+        ("train/completed", None): ("pass", ""),
+        ("train/ddp", None): ("pass", ""),
+        ("train/fsdp", "n2"): ("fail", "suspected"),
+    }

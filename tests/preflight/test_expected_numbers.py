@@ -1,0 +1,82 @@
+"""Numbers against what is expected of them: rows and expectations, and what is said."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nccltool.preflight import probe_run
+from nccltool.preflight.suite import Expectation, ProbePart
+from tests import samples
+from tests.preflight.samples import ran, run
+
+PART = ProbePart(ops=("all_reduce",), sizes=(8,))
+
+
+def wanted(metric: str, **changes: Any) -> Expectation:
+    plain = Expectation(
+        metric=metric,
+        of="",
+        size=None,
+        low=None,
+        high=None,
+        text="as expected",
+        severity="fail",
+        backend="",
+        nodes=None,
+        source="a page",
+        date="",
+        measured_on="",
+        seen_by_us=None,
+        where="",
+    )
+    return replace(plain, **changes)
+
+
+SMALL = samples.measurement(bytes=1024, busbw_bytes_per_s=1e9)
+LARGE = samples.measurement(bytes=2**20, busbw_bytes_per_s=300e9, limit_busbw_bytes_per_s=400e9)
+LATE = samples.measurement(bytes=2**20, late_rank=3, late_s=0.05)
+NOISY = samples.measurement(busbw_bytes_per_s=300e9, noisy=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expectation", "expected"),
+    [
+        ((SMALL, LARGE), wanted("busbw", low=250e9), ("across/all_reduce-busbw", None, "pass", 300e9)),
+        ((SMALL, LARGE), wanted("busbw", low=301e9), ("across/all_reduce-busbw", None, "fail", 300e9)),
+        (
+            (SMALL, LARGE),
+            wanted("busbw", low=2e9, size=1024, of="all_reduce", severity="warn"),
+            ("across/all_reduce-busbw-1KiB", None, "warn", 1e9),
+        ),
+        (
+            (SMALL,),
+            wanted("busbw", low=2e9, size=2**30, of="all_reduce"),
+            ("across/all_reduce-busbw-1GiB", None, "skip", None),
+        ),
+        ((LARGE,), wanted("busbw", low=1e9, backend="nccl"), ("across/busbw", None, "skip", None)),
+        ((LARGE,), wanted("busbw", low=1e9, nodes=4), ("across/busbw", None, "skip", None)),
+        ((LARGE,), wanted("busbw", high=250e9), ("across/all_reduce-busbw", None, "fail", 300e9)),
+        ((NOISY,), wanted("busbw", low=310e9), ("across/all_reduce-busbw", None, "unknown", 300e9)),
+        ((NOISY,), wanted("busbw", low=500e9), ("across/all_reduce-busbw", None, "fail", 300e9)),
+        ((LARGE,), wanted("share_of_limit", low=0.5), ("across/all_reduce-share_of_limit", None, "pass", 0.75)),
+        ((SMALL,), wanted("share_of_limit", low=0.5), ("across/all_reduce-share_of_limit", None, "unknown", None)),
+        ((LARGE,), wanted("late", high=0.02), ("across/late", None, "pass", 0.0)),
+        ((LARGE, LATE), wanted("late", high=0.02), ("across/late", "n2", "fail", 0.05)),
+        ((LARGE,), wanted("time", high=0.001), ("across/all_reduce-time", None, "fail", 0.002)),
+        ((), wanted("late", high=0.02), ("across/late", None, "skip", None)),
+    ],
+)
+def test_numbers(rows: Any, expectation: Expectation, expected: tuple[str, str | None, str, float | None]) -> None:
+    outcomes = probe_run.judged(ran(run(measurements=rows)), replace(PART, expect=(expectation,)))
+    (one,) = [outcome for outcome in outcomes if outcome.source == "a page"]
+    assert (one.code, one.host, one.status) == expected[:3]
+    assert one.measured == (None if expected[3] is None else pytest.approx(expected[3]))
+    assert (one.expected, one.source) == ("as expected", "a page")
+    assert (one.status in ("pass", "skip")) == (one.page == "")
+
+
+def test_a_number_that_only_warns_does_not_make_the_verdict_unknown() -> None:
+    expectation = wanted("share_of_limit", low=0.5, severity="warn")
+    outcomes = probe_run.judged(ran(run()), replace(PART, expect=(expectation,)))
+    assert [(one.status, one.required) for one in outcomes if one.source == "a page"] == [("unknown", False)]
