@@ -1,12 +1,15 @@
 """nccltool preflight."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from nccltool.cli.options import Ended, drill, exit_styled, formats, group, kept, laddered, option, stored, written
 from nccltool.preflight.views import FORMATS, renderer
+
+if TYPE_CHECKING:
+    from nccltool.preflight.options import PreflightOrder
 
 
 @click.command("preflight")
@@ -34,22 +37,17 @@ def command(**options: object) -> None:
     what depends on it. Exit code 1 when a check failed, 3 when a host or rank is missing, 4 when nothing could be
     judged.
     """
-    import os
     from pathlib import Path
 
     from nccltool.cli.screen import put, writable, write
     from nccltool.core import run_directory
     from nccltool.core.command_line import this_command
     from nccltool.core.text import escaped
-    from nccltool.launch.options import StartOptions
-    from nccltool.preflight import options as preflight_options
     from nccltool.preflight import run
-    from nccltool.preflight.options import PreflightOptions
 
     run_dir, output = options["run_dir"], options["output"]
     base = Path(str(run_dir)) if run_dir else run_directory.default_base()
-    start = group(StartOptions, options, fault=drill())
-    ask = preflight_options.from_options(group(PreflightOptions, options, start=start), os.environ)
+    ask = _order(options)
     ways = _ways(cast("tuple[str, ...]", options["metrics"]))
     if options["dry_run"]:
         put(run.plan(ask))
@@ -73,6 +71,16 @@ def command(**options: object) -> None:
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
     raise Ended("pass" if observed else found.verdict.status, found.verdict.exit_code)
+
+
+def _order(options: Mapping[str, Any]) -> "PreflightOrder":
+    import os
+
+    from nccltool.launch.options import StartOptions
+    from nccltool.preflight.options import PreflightOptions, from_options
+
+    start = group(StartOptions, options, fault=drill())
+    return from_options(group(PreflightOptions, options, start=start), os.environ)
 
 
 def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
