@@ -11,7 +11,8 @@ from tests.docs.pages import ROOT
 PAGE = (ROOT / "docs/architecture.md").read_text()
 SECTION = PAGE.partition("\n## Walks\n")[2].partition("\n## ")[0]
 WALKS = {
-    walk.partition("\n")[0]: re.findall(r"^\d+\. (.*)$", walk, re.MULTILINE) for walk in SECTION.split("\n### ")[1:]
+    walk.partition("\n")[0]: re.findall(r"^\d+\. (.*)$", walk, re.MULTILINE)
+    for walk in SECTION.split("\n### ")[1:]
 }
 MOST_STEPS = 8
 MOST_WORDS = 2000
