@@ -93,6 +93,7 @@ def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
     assert fires == silent == set(alerts.NAMES)
 
 
+@pytest.mark.lab
 @pytest.mark.parametrize(
     "argv",
     [
