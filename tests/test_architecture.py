@@ -159,6 +159,18 @@ def test_every_member_of_a_family_stands_alone(family: str) -> None:
         assert siblings <= {f"{folder}.base"}, module.name
 
 
+def test_a_name_of_a_class_has_one_meaning() -> None:
+    """Only members of a family have a class of the same name: what the family asks them for."""
+    places: dict[str, set[str]] = {}
+    for module in MODULES.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                family, _, member = module.name.rpartition(".")
+                is_member = family.removeprefix("nccltool.") in FAMILIES and member != "base"
+                places.setdefault(node.name, set()).add(family if is_member else module.name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
 def test_importing_the_command_line_imports_nothing_heavy() -> None:
     program = f"import sys, nccltool.cli; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

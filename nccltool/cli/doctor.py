@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import Ended, exit_styled, formats, group, launched, option, written
+from nccltool.cli.options import CommandEnded, exit_styled, formats, group, launched, option, written
 from nccltool.doctor.views import FORMATS, renderer
 
 
@@ -54,7 +54,7 @@ def command(**options: object) -> None:
         text = renderer(str(options["form"]), bool(options["show_settings"]))(answer.diagnosis)
         write(str(options["output"]), text) if options["output"] else put(text)
     verdict = answer.diagnosis.verdict
-    raise Ended(verdict.status, verdict.exit_code)
+    raise CommandEnded(verdict.status, verdict.exit_code)
 
 
 def _lists(rules: bool, variables: bool) -> str:

@@ -76,7 +76,7 @@ def written(function: F) -> F:
     return option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
 
 
-class Ended(SystemExit):
+class CommandEnded(SystemExit):
     """The end of a command that has judged."""
 
     def __init__(self, status: str, code: int) -> None:

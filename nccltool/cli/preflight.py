@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from nccltool.cli.options import Ended, drill, exit_styled, formats, group, kept, laddered, option, stored, written
+from nccltool.cli.options import (
+    CommandEnded,
+    drill,
+    exit_styled,
+    formats,
+    group,
+    kept,
+    laddered,
+    option,
+    stored,
+    written,
+)
 from nccltool.preflight.views import FORMATS, renderer
 
 if TYPE_CHECKING:
@@ -70,7 +81,7 @@ def command(**options: object) -> None:
         put(text)
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
-    raise Ended("pass" if observed else found.verdict.status, found.verdict.exit_code)
+    raise CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
 
 
 def _order(options: Mapping[str, Any]) -> "PreflightOrder":

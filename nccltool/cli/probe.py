@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from nccltool.cli.options import Ended, Number, drill, exit_styled, group, kept, option, shown, started
+from nccltool.cli.options import CommandEnded, Number, drill, exit_styled, group, kept, option, shown, started
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -76,7 +76,7 @@ def command(**options: object) -> None:
         run, folder = probe.run(screen.progress)
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
         screen.show(run, folder)
-    raise Ended(run.verdict.status, run.verdict.exit_code)
+    raise CommandEnded(run.verdict.status, run.verdict.exit_code)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":

@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import Ended, exit_styled, group, option
+from nccltool.cli.options import CommandEnded, exit_styled, group, option
 
 
 @click.command("slurm-prolog")
@@ -33,4 +33,4 @@ def command(**options: object) -> None:
     for line in (*answer.details, answer.done, answer.trouble and f"scontrol failed: {answer.trouble}"):
         if line:
             click.echo(escaped(line), err=True)
-    raise Ended(answer.verdict.status, answer.verdict.exit_code)
+    raise CommandEnded(answer.verdict.status, answer.verdict.exit_code)

@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Ended, Number, drill, exit_styled, formats, group, kept, option, started, written
+from nccltool.cli.options import (
+    CommandEnded,
+    Number,
+    drill,
+    exit_styled,
+    formats,
+    group,
+    kept,
+    option,
+    started,
+    written,
+)
 from nccltool.train.pipeline_schedules import SCHEDULES
 
 if TYPE_CHECKING:
@@ -103,7 +114,7 @@ def command(**options: object) -> None:
         if event_files and train.order.leads:
             assert isinstance(run, TrainRun)
             tensorboard.write(Path(str(event_files)), run.info, run.trainings)
-    raise Ended(run.verdict.status, run.verdict.exit_code)
+    raise CommandEnded(run.verdict.status, run.verdict.exit_code)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":

@@ -62,7 +62,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
+class BundlePart:
     """A file of the archive, or why it is not there."""
 
     name: str
@@ -77,7 +77,7 @@ def default_name() -> str:
     return f"nccltool-bundle-{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
 
 
-def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple[int, tuple[Part, ...]]:
+def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple[int, tuple[BundlePart, ...]]:
     """Write the archive: (secrets that were taken out, parts that are missing). Raises BadInput."""
     entries: list[dict[str, object]] = []
     secrets, missing = 0, []
@@ -122,11 +122,11 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(info, io.BytesIO(data))
 
 
-def _parts(wanted: Wanted) -> Iterator[Part]:
-    yield Part(name="README.txt", text=README)
+def _parts(wanted: Wanted) -> Iterator[BundlePart]:
+    yield BundlePart(name="README.txt", text=README)
     yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
     yield _tried("doctor.json", lambda: document.diagnosis_to_json(_diagnosis(wanted.command)))
-    yield Part(name="packages.txt", text=_packages())
+    yield BundlePart(name="packages.txt", text=_packages())
     for name, argv in COMMANDS.items():
         yield _said(name, argv)
     for run in wanted.runs:
@@ -148,23 +148,23 @@ def _diagnosis(command: tuple[str, ...]) -> Diagnosis:
     return doctor_run.diagnose(DoctorOrder(), command).diagnosis
 
 
-def _tried(name: str, make: Callable[[], str]) -> Part:
+def _tried(name: str, make: Callable[[], str]) -> BundlePart:
     try:
-        return Part(name=name, text=make())
+        return BundlePart(name=name, text=make())
     except NccltoolError as error:
-        return Part(name=name, missing=error.message)
+        return BundlePart(name=name, missing=error.message)
 
 
-def _said(name: str, argv: Sequence[str]) -> Part:
+def _said(name: str, argv: Sequence[str]) -> BundlePart:
     done = external_commands.run(argv, PATIENCE_S)
     if isinstance(done, Unknown):
-        return Part(name=name, missing=done.reason)
+        return BundlePart(name=name, missing=done.reason)
     if done.code:
         said = done.err.strip().splitlines()
-        return Part(
+        return BundlePart(
             name=name, missing=f"`{' '.join(argv)}`: exit code {done.code} {said[0] if said else ''}".rstrip()
         )
-    return Part(name=name, text=done.out)
+    return BundlePart(name=name, text=done.out)
 
 
 def _packages() -> str:
@@ -172,19 +172,19 @@ def _packages() -> str:
     return "".join(f"{line}\n" for line in sorted(found, key=str.lower))
 
 
-def _file(name: str, path: Path) -> Part:
+def _file(name: str, path: Path) -> BundlePart:
     """A file as text; of a long one the beginning and the end."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
             if size <= HEAD + TAIL:
-                return Part(name=name, text=file.read().decode(errors="backslashreplace"))
+                return BundlePart(name=name, text=file.read().decode(errors="backslashreplace"))
             head = file.read(HEAD)
             file.seek(size - TAIL)
             tail = file.read(TAIL)
     except OSError as error:
-        return Part(name=name, missing=f"it cannot be read: {error.strerror}")
+        return BundlePart(name=name, missing=f"it cannot be read: {error.strerror}")
     cut = size - HEAD - TAIL
     between = f"\n[{cut} bytes were left out here]\n".encode()
-    return Part(name=name, text=(head + between + tail).decode(errors="backslashreplace"), cut=cut)
+    return BundlePart(name=name, text=(head + between + tail).decode(errors="backslashreplace"), cut=cut)

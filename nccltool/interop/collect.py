@@ -22,7 +22,7 @@ from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job, kept
 from nccltool.launch.node_names import node_name
-from nccltool.launch.printed_events import Begin, End, Ended, Line
+from nccltool.launch.printed_events import Begin, End, EventLine, StreamEnd
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import collectives, document, dtypes
@@ -50,7 +50,7 @@ _WHOLE_LOGS = "give the whole logs of all pods: kubectl logs --prefix --tail=-1 
 
 
 @dataclass(slots=True)
-class Part:
+class CommandPart:
     """What one command of the run said."""
 
     run_id: str
@@ -59,11 +59,11 @@ class Part:
     """Where its first line was read."""
     next: int = 0
     """The number of the event that comes next."""
-    waiting: dict[int, Line] = field(default_factory=dict)
+    waiting: dict[int, EventLine] = field(default_factory=dict)
     begin: str = ""
     end: str = ""
     begun: ProbeBegun | None = None
-    ended: Ended | None = None
+    ended: StreamEnd | None = None
     met: str | None = None
     """The id of rank 0's command, where this is another."""
 
@@ -112,7 +112,7 @@ class _Merge:
     """Brings the lines of each command in order, and takes them in."""
 
     def __init__(self, draft: Draft) -> None:
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, CommandPart] = {}
         self.state: RunState | None = None
         """Of the run, from when its first command has said what was run."""
         self.damaged = ""
@@ -135,7 +135,7 @@ class _Merge:
     def _take(self, text: bytes) -> None:
         try:
             line = printed_events.read(text, _READER)
-        except printed_events.Damaged:
+        except printed_events.DamagedStream:
             self.damaged = self.damaged or self._here()
             return
         if line is None:
@@ -145,7 +145,7 @@ class _Merge:
         if part is None:
             pod = _POD.search(text)
             where = f"{self._here()} ({pod[1].decode()})" if pod else self._here()
-            part = self.parts[line.run_id] = Part(line.run_id, line.part, where)
+            part = self.parts[line.run_id] = CommandPart(line.run_id, line.part, where)
         if line.number != part.next:
             self._hold(part, line)
             return
@@ -158,7 +158,7 @@ class _Merge:
         name, number = self._place
         return f"{name}:{number}"
 
-    def _hold(self, part: Part, line: Line) -> None:
+    def _hold(self, part: CommandPart, line: EventLine) -> None:
         """Keep what came before its turn; what was there before came twice, from two logs of the same pod."""
         if line.number < part.next or line.number in part.waiting:
             return
@@ -167,7 +167,7 @@ class _Merge:
         if self._waiting > _MOST_WAITING:
             raise _gap(self, part)
 
-    def _apply(self, part: Part, line: Line) -> None:
+    def _apply(self, part: CommandPart, line: EventLine) -> None:
         part.next += 1
         event = line.event
         match event:
@@ -181,7 +181,7 @@ class _Merge:
                 return
             case End():
                 part.end += event.text
-                part.ended = None if event.more else _decoded(part, part.end, Ended)
+                part.ended = None if event.more else _decoded(part, part.end, StreamEnd)
                 return
             case None:
                 return
@@ -211,7 +211,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
 Said = TypeVar("Said")
 
 
-def _decoded(part: Part, text: str, kind: type[Said]) -> Said:
+def _decoded(part: CommandPart, text: str, kind: type[Said]) -> Said:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
@@ -225,7 +225,7 @@ class _Asked(msgspec.Struct):
 _JOBS: dict[str, type[ProbeJob] | type[TrainJob]] = {"probe": ProbeJob, "train": TrainJob}
 
 
-def _begun(part: Part, text: str) -> ProbeBegun:
+def _begun(part: CommandPart, text: str) -> ProbeBegun:
     begun = _decoded(part, text, ProbeBegun)
     if begun.job.kind not in _JOBS:
         raise _other_release(part, begun.job.kind)
@@ -240,7 +240,7 @@ def _begun(part: Part, text: str) -> ProbeBegun:
     return replace(begun, job=job)
 
 
-def _check(part: Part, event: events.Event) -> None:
+def _check(part: CommandPart, event: events.Event) -> None:
     """What a later release could say and this one could not work with."""
     if isinstance(event, Result) and event.op not in collectives.NAMES:
         raise _other_release(part, event.op)
@@ -248,7 +248,7 @@ def _check(part: Part, event: events.Event) -> None:
         raise _other_release(part, "a time that is not positive")
 
 
-def _other_release(part: Part, what: str) -> BadInput:
+def _other_release(part: CommandPart, what: str) -> BadInput:
     return BadInput(
         f"{part.where}: {part.name} said what this nccltool does not understand: {what}",
         "collect with the release that the pods ran",
@@ -282,14 +282,14 @@ def _ranks(begun: ProbeBegun) -> int:
     return nodes * nproc if nodes and nproc else begun.ranks_seen
 
 
-def _of_one_run(merge: _Merge, where: str) -> dict[int, Part]:
+def _of_one_run(merge: _Merge, where: str) -> dict[int, CommandPart]:
     """The parts by their numbers. Raises BadInput when there is none, one has gaps, or they are not of one run."""
     if not merge.parts:
         problem = f"; {merge.damaged} is damaged" if merge.damaged else ""
         raise BadInput(
             f"{where}: there is no event of nccltool{problem}", "was it run with --events? " + _WHOLE_LOGS
         )
-    parts: dict[int, Part] = {}
+    parts: dict[int, CommandPart] = {}
     for part in merge.parts.values():
         if part.waiting:
             raise _gap(merge, part)
@@ -310,21 +310,21 @@ def _of_one_run(merge: _Merge, where: str) -> dict[int, Part]:
     return parts
 
 
-def _asked(part: Part) -> tuple[object, ...]:
+def _asked(part: CommandPart) -> tuple[object, ...]:
     assert part.begun is not None
     job = part.begun.job
     what = (job.ops, job.sizes, job.dtype) if isinstance(job, ProbeJob) else (getattr(job, "train", None),)
     return job.kind, *what, job.nodes, job.endpoint
 
 
-def _mixed(one: Part, other: Part, why: str) -> BadInput:
+def _mixed(one: CommandPart, other: CommandPart, why: str) -> BadInput:
     return BadInput(
         f"{one.where} and {other.where} are not of one run: {why}",
         "give the logs of one run; a pod that was started again makes its job two runs",
     )
 
 
-def _gap(merge: _Merge, part: Part) -> BadInput:
+def _gap(merge: _Merge, part: CommandPart) -> BadInput:
     last = min(part.waiting) - 1
     what = f"line {part.next + 1} of the stream of {part.name} is missing"
     if last > part.next:
@@ -333,7 +333,7 @@ def _gap(merge: _Merge, part: Part) -> BadInput:
     return BadInput(f"{part.where}: {what}{damaged}", _WHOLE_LOGS)
 
 
-def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, Part]) -> tuple[Finding, ...]:
+def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, CommandPart]) -> tuple[Finding, ...]:
     """What can be known where the command of rank 0 did not say it."""
     culprit = blame.after_fault(state)
     return (
@@ -344,13 +344,13 @@ def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, Part]) -> tupl
     )
 
 
-def _unheard(begun: ProbeBegun, ended: Ended, parts: dict[int, Part]) -> tuple[Finding, ...]:
+def _unheard(begun: ProbeBegun, ended: StreamEnd, parts: dict[int, CommandPart]) -> tuple[Finding, ...]:
     """What of the others did not come, unless rank 0's command said already why the run did not complete."""
     explained = any(finding.kind.effect == "incomplete" for finding in ended.findings)
     return () if explained or ended.interrupted else _silent(begun, parts)
 
 
-def _silent(begun: ProbeBegun, parts: dict[int, Part]) -> tuple[Finding, ...]:
+def _silent(begun: ProbeBegun, parts: dict[int, CommandPart]) -> tuple[Finding, ...]:
     missing = [number for number in range(begun.parts or 0) if number not in parts]
     cut = [part for _, part in sorted(parts.items()) if part.ended is None]
     found = [] if not missing else [_missing(begun, missing)]
@@ -374,7 +374,7 @@ def _missing(begun: ProbeBegun, missing: Sequence[int]) -> Finding:
     )
 
 
-def _cut(part: Part) -> Finding:
+def _cut(part: CommandPart) -> Finding:
     return STREAM_CUT.finding(
         subject=part.subject,
         message=f"the stream of {part.name} stops after line {part.next}, before its end",

@@ -53,7 +53,7 @@ class Begun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ended:
+class StreamEnd:
     """What a command knows at its end and did not hear from its ranks."""
 
     findings: tuple[Finding, ...]
@@ -103,7 +103,7 @@ class Teller:
                 "leave --events out, or let its reader live",
             ) from error
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: StreamEnd) -> None:
         """Print the last event."""
         self._pieces(End, _text(ended))
 
@@ -113,7 +113,7 @@ class Teller:
             self.tell(events.encode(piece)[1:])
 
 
-def _text(document: Begun | Ended) -> str:
+def _text(document: Begun | StreamEnd) -> str:
     """ASCII, so that its length in bytes is known."""
     plain = msgspec.to_builtins(document)
     for key in _NOT_FOR_LOGS if isinstance(document, Begun) else ():
@@ -162,7 +162,7 @@ class _Whose(_OfWhom):
 _whose = msgspec.json.Decoder(_Whose)
 
 
-class Line(NamedTuple):
+class EventLine(NamedTuple):
     """A line of the stream; a tuple, because there are millions of them."""
 
     run_id: str
@@ -175,11 +175,11 @@ class Line(NamedTuple):
     """The event without its stamp, as a line of JSON."""
 
 
-class Damaged(Exception):
+class DamagedStream(Exception):
     """A line was one of the stream and has been cut or changed."""
 
 
-def read(line: bytes, reader: events.EventReader) -> Line | None:
+def read(line: bytes, reader: events.EventReader) -> EventLine | None:
     """The event in a line of a log, wherever it stands in it; None for other text. Raises Damaged."""
     if b'{"event":"' not in line:
         return None
@@ -189,10 +189,10 @@ def read(line: bytes, reader: events.EventReader) -> Line | None:
     found = _STAMPED.search(line, max(start, 0))
     if found is None:
         if start >= 0:
-            raise Damaged
+            raise DamagedStream
         return None
     body, plain, run_id, part, number, at, checksum = found.groups()
     if zlib.crc32(body) != int(checksum):
-        raise Damaged
+        raise DamagedStream
     event = reader.from_json(found[0])  # the line is whole, as the checksum says
-    return Line(run_id.decode(), int(part), int(number), float(at), event, plain + b"}\n")
+    return EventLine(run_id.decode(), int(part), int(number), float(at), event, plain + b"}\n")

@@ -9,7 +9,7 @@ from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Status
 from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
-from nccltool.train.result import Training, TrainRun
+from nccltool.train.result import TrainingResult, TrainRun
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +24,7 @@ class ExportedRun:
     info: RunInfo | None = None
     duration_s: float | None = None
     measurements: tuple[Measurement, ...] = ()
-    trainings: tuple[Training, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
     checks: tuple[CheckOutcome, ...] = ()
     hosts: tuple[HostVerdict, ...] | None = None
     """None = it was no preflight."""

@@ -13,7 +13,7 @@ from nccltool.core.verdicts import Status
 from nccltool.monitor.exported_run import ExportedRun
 from nccltool.preflight.result import HostVerdict
 from nccltool.probe.result import Measurement
-from nccltool.train.result import Training
+from nccltool.train.result import TrainingResult
 
 Kind = Literal["gauge", "counter", "summary"]
 About = Literal["build", "command", "row", "training"]
@@ -98,7 +98,7 @@ def _baseline_ratio(run: ExportedRun) -> Values:
     return worst.items()
 
 
-def _of_trainings(number: Callable[[Training], float | None]) -> Callable[[ExportedRun], Values]:
+def _of_trainings(number: Callable[[TrainingResult], float | None]) -> Callable[[ExportedRun], Values]:
     def take(run: ExportedRun) -> Values:
         numbers = ((training.strategy, number(training)) for training in run.trainings)
         return (((strategy,), float(value)) for strategy, value in numbers if value is not None)

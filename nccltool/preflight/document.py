@@ -10,7 +10,7 @@ from nccltool.core.findings import CheckStatus, Finding
 from nccltool.preflight.check import Check
 from nccltool.preflight.result import Blame, CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement
-from nccltool.train.result import Training
+from nccltool.train.result import TrainingResult
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ class _PreflightDocument(RunDocument, kw_only=True):
     runs: tuple[str, ...]
     duration_s: float
     measurements: tuple[Measurement, ...] = ()
-    trainings: tuple[Training, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
     folder: str = ""
     would_exit: int | None = None
 

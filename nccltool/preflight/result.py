@@ -8,7 +8,7 @@ from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight.check import Check
 from nccltool.probe.result import Measurement
-from nccltool.train.result import Training
+from nccltool.train.result import TrainingResult
 
 Blame = Literal["", "alone", "confirmed", "everywhere", "suspected"]
 """alone: seen on this host without any other; confirmed: again with another partner, and not without this host;
@@ -84,7 +84,7 @@ class Preflight:
     """Folders of the runs that it made."""
     duration_s: float
     measurements: tuple[Measurement, ...] = ()
-    trainings: tuple[Training, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
     folder: str = ""
     """Where all of it is kept."""
     would_exit: int | None = None

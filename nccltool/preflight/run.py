@@ -29,7 +29,7 @@ from nccltool.preflight.stages import Stage
 from nccltool.preflight.stages.base import StageContext, StageResult
 from nccltool.preflight.suite import with_platform
 from nccltool.probe.result import Measurement, Run
-from nccltool.train.result import Training
+from nccltool.train.result import TrainingResult
 
 Tell = Callable[[str], None]
 
@@ -195,7 +195,7 @@ def _rows(results: Sequence[StageResult]) -> tuple[Measurement, ...]:
     return next((one.measurements for one in reversed(results) if one.measurements), ())
 
 
-def _trainings(results: Sequence[StageResult]) -> tuple[Training, ...]:
+def _trainings(results: Sequence[StageResult]) -> tuple[TrainingResult, ...]:
     return next((one.trainings for one in reversed(results) if one.trainings), ())
 
 

@@ -66,7 +66,7 @@ def number(value: float, width: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """A row of nccl-tests: one size, both placements; None = that one was not measured."""
 
     out_of_place: Measurement | None
@@ -86,7 +86,7 @@ class Table:
     only: Placement | None
     """The only placement that was measured; None = both were."""
     cadence: str
-    lines: tuple[Line, ...]
+    lines: tuple[TableLine, ...]
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
@@ -116,19 +116,19 @@ def tables(run: Run) -> tuple[Table, ...]:
     return tuple(made)
 
 
-def _kind(line: Line) -> tuple[str, Placement | None, str]:
+def _kind(line: TableLine) -> tuple[str, Placement | None, str]:
     half, *more = line.measured
     return half.op, None if more else half.placement, half.cadence
 
 
-def _lines(run: Run) -> Iterator[Line]:
+def _lines(run: Run) -> Iterator[TableLine]:
     """Pairs of successive measurements that differ in nothing but the placement, and what is left alone."""
     rows = list(run.measurements)
     while rows:
         row = rows.pop(0)
         other = rows.pop(0) if rows and _are_halves(row, rows[0]) else None
         halves = {half.placement: half for half in (row, other) if half is not None}
-        yield Line(halves.get("out-of-place"), halves.get("in-place"))
+        yield TableLine(halves.get("out-of-place"), halves.get("in-place"))
 
 
 def _are_halves(one: Measurement, two: Measurement) -> bool:

@@ -23,7 +23,7 @@ from nccltool.launch.finding_kinds import RUN_DIR_FULL
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
-from nccltool.launch.printed_events import Begun, Ended, Teller, ToldRunDir
+from nccltool.launch.printed_events import Begun, StreamEnd, Teller, ToldRunDir
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
@@ -120,8 +120,8 @@ class Probe:
         )
 
 
-def _ended(outcome: LaunchOutcome, seconds: float) -> Ended:
-    return Ended(
+def _ended(outcome: LaunchOutcome, seconds: float) -> StreamEnd:
+    return StreamEnd(
         duration_s=seconds,
         findings=outcome.findings,
         interrupted=outcome.interrupted,

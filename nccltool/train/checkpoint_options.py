@@ -97,7 +97,7 @@ def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> N
     path = checkpoints.named(folder, step)
     try:
         mark = checkpoints.read(path)
-    except (checkpoints.Damaged, OSError):
+    except (checkpoints.DamagedCheckpoint, OSError):
         return  # the ranks skip it, and say so
     other = checkpoints.other_training(mark, spec)
     if other:

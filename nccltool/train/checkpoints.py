@@ -66,7 +66,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of all of this with an empty digest."""
 
 
-class Damaged(Exception):
+class DamagedCheckpoint(Exception):
     """A checkpoint that cannot be taken; the message says why."""
 
 
@@ -107,7 +107,7 @@ def newest(folder: Path, tick: Tick) -> tuple[Mark | None, list[tuple[Path, str]
         path = named(folder, step)
         try:
             return verified(path, tick), skipped
-        except Damaged as damaged:
+        except DamagedCheckpoint as damaged:
             skipped.append((path, str(damaged)))
     return None, skipped
 
@@ -118,9 +118,9 @@ def verified(path: Path, tick: Tick) -> Mark:
     for name, file in mark.files.items():
         found = _looked_at(path / name, tick)
         if found.bytes != file.bytes:
-            raise Damaged(f"{name} has {found.bytes} of {file.bytes} bytes")
+            raise DamagedCheckpoint(f"{name} has {found.bytes} of {file.bytes} bytes")
         if found.sha256 != file.sha256:
-            raise Damaged(f"{name} has been changed (its SHA-256 is another one)")
+            raise DamagedCheckpoint(f"{name} has been changed (its SHA-256 is another one)")
     return mark
 
 
@@ -130,24 +130,24 @@ def read(path: Path) -> Mark:
         with (path / MARK).open("rb") as file:
             text = file.read(_MARK_BYTES)
     except FileNotFoundError:
-        raise Damaged(f"it has no {MARK}: it was not written to its end") from None
+        raise DamagedCheckpoint(f"it has no {MARK}: it was not written to its end") from None
     except OSError as error:
-        raise Damaged(f"{MARK} cannot be read: {error.strerror}") from error
+        raise DamagedCheckpoint(f"{MARK} cannot be read: {error.strerror}") from error
     try:
         mark = msgspec.json.decode(text, type=Mark)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Damaged(f"{MARK} is cut short or has been changed") from None
+        raise DamagedCheckpoint(f"{MARK} is cut short or has been changed") from None
     if mark.format != FORMAT:
-        raise Damaged(f"it has format {mark.format}, and this nccltool reads {FORMAT}")
+        raise DamagedCheckpoint(f"it has format {mark.format}, and this nccltool reads {FORMAT}")
     if (
         mark.digest != _digest(mark)
         or msgspec.json.encode(mark) != text
         or any(Path(name).name != name for name in mark.files)
     ):
-        raise Damaged(f"{MARK} has been changed (its SHA-256 is another one)")
+        raise DamagedCheckpoint(f"{MARK} has been changed (its SHA-256 is another one)")
     step = _NAME.fullmatch(path.name)
     if step is None or int(step[1]) != mark.step or path.parent.name != mark.strategy:
-        raise Damaged(f"{MARK} is that of step {mark.step} of {mark.strategy}")
+        raise DamagedCheckpoint(f"{MARK} is that of step {mark.step} of {mark.strategy}")
     return mark
 
 
@@ -159,9 +159,9 @@ def _looked_at(path: Path, tick: Tick) -> File:
     try:
         return look_at(path, tick)
     except FileNotFoundError:
-        raise Damaged(f"{path.name} is missing") from None
+        raise DamagedCheckpoint(f"{path.name} is missing") from None
     except OSError as error:
-        raise Damaged(f"{path.name} cannot be read: {error.strerror}") from error
+        raise DamagedCheckpoint(f"{path.name} cannot be read: {error.strerror}") from error
 
 
 def look_at(path: Path, tick: Tick) -> File:

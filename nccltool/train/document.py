@@ -8,11 +8,11 @@ import msgspec
 from nccltool.core import documents, run_directory
 from nccltool.probe.document import ProbeDocument, document_of
 from nccltool.probe.result import Run
-from nccltool.train.result import Restart, Training, TrainRun
+from nccltool.train.result import Restart, TrainingResult, TrainRun
 
 
 class _TrainDocument(ProbeDocument, kw_only=True):
-    trainings: tuple[Training, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
     restarts: tuple[Restart, ...] = ()
 
 

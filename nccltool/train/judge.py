@@ -18,7 +18,7 @@ from nccltool.probe.run import info
 from nccltool.train import divergence, events, peak_flops, pipeline_schedules, strategy_options
 from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob
-from nccltool.train.result import Bubble, Checkpointing, Oracle, Training, TrainRun, TrainStep
+from nccltool.train.result import Bubble, Checkpointing, Oracle, TrainingResult, TrainRun, TrainStep
 from nccltool.train.spec import TrainSpec
 from nccltool.train.state import heard as heard_of
 
@@ -101,13 +101,13 @@ def _by_strategy(said: Sequence[events.OfTraining]) -> dict[str, _Heard]:
     return heard
 
 
-def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Training:
+def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> TrainingResult:
     status, reason = _status(heard, state)
     times = _times(heard.timed, state)
     rate = heard.timed.sequences / times.mean if heard.timed and times else None
     tokens_per_s = rate * spec.context if rate else None
     utilisation, source = _utilisation(tokens_per_s, strategy_options.of(name, spec), state)
-    return Training(
+    return TrainingResult(
         strategy=name,
         status=status,
         reason=reason,
@@ -277,7 +277,7 @@ def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Findin
     return divergence.finding(name, heard.wrong, state.world_size, micro_batches, is_compressed)
 
 
-def _left_out(training: Training) -> Finding:
+def _left_out(training: TrainingResult) -> Finding:
     return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=training.strategy),
         message=f"{training.strategy} was left out: {training.reason}",

@@ -109,7 +109,7 @@ class Restart:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Training:
+class TrainingResult:
     """A smoke training in one way."""
 
     strategy: str
@@ -149,7 +149,7 @@ class TrainRun(Run):
 
     measurements: tuple[Measurement, ...] = ()
     kind: str = "train"
-    trainings: tuple[Training, ...]
+    trainings: tuple[TrainingResult, ...]
     restarts: tuple[Restart, ...] = ()
 
     def differing(self) -> dict[str, Finding]:

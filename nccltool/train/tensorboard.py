@@ -8,7 +8,7 @@ from pathlib import Path
 from nccltool.core import output_folders
 from nccltool.core.errors import BadInput
 from nccltool.core.run_info import RunInfo
-from nccltool.train.result import Training
+from nccltool.train.result import TrainingResult
 
 _OPTION = "--tensorboard"
 
@@ -23,7 +23,7 @@ def ready(folder: Path) -> None:
     output_folders.folder(_OPTION, str(folder))
 
 
-def write(folder: Path, info: RunInfo, trainings: Sequence[Training]) -> None:
+def write(folder: Path, info: RunInfo, trainings: Sequence[TrainingResult]) -> None:
     """A folder for the run, and in it one for each strategy. Raises BadInput."""
     began = datetime.fromisoformat(info.started).timestamp()
     for training in trainings:
@@ -35,7 +35,7 @@ def write(folder: Path, info: RunInfo, trainings: Sequence[Training]) -> None:
                 raise BadInput(f"{_OPTION} {folder} cannot be written: {reason}", "name another folder") from error
 
 
-def _write(folder: Path, training: Training, at: float) -> None:
+def _write(folder: Path, training: TrainingResult, at: float) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -53,7 +53,7 @@ def _write(folder: Path, training: Training, at: float) -> None:
         writer.close()
 
 
-def _scalars(training: Training) -> Iterator[tuple[int, float, dict[str, float | None]]]:
+def _scalars(training: TrainingResult) -> Iterator[tuple[int, float, dict[str, float | None]]]:
     """(step, seconds, values); what is of all timed steps comes with the last one."""
     number = 0
     for step in training.steps:

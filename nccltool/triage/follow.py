@@ -17,7 +17,7 @@ from nccltool.core.verdicts import verdict
 from nccltool.triage import flight_recorder, run
 from nccltool.triage.causes.base import ECHOES as ECHOING
 from nccltool.triage.incident import Incident
-from nccltool.triage.judge import Diagnosis, judge
+from nccltool.triage.judge import RankedCauses, judge
 from nccltool.triage.log_discovery import LogDiscovery
 from nccltool.triage.logs import tail
 from nccltool.triage.logs.reader import IncrementalLogReader
@@ -248,7 +248,7 @@ class _Follower:
             self._held, self._failed = held, failed
             self._note(diagnosis, failed)
 
-    def _note(self, diagnosis: Diagnosis, failed: bool) -> None:
+    def _note(self, diagnosis: RankedCauses, failed: bool) -> None:
         about = f"{diagnosis.root_cause} (confidence {diagnosis.confidence:.2f})"
         if self._held is not None:
             self._say(f"looks like {about}; sure when nothing changes that for {self._needed_s():g} s")
@@ -285,7 +285,7 @@ class _Follower:
         return run.incident(self._story(time.monotonic(), is_over), self._order.command)
 
 
-def _key(diagnosis: Diagnosis | Incident) -> tuple[str, str]:
+def _key(diagnosis: RankedCauses | Incident) -> tuple[str, str]:
     offender = diagnosis.offender
     return diagnosis.root_cause, f"{offender.kind} {offender.name}" if offender else ""
 

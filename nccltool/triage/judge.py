@@ -37,7 +37,7 @@ class WeighedCause:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Diagnosis:
+class RankedCauses:
     """What happened."""
 
     root_cause: str
@@ -51,7 +51,7 @@ class Diagnosis:
     lines_read: int
 
 
-def judge(timeline: Timeline) -> Diagnosis:
+def judge(timeline: Timeline) -> RankedCauses:
     """The root cause of a timeline."""
     weighed = _explained(timeline, [_weigh(label, timeline) for label in causes.LABELS])
     ranked = sorted((made for made in weighed if made.confidence > 0), key=lambda made: -made.confidence)
@@ -62,7 +62,7 @@ def judge(timeline: Timeline) -> Diagnosis:
     cause = causes.find(best.root_cause)
     assert cause is not None
     confidence = best.confidence * (1 - (runner_up.confidence if runner_up else 0.0) / 2)
-    return Diagnosis(
+    return RankedCauses(
         root_cause=best.root_cause,
         confidence=round(confidence, 2),
         offender=cause.offender(timeline, best.clues),
@@ -74,8 +74,8 @@ def judge(timeline: Timeline) -> Diagnosis:
     )
 
 
-def _nothing(timeline: Timeline) -> Diagnosis:
-    return Diagnosis(
+def _nothing(timeline: Timeline) -> RankedCauses:
+    return RankedCauses(
         root_cause="none",
         confidence=0.0,
         offender=None,

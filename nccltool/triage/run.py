@@ -14,7 +14,7 @@ from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
 from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
-from nccltool.triage.judge import Diagnosis, judge
+from nccltool.triage.judge import RankedCauses, judge
 from nccltool.triage.logs import log_files
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
@@ -133,7 +133,7 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     )
 
 
-def _finding(diagnosis: Diagnosis) -> Finding:
+def _finding(diagnosis: RankedCauses) -> Finding:
     label, event = diagnosis.root_cause, diagnosis.first_failure
     return Finding(
         code=label,

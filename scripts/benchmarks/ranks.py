@@ -17,7 +17,7 @@ from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.launch.printed_events import Ended, Teller
+from nccltool.launch.printed_events import StreamEnd, Teller
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives, plan
 from nccltool.probe.events import Result, Samples
@@ -197,7 +197,7 @@ def _write(file: Path, killed: bool) -> int:
                 else:
                     del streams[node]
                     if not (killed and node == 0):
-                        ended = Ended(findings=(), interrupted=False, nodes=NODES, ranks_seen=RANKS_OF_NODE)
+                        ended = StreamEnd(findings=(), interrupted=False, nodes=NODES, ranks_seen=RANKS_OF_NODE)
                         tellers[node].end(ended)
     return count
 

@@ -13,6 +13,7 @@ from nccltool.probe import options
 from tests.conftest import Nccltool
 from tests.docs.pages import ROOT, hold
 from tests.interop.manifests.test_kinds import pods
+from tests.support.options import parsed
 
 IMAGE = ("manifest", "--image", "registry.example/nccltool:1")
 
@@ -147,7 +148,7 @@ def test_every_pod_is_a_node_and_meets_the_others(
     for number, env in enumerate(_environments(kind, objects, 3)):
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        order = options.from_options(probe.asked(probe.command.make_context("probe", list(args[1:])).params), env)
+        order = options.from_options(probe.asked(parsed("probe", *args[1:])), env)
         job = order.job
         assert (job.nodes, job.node_ranks, job.nproc_per_node, job.endpoint) == (3, (number,), 1, endpoint)
         assert (job.ops, job.join_timeout_s, order.leads) == (("broadcast",), 600.0, number == 0)

@@ -160,7 +160,7 @@ def _keys(heading: str) -> list[str]:
         ("`measurements[]`", result.Measurement),
         ("`measurements[].time_s`", statistics.Stats),
         ("`models[]`", result.LatencyModel),
-        ("`trainings[]`", train_result.Training),
+        ("`trainings[]`", train_result.TrainingResult),
         ("`trainings[].steps[]`", train_result.TrainStep),
         ("`trainings[].oracle`", train_result.Oracle),
         ("`trainings[].bubble`", train_result.Bubble),

@@ -85,7 +85,7 @@ def test_no_changed_byte_is_taken_for_the_event(place: int, byte: int) -> None:
     line[place] = byte
     try:
         found = printed_events.read(bytes(line), READER)
-    except printed_events.Damaged:
+    except printed_events.DamagedStream:
         return
     assert found is None or found == printed_events.read(LINE, READER)
 
@@ -96,7 +96,7 @@ def test_a_line_that_is_cut_is_damaged(length: int) -> None:
     if b'{"event":"' not in start:
         assert printed_events.read(start, READER) is None
         return
-    with pytest.raises(printed_events.Damaged):
+    with pytest.raises(printed_events.DamagedStream):
         printed_events.read(start, READER)
 
 

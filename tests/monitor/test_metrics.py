@@ -12,7 +12,7 @@ from nccltool.monitor.metrics import METRICS, Sample
 from nccltool.preflight.check import Check
 from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
-from nccltool.train.result import Oracle, Training, TrainRun
+from nccltool.train.result import Oracle, TrainingResult, TrainRun
 from tests import samples
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -35,7 +35,7 @@ def test_no_name_is_used_twice() -> None:
     assert len(BY_NAME) == len(METRICS)
 
 
-def training(**changes: object) -> Training:
+def training(**changes: object) -> TrainingResult:
     values = {
         "strategy": "ddp",
         "status": "pass",
@@ -60,7 +60,7 @@ def training(**changes: object) -> Training:
         "slowest_rank": None,
         "peak_memory_bytes": (),
     }
-    return Training(**{**values, **changes})  # type: ignore[arg-type]
+    return TrainingResult(**{**values, **changes})  # type: ignore[arg-type]
 
 
 def preflight(*hosts: HostVerdict, outcomes: tuple[CheckOutcome, ...] = ()) -> Preflight:
@@ -90,7 +90,7 @@ def seen(run: Run | Preflight) -> tuple[Sample, ...]:
     return metrics.samples(exported_run.exported(run))
 
 
-def trained(one: Training, *rows: Measurement) -> TrainRun:
+def trained(one: TrainingResult, *rows: Measurement) -> TrainRun:
     verdict = samples.good_run().verdict
     return TrainRun(info=samples.info(), verdict=verdict, findings=(), measurements=rows, trainings=(one,))
 

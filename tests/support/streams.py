@@ -7,7 +7,7 @@ from typing import Any
 from nccltool.core.findings import Finding
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.launch.printed_events import Ended, Teller
+from nccltool.launch.printed_events import StreamEnd, Teller
 from nccltool.probe.events import Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.run import ProbeBegun
@@ -40,8 +40,8 @@ def begun(node: int, **changes: Any) -> ProbeBegun:
     return replace(plain, **changes)
 
 
-def ended(findings: Sequence[Finding] = (), interrupted: bool = False) -> Ended:
-    return Ended(findings=tuple(findings), interrupted=interrupted, nodes=2, ranks_seen=4)
+def ended(findings: Sequence[Finding] = (), interrupted: bool = False) -> StreamEnd:
+    return StreamEnd(findings=tuple(findings), interrupted=interrupted, nodes=2, ranks_seen=4)
 
 
 def result(step: int, size: int) -> Result:
@@ -91,7 +91,7 @@ def leaving(node: int) -> list[Event]:
     ]
 
 
-def part(start: ProbeBegun, said: Sequence[Event], end: Ended | None) -> list[bytes]:
+def part(start: ProbeBegun, said: Sequence[Event], end: StreamEnd | None) -> list[bytes]:
     """The lines of one command."""
     lines: list[str] = []
     teller = Teller(lines.append, start.job.run_id, start.part)

@@ -1,25 +1,24 @@
 """Checkpoints, restarts and the rank to kill, as they are asked for."""
 
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
-from nccltool.cli.train import asked, command
+from nccltool.cli.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
 from nccltool.train import checkpoints
 from nccltool.train import options as train_options
 from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
+from tests.support.options import parsed
 from tests.train.test_checkpoints import saved
 
 TASK = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n1", "MASTER_PORT": "1"}
 
 
 def order(*words: str, **env: str) -> LaunchOrder[TrainJob]:
-    options: dict[str, Any] = command.make_context("train", list(words), parent=click.Context(command)).params
+    options = parsed("train", *words)
     return train_options.from_options(asked(options, env.pop("NCCLTOOL_FAULT", "")), env)
 
 

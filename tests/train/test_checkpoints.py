@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.train import checkpoints
-from nccltool.train.checkpoints import Damaged, Mark
+from nccltool.train.checkpoints import DamagedCheckpoint, Mark
 from nccltool.train.spec import TrainSpec
 
 SPEC = TrainSpec(strategies=("ddp",))
@@ -94,7 +94,7 @@ def test_every_byte_of_the_mark_counts(folder: Path) -> None:
     whole = file.read_bytes()
     for at in range(len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedCheckpoint):
             checkpoints.verified(file.parent, tick)
 
 

@@ -8,15 +8,16 @@ from typing import Any
 import click
 import pytest
 
-from nccltool.cli.train import asked, command
+from nccltool.cli.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.train import options as train_options
 from nccltool.train import strategies, strategy_options
 from nccltool.train.spec import TrainSpec
+from tests.support.options import parsed
 
 
 def spec(*words: str, fault: str = "") -> TrainSpec:
-    options: dict[str, Any] = command.make_context("train", list(words), parent=click.Context(command)).params
+    options = parsed("train", *words)
     order = train_options.from_options(asked(options, fault), {})
     assert order.job.kind == "train"
     return order.job.train

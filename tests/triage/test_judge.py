@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from nccltool.triage.causes.base import Clue
-from nccltool.triage.judge import Diagnosis, _strengths, judge
+from nccltool.triage.judge import RankedCauses, _strengths, judge
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -22,7 +22,7 @@ def timeline_of(*logs: str) -> Timeline:
     return builder.timeline(reader.lines_read)
 
 
-def diagnosis(*logs: str) -> Diagnosis:
+def diagnosis(*logs: str) -> RankedCauses:
     return judge(timeline_of(*logs))
 
 

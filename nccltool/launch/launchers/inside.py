@@ -112,7 +112,7 @@ _DIALECTS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
+class NumberedNode:
     """A node of a job whose operator starts one container on each, and leaves the ranks to it."""
 
     nodes: int
@@ -122,7 +122,7 @@ class Node:
     """A number or auto."""
 
 
-def node(env: Mapping[str, str]) -> Node | None:
+def node(env: Mapping[str, str]) -> NumberedNode | None:
     """This container's place in a job of Kubeflow (TrainJob, PyTorchJob); None when it is not in one.
 
     The variables are those that torchrun takes in place of options. Raises BadInput when one is damaged.
@@ -133,7 +133,7 @@ def node(env: Mapping[str, str]) -> Node | None:
     if nproc != "gpu" and nproc != "auto" and not nproc.isdecimal():
         raise BadInput(f"PET_NPROC_PER_NODE={nproc!r} is not a number of ranks", "set --nproc-per-node")
     host, port = env["PET_MASTER_ADDR"], _number(env, "PET_MASTER_PORT", 29500)
-    return Node(
+    return NumberedNode(
         nodes=_number(env, "PET_NNODES", 1),
         node_rank=_number(env, "PET_NODE_RANK"),
         endpoint=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",

@@ -21,7 +21,7 @@ from nccltool.preflight.result import CheckOutcome
 from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import ProbePart, Suite
 from nccltool.probe.result import Measurement, Run
-from nccltool.train.result import Training
+from nccltool.train.result import TrainingResult
 
 START_S = 4.0
 """Until ranks on healthy nodes begin to measure: Python and torch are imported, the nodes meet (2 to 4 s here)."""
@@ -40,7 +40,7 @@ class StageResult:
     outcomes: tuple[CheckOutcome, ...]
     runs: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
-    trainings: tuple[Training, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
     info: Run | None = None
     """The run that tells most of the circumstances."""
 

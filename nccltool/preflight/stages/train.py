@@ -12,7 +12,7 @@ from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.stages.base import START_S, StageContext, StageResult, skipped
 from nccltool.preflight.suite import Expectation, TrainPart
 from nccltool.train.finding_kinds import TRAIN_WRONG
-from nccltool.train.result import Training, TrainRun
+from nccltool.train.result import TrainingResult, TrainRun
 from nccltool.train.strategies import NAMES
 
 NEEDS = ("inventory", "doctor", "reach", "within", "across")
@@ -81,7 +81,7 @@ def of_trainings(ran: StageRun, part: TrainPart) -> Iterator[CheckOutcome]:
                 yield _number(ran, wanted, training)
 
 
-def _arithmetic(ran: StageRun, training: Training, ended: bool, wrong: Finding | None) -> CheckOutcome:
+def _arithmetic(ran: StageRun, training: TrainingResult, ended: bool, wrong: Finding | None) -> CheckOutcome:
     check = Check(stage="train", of=training.strategy)
     oracle = training.oracle
     words: dict[str, Any] = {}
@@ -96,7 +96,7 @@ def _arithmetic(ran: StageRun, training: Training, ended: bool, wrong: Finding |
     return ran.outcome(check, training.status, reason=training.reason, **words)
 
 
-def _number(ran: StageRun, wanted: Expectation, training: Training) -> CheckOutcome:
+def _number(ran: StageRun, wanted: Expectation, training: TrainingResult) -> CheckOutcome:
     value = {
         "throughput": training.throughput_samples_per_s,
         "exposed": training.exposed_communication_ratio,

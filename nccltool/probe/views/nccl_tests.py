@@ -22,7 +22,7 @@ reader takes it for a result.
 from collections.abc import Iterator
 
 from nccltool.probe import collectives, nccl_tests
-from nccltool.probe.nccl_tests import Line, Table, number
+from nccltool.probe.nccl_tests import Table, TableLine, number
 from nccltool.probe.result import Measurement, Run
 
 _HALF = ("time", "algbw", "busbw", "#wrong")
@@ -121,7 +121,7 @@ def _heading(row: tuple[str, ...], half: tuple[str, ...]) -> str:
     return f"# {size:>10}  {count:>12}  {kind:>8}  {redop:>6}  {root:>6}{halves} "
 
 
-def _row(line: Line) -> str:
+def _row(line: TableLine) -> str:
     row = line.measured[0]
     root = 0 if collectives.get(row.op).TRAITS.is_rooted else -1
     kind, redop = nccl_tests.type_word(row.dtype), row.reduce_op or "none"

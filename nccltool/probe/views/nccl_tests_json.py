@@ -24,7 +24,7 @@ import json
 from typing import Any
 
 from nccltool.probe import collectives, nccl_tests
-from nccltool.probe.nccl_tests import Line, Table
+from nccltool.probe.nccl_tests import Table, TableLine
 from nccltool.probe.result import Measurement, Run
 
 
@@ -111,7 +111,7 @@ def _device(run: Run, rank: int) -> dict[str, Any]:
     }
 
 
-def _result(line: Line) -> dict[str, Any]:
+def _result(line: TableLine) -> dict[str, Any]:
     row = line.measured[0]
     root = 0 if collectives.get(row.op).TRAITS.is_rooted else -1
     return {

@@ -7,7 +7,7 @@ from tabulate import tabulate
 from nccltool.core.text import escaped
 from nccltool.core.units import format_mib, format_seconds
 from nccltool.probe.views.base import circumstances
-from nccltool.train.result import Bubble, Training, TrainRun
+from nccltool.train.result import Bubble, TrainingResult, TrainRun
 
 HEADERS = (
     *("strategy", "ok", "loss error", "allowed", "step", "samples/s", "tokens/s"),
@@ -69,7 +69,7 @@ def _bubble(strategy: str, bubble: Bubble) -> str:
     )
 
 
-def _training_row(training: Training) -> tuple[str, ...]:
+def _training_row(training: TrainingResult) -> tuple[str, ...]:
     oracle, times = training.oracle, training.step_time_s
     words = {"pass": "yes", "fail": "NO", "skip": "left out", "unknown": "not known", "warn": "yes"}
     memory = max((size for size in training.peak_memory_bytes if size is not None), default=None)

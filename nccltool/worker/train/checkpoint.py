@@ -159,7 +159,7 @@ class Checkpoints:
         while True:
             try:
                 return checkpoints.read(path)
-            except checkpoints.Damaged:
+            except checkpoints.DamagedCheckpoint:
                 if time.monotonic() > end:
                     raise
                 list(path.parent.iterdir())

@@ -10,18 +10,18 @@ from nccltool.train import tolerance
 from nccltool.train.events import Compared, Diverged, TrainedStep
 from nccltool.worker.train.loss_scale import Scaler
 from nccltool.worker.train.rank_tools import RankTools
-from nccltool.worker.train.reference import Difference, Reference
+from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Setup, Strategy
 
 
-class Comparison:
+class ReferenceComparison:
     """One strategy and its reference. Every method is called by all ranks together."""
 
     def __init__(self, strategy: Strategy, setup: Setup, name: str, tools: RankTools) -> None:
         self._strategy, self._setup, self._name, self._tools = strategy, setup, name, tools
         self._allowed = tolerance.of(setup.spec)
         self._reference = Reference(setup, strategy.micro_batches, self._allowed)
-        self._worst: dict[str, Difference] = {}
+        self._worst: dict[str, TensorDifference] = {}
 
     def catch_up(self, steps: int) -> None:
         """The steps that a checkpoint has already, which the reference does by itself."""
@@ -79,18 +79,18 @@ class Comparison:
         self._tools.settle()
         return losses
 
-    def _note(self, differences: Sequence[Difference]) -> None:
+    def _note(self, differences: Sequence[TensorDifference]) -> None:
         for difference in differences:
             if not difference.error <= self._worst.setdefault(difference.what, difference).error:
                 self._worst[difference.what] = difference
 
-    def _is_wrong_anywhere(self, differences: Sequence[Difference]) -> bool:
+    def _is_wrong_anywhere(self, differences: Sequence[TensorDifference]) -> bool:
         return bool(self._tools.group.maximum([any(difference.is_wrong for difference in differences)])[0])
 
     # ---- what is said of it
 
     def _report_wrong(
-        self, index: int, number: int, differences: Sequence[Difference], shares: Sequence[float]
+        self, index: int, number: int, differences: Sequence[TensorDifference], shares: Sequence[float]
     ) -> None:
         wrong = next((difference for difference in differences if difference.is_wrong), None)
         if wrong is None:

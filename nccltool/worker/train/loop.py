@@ -19,7 +19,7 @@ from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.train import checkpoint, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
-from nccltool.worker.train.comparison import Comparison
+from nccltool.worker.train.comparison import ReferenceComparison
 from nccltool.worker.train.faults import TrainingFaults
 from nccltool.worker.train.rank_tools import RankTools
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
@@ -103,7 +103,7 @@ class Trainer:
 
     def _compared(self, strategy: Strategy, setup: Setup, name: str, base: int, saved: int) -> bool:
         """Train beside the reference, from the step after `saved` to the first that differs; whether none did."""
-        comparison, steps = Comparison(strategy, setup, name, self._tools), self._spec.steps
+        comparison, steps = ReferenceComparison(strategy, setup, name, self._tools), self._spec.steps
         comparison.catch_up(saved)
         is_right = True
         if saved >= steps:  # no step is left to do

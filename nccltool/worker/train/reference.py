@@ -21,7 +21,7 @@ from nccltool.worker.train.strategies.base import Setup, Strategy, local
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
+class TensorDifference:
     """How far a quantity of this rank is from the reference, relative to the reference."""
 
     what: str
@@ -96,25 +96,25 @@ class Reference:
         """Of the whole model."""
         return _norm(self._gradients())
 
-    def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> Difference:
+    def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> TensorDifference:
         """The loss that is furthest away, of the micro-batches that this rank saw."""
         tolerance = self._tolerance.at(number)
         found = [_difference("loss", got, mine[index], tolerance) for index, got in strategy.items()]
         return max(found, key=_badness, default=_difference("loss", 0.0, 0.0, tolerance))
 
-    def gradients(self, strategy: Strategy, number: int) -> Difference:
+    def gradients(self, strategy: Strategy, number: int) -> TensorDifference:
         """Of what this rank holds of the gradients; what overflowed must have done so here too."""
         if strategy.scaler is not None and strategy.scaler.overflowed:
             error = math.inf if self._is_finite() else 0.0
             tolerance = self._tolerance.at(number)
-            return Difference(
+            return TensorDifference(
                 what="gradient", got=math.inf, expected=self.gradient_norm(), error=error, tolerance=tolerance
             )
         part = _on_its_device(strategy)
         pairs = [(_gradient(mine), part(_gradient(own), mine)) for mine, own in self._pairs(strategy)]
         return _compared("gradient", pairs, self._tolerance.at(number))
 
-    def parameters(self, strategy: Strategy, number: int, what: str) -> Difference:
+    def parameters(self, strategy: Strategy, number: int, what: str) -> TensorDifference:
         """Of what this rank holds of the parameters: before the update, or after it."""
         part = _on_its_device(strategy)
         pairs = [(local(mine.detach()), part(own.detach(), mine)) for mine, own in self._pairs(strategy)]
@@ -182,18 +182,18 @@ def _gradient(parameter: Tensor) -> Tensor:
     return torch.zeros_like(local(parameter)) if gradient is None else local(gradient)
 
 
-def _difference(what: str, got: float, expected: float, tolerance: float) -> Difference:
+def _difference(what: str, got: float, expected: float, tolerance: float) -> TensorDifference:
     error = abs(got - expected) / (abs(expected) or 1.0)
-    return Difference(what=what, got=got, expected=expected, error=error, tolerance=tolerance)
+    return TensorDifference(what=what, got=got, expected=expected, error=error, tolerance=tolerance)
 
 
-def _compared(what: str, pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> Difference:
+def _compared(what: str, pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> TensorDifference:
     pairs = list(pairs)
     expected = _norm(own for _, own in pairs)
     apart = _norm(mine - own for mine, own in pairs)
     got = _norm(mine for mine, _ in pairs)
     error = apart / (expected or 1.0)
-    return Difference(what=what, got=got, expected=expected, error=error, tolerance=tolerance)
+    return TensorDifference(what=what, got=got, expected=expected, error=error, tolerance=tolerance)
 
 
 def _norm(tensors: Iterable[Tensor]) -> float:
@@ -202,5 +202,5 @@ def _norm(tensors: Iterable[Tensor]) -> float:
     return float(torch.stack([square.to(home) for square in squares]).sum().sqrt()) if squares else 0.0
 
 
-def _badness(difference: Difference) -> float:
+def _badness(difference: TensorDifference) -> float:
     return difference.error if difference.error == difference.error else float("inf")

@@ -8,7 +8,7 @@ import pytest
 from nccltool.core.errors import BadInput
 from nccltool.launch import selection
 from nccltool.launch.launchers import inside
-from nccltool.launch.launchers.inside import Node
+from nccltool.launch.launchers.inside import NumberedNode
 from nccltool.launch.options import StartOptions
 
 TRAINJOB = {
@@ -19,7 +19,7 @@ TRAINJOB = {
     "PET_MASTER_PORT": "29400",
 }
 PYTORCHJOB = TRAINJOB | {"MASTER_ADDR": "probe-master-0", "MASTER_PORT": "23456", "RANK": "1", "WORLD_SIZE": "16"}
-PLACE = Node(nodes=2, node_rank=1, endpoint="probe-node-0-0.probe:29400", nproc_per_node="8")
+PLACE = NumberedNode(nodes=2, node_rank=1, endpoint="probe-node-0-0.probe:29400", nproc_per_node="8")
 NOTHING = StartOptions()
 
 
@@ -33,14 +33,14 @@ NOTHING = StartOptions()
         (TRAINJOB | {"PET_MASTER_ADDR": "fd00::1"}, replace(PLACE, endpoint="[fd00::1]:29400")),
         (
             {"PET_NODE_RANK": "0", "PET_MASTER_ADDR": "a"},
-            Node(nodes=1, node_rank=0, endpoint="a:29500", nproc_per_node="auto"),
+            NumberedNode(nodes=1, node_rank=0, endpoint="a:29500", nproc_per_node="auto"),
         ),
         (PYTORCHJOB | {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "8"}, None),
         ({"PET_NNODES": "2"}, None),
         ({}, None),
     ],
 )
-def test_the_node_that_the_variables_name(env: dict[str, str], place: Node | None) -> None:
+def test_the_node_that_the_variables_name(env: dict[str, str], place: NumberedNode | None) -> None:
     assert inside.node(env) == place
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight.stages.train import of_trainings
 from nccltool.preflight.suite import TrainPart
-from nccltool.train.result import Training, TrainRun
+from nccltool.train.result import TrainingResult, TrainRun
 from tests import samples
 from tests.preflight.samples import found, ran, told
 
 
-def training(strategy: str) -> Training:
+def training(strategy: str) -> TrainingResult:
     """One that passed: nobody timed it."""
-    return Training(
+    return TrainingResult(
         strategy=strategy,
         status="pass",
         reason="",
