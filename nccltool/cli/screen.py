@@ -17,10 +17,9 @@ from nccltool.launch.launchers.base import Launch
 from nccltool.launch.run_state import RunState
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
-from nccltool.probe import collectives, views
-from nccltool.probe.events import Result
-from nccltool.probe.result import Run
-from nccltool.probe.state import ProbeState
+from nccltool.probe import views
+from nccltool.probe.result import Measurement, Run
+from nccltool.probe.state import ProbeState, measurement
 from nccltool.train import views as train_views
 from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
 from nccltool.train.result import TrainRun
@@ -88,7 +87,7 @@ class Screen:
         match state.product:
             case ProbeState(results=results):
                 world_size = state.world.world_size if state.world else 1
-                rows = [_row(*result, world_size) for result in results[self._shown_rows :]]
+                rows = [_row(measurement(*result, world_size)) for result in results[self._shown_rows :]]
                 self._shown_rows = len(results)
             case TrainState(said=said) as heard:
                 rows = [row for event in said[self._shown_rows :] if (row := _trained_row(event, heard))]
@@ -117,12 +116,10 @@ def _status(state: RunState, now: float) -> str:
     return f"{done} {latest.label or f'{latest.op} {format_bytes(latest.bytes)}'}, {elapsed}"
 
 
-def _row(result: Result, samples: tuple[int, ...], world_size: int) -> str:
-    mean_s = sum(samples) / len(samples) / 1e9 / collectives.get(result.op).TRAITS.trips
-    busbw = result.bytes / mean_s * collectives.get(result.op).bus_factor(world_size)
+def _row(row: Measurement) -> str:
     return (
-        f"{result.op:15} {format_bytes(result.bytes):>9} {format_seconds(mean_s):>9} "
-        f"busbw {format_gb_per_s(busbw):>7} GB/s  wrong {'-' if result.wrong is None else result.wrong}"
+        f"{row.op:15} {format_bytes(row.bytes):>9} {format_seconds(row.time_s.mean):>9} "
+        f"busbw {format_gb_per_s(row.busbw_bytes_per_s):>7} GB/s  wrong {'-' if row.wrong is None else row.wrong}"
     )
 
 
