@@ -32,7 +32,7 @@ def group(kind: type[Group], options: Mapping[str, Any], **others: Any) -> Group
     return kind(**{name: options[name] for name in names}, **others)
 
 
-def drill() -> str:
+def injected_fault() -> str:
     """What the variable NCCLTOOL_FAULT asks for. Raises BadInput when that is no drill."""
     import os
 

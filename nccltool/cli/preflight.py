@@ -7,10 +7,10 @@ import click
 
 from nccltool.cli.options import (
     CommandEnded,
-    drill,
     exit_styled,
     formats,
     group,
+    injected_fault,
     kept,
     laddered,
     option,
@@ -90,7 +90,7 @@ def _order(options: Mapping[str, Any]) -> "PreflightOrder":
     from nccltool.launch.options import StartOptions
     from nccltool.preflight.options import PreflightOptions, from_options
 
-    start = group(StartOptions, options, fault=drill())
+    start = group(StartOptions, options, fault=injected_fault())
     return from_options(group(PreflightOptions, options, start=start), os.environ)
 
 

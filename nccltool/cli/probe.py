@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from nccltool.cli.options import CommandEnded, Number, drill, exit_styled, group, kept, option, shown, started
+from nccltool.cli.options import (
+    CommandEnded,
+    Number,
+    exit_styled,
+    group,
+    injected_fault,
+    kept,
+    option,
+    shown,
+    started,
+)
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -64,7 +74,7 @@ def command(**options: object) -> None:
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options, run_dir))
     probe = Probe(
-        order=probe_options.from_options(asked(options, drill())),
+        order=probe_options.from_options(asked(options, injected_fault())),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=cast("float | None", options["min_busbw"]),
         command=this_command(),
@@ -102,7 +112,7 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
     every_s = parse_duration(str(loop), "--loop")
     if every_s < probe_loop.LEAST_S:
         raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")
-    if not probe_options.from_options(asked(options, drill())).job.node_ranks:
+    if not probe_options.from_options(asked(options, injected_fault())).job.node_ranks:
         raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
     return probe_loop.ProbeLoop(
         words=this_command()[1:],

@@ -8,10 +8,10 @@ import click
 from nccltool.cli.options import (
     CommandEnded,
     Number,
-    drill,
     exit_styled,
     formats,
     group,
+    injected_fault,
     kept,
     option,
     started,
@@ -97,7 +97,7 @@ def command(**options: object) -> None:
 
     run_dir, event_files = options.pop("run_dir"), options.pop("tensorboard")
     train = SmokeTrainings(
-        order=train_options.from_options(asked(options, drill())),
+        order=train_options.from_options(asked(options, injected_fault())),
         runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
         min_busbw_gb_per_s=None,
         command=this_command(),

@@ -42,8 +42,8 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        shelf = RunCache(self.base, self.max_age_s, self.against)
-        pages = _Pages(shelf)
+        cache = RunCache(self.base, self.max_age_s, self.against)
+        pages = _Pages(cache)
         newest = [await asyncio.to_thread(pages.look)]
         app = http_server.MetricsApp(lambda: newest[0], max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web)
         looking = asyncio.create_task(self._look(pages, newest))
@@ -87,17 +87,17 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 class _Pages:
-    """The page of each look; where nothing is new on the shelf, it is the one before, made now.
+    """The page of each look; where nothing is new in the cache, it is the one before, made now.
 
     To write 10,000 series anew at each look would cost 0.2 s of a core and leave holes in the process's memory.
     """
 
-    def __init__(self, shelf: RunCache) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: RunCache) -> None:
+        self._cache = cache
         self._last: tuple[RunScan, http_server.MetricsPage] | None = None
 
     def look(self) -> http_server.MetricsPage:
-        seen = self._shelf.look()
+        seen = self._cache.look()
         if self._last is not None and self._last[0] is seen:
             page = replace(self._last[1], made=time.monotonic())
         else:

@@ -1,4 +1,4 @@
-"""The largest bus bandwidth that the wires allow, per operation. Pure; a limit is worked out, or not known.
+"""The largest bus bandwidth that the links allow, per operation. Pure; a limit is worked out, or not known.
 
 Bytes cross a boundary: that of a host (its network), or that of a GPU (its NVLink). Wires are full duplex, so
 what counts is the larger of the bytes that must enter and those that must leave. With S bytes (nccl-tests'

@@ -74,10 +74,10 @@ def _job(options: ProbeOptions, env: Mapping[str, str], where: Where) -> ProbeJo
 
 
 def _fault(text: str, where: Where) -> str:
-    drill = fault_injection.parse(text)
-    if drill is not None and drill.action in fault_injection.OF_TRAININGS:
+    fault = fault_injection.parse(text)
+    if fault is not None and fault.action in fault_injection.OF_TRAININGS:
         raise BadInput(
-            f"{fault_injection.VARIABLE}: {drill.action} is for nccltool train", "probe has corrupt, for one"
+            f"{fault_injection.VARIABLE}: {fault.action} is for nccltool train", "probe has corrupt, for one"
         )
     return fault_injection.checked(text, where.ranks)
 

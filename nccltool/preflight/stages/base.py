@@ -151,16 +151,16 @@ class StageContext:
         )
 
     def _fault(self, command: str, nodes: Sequence[int], nproc: int | None) -> str:
-        """A drill goes with its host: to the rank that it has in this run, and to none without it."""
-        drill = fault_injection.parse(self.fault)
-        if drill is None or (drill.action in fault_injection.OF_TRAININGS and command != "train"):
+        """A fault goes with its host: to the rank that it has in this run, and to none without it."""
+        fault = fault_injection.parse(self.fault)
+        if fault is None or (fault.action in fault_injection.OF_TRAININGS and command != "train"):
             return ""
         ranks = nproc or 1
-        node, local = divmod(drill.rank, ranks)
+        node, local = divmod(fault.rank, ranks)
         if node not in nodes:
             return ""
         kept = [word for word in self.fault.partition(":")[2].split(",") if word and not word.startswith("rank=")]
-        return f"{drill.action}:{','.join([f'rank={list(nodes).index(node) * ranks + local}', *kept])}"
+        return f"{fault.action}:{','.join([f'rank={list(nodes).index(node) * ranks + local}', *kept])}"
 
     def start(self, stage: str, calls: Sequence[tuple[Call, Sequence[int]]], at_once: int = 1) -> list[StageRun]:
         """Run commands, and say what came of each."""

@@ -1,4 +1,4 @@
-"""A preflight as JUnit XML: a rung is a suite, a check on a host is a test case.
+"""A preflight as JUnit XML: a stage is a suite, a check on a host is a test case.
 
 What could not be judged and should have been is an error, so that no build is green for it; the rest of it, and
 what was left out, is skipped. Warnings pass, with their text as output.

@@ -1,4 +1,4 @@
-"""A preflight for people: a line a rung, then what failed, then the hosts, then the word."""
+"""A preflight for people: a line a stage, then what failed, then the hosts, then the word."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _MOST_UNKNOWN = 4
 
 def render(preflight: Preflight) -> str:
     """Plain text, with a newline at its end."""
-    blocks = [_circumstances(preflight), _rungs(preflight)]
+    blocks = [_circumstances(preflight), _stages(preflight)]
     for status in ("fail", "unknown", "warn"):
         told = [_outcome(some) for some in _alike(_worth_a_line(preflight.outcomes, status))]
         blocks += ["\n".join(told)] if told else []
@@ -45,17 +45,17 @@ def _circumstances(preflight: Preflight) -> str:
     return "\n".join(lines)
 
 
-def _rungs(preflight: Preflight) -> str:
-    rungs = dict.fromkeys(one.stage for one in preflight.outcomes)
-    rows = [_rung(rung, [one for one in preflight.outcomes if one.stage == rung]) for rung in rungs]
+def _stages(preflight: Preflight) -> str:
+    names = dict.fromkeys(one.stage for one in preflight.outcomes)
+    rows = [_stage(name, [one for one in preflight.outcomes if one.stage == name]) for name in names]
     return str(tabulate(rows, ("rung", "result", "checks"), tablefmt="simple", disable_numparse=True))
 
 
-def _rung(name: str, outcomes: Sequence[CheckOutcome]) -> tuple[str, str, str]:
+def _stage(name: str, outcomes: Sequence[CheckOutcome]) -> tuple[str, str, str]:
     counts = Counter(one.status for one in outcomes)
     required = [one.status for one in outcomes if one.required or one.status != "unknown"]
     worst = next((status for status in _STATUSES if status in required), "skip")
-    if len(outcomes) == 1 and outcomes[0].code == name:  # the rung as a whole
+    if len(outcomes) == 1 and outcomes[0].code == name:  # the stage as a whole
         return name, worst, escaped(outcomes[0].reason)
     return name, worst, ", ".join(f"{counts[status]} {status}" for status in reversed(_STATUSES) if counts[status])
 
