@@ -49,9 +49,7 @@ def test_a_kind_fits_what_it_does(kind: findings.FindingKind) -> None:
     assert set(kind.root_causes) <= set(causes.LABELS)
 
 
-@pytest.mark.parametrize(
-    "module", ["probe.run", "train.judge", "interop.collect", "preflight.judge", "doctor.run"]
-)
+@pytest.mark.parametrize("module", ["probe.run", "train.judge", "interop.collect", "preflight.run", "doctor.run"])
 def test_what_is_judged_is_known(module: str) -> None:
     """A kind whose room was not imported would be taken for a check that failed."""
     rooms = ["launch"] if module == "doctor.run" else ["launch", "probe"]
