@@ -11,6 +11,6 @@ def command(word: str) -> None:
     """
     from nccltool.cli import help_pages
     from nccltool.cli.screen import put
-    from nccltool.doctor.views import pages
+    from nccltool.doctor import pages
 
     put(pages.render(help_pages.find(word)))

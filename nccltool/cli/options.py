@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from nccltool.core import exit_codes
+from nccltool.probe.views import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
 Group = TypeVar("Group")
@@ -63,7 +64,7 @@ def without_twins(command: click.Command) -> click.Command:
 
 def shown(function: F) -> F:
     """--format, --output: where and how the result of a run is shown."""
-    return formats("table", "json", "csv", "nccl-tests", "nccl-tests-json")(written(function))
+    return formats(*FORMATS)(written(function))
 
 
 def formats(*names: str) -> Callable[[F], F]:

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from nccltool.cli import help_pages
+from nccltool.doctor import pages
 from nccltool.doctor.diagnosis import RulePage
-from nccltool.doctor.views import pages
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs/rules"

@@ -4,16 +4,15 @@ docs/monitoring/alerts.yml and docs/runbooks/alerts/ are made of them.
 """
 
 import inspect
-import pkgutil
-from importlib import import_module
 from typing import Any
 
+from nccltool.core import members
 from nccltool.monitor.alerts.base import SECTIONS, Alert
 
 __all__ = ["NAMES", "SECTIONS", "find", "page", "rules"]
 
-_FILES = tuple(sorted(info.name for info in pkgutil.iter_modules(__path__) if info.name != "base"))
-_BY_NAME = {"Nccltool" + file.title().replace("_", ""): file for file in _FILES}
+_FILES = members.names(__path__)
+_BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in _FILES}
 NAMES = tuple(_BY_NAME)
 RUNBOOKS = "https://nccltool.readthedocs.io/en/latest/runbooks/alerts"
 """Where the pages are, for people who only see the alert."""
@@ -27,7 +26,7 @@ _COLLECT = (
 def find(name: str) -> Alert | None:
     """The alert of a name; None = there is none."""
     file = _BY_NAME.get(name)
-    return None if file is None else import_module(f"{__name__}.{file}").ALERT
+    return None if file is None else members.module(__name__, file).ALERT
 
 
 def page(name: str) -> str | None:
@@ -35,7 +34,7 @@ def page(name: str) -> str | None:
     alert = find(name)
     if alert is None:
         return None
-    text = inspect.cleandoc(import_module(f"{__name__}.{_BY_NAME[name]}").__doc__ or "")
+    text = inspect.cleandoc(members.module(__name__, _BY_NAME[name]).__doc__ or "")
     head, _, sections = text.partition("\n\n## ")
     rule = f"Fires when `{alert.expr}` holds for {alert.hold}; severity {alert.severity}."
     return f"# {name}\n\n{head}\n\n{rule}\n\n## {sections}\n\n{_COLLECT}\n"

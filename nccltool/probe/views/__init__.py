@@ -1,22 +1,22 @@
 """SHOW a run to people and programs: one format a file, found by listing this folder."""
 
-import importlib
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from nccltool.probe.result import Run
+from nccltool.core import members
 
-FORMATS = ("table", "json", "csv", "nccl-tests", "nccl-tests-json")
-"""As users write them; the file has underscores."""
+if TYPE_CHECKING:  # the command line takes the names from here, and imports nothing heavy
+    from nccltool.probe.result import Run
+
+FORMATS = members.names(__path__, first=("table", "json", "csv", "nccl-tests", "nccl-tests-json"))
 
 
-def renderer(name: str) -> Callable[[Run], str]:
+def renderer(name: str) -> "Callable[[Run], str]":
     """The function that turns a run into text in this format."""
-    module = importlib.import_module(f"nccltool.probe.views.{name.replace('-', '_')}")
-    return cast(Callable[[Run], str], module.render)
+    return cast("Callable[[Run], str]", members.module(__name__, name).render)
 
 
-def joined(runs: Sequence[Run], name: str) -> str:
+def joined(runs: "Sequence[Run]", name: str) -> str:
     """Several runs in one text: one after the other, in CSV under one heading."""
     texts = [renderer(name)(run) for run in runs]
     if name == "csv":

@@ -1,18 +1,15 @@
 """JUDGE a timeline: one root cause a file, found by listing this folder; its docstring is its runbook page."""
 
 import inspect
-import pkgutil
 from functools import cache
-from importlib import import_module
 from typing import cast
 
+from nccltool.core import members
 from nccltool.triage.causes.base import SECTIONS, Cause
 
 __all__ = ["LABELS", "SECTIONS", "find", "page", "section"]
 
-LABELS = tuple(
-    sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if info.name != "base")
-)
+LABELS = members.names(__path__)
 _COLLECT = (
     "To hand over: `nccltool bundle --add-log LOG` puts facts, findings, logs and the newest run into one archive."
 )
@@ -23,7 +20,7 @@ def find(label: str) -> Cause | None:
     """The cause of a label; None = there is none."""
     if label not in LABELS:
         return None
-    return cast(Cause, import_module(f"{__name__}.{label.replace('-', '_')}"))
+    return cast(Cause, members.module(__name__, label))
 
 
 def page(label: str) -> str | None:

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 import pytest
@@ -14,11 +13,6 @@ from tests.samples import RUNS
 
 formats = pytest.mark.parametrize("form", views.FORMATS)
 runs = pytest.mark.parametrize("name", RUNS)
-
-
-def test_formats_are_the_files_of_the_folder() -> None:
-    files = {file.stem for file in Path(views.__file__).parent.glob("*.py")} - {"__init__", "base"}
-    assert files == {form.replace("-", "_") for form in views.FORMATS}
 
 
 def test_the_command_line_offers_every_format() -> None:

@@ -1,0 +1,17 @@
+"""What can vary is a file in a folder named after what varies; its members are found by listing that folder."""
+
+import pkgutil
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from types import ModuleType
+
+
+def names(folder: Iterable[str], first: Sequence[str] = ()) -> tuple[str, ...]:
+    """As users write them, without importing them: `first` in its order, then the others by the alphabet."""
+    found = {info.name.replace("_", "-") for info in pkgutil.iter_modules(folder)} - {"base"}
+    return (*(name for name in first if name in found), *sorted(found.difference(first)))
+
+
+def module(package: str, name: str) -> ModuleType:
+    """The member of a package that users call `name`."""
+    return import_module(f"{package}.{name.replace('-', '_')}")
