@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from nccltool.core import exit_codes
+from nccltool.launch import launchers
 from nccltool.probe.views import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -128,14 +129,18 @@ def stored(function: F) -> F:
 
 
 _BACKENDS = ("auto", "nccl", "gloo")
-_LAUNCHERS = ("auto", "local", "ssh", "slurm", "mpi", "kubernetes")
 
 
 def launched(function: F) -> F:
     """How the nodes are started: --launcher, --hosts and what ssh needs."""
     for decorate in reversed(
         (
-            option("--launcher", type=click.Choice(_LAUNCHERS), default="auto", help="Who starts the nodes."),
+            option(
+                "--launcher",
+                type=click.Choice(("auto", *launchers.NAMES)),
+                default="auto",
+                help="Who starts the nodes.",
+            ),
             option("--hosts", help="Hosts to reach by ssh: n[01-04],user@x3:2222."),
             option("--hostfile", type=click.Path(dir_okay=False), help="The same, one a line, in a file."),
             option("--ssh", default="ssh", help="The ssh command, with options of its own."),

@@ -9,8 +9,8 @@ from nccltool.core import versions
 from nccltool.core.errors import BadInput
 from nccltool.core.versions import Version
 from nccltool.launch import selection
+from nccltool.launch.launchers.base import Where
 from nccltool.launch.options import StartOptions
-from nccltool.launch.selection import Where
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import Launch
+from nccltool.launch.launchers.base import Launch, Where
 from nccltool.launch.options import StartOptions
-from nccltool.launch.selection import Where
 
 AnyJob = TypeVar("AnyJob", bound=Job, covariant=True)
 Placed = TypeVar("Placed", bound=Job)

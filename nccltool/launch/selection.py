@@ -4,50 +4,14 @@ In this order: inside a started job this command is a rank; --node-rank joins; -
 is srun; else the nodes are on this host. --launcher asks for one of them.
 """
 
-import shlex
-import shutil
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 
 from nccltool.core.errors import BadInput
-from nccltool.core.input_files import contents
-from nccltool.hosts.sources import gpu
-from nccltool.launch import slurm_ends
-from nccltool.launch.job import OF_THE_LIBRARIES
-from nccltool.launch.launchers import inside, local, slurm, ssh
-from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, Launch
+from nccltool.launch import inside, launchers, slurm_ends
+from nccltool.launch.launchers import local
+from nccltool.launch.launchers.base import Launcher, LauncherTraits, Where, asked_nproc
 from nccltool.launch.options import StartOptions
-
-_COUNT_DIGITS = 4
-"""No host has more GPUs or cores than this many digits."""
-FORWARDED = OF_THE_LIBRARIES
-"""Variables whose names begin so go to remote hosts; --remote-env names more."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Where:
-    """Where the ranks of a job run, and how they get there."""
-
-    nodes: int | None
-    nproc: int | None
-    node_ranks: tuple[int, ...]
-    emulated: bool
-    leads: bool
-    ranks_seen: int
-    launch: Launch
-    part: int = 0
-    """Our rank in a launcher's job."""
-    node_variable: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
-    targets: tuple[str, ...] = ()
-    """Each node as --hosts names it; () = hosts are not named."""
-
-    @property
-    def ranks(self) -> int | None:
-        """Of all nodes; None = not known before they have met."""
-        return (self.nodes or 1) * self.nproc if self.nproc else None
 
 
 def joined(options: StartOptions, env: Mapping[str, str]) -> StartOptions:
@@ -67,47 +31,38 @@ def joined(options: StartOptions, env: Mapping[str, str]) -> StartOptions:
     )
 
 
-def choose(options: StartOptions, env: Mapping[str, str]) -> Where:
-    """The launcher for these options in this environment. Raises BadInput."""
-    asked = options.launcher
-    _check_words(asked, options)
-    place = inside.detect(env, options.rdzv_endpoint or "") if asked == "auto" else None
-    if place is not None:
-        return _inside(place, options, env)
-    if options.has_hosts and asked != "slurm":
-        return _by_ssh(options, env)
-    allocated = slurm.allocation(env) if asked in ("auto", "slurm") and options.node_rank is None else None
-    if asked == "slurm" and allocated is None:
-        raise BadInput(
-            "--launcher slurm needs an allocation", "salloc -N 2, or a script: nccltool sbatch probe ..."
-        )
-    if allocated is not None and (asked == "slurm" or _can_srun(allocated, options)):
-        return _by_srun(allocated, options)
-    where = _here(options, env, asked)
-    if allocated is None:
-        return where
-    why = f"there is no srun here, so that job {allocated.job_id} of Slurm is not used"
-    return replace(where, launch=replace(where.launch, why=why))
-
-
-_NOT_STARTED_BY_US = {
-    "mpi": "start it with mpirun: mpirun -n 4 nccltool probe ...",
-    "kubernetes": "make a manifest: nccltool manifest probe ...",
-}
-
-
 _VARIABLES_TOO = "; NCCLTOOL_HOSTS and NCCLTOOL_HOSTFILE name hosts too"
 
 
-def _check_words(asked: str, options: StartOptions) -> None:
-    if asked in _NOT_STARTED_BY_US:
-        raise BadInput(f"--launcher {asked} starts nothing from here", _NOT_STARTED_BY_US[asked])
+def choose(options: StartOptions, env: Mapping[str, str]) -> Where:
+    """The launcher for these options in this environment. Raises BadInput."""
+    is_asked = options.launcher != "auto"
+    asked = launchers.get(options.launcher) if is_asked else None
+    _check_words(asked, options)
+    place = None if is_asked else inside.detect(env, options.rdzv_endpoint or "")
+    if place is not None:
+        return _inside(place, options, env)
+    why_not = ""
+    for launcher in (asked,) if asked else launchers.in_order():
+        answer = launcher.start(options, env)
+        if isinstance(answer, Where):
+            return replace(answer, launch=replace(answer.launch, why=why_not)) if why_not else answer
+        why_not = why_not or answer.why
+    raise BadInput("no launcher can start the nodes", "say --launcher local")
+
+
+def _check_words(asked: Launcher | None, options: StartOptions) -> None:
+    traits = asked.TRAITS if asked else LauncherTraits(order=0, takes_hosts=True)
+    if traits.instead:
+        raise BadInput(f"--launcher {options.launcher} starts nothing from here", traits.instead)
     if options.remote_python == "":
         raise BadInput("--remote-python is empty", "name a Python: --remote-python /path/to/venv/bin/python")
-    if asked == "ssh" and not options.has_hosts:
-        raise BadInput("--launcher ssh needs hosts", "name them: --hosts n[01-04] or --hostfile F")
-    if asked not in ("auto", "ssh", "slurm") and options.has_hosts:
-        raise BadInput(f"--hosts is for ssh, and --launcher is {asked}", f"leave one of them out{_VARIABLES_TOO}")
+    if traits.needs_hosts and not options.has_hosts:
+        raise BadInput(f"--launcher {options.launcher} needs hosts", "name them: --hosts n[01-04] or --hostfile F")
+    if not traits.takes_hosts and options.has_hosts:
+        raise BadInput(
+            f"--hosts is for ssh, and --launcher is {options.launcher}", f"leave one of them out{_VARIABLES_TOO}"
+        )
     if options.hosts is not None and options.hostfile is not None:
         raise BadInput("--hosts and --hostfile cannot be combined", "use one of them")
     if not options.has_hosts and options.keep_going:
@@ -136,7 +91,7 @@ def _inside(place: inside.Place, options: StartOptions, env: Mapping[str, str]) 
         launch = replace(launch, scheduler_query=slurm_ends.job_query(env["SLURM_JOB_ID"]))
     return Where(
         nodes=options.nodes,
-        nproc=_asked_nproc(options),
+        nproc=asked_nproc(options),
         node_ranks=(),
         emulated=False,
         leads=leads,
@@ -144,150 +99,3 @@ def _inside(place: inside.Place, options: StartOptions, env: Mapping[str, str]) 
         part=place.rank,
         launch=launch,
     )
-
-
-def _by_ssh(options: StartOptions, env: Mapping[str, str]) -> Where:
-    hosts = _hosts(options)
-    nodes = options.nodes or len(hosts)
-    if nodes > len(hosts):
-        raise BadInput(f"--nodes {nodes} is more than the hosts that are named: {len(hosts)}", "name more hosts")
-    if options.node_rank is not None:
-        raise BadInput("--node-rank cannot be combined with --hosts", "ssh starts all nodes from here")
-    if options.rdzv_endpoint:
-        inside.parse_endpoint(options.rdzv_endpoint)
-    words = _words("--ssh", options.ssh)
-    if shutil.which(words[0]) is None:
-        raise BadInput(f"--ssh {words[0]!r} is not a program here", "install an ssh client, or name one")
-    named = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
-    why = f"{'--hosts' if options.hosts is not None else '--hostfile'} names {named}"
-    if nodes < len(hosts):
-        why += f"; --nodes {nodes} takes the first of them"
-    launch = ssh.launch(hosts[:nodes], words, options.remote_python or sys.executable, why)
-    return Where(
-        nodes=nodes,
-        nproc=_asked_nproc(options),
-        node_ranks=tuple(range(nodes)),
-        emulated=False,
-        leads=True,
-        ranks_seen=0,
-        launch=launch,
-        env=forwarded(options, env),
-        targets=tuple(host.word for host in hosts[:nodes]),
-    )
-
-
-def _can_srun(allocated: slurm.Allocation, options: StartOptions) -> bool:
-    """Inside a container there may be the variables of Slurm, and no srun. Raises BadInput when it is needed."""
-    if shutil.which("srun") is None and (options.nodes or 1) > 1:
-        raise BadInput(
-            f"job {allocated.job_id} of Slurm has {len(allocated.nodes)} nodes, and there is no srun here",
-            "start a rank in each task (srun nccltool probe), or say --launcher local to emulate nodes here",
-        )
-    return shutil.which("srun") is not None
-
-
-def _by_srun(allocated: slurm.Allocation, options: StartOptions) -> Where:
-    named = slurm.chosen(allocated, [host.name for host in _hosts(options)]) if options.has_hosts else ()
-    given, available = options.nodes, len(named or allocated.nodes)
-    if given is not None and given > available:
-        what = "--hosts names" if named else f"job {allocated.job_id} of Slurm has"
-        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or ask for fewer")
-    if options.rdzv_endpoint:
-        inside.parse_endpoint(options.rdzv_endpoint)
-    nodes = given or available
-    nproc = _asked_nproc(options)
-    return Where(
-        nodes=nodes,
-        nproc=nproc if options.nproc_per_node is not None else slurm.ranks_per_node(allocated),
-        node_ranks=tuple(range(nodes)),
-        emulated=False,
-        leads=True,
-        ranks_seen=0,
-        launch=slurm.launch(allocated, nodes, options.remote_python or sys.executable, named),
-        node_variable=slurm.NODE_VARIABLE,
-        targets=(named or allocated.nodes)[:nodes],
-    )
-
-
-def _asked_nproc(options: StartOptions) -> int | None:
-    nproc = options.nproc_per_node
-    return None if nproc in (None, "auto") else _count("--nproc-per-node", nproc)
-
-
-def _words(option: str, text: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise BadInput(f"{option} {text[:60]!r}: {error}", "for example --ssh 'ssh -F ./ssh_config'") from error
-    if not words:
-        raise BadInput(f"{option} is empty", "for example --ssh 'ssh -F ./ssh_config'")
-    return words
-
-
-def _hosts(options: StartOptions) -> tuple[ssh.Host, ...]:
-    if options.hosts is not None:
-        return ssh.parse_hosts(options.hosts)
-    file = Path(options.hostfile or "")
-    try:
-        text = contents(file, "--hostfile").decode("utf-8-sig")  # some editors begin files with a mark
-    except UnicodeDecodeError as error:
-        raise BadInput(f"--hostfile {file}: it is not text", "a file with one host a line") from error
-    return ssh.parse_hostfile(text, f"--hostfile {file}")
-
-
-def forwarded(options: StartOptions, env: Mapping[str, str]) -> dict[str, str]:
-    """Variables that remote hosts get. Raises BadInput for one that is named and not set here."""
-    named = [word.strip() for word in (options.remote_env or "").split(",") if word.strip()]
-    for name in named:
-        if "=" in name:
-            raise BadInput(f"--remote-env {name[:60]!r} is more than a name", "names only: the values of here go")
-        if name not in env:
-            raise BadInput(f"--remote-env {name}: it is not set here", f"export {name}=..., or leave it out")
-    return {name: value for name, value in env.items() if name.startswith(FORWARDED) or name in named}
-
-
-def _here(options: StartOptions, env: Mapping[str, str], asked: str) -> Where:
-    nodes = options.nodes or 1
-    nproc = _nproc(options.nproc_per_node, nodes, env)
-    node_rank, endpoint = options.node_rank, options.rdzv_endpoint
-    if node_rank is None and not endpoint:
-        every = tuple(range(nodes))
-        why = f"--launcher {asked}" if asked != "auto" else "no hosts are named and no scheduler is around"
-        return Where(
-            nodes=nodes,
-            nproc=nproc,
-            node_ranks=every,
-            emulated=nodes > 1,
-            leads=True,
-            ranks_seen=nodes * nproc,
-            launch=local.launch(every, why),
-        )
-    if node_rank is None or not endpoint:
-        given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
-        raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
-    inside.parse_endpoint(endpoint)
-    if node_rank >= nodes:
-        raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
-    leads = node_rank == 0
-    return Where(
-        nodes=nodes,
-        nproc=nproc,
-        node_ranks=(node_rank,),
-        emulated=False,
-        leads=leads,
-        ranks_seen=nodes * nproc if leads else nproc,
-        launch=local.launch((node_rank,), f"--node-rank {node_rank} joins {endpoint}"),
-    )
-
-
-def _nproc(text: str | None, nodes: int, env: Mapping[str, str]) -> int:
-    if text not in (None, "auto"):
-        assert text is not None
-        return _count("--nproc-per-node", text)
-    return gpu.count(env) or (1 if nodes > 1 else RANKS_WITHOUT_GPU)
-
-
-def _count(option: str, text: str) -> int:
-    if not text.isdecimal() or len(text) > _COUNT_DIGITS or int(text) < 1:
-        raise BadInput(f"{option} {text[:20]!r} is not a number of ranks", f"{option} 8, or {option} auto")
-    return int(text)

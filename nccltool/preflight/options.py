@@ -8,8 +8,8 @@ from nccltool.core.errors import BadInput
 from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_duration
 from nccltool.launch import selection
+from nccltool.launch.launchers.base import Where
 from nccltool.launch.options import StartOptions
-from nccltool.launch.selection import Where
 from nccltool.preflight import suite_folder, suite_reader
 from nccltool.preflight.suite import STAGES, Platform, Suite, with_platform
 

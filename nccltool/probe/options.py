@@ -11,9 +11,9 @@ from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_bytes
 from nccltool.hosts.sources import gpu
 from nccltool.launch import fault_injection, selection
+from nccltool.launch.launchers.base import Where
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, ordered
-from nccltool.launch.selection import Where
 from nccltool.probe import collectives, dtypes, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Cadence

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.launch import fault_injection
-from nccltool.launch.selection import Where
+from nccltool.launch.launchers.base import Where
 from nccltool.train import checkpoints
 from nccltool.train.spec import TrainSpec
 

@@ -10,9 +10,9 @@ from nccltool.core import output_folders, run_directory
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
 from nccltool.launch import selection
+from nccltool.launch.launchers.base import Where
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, ordered
-from nccltool.launch.selection import Where
 from nccltool.probe import dtypes
 from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
 from nccltool.train.checkpoint_options import CheckpointOptions

@@ -9,8 +9,8 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.launch import selection
-from nccltool.launch.selection import Where
-from tests.launch.launchers.test_inside import OPEN_MPI, TORCHRUN
+from nccltool.launch.launchers.base import Where
+from tests.launch.test_inside import OPEN_MPI, TORCHRUN
 from tests.support.options import of_probe
 
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}

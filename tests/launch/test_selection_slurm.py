@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch.selection import Where
-from tests.launch.launchers.test_inside import SRUN
+from nccltool.launch.launchers.base import Where
 from tests.launch.launchers.test_slurm import SALLOC, TASKS
+from tests.launch.test_inside import SRUN
 from tests.launch.test_selection import JOIN, chosen
 
 BATCH = {"SLURM_STEP_ID": "4294967291", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}

@@ -1,1 +1,20 @@
-"""How ranks come to be: one way a file, each a pure function of the job and the environment."""
+"""Who can start the nodes of a job: one launcher a file, found by listing this folder."""
+
+from typing import TYPE_CHECKING, cast
+
+from nccltool.core import members
+
+if TYPE_CHECKING:  # the command line takes the names from here
+    from nccltool.launch.launchers.base import Launcher
+
+NAMES = members.names(__path__, first=("local", "ssh", "slurm", "mpi", "kubernetes"))
+
+
+def get(name: str) -> "Launcher":
+    """The launcher called `name`."""
+    return cast("Launcher", members.module(__name__, name))
+
+
+def in_order() -> "tuple[Launcher, ...]":
+    """All of them, as they are asked."""
+    return tuple(sorted(map(get, NAMES), key=lambda launcher: launcher.TRAITS.order))

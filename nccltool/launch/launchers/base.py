@@ -1,12 +1,15 @@
 """What a launcher makes of a job: the commands to start, and what their ends mean."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
 from nccltool.launch.job import Job
 from nccltool.launch.node_names import node_name
+from nccltool.launch.options import StartOptions
 
 WORKER = ("-P", "-m", "nccltool.worker")
 """Arguments of Python. -P: a user's logging.py in the current folder must not be imported in place of Python's."""
@@ -93,6 +96,30 @@ class Launch:
         return {node: host or node_name(node) for node, host in sorted(self.names().items())}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Where:
+    """Where the ranks of a job run, and how they get there."""
+
+    nodes: int | None
+    nproc: int | None
+    node_ranks: tuple[int, ...]
+    emulated: bool
+    leads: bool
+    ranks_seen: int
+    launch: Launch
+    part: int = 0
+    """Our rank in a launcher's job."""
+    node_variable: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    """Each node as --hosts names it; () = hosts are not named."""
+
+    @property
+    def ranks(self) -> int | None:
+        """Of all nodes; None = not known before they have met."""
+        return (self.nodes or 1) * self.nproc if self.nproc else None
+
+
 RANKS_WITHOUT_GPU = 2
 """Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
 _COUNT = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?", re.ASCII)
@@ -106,3 +133,50 @@ def expand_counts(text: str) -> tuple[int, ...] | None:
     if not all(matches) or sum(int(match[2] or 1) for match in matches if match) > MOST_NODES:
         return None
     return tuple(int(match[1]) for match in matches if match for _ in range(int(match[2] or 1)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LauncherTraits:
+    """What must be known of a launcher before it is asked."""
+
+    order: int
+    """Launchers are asked in this order, until one starts the nodes."""
+    takes_hosts: bool = False
+    """It knows what to do with --hosts."""
+    needs_hosts: bool = False
+    instead: str = ""
+    """How to start a job there, where it cannot be done from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotChosen:
+    """A launcher leaves the nodes to the next one."""
+
+    why: str = ""
+    """Said where it was called for, and cannot be used."""
+
+
+class Launcher(Protocol):
+    """A module of this folder; its name is a word of --launcher."""
+
+    TRAITS: LauncherTraits
+
+    def start(self, options: StartOptions, env: Mapping[str, str]) -> Where | NotChosen:
+        """How it starts the nodes, if options and environment call for it. Raises BadInput."""
+
+
+_COUNT_DIGITS = 4
+"""No host has more GPUs or cores than this many digits."""
+
+
+def asked_nproc(options: StartOptions) -> int | None:
+    """Ranks on a node, where a number is given."""
+    nproc = options.nproc_per_node
+    return None if nproc in (None, "auto") else parse_count("--nproc-per-node", nproc)
+
+
+def parse_count(option: str, text: str) -> int:
+    """A number of ranks. Raises BadInput."""
+    if not text.isdecimal() or len(text) > _COUNT_DIGITS or int(text) < 1:
+        raise BadInput(f"{option} {text[:20]!r} is not a number of ranks", f"{option} 8, or {option} auto")
+    return int(text)

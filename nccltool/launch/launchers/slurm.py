@@ -5,16 +5,32 @@ srun is one process here; it carries our standard input to all nodes and their e
 
 import json
 import re
+import shutil
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.errors import BadInput
-from nccltool.launch.launchers.base import MOST_NODES, WORKER, Command, Launch, expand_counts
+from nccltool.launch import inside
+from nccltool.launch.launchers.base import (
+    MOST_NODES,
+    WORKER,
+    Command,
+    Launch,
+    LauncherTraits,
+    NotChosen,
+    Where,
+    asked_nproc,
+    expand_counts,
+)
+from nccltool.launch.named_hosts import named_hosts
+from nccltool.launch.options import StartOptions
 from nccltool.launch.slurm_ends import announces_end, explain, job_query
 
 NODE_VARIABLE = "SLURM_NODEID"
 """It numbers the nodes of a step, in the order of their list."""
+TRAITS = LauncherTraits(order=2, takes_hosts=True)
 ENDS_S = 10.0
 """srun asks the controller to end a step, and waits for its nodes: milliseconds, unless one of them is stuck."""
 _OPTIONS = (
@@ -175,6 +191,56 @@ def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] =
         unwrapper=Labels,
         hosts=tuple(hosts),
         ends_by_sigterm_s=ENDS_S,
+    )
+
+
+def start(options: StartOptions, env: Mapping[str, str]) -> Where | NotChosen:
+    """The allocation that we are in; where one is, --hosts names nodes of it."""
+    is_asked = options.launcher == "slurm"
+    if options.has_hosts and not is_asked:
+        return NotChosen()
+    allocated = allocation(env) if options.node_rank is None else None
+    if allocated is None:
+        if is_asked:
+            raise BadInput(
+                "--launcher slurm needs an allocation", "salloc -N 2, or a script: nccltool sbatch probe ..."
+            )
+        return NotChosen()
+    if is_asked or _can_srun(allocated, options):
+        return _by_srun(allocated, options)
+    return NotChosen(f"there is no srun here, so that job {allocated.job_id} of Slurm is not used")
+
+
+def _can_srun(allocated: Allocation, options: StartOptions) -> bool:
+    """Inside a container there may be the variables of Slurm, and no srun. Raises BadInput when it is needed."""
+    if shutil.which("srun") is None and (options.nodes or 1) > 1:
+        raise BadInput(
+            f"job {allocated.job_id} of Slurm has {len(allocated.nodes)} nodes, and there is no srun here",
+            "start a rank in each task (srun nccltool probe), or say --launcher local to emulate nodes here",
+        )
+    return shutil.which("srun") is not None
+
+
+def _by_srun(allocated: Allocation, options: StartOptions) -> Where:
+    named = chosen(allocated, [host.name for host in named_hosts(options)]) if options.has_hosts else ()
+    given, available = options.nodes, len(named or allocated.nodes)
+    if given is not None and given > available:
+        what = "--hosts names" if named else f"job {allocated.job_id} of Slurm has"
+        raise BadInput(f"--nodes {given}, but {what} {available}", "allocate more, or ask for fewer")
+    if options.rdzv_endpoint:
+        inside.parse_endpoint(options.rdzv_endpoint)
+    nodes = given or available
+    nproc = asked_nproc(options)
+    return Where(
+        nodes=nodes,
+        nproc=nproc if options.nproc_per_node is not None else ranks_per_node(allocated),
+        node_ranks=tuple(range(nodes)),
+        emulated=False,
+        leads=True,
+        ranks_seen=0,
+        launch=launch(allocated, nodes, options.remote_python or sys.executable, named),
+        node_variable=NODE_VARIABLE,
+        targets=(named or allocated.nodes)[:nodes],
     )
 
 

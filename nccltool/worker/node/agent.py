@@ -10,9 +10,8 @@ from torch.distributed.elastic.rendezvous import RendezvousParameters
 from torch.distributed.elastic.rendezvous.api import rendezvous_handler_registry
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from nccltool.launch import events
+from nccltool.launch import events, inside
 from nccltool.launch.job import Job
-from nccltool.launch.launchers import inside
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import rendezvous
 from nccltool.worker.node.rendezvous import FixedRendezvous, NodesMissing, StoreAddress

@@ -14,11 +14,10 @@ from torch.distributed import TCPStore
 
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
-from nccltool.launch import events
+from nccltool.launch import events, inside
 from nccltool.launch.finding_kinds import LEADER_GONE, PORT_IN_USE
+from nccltool.launch.inside import Place
 from nccltool.launch.job import Job
-from nccltool.launch.launchers import inside
-from nccltool.launch.launchers.inside import Place
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import agent, host_facts
 from nccltool.worker.node.event_relay import Receiver, Sender

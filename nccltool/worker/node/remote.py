@@ -22,10 +22,9 @@ from types import FrameType
 from nccltool import __version__
 from nccltool.core import processes, signals
 from nccltool.hosts.sources import gpu, net
-from nccltool.launch import events, instructions
+from nccltool.launch import events, inside, instructions
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
-from nccltool.launch.launchers import inside
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import host_facts
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from nccltool.core import processes
 from nccltool.launch import events
+from nccltool.launch.inside import Place
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.inside import Place
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 

@@ -15,7 +15,7 @@ from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.reader import network_facts
 from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.launch.launchers.inside import Place
+from nccltool.launch.inside import Place
 from nccltool.launch.rank_facts import RankFacts
 
 _RESOLVE_S = 0.5

@@ -18,8 +18,8 @@ from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
 from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
+from nccltool.launch.inside import Place
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.worker.rank import facts as rank_facts
 

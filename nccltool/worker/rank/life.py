@@ -14,8 +14,8 @@ from nccltool.core import processes
 from nccltool.core.findings import Finding
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events, fault_injection, rank_agreement
+from nccltool.launch.inside import Place
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.inside import Place
 from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import busbw_limit, plan, transport
 from nccltool.probe.events import MeasuredWorld

@@ -5,8 +5,9 @@ import shlex
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.launch import named_hosts
 from nccltool.launch.launchers import ssh
-from nccltool.launch.launchers.ssh import Host
+from nccltool.launch.named_hosts import Host
 
 PYTHON = "/opt/venv/bin/python"
 
@@ -29,7 +30,7 @@ PYTHON = "/opt/venv/bin/python"
     ],
 )
 def test_hosts(text: str, hosts: list[Host]) -> None:
-    assert ssh.parse_hosts(text) == tuple(hosts)
+    assert named_hosts.parse_hosts(text) == tuple(hosts)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +62,14 @@ def test_hosts(text: str, hosts: list[Host]) -> None:
 )
 def test_words_that_are_no_hosts(text: str, message: str) -> None:
     with pytest.raises(BadInput) as refused:
-        ssh.parse_hosts(text)
+        named_hosts.parse_hosts(text)
     assert refused.value.message.startswith(message)
     assert refused.value.remedy
 
 
 def test_hosts_of_a_file() -> None:
     text = "# rack 1\nn[1-2]\n\n  me@x3:2222   # behind\r\nn4,n5\n"
-    hosts = ssh.parse_hostfile(text, "--hostfile F")
+    hosts = named_hosts.parse_hostfile(text, "--hostfile F")
     assert hosts == (Host("n1"), Host("n2"), Host("x3", "me", 2222), Host("n4"), Host("n5"))
 
 
@@ -85,7 +86,7 @@ def test_hosts_of_a_file() -> None:
 )
 def test_lines_that_are_no_hosts(text: str, message: str) -> None:
     with pytest.raises(BadInput) as refused:
-        ssh.parse_hostfile(text, "--hostfile F")
+        named_hosts.parse_hostfile(text, "--hostfile F")
     assert refused.value.message == message
 
 

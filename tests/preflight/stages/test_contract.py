@@ -14,8 +14,7 @@ from nccltool.cli.probe import asked
 from nccltool.cli.train import asked as asked_of_train
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import local
-from nccltool.launch.launchers.base import Launch
-from nccltool.launch.selection import Where
+from nccltool.launch.launchers.base import Launch, Where
 from nccltool.preflight import suite_folder, suite_reader
 from nccltool.preflight.check import Check
 from nccltool.preflight.result import CheckOutcome

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch import selection
-from nccltool.launch.launchers import inside
-from nccltool.launch.launchers.inside import NumberedNode
+from nccltool.launch import inside, selection
+from nccltool.launch.inside import NumberedNode
 from nccltool.launch.options import StartOptions
 
 TRAINJOB = {

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch.launchers import inside
-from nccltool.launch.launchers.inside import UNNUMBERED, Place
+from nccltool.launch import inside
+from nccltool.launch.inside import UNNUMBERED, Place
 
 TORCHRUN = {
     "LOCAL_RANK": "1",
