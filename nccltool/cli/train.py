@@ -18,6 +18,7 @@ from nccltool.cli.options import (
     written,
 )
 from nccltool.train.pipeline_schedules import SCHEDULES
+from nccltool.train.strategies import WORDS
 
 if TYPE_CHECKING:
     from nccltool.train.options import TrainOptions
@@ -25,9 +26,14 @@ if TYPE_CHECKING:
 _SOME = click.IntRange(1)
 _HOOKS = ("none", "fp16", "bf16", "powersgd")
 _FOLDER = click.Path(file_okay=False)
+_HELP = f"""Small real trainings, each step held against a single process.
+
+STRATEGY is one way to train in parallel, several with commas between them, or all: {", ".join(WORDS)}. The
+ranks are started as those of `nccltool probe` are.
+"""
 
 
-@click.command("train")
+@click.command("train", help=_HELP)
 @click.argument("strategy")
 @option("--size", type=click.Choice(("tiny", "125m", "1b")), default="tiny", help="Size of the model.")
 @option("--layers", type=_SOME, help="Transformer blocks.  [default: as --size says]")
@@ -78,12 +84,7 @@ _FOLDER = click.Path(file_okay=False)
 @written
 @kept
 def command(**options: object) -> None:
-    """Small real trainings, each step held against a single process.
-
-    STRATEGY is one way to train in parallel, several with commas between them, or all: 3d, context, ddp,
-    deepspeed, dp, fsdp, fsdp1, model, pipeline, tensor, tp+fsdp, zero1. The ranks are started as those of
-    `nccltool probe` are.
-    """
+    """Small real trainings, each step held against a single process."""
     from pathlib import Path
     from signal import SIGHUP, SIGTERM
 

@@ -20,6 +20,7 @@ from nccltool.preflight import result as preflight_result
 from nccltool.probe import collectives, dtypes, result, views
 from nccltool.probe import options as probe_options
 from nccltool.train import result as train_result
+from nccltool.train import strategies
 from nccltool.triage import incident
 from tests.conftest import Nccltool
 from tests.docs.pages import PAGES, README, ROOT, Command, commands, hold
@@ -203,6 +204,11 @@ def test_every_word_of_a_choice_stands_on_the_page_of_probe() -> None:
     page = (DOCS / "commands/probe.md").read_text().partition("## What to measure")[2]
     words = {*collectives.NAMES, *dtypes.ELEMENT_SIZE, *dtypes.REDUCE_OPS, *views.FORMATS}
     assert {word for word in words if not re.search(rf"\b{word}\b", page)} == set()
+
+
+def test_every_strategy_has_its_row_on_the_page_of_train() -> None:
+    table = (DOCS / "commands/train.md").read_text().partition("\n## Strategies\n")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE)) == list(strategies.WORDS)
 
 
 def test_the_tree_names_every_module() -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 NAMES = tuple(
     sorted(file.stem for file in Path(__file__).parent.glob("*.py") if file.stem not in ("__init__", "base"))
 )
+_WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
+WORDS = tuple(sorted(_WORDS.get(name, name) for name in NAMES))
+"""The names as help texts write them: not each can be that of a module."""
 
 
 def takes(name: str) -> frozenset[str]:

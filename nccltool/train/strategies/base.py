@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyOptions:
-    """What is for some ways to train only; TrainSpec is made of all such groups."""
+    """What is for some ways to train only; those with fields of their own are bases of TrainSpec."""
 
 
 @dataclass(frozen=True, kw_only=True)

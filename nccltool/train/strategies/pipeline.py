@@ -1,10 +1,5 @@
 """Pipeline parallelism."""
 
-from dataclasses import dataclass
-
 from nccltool.train.strategies.base import PipelineOptions
 
-
-@dataclass(frozen=True, kw_only=True)
-class Options(PipelineOptions):
-    """Its options."""
+Options = PipelineOptions

@@ -1,10 +1,5 @@
 """ZeRO stage 1 (ZeroRedundancyOptimizer)."""
 
-from dataclasses import dataclass
-
 from nccltool.train.strategies.base import DataParallelOptions
 
-
-@dataclass(frozen=True, kw_only=True)
-class Options(DataParallelOptions):
-    """Its options."""
+Options = DataParallelOptions
