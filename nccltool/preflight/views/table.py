@@ -15,7 +15,6 @@ from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 _STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
 _MOST_REASONS = 300
 _MOST_HOSTS = 24
-_MOST_UNKNOWN = 4
 
 
 def render(preflight: Preflight) -> str:

@@ -25,7 +25,6 @@ class CpuClock:
     """Wall clock: on CPUs the calls return when their work is done."""
 
     def offsets(self, call: Callable[[], None], iterations: int) -> list[int]:
-        """See Clock."""
         now = time.perf_counter_ns
         ends = [0] * iterations
         start = now()
@@ -35,7 +34,6 @@ class CpuClock:
         return [end - start for end in ends]
 
     def durations(self, call: Callable[[], None], iterations: int, meet: Callable[[], None]) -> list[int]:
-        """See Clock."""
         now = time.perf_counter_ns
         took = [0] * iterations
         for i in range(iterations):
@@ -53,7 +51,6 @@ class CudaClock:
         self._slot = slot
 
     def offsets(self, call: Callable[[], None], iterations: int) -> list[int]:
-        """See Clock."""
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(iterations + 1)]
         marks[0].record()
         for i in range(iterations):
@@ -63,7 +60,6 @@ class CudaClock:
         return [round(marks[0].elapsed_time(mark) * 1e6) for mark in marks[1:]]
 
     def durations(self, call: Callable[[], None], iterations: int, meet: Callable[[], None]) -> list[int]:
-        """See Clock."""
         marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(iterations)]
         for begin, end in marks:
             meet()

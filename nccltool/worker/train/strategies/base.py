@@ -176,7 +176,7 @@ class DataParallel(Strategy):
         self.micro_batches = self.replicas * accumulate
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy: micro-batches of this rank one by one, synchronised in the last one's backward."""
+        """Micro-batches of this rank one by one, synchronised in the last one's backward."""
         accumulate, losses = self.setup.spec.accumulate, {}
         parts = tokens.chunk(self.micro_batches)
         last = (self.replica + 1) * accumulate - 1
@@ -198,7 +198,7 @@ class DataParallel(Strategy):
         return loss.detach()
 
     def clip(self, limit: float) -> None:
-        """See Strategy: by torch's own function, which users call."""
+        """By torch's own function, which users call."""
         nn.utils.clip_grad_norm_(self.model.parameters(), limit)
 
     def scores(self, inputs: Tensor) -> Tensor:

@@ -12,8 +12,6 @@ from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, S
 
 
 class Training(Strategy):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "all_to_all of queries, keys, values and of what attention puts out",
         "backward": "all_to_all of their gradients, all_reduce of the gradients",
@@ -46,7 +44,7 @@ class Training(Strategy):
         return attended
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy: this rank has its tokens of all sequences."""
+        """This rank has its tokens of all sequences."""
         setup = self.setup
         first = setup.rank * self._tokens
         mine = tokens[:, first : first + self._tokens + 1]

@@ -12,8 +12,6 @@ from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Set
 
 
 class Training(DataParallel):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {"forward": "broadcast of buffers", "backward": "all_reduce of the gradients"}
 
     def __init__(self, setup: Setup) -> None:
@@ -44,10 +42,8 @@ class Training(DataParallel):
             powersgd.register(self._ddp, None)
 
     def scores(self, inputs: Tensor) -> Tensor:
-        """See DataParallel."""
         scores: Tensor = self._ddp(inputs)
         return scores
 
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
-        """See DataParallel."""
         return nullcontext() if is_last else self._ddp.no_sync()

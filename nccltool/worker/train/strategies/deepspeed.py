@@ -19,8 +19,6 @@ _REDUCE_OP = "deepspeed_shm_comm"
 
 
 class Training(DataParallel):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "all_gather of the parameters (stage 3)",
         "backward": "reduce or reduce_scatter of the gradients",
@@ -76,10 +74,10 @@ class Training(DataParallel):
         }
 
     def clear(self) -> None:
-        """See Strategy: the engine does it after each update."""
+        """The engine does it after each update."""
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy: the engine counts micro-batches, and reduces in the last one's backward pass."""
+        """The engine counts micro-batches, and reduces in the last one's backward pass."""
         with _quiet():
             losses = super().forward_backward(tokens)
         self._held, self._has_gradients = None, True
@@ -98,13 +96,13 @@ class Training(DataParallel):
         return loss.detach()
 
     def update(self) -> None:
-        """See Strategy: the engine clips too, and forgets the gradients."""
+        """The engine clips too, and forgets the gradients."""
         with self.setup.communicating("updating"), _quiet():
             self._engine.step()
         self._held, self._has_gradients = None, False
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """See Strategy: copies, for which all ranks give what they hold."""
+        """Copies, for which all ranks give what they hold."""
         if self._held is None:
             self._hold()
         yield from (self._held or {}).items()

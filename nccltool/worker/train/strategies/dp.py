@@ -10,8 +10,6 @@ from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, S
 
 
 class Training(Strategy):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "copies of the model and of the batch to all devices",
         "backward": "copies of the gradients to the first device",
@@ -31,7 +29,7 @@ class Training(Strategy):
         self.optimizer = self.sgd()
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy: torch cuts the batch for its devices."""
+        """Torch cuts the batch for its devices."""
         setup = self.setup
         with setup.communicating("forward"), setup.lower():
             loss = transformer.loss_of(self._spread(tokens[:, :-1]), tokens[:, 1:])

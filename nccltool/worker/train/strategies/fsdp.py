@@ -11,8 +11,6 @@ from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Set
 
 
 class Training(DataParallel):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "all_gather of the parameters",
         "backward": "all_gather of the parameters, reduce_scatter of the gradients",
@@ -42,7 +40,7 @@ class Training(DataParallel):
         return policies
 
     def clip(self, limit: float) -> None:
-        """See Strategy: NCCL cannot add up norms that were offloaded."""
+        """NCCL cannot add up norms that were offloaded."""
         if self.setup.spec.offload:
             Strategy.clip(self, limit)
         else:
@@ -59,7 +57,6 @@ class Training(DataParallel):
         return init_device_mesh(device, (world // share, share), mesh_dim_names=("replicate", "shard"))
 
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
-        """See DataParallel."""
         assert isinstance(self.model, FSDPModule)
         self.model.set_requires_gradient_sync(is_last)
         return nullcontext()

@@ -16,8 +16,6 @@ _WRAPPER = "_fsdp_wrapped_module."
 
 
 class Training(DataParallel):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "all_gather of the parameters",
         "backward": "all_gather of the parameters, reduce_scatter of the gradients",
@@ -60,24 +58,20 @@ class Training(DataParallel):
         )
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """See Strategy: pieces of them."""
         for name, parameter in self.model.named_parameters():
             yield name.replace(_WRAPPER, ""), parameter
 
     def same_part(self, full: Tensor, mine: Tensor) -> Tensor:
-        """See Strategy."""
         if id(mine) not in self._pieces:
             return full
         start, end = self._pieces[id(mine)]
         return full.flatten()[start:end]
 
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
-        """See DataParallel."""
         without: AbstractContextManager[Any] = nullcontext() if is_last else self._fsdp.no_sync()
         return without
 
     def clip(self, limit: float) -> None:
-        """See Strategy."""
         self._fsdp.clip_grad_norm_(limit)
 
 

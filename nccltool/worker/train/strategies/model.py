@@ -16,8 +16,6 @@ from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, S
 
 
 class Training(Strategy):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {"forward": "send_recv of activations", "backward": "send_recv of their gradients"}
     HOLDS = "layers"
 
@@ -40,11 +38,9 @@ class Training(Strategy):
         return Halves(parts, [setup.device, torch.device("cuda", other)])
 
     def holders(self) -> int:
-        """See Strategy."""
         return 1
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy."""
         setup = self.setup
         came = self._came(tokens)
         setup.computing(splitting.COMPUTING)

@@ -9,8 +9,6 @@ from nccltool.worker.train.strategies.base import Setup, Strategy
 
 
 class Training(Strategy):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {PHASE: "send_recv of activations and of their gradients"}
     HOLDS = "layers"
 
@@ -25,9 +23,7 @@ class Training(Strategy):
         self.inner_layers = self.pipeline.inner_layers
 
     def holders(self) -> int:
-        """See Strategy: those of a stage."""
         return 1
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy."""
         return {index: self.seen(loss) for index, loss in enumerate(self.pipeline.step(tokens))}

@@ -11,8 +11,6 @@ from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, S
 
 
 class Training(Strategy):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "all_reduce of what attention and feed-forward parts put out",
         "backward": "all_reduce of the gradients of what went into them",
@@ -33,7 +31,6 @@ class Training(Strategy):
         self.optimizer = self.sgd()
 
     def waits(self) -> Mapping[str, str]:
-        """See Strategy."""
         if not self.setup.spec.sequence_parallel:
             return self.COLLECTIVES
         return {
@@ -42,7 +39,7 @@ class Training(Strategy):
         }
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy: every rank sees the whole batch."""
+        """Every rank sees the whole batch."""
         setup = self.setup
         with setup.communicating("forward"), setup.lower():
             loss = transformer.loss_of(self.model(tokens[:, :-1]), tokens[:, 1:])

@@ -15,8 +15,6 @@ STAGES = PAIR = 2
 
 
 class Training(Strategy):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         PHASE: "send_recv between stages, all_reduce in pairs",
         "backward": "all_reduce of the gradients between replicas",
@@ -47,11 +45,10 @@ class Training(Strategy):
         self.optimizer = self.sgd()
 
     def holders(self) -> int:
-        """See Strategy: those of a stage."""
         return self.setup.world // STAGES
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """See Strategy: each replica has its part of the batch in micro-batches."""
+        """Each replica has its part of the batch in micro-batches."""
         losses = self.pipeline.step(tokens.chunk(self.replicas)[self.replica])
         return {self.replica * self._each + index: self.seen(loss) for index, loss in enumerate(losses)}
 

@@ -13,8 +13,6 @@ PAIR = 2
 
 
 class Training(DataParallel):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {
         "forward": "all_gather of the parameters, all_reduce of what attention and feed-forward parts put out",
         "backward": "all_gather of the parameters, all_reduce and reduce_scatter of gradients",
@@ -37,5 +35,5 @@ class Training(DataParallel):
         self.optimizer = self.sgd()
 
     def clip(self, limit: float) -> None:
-        """See Strategy: torch's function does not take parameters of two meshes together."""
+        """Torch's function does not take parameters of two meshes together."""
         Strategy.clip(self, limit)

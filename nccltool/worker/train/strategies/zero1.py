@@ -12,8 +12,6 @@ from nccltool.worker.train.strategies.base import DataParallel, Setup
 
 
 class Training(DataParallel):
-    """See the module."""
-
     COLLECTIVES: ClassVar = {"backward": "all_reduce of the gradients", "updating": "broadcast of the parameters"}
 
     def __init__(self, setup: Setup) -> None:
@@ -30,20 +28,16 @@ class Training(DataParallel):
         )
 
     def scores(self, inputs: Tensor) -> Tensor:
-        """See DataParallel."""
         scores: Tensor = self._ddp(inputs)
         return scores
 
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
-        """See DataParallel."""
         return nullcontext() if is_last else self._ddp.no_sync()
 
     def apply(self) -> None:
-        """See Strategy."""
         with self.setup.communicating("updating"):
             self.optimizer.step()
 
     def own_optimizer(self) -> torch.optim.Optimizer:
-        """See Strategy."""
         own: torch.optim.Optimizer = self.optimizer.optim
         return own
