@@ -27,7 +27,6 @@ RunEffect = Literal["answer", "incomplete", "unknown", "note"]
 """What a finding does to a run. answer: an error is a check that failed; incomplete: an error ended the
 measurement; unknown: something could not be told; note: there are no errors of this kind."""
 
-
 SubjectKind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
 
 

@@ -15,20 +15,16 @@ _OF_A_RANK = re.compile(
 )
 """Variables that differ from rank to rank by their nature."""
 
-
 _CARDS = re.compile(r"(eth|en|net|ib|hsn)[a-z]*\d\w*")
 """Names of network cards, and of what stands for one in a container."""
-
 
 _SYSCTLS = (
     "kernel.numa_balancing", "net.ipv4.ip_local_port_range", "net.core.somaxconn", "net.core.rmem_max",
     "net.core.wmem_max", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_mtu_probing", "vm.zone_reclaim_mode",
 )  # fmt: skip
 
-
 Aspect = tuple[str, str]
 """Code, and what of it: the name of a variable, `MTU of eth0`."""
-
 
 AspectValue = str | Unknown
 

@@ -13,7 +13,6 @@ from nccltool.launch.options import StartOptions
 _LONGEST_NAME = 253
 """Of the DNS."""
 
-
 MOST = 10_000
 """Hosts; more is a slip of the keyboard."""
 
@@ -91,7 +90,6 @@ _WORD = re.compile(
     r"(?:\[(?P<v6>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<name>[A-Za-z0-9_\[](?:[A-Za-z0-9_.\[\],-]|(?<=\d)/(?=\d))*))"
     r"(?::(?P<port>\d{1,5}))?"
 )
-
 
 _RANGE = re.compile(r"(\d{1,15})-(\d+)")
 

@@ -19,7 +19,6 @@ from nccltool.train import document as train_document
 
 SCHEMA = 1
 
-
 FORMATS = ("table", "json", "csv")
 """The other formats show the measurements of one run."""
 

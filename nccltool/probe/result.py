@@ -10,7 +10,6 @@ from nccltool.core.verdicts import Verdict
 
 Placement = Literal["in-place", "out-of-place"]
 
-
 Cadence = Literal["stream", "isolated"]
 
 

@@ -13,7 +13,6 @@ SCAN_S = 2.0
 """How often folders are looked through for new files."""
 _ROTATED = re.compile(r"[.-]\d+(?:\.(?:gz|xz|zst|bz2))?$")
 
-
 _BEGINS_A_DUMP = (b"{", b"\x80")
 
 

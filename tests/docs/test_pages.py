@@ -43,7 +43,6 @@ OF_LAUNCHERS = {
 }
 """What a rank sees that they started."""
 
-
 ADDED = set(
     re.findall(r"^<!-- file: nccltool/\S*/(\w+)\.py -->$", (DOCS / "contributing.md").read_text(), re.MULTILINE)
 )

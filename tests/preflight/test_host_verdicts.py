@@ -10,7 +10,6 @@ from tests.preflight.samples import outcome
 
 HOSTS = ("n1", "n2", "n3")
 
-
 PRESENT = tuple(outcome("inventory/present", "pass", host) for host in HOSTS)
 
 

@@ -15,7 +15,6 @@ from tests.preflight.samples import found, ran, run, told
 
 PART = ProbePart(ops=("all_reduce",), sizes=(8,))
 
-
 DATA_PASS = {("across/data", None): ("pass", "")}
 DATA_SKIP = {("across/data", None): ("skip", "")}
 DATA_UNKNOWN = {("across/data", None): ("unknown", "")}

@@ -19,7 +19,6 @@ _STRUCT = {
     "uint8": "B",
 }
 
-
 _WITHOUT_STRUCT = {"bfloat16": (8, 8), "float8_e4m3fn": (4, 4), "float8_e5m2": (5, 3)}
 """(bits of the exponent, bits of the significand with the leading one that is not stored), beside a sign."""
 

@@ -40,13 +40,11 @@ from nccltool.hosts.nccl.library import LibraryAnswer
 
 T = TypeVar("T")
 
-
 NO_NCCL = Unknown("the version of NCCL is not known; say it with --nccl-version")
 NO_TORCH = Unknown("the version of torch is not known")
 NO_NODES = Unknown("how many nodes the job has is not known; say it with --nodes")
 NOT_ASKED = Unknown("NCCL itself was not asked; see --ask-nccl")
 NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --nproc-per-node")
-
 
 Results: TypeAlias = Iterator[report.RuleFinding | Unknown]
 
@@ -169,7 +167,6 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 _SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
-
 
 __all__ = [
     "JudgedHost",

@@ -14,7 +14,6 @@ class NotKnown(Exception):
 
 NOT_READ = Unknown("it was not looked at")
 
-
 T = TypeVar("T")
 P = TypeVar("P", bound=msgspec.Struct)
 Text: TypeAlias = str | Unknown

@@ -20,7 +20,6 @@ from nccltool.hosts.facts.system import Cloud, Cpu, HostNames, Kernel, KernelClo
 
 SCHEMA = 1
 
-
 KIND = "facts"
 
 
@@ -97,9 +96,7 @@ def _checked(host: HostFacts, where: str) -> HostFacts:
 
 _REMEDY = "save one with: nccltool facts --output FILE"
 
-
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
 
 _DIGEST_BYTES = 16
 
@@ -140,6 +137,5 @@ class SnapshotReader:
 
 
 _PART_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
-
 
 _PARTS = _PART_TYPES.keys()

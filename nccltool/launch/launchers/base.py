@@ -29,10 +29,8 @@ class Command:
 Explain = Callable[[str, int, Sequence[str]], Finding | None]
 """(host, exit code, last lines on standard error) of a command that ended before its nodes were done -> why."""
 
-
 AnnouncesEnd = Callable[[str], bool]
 """Whether a line on standard error says that the nodes of a command are ended, while it still runs."""
-
 
 Unwrap = Callable[[bytes], tuple[bytes, ...]]
 """A line of a command's standard output -> the lines that its nodes wrote, as far as they are complete."""

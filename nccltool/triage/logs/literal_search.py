@@ -19,7 +19,6 @@ _UNCLEAN = re.compile(
 )
 """What is taken out of a line before it is read: a literal can stand around it."""
 
-
 _CLEAN = bytes((*range(32, 127), *b"\t\n\r"))
 _DIGITS = b"0123456789"
 _MOST_SHAPES = 20_000

@@ -17,7 +17,6 @@ CASES: tuple[Case, ...] = tuple(
 )
 RULES = {rule.code: rule for rule in rules.every()}
 
-
 BY_RULE = {code: tuple(case for case in CASES if case.code == code) for code in RULES}
 of_each_rule = pytest.mark.parametrize("cases", BY_RULE.values(), ids=BY_RULE.keys())
 

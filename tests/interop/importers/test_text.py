@@ -21,7 +21,6 @@ COLUMNS = (
     "expected size count type redop root, then time algbw busbw #wrong for each placement"
 )
 
-
 NOTHING = Told()
 
 

@@ -15,7 +15,6 @@ WRONG = samples.finding(
 )
 HOSTS = ("n1", "n2", "n3")
 
-
 FAILING = Preflight(
     info=samples.info(nodes=3, world_size=3, hosts=HOSTS, emulated=False),
     verdict=Verdict(status="fail", exit_code=1),

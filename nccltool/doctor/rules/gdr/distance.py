@@ -11,10 +11,8 @@ from nccltool.hosts.nccl.settings import Variable
 
 _LEVEL = "NCCL_NET_GDR_LEVEL"
 
-
 _NEVER = ("LOC", "NVL", "NVB", "C2C")
 """Nearer than any NIC can be: PIX is the nearest."""
-
 
 _FAR = ("PHB", "SYS")
 

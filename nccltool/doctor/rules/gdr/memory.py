@@ -9,10 +9,8 @@ from nccltool.hosts.nccl import values
 
 _PEERS = ("nv_mem", "nv_mem_nc")
 
-
 _DMABUF_KERNEL, _DMABUF_CUDA = Version(5, 12), Version(11, 7)
 """The kernel with dma-buf for RDMA; the CUDA that NCCL asks for (src/init.cc, dmaBufSupported)."""
-
 
 _PEERMEM_DRIVER = 470
 

@@ -20,10 +20,8 @@ from nccltool.hosts.nccl.adapters import Port
 
 _FILTERS = ("NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ROCE_VERSION_NUM")
 
-
 _OF_CLOUDS = {"gcp": 3, "oci": 3}
 """Published for their own machines: cluster-toolkit, oci-hpc."""
-
 
 _AUTOMATIC = tuple(adapters.AUTOMATIC_GID)
 

@@ -32,13 +32,10 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
 _MOST_QPS = 128
 """NCCL_IB_MAX_QPS of src/transport/net_ib/common.h."""
 
-
 _MANY_QPS = 16
-
 
 _MOST_MERGED = 4
 """NCCL_NET_MAX_DEVS_PER_NIC."""
-
 
 _QPS = "NCCL_IB_QPS_PER_CONNECTION"
 

@@ -85,7 +85,6 @@ def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
 
 _BUFFSIZE = 4 << 20
 
-
 _OOO_SINCE = (2, 30, 3)
 
 

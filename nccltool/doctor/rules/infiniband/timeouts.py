@@ -8,16 +8,12 @@ from nccltool.doctor.rules.base import JudgedHost, Results, known, rule
 _TICK_S = 4.096e-6
 """The unit of the ACK timeout: section 12.7.34 of the InfiniBand specification."""
 
-
 _TIMEOUTS = ((Version(2, 23, 4), 20), (Version(2, 14, 3), 18), (Version(0), 14))
 """Release from which NCCL_IB_TIMEOUT has this default, the newest first."""
 
-
 _RETRIES = 7
 
-
 _LEAST_TIMEOUT, _LARGE = 18, 8
-
 
 _TORCH_SHORTER = Version(2, 2)
 """The release of torch from which its groups wait 10 minutes for NCCL; before it was 30."""

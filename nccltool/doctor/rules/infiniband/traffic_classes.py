@@ -13,7 +13,6 @@ from nccltool.hosts.nccl.settings import Variable
 _OCI_TC = 41
 """DSCP 10 and an ECN bit, by design: oci-hpc."""
 
-
 _CLASSES = ("NCCL_IB_TC", "NCCL_IB_FIFO_TC")
 
 

@@ -8,7 +8,6 @@ from nccltool.doctor.rules.infiniband.base import port_lines
 _LEAST_MEMLOCK = 64 << 20
 """Buffers of one rank that are registered when it starts; from the reports in nccl-tests issue 206."""
 
-
 _IPC_LOCK = 1 << 14
 
 

@@ -17,7 +17,6 @@ _OVERLAY = re.compile(
 )
 """Bridges, tunnels and ends of containers, by how their makers name them."""
 
-
 _EVERY = 1 << 20
 
 

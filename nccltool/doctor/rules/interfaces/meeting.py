@@ -11,19 +11,14 @@ from nccltool.hosts.nccl import values
 _PORTS_PER_RANK = 64
 """Listeners of one rank with 16 channels and a few communicators; our own estimate."""
 
-
 _MANY_RANKS = 256
 """No node has more."""
 
-
 _RETRIES, _RETRY_MS = 34, 100
-
 
 _RETRY_SINCE = Version(2, 24, 3)
 
-
 _SHORTEST_S, _LONGEST_S = 5, 600
-
 
 _COMM_ID = re.compile(r"[^\s:,\[\]]+:\d+|\[[0-9A-Fa-f:.]+(%[^\]]+)?\]:\d+")
 

@@ -10,7 +10,6 @@ from nccltool.hosts.nccl.settings import Variable
 _MOST_THREADS, _MOST_SOCKETS = 16, 64
 """MAX_THREADS and MAX_SOCKETS of src/transport/net_socket.cc."""
 
-
 _BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
 """(threads, sockets of each) that NCCL takes by itself on ENA and gVNIC."""
 

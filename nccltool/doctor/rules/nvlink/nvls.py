@@ -12,27 +12,20 @@ from nccltool.hosts.nccl import values
 _NVLS_SINCE = 9.0
 """Compute capability of Hopper, the first GPU with NVLink SHARP."""
 
-
 _BLACKWELL = 10.0
 
-
 _NVLS_LEAST_GPUS = 4
-
 
 _STRICT = (2, 29)
 """The release from which a failure to get a multicast slot ends the job, whatever NCCL_NVLS_ENABLE is."""
 
-
 _MANY_COMMUNICATORS = 64
 """A GPU has 128 multicast slots: https://github.com/NVIDIA/nccl/issues/2077."""
 
-
 _CHUNK = 131072
-
 
 _AWS_CHUNK = 524288
 """What aws-ofi-nccl sets on p5 and newer: src/platform-aws.cpp."""
-
 
 _NVLS = ("NVLS", "NVLSTree")
 

@@ -7,7 +7,6 @@ from nccltool.doctor.rules.base import JudgedHost, Results, rule
 _BUFFER = 4 << 20
 """The default of NCCL_BUFFSIZE."""
 
-
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 64 << 10, 32 << 20
 
 

@@ -9,13 +9,10 @@ _COUNTS = (
     *("NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"),
 )
 
-
 _MOST_CHANNELS, _MOST_BEFORE = 64, 32
-
 
 _MANY = (2, 25, 1)
 """The release from which there are 64 channels; 32 before."""
-
 
 _FEW_CHANNELS, _MANY_CHANNELS = 4, 32
 
