@@ -25,6 +25,7 @@ from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts import differences as hosts_differences
 from nccltool.hosts import reader as hosts_reader
+from nccltool.hosts.aspects import MTU, NCCL, Aspect
 from nccltool.hosts.facts import HostFacts, SnapshotReader, known, or_none
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
@@ -124,12 +125,13 @@ def differences(snapshots: Sequence[HostFacts], ignore: Sequence[str], together:
         return ()
     entries = variables.every()
 
-    def left_out(code: str, what: str) -> bool:
-        ruled = {"env-differs": what in entries, "conf-differs": True, "version-differs": what == "NCCL"}
+    def left_out(aspect: Aspect) -> bool:
+        code, what = aspect.code, aspect.what
+        ruled = {"env-differs": what in entries, "conf-differs": True, "version-differs": what == NCCL}
         ignored = any(code.startswith(word.lower()) for word in ignore)
-        return ignored or ruled.get(code, what.startswith("MTU of "))
+        return ignored or ruled.get(code, what == MTU)
 
-    return hosts_differences.compare(snapshots, together, left_out).findings
+    return hosts_differences.compare(snapshots, together, left_out)
 
 
 def _looked(asked: DoctorOrder) -> tuple[list[HostFacts], tuple[Finding, ...]]:

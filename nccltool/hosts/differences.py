@@ -4,15 +4,17 @@ Hosts are looked at one by one and let go, so ten thousand snapshots never lie i
 """
 
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject
 from nccltool.core.host_lists import fold
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.aspects import Aspect, AspectValue, aspects
-from nccltool.hosts.facts import HostFacts
+from nccltool.hosts.aspects import Aspect, aspects
+from nccltool.hosts.facts import HostFacts, Text
 
 PAGE = "docs/differences.md"
 UNSET = "not set"
@@ -81,82 +83,43 @@ _CLOCK_S = 30.0
 
 @dataclass(slots=True)
 class _ValuesSeen:
-    hosts: dict[str, "array[int]"] = field(default_factory=dict)
+    hosts: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("I")))
     unknown: "array[int]" = field(default_factory=lambda: array("I"))
     reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unjudged:
-    """Something that could not be read on some hosts."""
-
-    what: str
-    hosts: tuple[str, ...]
-    reason: str
-    """Of one of them."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HostComparison:
-    """What came of it."""
-
-    hosts: int
-    findings: tuple[Finding, ...]
-    compared: int
-    """Aspects that were known on two hosts or more."""
-    unjudged: tuple[Unjudged, ...]
 
 
 def compare(
     snapshots: Iterable[HostFacts],
     together: bool = False,
-    left_out: Callable[[str, str], bool] = lambda code, what: False,
-) -> HostComparison:
+    left_out: Callable[[Aspect], bool] = lambda aspect: False,
+) -> tuple[Finding, ...]:
     """Hold the hosts against each other. `together`: looked at in one moment, so clocks can be compared.
 
-    `left_out` says of a code and what it is about (NCCL_ALGO, `MTU of eth0`) that it is not to be compared.
+    `left_out` says which aspects are not to be compared.
     """
     names: list[str] = []
-    boots: dict[str, set[str]] = {}
+    boots: dict[str, set[str]] = defaultdict(set)
     clocks: list[tuple[float, str]] = []
-    seen: dict[Aspect, _ValuesSeen] = {}
+    seen: dict[Aspect, _ValuesSeen] = defaultdict(_ValuesSeen)
     for number, host in enumerate(snapshots):
         names.append(host.host)
         if isinstance(host.boot_id, str):
-            boots.setdefault(host.host, set()).add(host.boot_id)
+            boots[host.host].add(host.boot_id)
         if together and isinstance(host.clock.time_s, float):
             clocks.append((host.clock.time_s, host.host))
         for aspect, value in aspects(host):
-            if aspect not in seen:
-                seen[aspect] = _ValuesSeen()
             _note(seen[aspect], number, value)
-    findings = [
-        *_duplicates(boots),
-        *_clock_spread(clocks),
-        *(
-            found
-            for aspect, one in seen.items()
-            for found in _difference(aspect, one, names)
-            if not left_out(*aspect)
-        ),
-    ]
-    return HostComparison(
-        hosts=len(names),
-        findings=tuple(sorted(findings, key=_order)),
-        compared=sum(1 for one in seen.values() if sum(map(len, one.hosts.values())) > 1),
-        unjudged=tuple(_unjudged(seen, names)),
-    )
+    compared = (_difference(aspect, one, names) for aspect, one in seen.items() if not left_out(aspect))
+    findings = (*_duplicates(boots), *_clock_spread(clocks), *chain.from_iterable(compared))
+    return tuple(sorted(findings, key=_order))
 
 
-def _note(seen: _ValuesSeen, number: int, value: AspectValue) -> None:
+def _note(seen: _ValuesSeen, number: int, value: Text) -> None:
     if isinstance(value, Unknown):
         seen.unknown.append(number)
         seen.reason = value.reason
         return
-    hosts = seen.hosts.get(value)
-    if hosts is None:
-        hosts = seen.hosts[value] = array("I")
-    hosts.append(number)
+    seen.hosts[value].append(number)
 
 
 def _order(finding: Finding) -> tuple[int, str, str]:
@@ -164,9 +127,8 @@ def _order(finding: Finding) -> tuple[int, str, str]:
 
 
 def _difference(aspect: Aspect, seen: _ValuesSeen, names: list[str]) -> Iterator[Finding]:
-    code, what = aspect
     by_value = {value: {names[number] for number in hosts} for value, hosts in seen.hosts.items()}
-    if code == "env-differs":
+    if aspect.code == "env-differs":
         _add_unset(by_value, seen, names)
     if len(by_value) < 2:
         return
@@ -176,7 +138,7 @@ def _difference(aspect: Aspect, seen: _ValuesSeen, names: list[str]) -> Iterator
         most if len(most) > len(ranked[1][1]) else set()
     )
     tied = len(ranked[1][1]) == len(most)
-    kind = KINDS[code]
+    kind, what = KINDS[aspect.code], str(aspect)
     yield kind.finding(
         what if kind.subject != "host" else fold(minority),
         _message(what, norm, most, minority, ranked, tied),
@@ -218,13 +180,6 @@ def _more(ranked: list[tuple[str, set[str]]], seen: _ValuesSeen, names: list[str
     if seen.unknown:
         lines.append(f"not known: {fold({names[number] for number in seen.unknown})}: {seen.reason}")
     return tuple(lines)
-
-
-def _unjudged(seen: dict[Aspect, _ValuesSeen], names: list[str]) -> Iterator[Unjudged]:
-    for (_, what), one in seen.items():
-        if one.unknown:
-            hosts = sorted({names[number] for number in one.unknown})
-            yield Unjudged(what=what, hosts=tuple(hosts), reason=one.reason)
 
 
 def _duplicates(boots: dict[str, set[str]]) -> Iterator[Finding]:

@@ -161,7 +161,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
 def _differences(state: RunState) -> tuple[Finding, ...]:
     """Between the hosts, as their ranks see them."""
     snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
-    return differences.compare(snapshots).findings if len(snapshots) > 1 else ()
+    return differences.compare(snapshots) if len(snapshots) > 1 else ()
 
 
 def _left_out(job: ProbeJob, world: World | None) -> tuple[Finding, ...]:

@@ -100,7 +100,7 @@ def _compare(file: str) -> None:
 
     with Path(file).open("rb") as lines:
         found = compare(from_json(line, file) for line in lines)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(found.findings))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(found))
 
 
 if __name__ == "__main__":
