@@ -164,7 +164,7 @@ def _measurement(test: Report, row: Row, half: Half, mean_s: float) -> Measureme
         bytes_per_rank=checks.per_rank(test.op, test.world_size, row.bytes),
         count=checks.count(row, test.op, test.world_size) if row.count is None else row.count,
         dtype=row.dtype,
-        reduce_op=row.reduce_op if op.TRAITS.reduces else None,
+        reduce_op=row.reduce_op if op.reduces else None,
         placement=half.placement,
         cadence=test.cadence,
         iterations=half.iterations,

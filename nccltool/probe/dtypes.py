@@ -52,7 +52,7 @@ def why_not(backend: str, dtype: str, reduce_op: str, ops: Iterable[str]) -> str
         return f"gloo cannot average {dtype}: use -o sum, or a floating type"
     if not dtype.startswith("float8"):
         return None
-    traits = {op: get(op).TRAITS for op in NAMES}
+    traits = {op: get(op) for op in NAMES}
     possible = [
         op for op in NAMES if (traits[op].is_point_to_point if backend == "gloo" else not traits[op].reduces)
     ]

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.probe.busbw_limit import Limit
 from nccltool.probe.result import Cadence, Placement
+from nccltool.probe.transport import Limit
 
 SAMPLES_PER_EVENT = 180
 """Nanosecond integers of up to 19 digits that fit an event."""

@@ -41,13 +41,13 @@ def operation(program: str) -> str | None:
     """The operation of a program: all_reduce of build/all_reduce_perf_mpi; None = not one of ours."""
     match = _PROGRAM.fullmatch(program)
     wanted = match[1] if match else program
-    names = ((op, collectives.get(op).TRAITS.nccl_tests) for op in collectives.NAMES)
+    names = ((op, collectives.get(op).nccl_tests) for op in collectives.NAMES)
     return next((op for op, name in names if wanted in (name, op)), None)
 
 
 def program(op: str) -> str:
     """The program of an operation."""
-    return f"{collectives.get(op).TRAITS.nccl_tests}_perf"
+    return f"{collectives.get(op).nccl_tests}_perf"
 
 
 def type_word(dtype: str) -> str:
@@ -77,6 +77,11 @@ class TableLine:
         """What was measured of it, in the order of the columns."""
         return tuple(half for half in (self.out_of_place, self.in_place) if half is not None)
 
+    @property
+    def root(self) -> str:
+        """As it is printed; -1 where there is none."""
+        return f"{0 if collectives.get(self.measured[0].op).is_rooted else -1:6d}"
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -92,6 +97,16 @@ class Table:
     def measured(self) -> tuple[Measurement, ...]:
         """Every measurement in it, line by line."""
         return tuple(half for line in self.lines for half in line.measured)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Each once, as they came."""
+        return tuple(dict.fromkeys(half.bytes for half in self.measured))
+
+    @property
+    def validation(self) -> int:
+        """Whether any data was checked."""
+        return int(any(half.wrong is not None for half in self.measured))
 
     @property
     def failed_checks(self) -> int:
@@ -110,10 +125,7 @@ class Table:
 
 def tables(run: Run) -> tuple[Table, ...]:
     """The tables of a run, in the order of its measurements."""
-    made = []
-    for (op, only, cadence), lines in groupby(_lines(run), key=_kind):
-        made.append(Table(op, only, cadence, tuple(lines)))
-    return tuple(made)
+    return tuple(Table(*kind, tuple(lines)) for kind, lines in groupby(_lines(run), key=_kind))
 
 
 def _kind(line: TableLine) -> tuple[str, Placement | None, str]:

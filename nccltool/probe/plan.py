@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.units import format_bytes
 from nccltool.probe import collectives
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
 from nccltool.probe.dtypes import ELEMENT_SIZE, why_not
-from nccltool.probe.finding_kinds import UNSUPPORTED
+from nccltool.probe.finding_kinds import LEFT_OUT, UNSUPPORTED
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Placement
 
@@ -26,16 +27,6 @@ class Step:
     op: str
     placement: Placement
     layout: Layout
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What cannot be run, and why."""
-
-    op: str
-    nominal_bytes: int | None
-    """None = at every size."""
-    reason: str
 
 
 def sizes_in_bytes(sizes: Sizes, backend: str) -> tuple[int, ...]:
@@ -60,21 +51,24 @@ def steps(job: ProbeJob, backend: str, world_size: int) -> tuple[Step, ...]:
     return tuple(replace(step, index=index) for index, step in enumerate(possible))
 
 
-def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[LeftOut, ...]:
-    """What `steps` leaves out."""
-    impossible = [step for step in _all(job, backend, world_size) if isinstance(step, LeftOut)]
-    return tuple(dict.fromkeys(impossible))
+def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[Finding, ...]:
+    """What `steps` leaves out, and why."""
+    return tuple(dict.fromkeys(out for out in _all(job, backend, world_size) if isinstance(out, Finding)))
 
 
-def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | LeftOut]:
+def _left_out(op: str, what: str, reason: str) -> Finding:
+    return LEFT_OUT.finding(subject=Subject(kind="operation", name=op), message=f"{what} was left out: {reason}")
+
+
+def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Finding]:
     for op in job.ops:
         collective = collectives.get(op)
-        if world_size < collective.TRAITS.min_world:
-            yield LeftOut(op, None, f"it needs {collective.TRAITS.min_world} ranks")
+        if world_size < collective.min_world:
+            yield _left_out(op, op, f"it needs {collective.min_world} ranks")
             continue
         placements = _placements(collective, job.placement)
         if not placements:
-            yield LeftOut(op, None, f"torch.distributed has no {job.placement} form of it")
+            yield _left_out(op, op, f"torch.distributed has no {job.placement} form of it")
         for size in sizes_in_bytes(job.sizes, backend):
             for placement in placements:
                 yield _step(job, op, size, placement, world_size)
@@ -82,16 +76,16 @@ def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | LeftOu
 
 def _placements(collective: collectives.Collective, wanted: str) -> tuple[Placement, ...]:
     if wanted == "natural":
-        return collective.TRAITS.placements[:1]
-    return tuple(have for have in collective.TRAITS.placements if wanted in ("both", have))
+        return collective.placements[:1]
+    return tuple(have for have in collective.placements if wanted in ("both", have))
 
 
-def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | LeftOut:
+def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | Finding:
     element_size = ELEMENT_SIZE[job.dtype]
     layout = collectives.get(op).layout(size // element_size, world_size, element_size)
     if not layout.bytes:  # nccl-tests prints such rows, as size 0
         least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
-        return LeftOut(op, size, f"{size} B is less than {least}")
+        return _left_out(op, f"{op} at {format_bytes(size)}", f"{size} B is less than {least}")
     return Step(0, op, placement, layout)
 
 

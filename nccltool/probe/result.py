@@ -39,7 +39,7 @@ class Measurement:
     """The rank that the others waited for; None = no rank stood out."""
     late_s: float | None = None
     limit_busbw_bytes_per_s: float | None = None
-    """The most that the wires allow (nccltool.probe.busbw_limit); None = not known."""
+    """The most that the wires allow (nccltool.probe.transport); None = not known."""
     limit_may_be_exceeded: bool = False
     """A switch that reduces (NVLS, SHARP) can save bytes that the limit counts."""
 

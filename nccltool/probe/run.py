@@ -11,14 +11,12 @@ from pathlib import Path
 
 from nccltool import __version__
 from nccltool.core.errors import RunDirError
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
 from nccltool.core.run_info import RunInfo
-from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.hosts import differences
 from nccltool.launch import runner
-from nccltool.launch.events import World
 from nccltool.launch.finding_kinds import RUN_DIR_FULL
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
@@ -29,8 +27,6 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import document, latency_model, plan
 from nccltool.probe import judge as probe_judge
-from nccltool.probe.events import MeasuredWorld
-from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
 from nccltool.probe.state import ProbeState
@@ -143,7 +139,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
         *probe_judge.below(measurements, ops, begun.min_busbw_gb_per_s),
         *latency_model.dips(measurements),
         *_differences(state),
-        *_left_out(job, state.world),
+        *(plan.left_out(job, state.world.backend, state.world.world_size) if state.world else ()),
     )
     if not begun.leads:
         verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
@@ -164,25 +160,11 @@ def _differences(state: RunState) -> tuple[Finding, ...]:
     return differences.compare(snapshots) if len(snapshots) > 1 else ()
 
 
-def _left_out(job: ProbeJob, world: World | None) -> tuple[Finding, ...]:
-    if world is None:
-        return ()
-    return tuple(
-        LEFT_OUT.finding(
-            subject=Subject(kind="operation", name=out.op),
-            message=f"{out.op}{_at(out.nominal_bytes)} was left out: {out.reason}",
-        )
-        for out in plan.left_out(job, world.backend, world.world_size)
-    )
-
-
-def _at(size: int | None) -> str:
-    return "" if size is None else f" at {format_bytes(size)}"
+_OF_A_MEASURED_WORLD = ("limit_source", "limit_unknown_reason", "transport", "nics")
 
 
 def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
     """The circumstances of a run."""
-    measured = state.world if isinstance(state.world, MeasuredWorld) else None
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     world = state.world
     nodes = {rank.node_rank if rank.node_rank >= 0 else rank.host for rank in state.ranks.values()}
@@ -201,10 +183,7 @@ def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
         hosts=tuple(
             dict.fromkeys([rank.host for _, rank in sorted(state.ranks.items())] or sorted(state.hosts_met))
         ),
-        limit_source=measured.limit_source if measured else None,
-        limit_unknown_reason=measured.limit_unknown_reason if measured else None,
-        transport=measured.transport if measured else None,
-        nics=measured.nics if measured else None,
+        **{name: getattr(world, name, None) for name in _OF_A_MEASURED_WORLD},
         gpu=_gpus(facts),
         ranks_per_node=_ranks_per_node(facts),
         cuda_graph=cuda_graph,

@@ -1,22 +1,20 @@
 """What a measurement has come to, from what its ranks say."""
 
-from collections.abc import Iterator
+import msgspec
 
 from nccltool.core import statistics
 from nccltool.core.findings import Finding
 from nccltool.launch.events import EVERYWHERE, Event, EventReader, World
 from nccltool.probe import collectives, judge
-from nccltool.probe.busbw_limit import Limit
 from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
 from nccltool.probe.result import Measurement
-
-_READER = EventReader(*EVERYWHERE, *OF_PROBES)
+from nccltool.probe.transport import Limit
 
 
 class ProbeState:
     """What was measured (a nccltool.launch.product_state.ProductState)."""
 
-    reader = _READER
+    reader = EventReader(*EVERYWHERE, *OF_PROBES)
     ask_for_less = "--op, -e, -n"
 
     def __init__(self) -> None:
@@ -58,12 +56,11 @@ class ProbeState:
 
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured."""
-        return tuple(self._measurements())
-
-    def _measurements(self) -> Iterator[Measurement]:
-        for result, samples in self.results:
-            if samples:
-                yield measurement(result, samples, self._world_size, self._limits.get(result.op))
+        return tuple(
+            measurement(result, samples, self._world_size, self._limits.get(result.op))
+            for result, samples in self.results
+            if samples
+        )
 
 
 def measurement(
@@ -72,25 +69,16 @@ def measurement(
     """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
     nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
     collective = collectives.get(result.op)
-    times = statistics.summarise([ns / 1e9 / collective.TRAITS.trips for ns in samples_ns])
+    times = statistics.summarise([ns / 1e9 / collective.trips for ns in samples_ns])
     algbw = result.bytes / times.mean
+    said = msgspec.structs.asdict(result)
+    del said["step"]
     return Measurement(
-        op=result.op,
-        bytes=result.bytes,
-        bytes_per_rank=result.bytes_per_rank,
-        count=result.count,
-        dtype=result.dtype,
-        reduce_op=result.reduce_op,
-        placement=result.placement,
-        cadence=result.cadence,
+        **said,
         iterations=len(samples_ns),
         time_s=times,
         algbw_bytes_per_s=algbw,
         busbw_bytes_per_s=algbw * collective.bus_factor(world_size),
-        wrong=result.wrong,
-        noisy=result.noisy,
-        late_rank=result.late_rank,
-        late_s=result.late_s,
         limit_busbw_bytes_per_s=limit.busbw_bytes_per_s if limit else None,
         limit_may_be_exceeded=limit is not None and limit.may_be_exceeded,
     )

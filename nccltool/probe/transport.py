@@ -1,19 +1,56 @@
-"""What carries the bytes between the ranks of a run: NVLink, RDMA, sockets, or the memory of one host."""
+"""What carries the bytes between ranks, and the largest bus bandwidth that this allows: worked out, or not known.
 
+Bytes cross a boundary: that of a host (its network), or that of a GPU (its NVLink). Wires are full duplex, so
+what counts is the larger of the bytes that must enter and those that must leave. Each collective says how much of
+S bytes (nccl-tests' size) that is at least, with n ranks, of them g inside the boundary, and k boundaries.
+Divided by the rate of the boundary this is the least time; bus bandwidth is S / time x the bus factor. For
+equal hosts with a rate of B that gives, for all_reduce, all_gather and reduce_scatter, B k (n-1) / (n (k-1));
+turned over, the rate that a host's network must have carried is busbw n (k-1) / (k (n-1)).
+
+Only all_reduce can be faster, where a switch reduces (NVLS, SHARP): a side then sends and receives S once
+however many sides there are. What an end must send or receive itself in the other operations, no switch saves.
+
+Between hosts whose GPUs have NVLink a second boundary counts, that of each GPU: what enters the GPUs of a host
+comes over NVLink or over the host's network. It is what limits a few hosts with fast networks.
+"""
+
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from nccltool.hosts.nvlink import nvlink
+from nccltool.core.units import format_gb_per_s
+from nccltool.hosts.nvlink import NvLinkSpec, nvlink
 from nccltool.hosts.usable_network import UsableNetwork
+from nccltool.launch import rank_agreement
 from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe import collectives
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limit:
+    """The largest bus bandwidth of an operation that the wires of a world allow."""
+
+    op: str
+    busbw_bytes_per_s: float
+    may_be_exceeded: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """The limits of a world. Without a source and without a reason there is nothing to limit."""
+
+    rows: tuple[Limit, ...] = ()
+    source: str | None = None
+    unknown_reason: str | None = None
 
 
 def between_ranks(
     backend: str, ranks: Sequence[RankFacts], networks: Mapping[str, UsableNetwork]
 ) -> tuple[str | None, str | None]:
     """(what carries the bytes between these ranks, the network devices of each host); None = not known."""
-    hosts = {facts.host_id for facts in ranks}
-    if len({facts.node_rank for facts in ranks}) > len(hosts):
+    if rank_agreement.is_emulated(ranks):
         return "emulated", ""
+    hosts = {facts.host_id for facts in ranks}
     links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
     if len(hosts) == 1:
         return "nvlink" if links and all(links) else "local" if backend == "gloo" else None, ""
@@ -24,3 +61,121 @@ def between_ranks(
         kinds = {None}  # NVLink may connect the hosts
     nics = None if None in devices else "; ".join(sorted(text for text in devices if text))
     return kinds.pop() if len(kinds) == 1 else None, nics
+
+
+def limits(
+    ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, UsableNetwork]
+) -> Limits:
+    """The limits of operations over these ranks, in rank order; `wires` by host id."""
+    if rank_agreement.is_emulated(ranks):
+        return Limits()
+    if len({facts.host_id for facts in ranks}) > 1:
+        return _between_hosts(ops, backend, ranks, wires)
+    return _inside_a_host(ops, backend, ranks)
+
+
+def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts]) -> Limits:
+    if not any(facts.gpu for facts in ranks):
+        return Limits()
+    if len(ranks) == 1:
+        return Limits(unknown_reason="one rank: nothing crosses a link")
+    if backend != "nccl":
+        return Limits(unknown_reason=f"{backend} on one host goes through its memory")
+    links = [nvlink(facts.gpu_name) for facts in ranks]
+    known = [link for link in links if link]
+    if len(known) < len(links):
+        return Limits(unknown_reason=_no_nvlink(ranks[links.index(None)]))
+    homes, rates = range(len(ranks)), [link.bytes_per_s for link in known]
+    found = [_limit(op, backend, largest_busbw(op, homes, rates)) for op in ops]
+    return Limits(rows=tuple(row for row in found if row), source=_of_gpus(ranks, known))
+
+
+def _between_hosts(
+    ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, UsableNetwork]
+) -> Limits:
+    hosts = {facts.host_id: facts.host for facts in ranks}
+    missing = UsableNetwork(bytes_per_s=None, text="it did not say what its network is")
+    known = {host: wires.get(host, missing) for host in hosts}
+    links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
+    for facts, link in zip(ranks, links, strict=bool(links)):
+        if link and link.between_hosts:
+            return Limits(unknown_reason=f"NVLink may connect the {facts.gpu_name} of several hosts")
+    for host, wire in known.items():
+        if wire.bytes_per_s is None:
+            return Limits(unknown_reason=f"the network of {hosts[host]}: {wire.text}")
+    order = list(hosts)
+    homes, rates = [order.index(facts.host_id) for facts in ranks], [w.bytes_per_s or 0.0 for w in known.values()]
+    nvlinks = [link for link in links if link]
+    gpus = _gpu_rates(homes, rates, nvlinks) if nvlinks and len(nvlinks) == len(ranks) else None
+    found = {op: _smallest(op, homes, rates, gpus) for op in ops}
+    still = [op for op, busbw in found.items() if busbw is None]
+    rows = [_limit(op, backend, busbw) for op, busbw in found.items()]
+    source = _of_network([(hosts[host], wire) for host, wire in known.items()])
+    return Limits(
+        rows=tuple(row for row in rows if row),
+        source=f"{source}; {_of_gpus(ranks, nvlinks)}" if gpus else source,
+        unknown_reason=f"nothing of {', '.join(still)} crosses the network" if still else None,
+    )
+
+
+def _smallest(op: str, homes: Sequence[int], rates: Sequence[float], gpus: Sequence[float] | None) -> float | None:
+    network = largest_busbw(op, homes, rates)
+    if network is None or gpus is None or not collectives.get(op).is_symmetric:
+        return network
+    return min(network, largest_busbw(op, range(len(homes)), gpus) or network)
+
+
+def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvLinkSpec]) -> list[float]:
+    """What a GPU can take in: its NVLink, and its share of its host's network."""
+    inside = Counter(homes)
+    total = [
+        rate + sum(link.bytes_per_s for link, home in zip(links, homes, strict=True) if home == host)
+        for host, rate in enumerate(rates)
+    ]
+    return [total[home] / inside[home] for home in homes]
+
+
+def _limit(op: str, backend: str, busbw: float | None) -> Limit | None:
+    if busbw is None:
+        return None
+    return Limit(
+        op=op,
+        busbw_bytes_per_s=busbw,
+        may_be_exceeded=backend == "nccl" and collectives.get(op).is_reduced_by_switches,
+    )
+
+
+def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> float | None:
+    """The limit of an operation; None when none of its bytes must cross a boundary.
+
+    `homes` is the boundary of each rank, `rates` bytes per second of each boundary, each way.
+    """
+    collective = collectives.get(op)
+    seconds = collective.least_seconds(homes, rates) if len(rates) > 1 else 0.0
+    return collective.bus_factor(len(homes)) / seconds if seconds else None
+
+
+def _no_nvlink(facts: RankFacts) -> str:
+    return f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has is not known here"
+
+
+def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
+    names = ", ".join(sorted({str(facts.gpu_name) for facts in ranks}))
+    slowest = min(links, key=lambda link: link.bytes_per_s)
+    rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
+    return f"NVLink {slowest.generation} of {names}: {rate} ({slowest.source})"
+
+
+def _of_network(wires: Sequence[tuple[str, UsableNetwork]]) -> str:
+    def rate(wire: UsableNetwork) -> float:
+        return wire.bytes_per_s or 0.0
+
+    slowest_host, slowest = min(wires, key=lambda named: rate(named[1]))
+    fastest_host, fastest = max(wires, key=lambda named: rate(named[1]))
+    low, high = format_gb_per_s(rate(slowest)), format_gb_per_s(rate(fastest))
+    if low == high:
+        return f"network: {low} GB/s a host each way, {slowest.text}"
+    return (
+        f"network, NOT THE SAME on all hosts: {low} GB/s each way on {slowest_host}, {slowest.text}; "
+        f"up to {high} GB/s on {fastest_host}, {fastest.text}"
+    )

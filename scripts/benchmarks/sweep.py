@@ -79,7 +79,7 @@ def _bare_rank(rank: int, folder: str, results: "multiprocessing.SimpleQueue[int
         collective = collectives.get(op)
         layout = collective.layout(LARGEST // 4, WORLD, 4)
         send = torch.zeros(layout.send)
-        recv = send if collective.TRAITS.placements[0] == "in-place" else torch.zeros(layout.recv)
+        recv = send if collective.placements[0] == "in-place" else torch.zeros(layout.recv)
         call = collective.bind(comm, send, recv)
         for _ in range(25):
             call()

@@ -1,12 +1,300 @@
-"""What carries the bytes between ranks."""
+"""Limits against a count of the bytes that must cross, message by message."""
 
+import heapq
+from collections.abc import Sequence
+from functools import cache
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.probe import transport
-from tests.samples import world
+from nccltool.launch import events
+from nccltool.launch.events import EventReader
+from nccltool.launch.rank_facts import RankFacts
+from nccltool.probe import collectives, transport
+from nccltool.probe.collectives.base import Layout
+from nccltool.probe.events import MeasuredWorld
+from nccltool.probe.state import measurement
+from nccltool.probe.transport import Limit, Limits
+from tests.probe.test_state import result
+from tests.samples import facts, world
+
+GB = 1e9
+ELEMENT = 16
+"""Bytes; parts of ranks are then not rounded."""
+
+BLOCKS = {  # ranks numbered host by host
+    f"{k}x{g}": tuple(rank // g for rank in range(k * g)) for k in (2, 3) for g in (1, 2, 3)
+}
+DEALT = {  # and dealt out in turn
+    f"{k}x{g} dealt": tuple(rank % k for rank in range(k * g)) for k in (2, 3) for g in (2, 3)
+}
+UNEQUAL = {"2 and 1": (0, 0, 1), "1 and 3": (0, 1, 1, 1)}
+WORLDS = BLOCKS | DEALT | UNEQUAL
+RATES = {
+    "the same": (7.0, 7.0, 7.0),
+    "the first slow": (2.0, 7.0, 7.0),
+    "the first fast": (7.0, 1.0, 1.0),
+    "each its own": (5.0, 7.0, 3.0),
+}
+
+
+@cache
+def fewest_messages(hosts: int, wanted_at: frozenset[int], into: int | None, out_of: int | None) -> int:
+    """How few messages of one element let `wanted_at` know what all hosts contribute: all messages, or only those
+    into, or only those out of one host. Tried out over every order of messages."""
+    start = tuple(1 << host for host in range(hosts))
+    best, queue = {start: 0}, [(0, start)]
+    while queue:
+        spent, known = heapq.heappop(queue)
+        if all(known[host] == 2**hosts - 1 for host in wanted_at):
+            return spent
+        for source, target in permutations(range(hosts), 2):
+            counts = (into is None and out_of is None) or into == target or out_of == source
+            after = list(known)
+            after[target] |= known[source]
+            state, cost = tuple(after), spent + counts
+            if cost < best.get(state, cost + 1):
+                best[state] = cost
+                heapq.heappush(queue, (cost, state))
+    raise AssertionError("it cannot be known")
+
+
+def counted_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> float:
+    """S / (the least time) x the bus factor, by looking at each element that a rank must end with."""
+    layout = collectives.get(op).layout(len(homes), len(homes), ELEMENT)
+    hosts = sorted(set(homes))
+    if collectives.get(op).reduces:
+        seconds = seconds_of_reduction(op, homes, rates, layout)
+    else:
+        seconds = 0.0
+        needs = {host: elements_for(op, homes, host, layout) for host in hosts}
+        for host in hosts:
+            enter = {element for element in needs[host] if homes[element[0]] != host}
+            everywhere = set().union(*(needs[other] for other in hosts if other != host))
+            leave = {element for element in everywhere if homes[element[0]] == host}
+            seconds = max(seconds, max(len(enter), len(leave)) / rates[host])
+    if op == "ping_pong":
+        seconds /= 2  # all that was counted crosses in one call, which is two times
+        for rank, home in enumerate(homes):  # and the two directions of a pair wait for each other
+            for part in collectives.get(op).expected(rank, len(homes), layout):
+                if part.source is not None and homes[part.source] != home:
+                    seconds = max(seconds, layout.count / min(rates[home], rates[homes[part.source]]))
+    return layout.bytes / ELEMENT / seconds * collectives.get(op).bus_factor(len(homes)) if seconds else 0.0
+
+
+def elements_for(op: str, homes: Sequence[int], host: int, layout: Layout) -> set[tuple[int, int]]:
+    """(rank, index in its send buffer) of all that the ranks of a host must end with."""
+    found = set()
+    for rank, home in enumerate(homes):
+        for part in collectives.get(op).expected(rank, len(homes), layout) if home == host else ():
+            assert part.source is not None
+            found |= {(part.source, part.source_start + i) for i in range(part.length)}
+    return found
+
+
+def seconds_of_reduction(op: str, homes: Sequence[int], rates: Sequence[float], layout: Layout) -> float:
+    hosts = sorted(set(homes))
+    wanted_at: list[set[int]] = [set() for _ in range(layout.send)]
+    for rank, home in enumerate(homes):
+        for part in collectives.get(op).expected(rank, len(homes), layout):
+            for i in range(part.length):
+                wanted_at[part.source_start + i].add(home)
+    sets = [frozenset(at) for at in wanted_at]
+
+    def messages(into: int | None = None, out_of: int | None = None) -> int:
+        return sum(fewest_messages(len(hosts), at, into, out_of) for at in sets)
+
+    crossing = [max(messages(into=host), messages(out_of=host)) / rates[host] for host in hosts]
+    return max(*crossing, messages() / sum(rates[host] for host in hosts))
+
+
+@pytest.mark.parametrize("rates", RATES.values(), ids=RATES)
+@pytest.mark.parametrize("homes", WORLDS.values(), ids=WORLDS)
+@pytest.mark.parametrize("op", collectives.NAMES)
+def test_a_limit_is_what_counting_gives(op: str, homes: tuple[int, ...], rates: tuple[float, ...]) -> None:
+    used = rates[: len(set(homes))]
+    assert (transport.largest_busbw(op, homes, used) or 0.0) == pytest.approx(counted_busbw(op, homes, used))
+
+
+@pytest.mark.parametrize(
+    ("op", "busbw"),
+    [
+        ("all_reduce", 400 * 15 * 2 / (16 * 1)),
+        ("all_gather", 400 * 15 * 2 / (16 * 1)),
+        ("reduce_scatter", 400 * 15 * 2 / (16 * 1)),
+        ("all_to_all", 400 * 15 / (8 * 8)),
+        ("gather", 400 * 15 / 8),
+        ("scatter", 400 * 15 / 8),
+        ("broadcast", 400),
+        ("reduce", 400),
+        ("send_recv", 400),
+        ("ping_pong", 2 * 400 / 8),
+    ],
+)
+def test_two_hosts_of_eight_ranks(op: str, busbw: float) -> None:
+    homes = [rank // 8 for rank in range(16)]
+    assert transport.largest_busbw(op, homes, (400.0, 400.0)) == pytest.approx(busbw)
+
+
+@pytest.mark.parametrize("op", collectives.NAMES)
+def test_with_a_rank_behind_each_wire_every_limit_is_the_wire(op: str) -> None:
+    """The reason of the bus factors: busbw compares with the rate of a link whatever the operation."""
+    assert transport.largest_busbw(op, range(8), [450.0] * 8) == pytest.approx(450.0)
+
+
+@pytest.mark.parametrize("op", collectives.NAMES)
+def test_nothing_crosses_around_a_single_host(op: str) -> None:
+    assert transport.largest_busbw(op, (0, 0, 0), (1.0,)) is None
+
+
+def test_all_reduce_over_many_hosts_comes_near_the_rate_of_one() -> None:
+    homes = [rank // 8 for rank in range(8 * 128)]
+    assert transport.largest_busbw("all_reduce", homes, [400.0] * 128) == pytest.approx(
+        400 * 1023 / 1024 * 128 / 127
+    )
+
+
+def wire(gigabytes: float | None, text: str = "8 x 400 Gb/s InfiniBand (/sys/x)") -> UsableNetwork:
+    return UsableNetwork(bytes_per_s=None if gigabytes is None else gigabytes * GB, text=text)
+
+
+SAME = {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(50)}
+NETWORK = "network: 50.00 GB/s a host each way, 8 x 400 Gb/s InfiniBand (/sys/x)"
+H200 = (
+    "NVLink 4 of NVIDIA H200: 450.0 GB/s each way over all links of a GPU (https://github.com/stas00/"
+    "ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink)"
+)
+
+
+def on_one_host(**changes: Any) -> list[RankFacts]:
+    return [facts(rank, **{"node_rank": 0, "host": "alpha", "host_id": "a", **changes}) for rank in range(4)]
+
+
+def of(ranks: Sequence[RankFacts], backend: str = "nccl", wires: dict[str, UsableNetwork] | None = None) -> Limits:
+    return transport.limits(("all_reduce", "all_gather"), backend, ranks, SAME if wires is None else wires)
+
+
+def rows(all_reduce: float, all_gather: float, may_be_exceeded: bool = True) -> tuple[Limit, ...]:
+    return (
+        Limit(op="all_reduce", busbw_bytes_per_s=all_reduce * GB, may_be_exceeded=may_be_exceeded),
+        Limit(op="all_gather", busbw_bytes_per_s=all_gather * GB),
+    )
+
+
+def test_the_network_limits() -> None:
+    assert of(world()) == Limits(rows=rows(75, 75), source=f"{NETWORK}; {H200}")
+
+
+def test_without_nvlink_only_the_network_is_known() -> None:
+    assert of(world(gpu_name="NVIDIA L40S")) == Limits(rows=rows(75, 75), source=NETWORK)
+
+
+def test_gloo_has_no_switch_that_reduces_and_no_nvlink() -> None:
+    assert of(world(), "gloo") == Limits(rows=rows(75, 75, may_be_exceeded=False), source=NETWORK)
+
+
+def test_with_a_fast_network_a_gpu_takes_in_its_nvlink_and_its_share_of_the_network() -> None:
+    fast = of(world(), wires={host: wire(800) for host in SAME})
+    assert fast.rows == rows(850, 850)
+
+
+def test_a_slow_host_is_named() -> None:
+    slow = of(
+        world(gpu_name=None),
+        wires={"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(40, "7 x 400 Gb/s (/sys/y)")},
+    )
+    assert slow == Limits(
+        rows=rows(60, 60),
+        source="network, NOT THE SAME on all hosts: 40.00 GB/s each way on beta, 7 x 400 Gb/s (/sys/y); "
+        "up to 50.00 GB/s on alpha, 8 x 400 Gb/s InfiniBand (/sys/x)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "backend", "wires", "reason"),
+    [
+        (
+            world(),
+            "nccl",
+            {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(None, "eth0: it is virtual")},
+            "the network of beta: eth0: it is virtual",
+        ),
+        (world(), "gloo", {}, "the network of alpha: it did not say what its network is"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", SAME, "NVLink may connect the NVIDIA GB200 of several hosts"),
+        (on_one_host(), "gloo", {}, "gloo on one host goes through its memory"),
+        (on_one_host()[:1], "nccl", {}, "one rank: nothing crosses a link"),
+        (
+            on_one_host(gpu_name="NVIDIA L40S"),
+            "nccl",
+            {},
+            "which links NVIDIA L40S of rank 0 has is not known here",
+        ),
+        (
+            [*on_one_host()[:3], facts(3, node_rank=0, host_id="a", gpu_name="NVIDIA H100 PCIe")],
+            "nccl",
+            {},
+            "which links NVIDIA H100 PCIe of rank 3 has is not known here",
+        ),
+    ],
+)
+def test_what_is_not_known_has_a_reason(
+    ranks: list[RankFacts], backend: str, wires: dict[str, UsableNetwork], reason: str
+) -> None:
+    assert of(ranks, backend, wires) == Limits(unknown_reason=reason)
+
+
+def test_gb200_over_gloo_is_limited_by_its_network() -> None:
+    assert of(world(gpu_name="NVIDIA GB200"), "gloo").rows == rows(75, 75, may_be_exceeded=False)
+
+
+def test_inside_a_host_nvlink_limits() -> None:
+    assert of(on_one_host(), wires={}) == Limits(rows=rows(450, 450), source=H200)
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        world(host="alpha", host_id="a"),  # emulated nodes
+        on_one_host(gpu=None, gpu_name=None, nccl=None),  # memory of one host
+        on_one_host(gpu=None, gpu_name=None, nccl=None)[:1],
+    ],
+)
+def test_where_no_link_is_measured_there_is_nothing_to_say(ranks: list[RankFacts]) -> None:
+    assert of(ranks, "gloo", {}) == Limits()
+
+
+def test_an_operation_that_stays_inside_hosts_is_named() -> None:
+    """Four ranks dealt out over two hosts: the partners of ping_pong sit side by side."""
+    dealt = [facts(rank, host=f"n{rank % 2}", host_id=f"{rank % 2}", node_rank=rank % 2) for rank in range(4)]
+    shown = transport.limits(("ping_pong", "send_recv"), "gloo", dealt, {"0": wire(50), "1": wire(50)})
+    assert [row.op for row in shown.rows] == ["send_recv"]
+    assert shown.unknown_reason == "nothing of ping_pong crosses the network"
+
+
+def test_limits_fit_an_event_whole() -> None:
+    most = transport.limits(collectives.NAMES, "nccl", world(), SAME)
+    event = MeasuredWorld(
+        world_size=10**5,
+        emulated=False,
+        backend="nccl",
+        backend_version="2.29.7",
+        backend_reason="every rank has a GPU and NCCL",
+        steps=10**4,
+        limits=most.rows,
+        limit_source=f"{most.source}; {most.source}",
+    )
+    assert len(most.rows) == len(collectives.NAMES)
+    assert EventReader(MeasuredWorld).decode(events.encode(event)) == event
+
+
+def test_a_measurement_takes_its_limit_along() -> None:
+    row = measurement(result(), (1000,), 4, Limit(op="all_reduce", busbw_bytes_per_s=9.0, may_be_exceeded=True))
+    assert (row.limit_busbw_bytes_per_s, row.limit_may_be_exceeded) == (9.0, True)
+    row = measurement(result(), (1000,), 4)
+    assert (row.limit_busbw_bytes_per_s, row.limit_may_be_exceeded) == (None, False)
+
 
 IB = UsableNetwork(bytes_per_s=4e11, text="", transport="ib", devices="8 x 400 Gb/s InfiniBand")
 SLOW = UsableNetwork(bytes_per_s=1e10, text="", transport="socket", devices="1 x 80 Gb/s Ethernet")

@@ -22,8 +22,8 @@ REDUCIBLE = tuple(name for name in ELEMENT_SIZE if not name.startswith("float8")
 WORLDS = (1, 2, 3, 4, 17, 40)
 LENGTH = 300
 SMALL, LARGE = 256, BLOCK + 1000
-REDUCING = tuple(name for name in collectives.NAMES if collectives.get(name).TRAITS.reduces)
-MOVING = tuple(name for name in collectives.NAMES if not collectives.get(name).TRAITS.reduces)
+REDUCING = tuple(name for name in collectives.NAMES if collectives.get(name).reduces)
+MOVING = tuple(name for name in collectives.NAMES if not collectives.get(name).reduces)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -163,7 +163,7 @@ def test_another_seed_or_rank_gives_other_data(reduce_op: str | None) -> None:
 def received(op: str, reduce_op: str, sends: list[Tensor], layout: Layout) -> list[Tensor | None]:
     """Every rank's receive buffer after `op`; None where nothing is received."""
     world, count = len(sends), layout.count
-    if collectives.get(op).TRAITS.reduces:
+    if collectives.get(op).reduces:
         total = combined(reduce_op, sends, divide_by=len(sends))
         if op == "reduce_scatter":
             return list(total.split(count))
@@ -204,7 +204,7 @@ def checked(
 ) -> tuple[Pattern, Layout, list[Tensor]]:
     collective = collectives.get(op)
     layout = collective.layout(per_rank * world, world, ELEMENT_SIZE[dtype])
-    pattern = make_pattern(dtype, reduce_op if collective.TRAITS.reduces else None, world)
+    pattern = make_pattern(dtype, reduce_op if collective.reduces else None, world)
     return pattern, layout, inputs(pattern, layout.send)
 
 

@@ -22,7 +22,7 @@ from nccltool.probe import collectives
 _ROUNDED = 0.5e-6
 """rccl-tests writes six decimals."""
 
-_NAMES = {name: op for op in collectives.NAMES for name in collectives.get(op).TRAITS.rccl_tests}
+_NAMES = {name: op for op in collectives.NAMES for name in collectives.get(op).rccl_tests}
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(ge=0, le=MOST)]

@@ -1,25 +1,15 @@
 """The collectives: one file each, found by listing this folder."""
 
-import importlib
-from pathlib import Path
-from typing import cast
-
+from nccltool.core import members
 from nccltool.core.errors import BadInput
 from nccltool.probe.collectives.base import Collective, Part
 
 __all__ = ["NAMES", "Collective", "Part", "get"]
 
-
-def _loaded(name: str) -> Collective:
-    return cast(Collective, importlib.import_module(f"{__name__}.{name}"))
-
-
-_MEMBERS = {
-    file.stem: _loaded(file.stem)
-    for file in Path(__file__).parent.glob("*.py")
-    if file.stem not in ("__init__", "base")
+_MEMBERS: dict[str, Collective] = {
+    name.replace("-", "_"): members.module(__name__, name).COLLECTIVE for name in members.names(__path__)
 }
-NAMES = tuple(sorted(_MEMBERS, key=lambda name: (_MEMBERS[name].TRAITS.order, name)))
+NAMES = tuple(sorted(_MEMBERS, key=lambda name: (_MEMBERS[name].order, name)))
 """In the order in which they are run and shown."""
 
 

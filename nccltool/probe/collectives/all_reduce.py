@@ -1,10 +1,15 @@
 """all_reduce: every rank ends with the reduction over all ranks."""
 
-from collections.abc import Callable, Sequence
+from nccltool.probe.collectives.base import Collective, Homes, Part, Rates, all_of_it, whole
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, Traits, slowest, whole
 
-TRAITS = Traits(
+def _least_seconds(homes: Homes, rates: Rates) -> float:
+    """S enters or leaves each boundary, and 2 S (k-1) all k together: of each element, k-1 messages bring the
+    contributions of k sides together, and k-1 hand the result out."""
+    return max(all_of_it(homes, rates), 2 * (len(rates) - 1) / sum(rates))
+
+
+COLLECTIVE = Collective(
     order=1,
     nccl_tests="all_reduce",
     rccl_tests=("AllReduce",),
@@ -12,29 +17,10 @@ TRAITS = Traits(
     reduces=True,
     is_symmetric=True,
     is_reduced_by_switches=True,
+    layout=whole,
+    # each element needs n-1 additions and n-1 copies over n links (doc/PERFORMANCE.md)
+    bus_factor=lambda world_size: 2 * (world_size - 1) / world_size,
+    least_seconds=_least_seconds,
+    bind=lambda comm, send, recv: lambda: comm.all_reduce(recv),
+    expected=lambda rank, world_size, layout: (Part(0, layout.recv, None, 0),),
 )
-
-
-def layout(elements: int, world_size: int, element_size: int) -> Layout:
-    """Every rank holds `elements`."""
-    return whole(elements, element_size)
-
-
-def bus_factor(world_size: int) -> float:
-    """2(n-1)/n: each element needs n-1 additions and n-1 copies over n links (doc/PERFORMANCE.md)."""
-    return 2 * (world_size - 1) / world_size
-
-
-def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
-    """S enters or leaves each boundary, and 2 S (k-1) all k together."""
-    return max(slowest([1.0 for _ in rates], rates), 2 * (len(rates) - 1) / sum(rates))
-
-
-def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
-    """All-reduce `recv`, which is the send buffer too."""
-    return lambda: comm.all_reduce(recv)
-
-
-def expected(rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
-    """The reduction, everywhere."""
-    return (Part(0, layout.recv, None, 0),)

@@ -50,7 +50,7 @@ class Part:
 
 
 class Comm(Protocol):
-    """The torch.distributed calls that collectives use, bound to a group (worker/comm.py)."""
+    """The torch.distributed calls that collectives use, bound to a group (worker/probe/comm.py)."""
 
     rank: int
     world_size: int
@@ -68,9 +68,17 @@ class Comm(Protocol):
     def recv(self, tensor: Tensor, source: int) -> None: ...  # noqa: D102
 
 
+Homes = Sequence[int]
+"""The boundary of each rank: its host, or itself."""
+Rates = Sequence[float]
+"""Bytes per second of each boundary, each way."""
+Call = Callable[[], None]
+"""What is timed."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Traits:
-    """What sets a collective apart from the others."""
+class Collective:
+    """One operation: COLLECTIVE of a module of this folder, whose file has the name of the operation."""
 
     order: int
     """Its place among the others where several are run or shown."""
@@ -93,39 +101,20 @@ class Traits:
     """Smallest world in which the call is valid."""
     trips: int = 1
     """One-way trips in one call: the time of one is time / trips."""
+    layout: Callable[[int, int, int], Layout]
+    """Counts for a nominal size of so many elements, from world size and element size."""
+    bus_factor: Callable[[int], float]
+    """busbw / algbw, from the world size."""
+    least_seconds: Callable[[Homes, Rates], float]
+    """Seconds that a size of one byte takes at least (probe/transport.py); 0 = nothing crosses a boundary."""
+    bind: Callable[[Comm, Tensor, Tensor], Call]
+    """From send and receive buffer to the call to time, with everything prepared that is not part of it."""
+    expected: Callable[[int, int, Layout], tuple[Part, ...]]
+    """What must stand in a rank's receive buffer afterwards, from rank and world size; what is not named is not
+    checked."""
 
 
-class Collective(Protocol):
-    """A module of this folder; the name of its file is that of the operation."""
-
-    TRAITS: Traits
-
-    def layout(self, elements: int, world_size: int, element_size: int) -> Layout:
-        """Counts for a nominal size of `elements` elements."""
-        ...
-
-    def bus_factor(self, world_size: int) -> float:
-        """busbw / algbw."""
-        ...
-
-    def least_seconds(self, homes: Sequence[int], rates: Sequence[float]) -> float:
-        """Seconds that a size of one byte takes at least: probe/busbw_limit.py derives it.
-
-        `homes` is the boundary of each rank, `rates` bytes per second of each boundary, each way. 0 = nothing
-        crosses a boundary.
-        """
-        ...
-
-    def bind(self, comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
-        """The call to time, with everything prepared that is not part of it."""
-        ...
-
-    def expected(self, rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
-        """What must stand in `rank`'s receive buffer afterwards; stretches not named are not checked."""
-        ...
-
-
-def whole(elements: int, element_size: int) -> Layout:
+def whole(elements: int, world_size: int, element_size: int) -> Layout:
     """Every rank holds the whole payload."""
     size = elements * element_size
     return Layout(send=elements, recv=elements, count=elements, bytes=size, bytes_per_rank=size)
@@ -150,29 +139,45 @@ def scattered(elements: int, world_size: int, element_size: int) -> Layout:
     return replace(turned, send=turned.recv, recv=turned.send)
 
 
+def one_link(world_size: int) -> float:
+    """1: all data crosses the one link of the root, or one direction is counted (doc/PERFORMANCE.md)."""
+    return 1.0
+
+
 def without_own_part(world_size: int) -> float:
-    """(n-1)/n: of a total that is split over the ranks, a rank's own part does not travel."""
+    """(n-1)/n: of a total that is split over the ranks, a rank's own part does not travel (doc/PERFORMANCE.md)."""
     return (world_size - 1) / world_size
 
 
-def inside(homes: Sequence[int]) -> list[int]:
+def inside(homes: Homes) -> list[int]:
     """How many ranks each boundary has inside."""
     counts = Counter(homes)
     return [counts[home] for home in sorted(counts)]
 
 
-def parts_across(homes: Sequence[int]) -> list[float]:
-    """Bytes that cross each boundary when every rank's n-th part must reach all others: the larger way."""
-    world = len(homes)
-    return [max(world - count, count) / world for count in inside(homes)]
-
-
-def parts_of_root(homes: Sequence[int]) -> list[float]:
-    """The same when the parts travel between the root and all others."""
-    world, root = len(homes), sorted(set(homes)).index(homes[ROOT])
-    return [(world - count if place == root else count) / world for place, count in enumerate(inside(homes))]
-
-
-def slowest(loads: Sequence[float], rates: Sequence[float]) -> float:
-    """Seconds that the boundary takes which takes longest."""
+def slowest(loads: Sequence[float], rates: Rates) -> float:
+    """Seconds of the boundary that takes longest for its bytes."""
     return max(load / rate for load, rate in zip(loads, rates, strict=True))
+
+
+def all_of_it(homes: Homes, rates: Rates) -> float:
+    """S enters or leaves each boundary."""
+    return 1 / min(rates)
+
+
+def parts_across(homes: Homes, rates: Rates) -> float:
+    """S (n-g)/n one way, S g/n the other: every rank's n-th part must reach all others, or the other way round."""
+    world = len(homes)
+    return slowest([max(world - count, count) / world for count in inside(homes)], rates)
+
+
+def parts_of_root(homes: Homes, rates: Rates) -> float:
+    """S (n-g)/n at the root, S g/n elsewhere: the parts travel between the root and all others."""
+    world, root = len(homes), sorted(set(homes)).index(homes[ROOT])
+    loads = [(world - count if place == root else count) / world for place, count in enumerate(inside(homes))]
+    return slowest(loads, rates)
+
+
+def all_parts(rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
+    """Chunk i is the input of rank i."""
+    return tuple(Part(i * layout.count, layout.count, i, 0) for i in range(world_size))

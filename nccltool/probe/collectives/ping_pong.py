@@ -1,28 +1,9 @@
 """ping_pong: pairs of ranks half the world apart send a message there and back; the time is one way."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 
-from nccltool.probe.collectives.base import Comm, Layout, Part, Tensor, Traits, slowest, whole
-
-TRAITS = Traits(
-    order=10,
-    nccl_tests="ping_pong",
-    placements=("out-of-place",),
-    is_point_to_point=True,
-    min_world=2,
-    trips=2,
-)
-
-
-def layout(elements: int, world_size: int, element_size: int) -> Layout:
-    """Every rank holds `elements`."""
-    return whole(elements, element_size)
-
-
-def bus_factor(world_size: int) -> float:
-    """1: one message on one link at a time."""
-    return 1.0
+from nccltool.probe.collectives import base
+from nccltool.probe.collectives.base import Call, Collective, Comm, Homes, Layout, Part, Rates, Tensor
 
 
 def partner(rank: int, world_size: int) -> int | None:
@@ -37,17 +18,17 @@ def partner(rank: int, world_size: int) -> int | None:
     return rank + half if rank < half else rank - half
 
 
-def least_seconds(homes: Sequence[int], rates: Sequence[float]) -> float:
+def _least_seconds(homes: Homes, rates: Rates) -> float:
     """S c/2, where c ranks inside have a partner outside: each sends once and receives once in a round trip, which
     is two times; and S, because the two of a pair take turns."""
     partners = [partner(rank, len(homes)) for rank in range(len(homes))]
     away = Counter(homes[r] for r, other in enumerate(partners) if other is not None and homes[other] != homes[r])
     crossed = [rate for home, rate in zip(sorted(set(homes)), rates, strict=True) if away[home]]
     loads = [away[home] / 2 for home in sorted(set(homes))]
-    return max(slowest(loads, rates), 1 / min(crossed)) if crossed else 0.0
+    return max(base.slowest(loads, rates), 1 / min(crossed)) if crossed else 0.0
 
 
-def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
+def _bind(comm: Comm, send: Tensor, recv: Tensor) -> Call:
     """The lower half sends first; the upper half answers."""
     other = partner(comm.rank, comm.world_size)
     if other is None:
@@ -64,7 +45,21 @@ def bind(comm: Comm, send: Tensor, recv: Tensor) -> Callable[[], None]:
     return serve if comm.rank < other else answer
 
 
-def expected(rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
-    """The partner's input."""
+def _expected(rank: int, world_size: int, layout: Layout) -> tuple[Part, ...]:
     other = partner(rank, world_size)
     return () if other is None else (Part(0, layout.recv, other, 0),)
+
+
+COLLECTIVE = Collective(
+    order=10,
+    nccl_tests="ping_pong",
+    placements=("out-of-place",),
+    is_point_to_point=True,
+    min_world=2,
+    trips=2,
+    layout=base.whole,
+    bus_factor=base.one_link,  # one message on one link at a time
+    least_seconds=_least_seconds,
+    bind=_bind,
+    expected=_expected,
+)

@@ -2,65 +2,40 @@
 
 import csv
 import io
+from collections.abc import Callable, Mapping
 
+from nccltool.core.run_info import RunInfo
 from nccltool.probe.result import Measurement, Run
 
-COLUMNS = (
-    "run",
-    "emulated",
-    "backend",
-    "nodes",
-    "world_size",
-    "op",
-    "bytes",
-    "bytes_per_rank",
-    "dtype",
-    "reduce_op",
-    "placement",
-    "cadence",
-    "iterations",
-    "time_mean_s",
-    "time_median_s",
-    "time_min_s",
-    "time_max_s",
-    "algbw_bytes_per_s",
-    "busbw_bytes_per_s",
-    "wrong",
-    "limit_busbw_bytes_per_s",
-)
+_COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {
+    "run": lambda info, row: info.id,
+    "emulated": lambda info, row: "true" if info.emulated else "false",
+    "backend": lambda info, row: info.backend,
+    "nodes": lambda info, row: info.nodes,
+    "world_size": lambda info, row: info.world_size,
+    "op": lambda info, row: row.op,
+    "bytes": lambda info, row: row.bytes,
+    "bytes_per_rank": lambda info, row: row.bytes_per_rank,
+    "dtype": lambda info, row: row.dtype,
+    "reduce_op": lambda info, row: row.reduce_op,
+    "placement": lambda info, row: row.placement,
+    "cadence": lambda info, row: row.cadence,
+    "iterations": lambda info, row: row.iterations,
+    "time_mean_s": lambda info, row: row.time_s.mean,
+    "time_median_s": lambda info, row: row.time_s.median,
+    "time_min_s": lambda info, row: row.time_s.min,
+    "time_max_s": lambda info, row: row.time_s.max,
+    "algbw_bytes_per_s": lambda info, row: row.algbw_bytes_per_s,
+    "busbw_bytes_per_s": lambda info, row: row.busbw_bytes_per_s,
+    "wrong": lambda info, row: row.wrong,
+    "limit_busbw_bytes_per_s": lambda info, row: row.limit_busbw_bytes_per_s,
+}
 
 
 def render(run: Run) -> str:
     """Comma-separated values; an empty field is not known."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_row(run, row) for row in run.measurements)
+    writer.writerow(_COLUMNS)
+    writer.writerows([cell(run.info, row) for cell in _COLUMNS.values()] for row in run.measurements)
     return text.getvalue()
-
-
-def _row(run: Run, row: Measurement) -> tuple[object, ...]:
-    info, times = run.info, row.time_s
-    return (
-        info.id,
-        "true" if info.emulated else "false",
-        info.backend,
-        info.nodes,
-        info.world_size,
-        row.op,
-        row.bytes,
-        row.bytes_per_rank,
-        row.dtype,
-        row.reduce_op,
-        row.placement,
-        row.cadence,
-        row.iterations,
-        times.mean,
-        times.median,
-        times.min,
-        times.max,
-        row.algbw_bytes_per_s,
-        row.busbw_bytes_per_s,
-        row.wrong,
-        row.limit_busbw_bytes_per_s,
-    )

@@ -21,7 +21,7 @@ reader takes it for a result.
 
 from collections.abc import Iterator
 
-from nccltool.probe import collectives, nccl_tests
+from nccltool.probe import nccl_tests
 from nccltool.probe.nccl_tests import Table, TableLine, number
 from nccltool.probe.result import Measurement, Run
 
@@ -45,10 +45,10 @@ def render(run: Run) -> str:
 
 
 def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
-    info, program = run.info, nccl_tests.program(table.op)
+    info = run.info
     library = nccl_tests.version_number(info.backend_version) if info.backend == "nccl" else None
     yield f"# nccl-tests version {nccl_tests.VERSION} nccl-headers=0 nccl-library={library or 0}"
-    yield f"# Collective test starting: {program}"
+    yield f"# Collective test starting: {nccl_tests.program(table.op)}"
     yield _parameters(table, int(bool(info.cuda_graph)))
     if table.cadence == "isolated":
         yield f"# {_ISOLATED}"
@@ -66,13 +66,11 @@ def _preamble(run: Run, table: Table, notes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _parameters(table: Table, graph: int) -> str:
-    rows = table.measured
-    sizes = tuple(dict.fromkeys(row.bytes for row in rows))
-    kind, step = nccl_tests.step(sizes)
-    checked = int(any(row.wrong is not None for row in rows))
+    kind, step = nccl_tests.step(table.sizes)
+    sizes = f"minBytes {min(table.sizes)} maxBytes {max(table.sizes)} step: {step}({kind})"
     return (
-        f"# nThread 1 nGpus 1 minBytes {min(sizes)} maxBytes {max(sizes)} step: {step}({kind}) warmup iters: 0 "
-        f"iters: {rows[0].iterations or 0} agg iters: 1 validation: {checked} graph: {graph} unalign: 0"
+        f"# nThread 1 nGpus 1 {sizes} warmup iters: 0 iters: {table.measured[0].iterations or 0} agg iters: 1 "
+        f"validation: {table.validation} graph: {graph} unalign: 0"
     )
 
 
@@ -123,12 +121,11 @@ def _heading(row: tuple[str, ...], half: tuple[str, ...]) -> str:
 
 def _row(line: TableLine) -> str:
     row = line.measured[0]
-    root = 0 if collectives.get(row.op).TRAITS.is_rooted else -1
     kind, redop = nccl_tests.type_word(row.dtype), row.reduce_op or "none"
     halves = (line.out_of_place or line.in_place, line.in_place or line.out_of_place)
     checked = (line.out_of_place, line.in_place)
     texts = [_half(half, half is mine) for half, mine in zip(halves, checked, strict=True) if half is not None]
-    return f"{row.bytes:12d}  {row.count:12d}  {kind:>8}  {redop:>6}  {root:6d}{''.join(texts)}"
+    return f"{row.bytes:12d}  {row.count:12d}  {kind:>8}  {redop:>6}  {line.root}{''.join(texts)}"
 
 
 def _half(row: Measurement, is_measured: bool) -> str:

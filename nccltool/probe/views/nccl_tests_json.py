@@ -10,7 +10,7 @@ What differs, and why:
 
 * `env` is empty: nccl-tests writes the whole environment, tokens and keys among it;
 * `args` begins with the name of the program that nccl-tests would have, by which programs tell the operation;
-* a placement that was not measured repeats the other one with `nwrong` null (see render/nccl_tests.py) and the
+* a placement that was not measured repeats the other one with `nwrong` null (see nccl_tests.py) and the
   extra key `"measured": false`;
 * a placement with another number of iterations than the row has the extra key `iterations`;
 * the key `nccltool` at the top has what nccl-tests has no word for;
@@ -23,7 +23,7 @@ nccl-tests is stopped.
 import json
 from typing import Any
 
-from nccltool.probe import collectives, nccl_tests
+from nccltool.probe import nccl_tests
 from nccltool.probe.nccl_tests import Table, TableLine
 from nccltool.probe.result import Measurement, Run
 
@@ -77,19 +77,17 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _config(run: Run, table: Table) -> dict[str, Any]:
-    rows = table.measured
-    sizes = tuple(dict.fromkeys(row.bytes for row in rows))
-    kind, step = nccl_tests.step(sizes)
+    kind, step = nccl_tests.step(table.sizes)
     return {
         "nthreads": 1,
         "ngpus": 1,
-        "minimum_bytes": min(sizes),
-        "maximum_bytes": max(sizes),
+        "minimum_bytes": min(table.sizes),
+        "maximum_bytes": max(table.sizes),
         f"step_{kind}": step,
         "warmup_iters": None,
-        "iterations": rows[0].iterations,
+        "iterations": table.measured[0].iterations,
         "aggregated_iterations": 1,
-        "validation": int(any(row.wrong is not None for row in rows)),
+        "validation": table.validation,
         "graph": int(bool(run.info.cuda_graph)),
         "blocking_collectives": _boolean(table.cadence == "isolated"),
         "per_iter_timing": _boolean(False),
@@ -113,13 +111,12 @@ def _device(run: Run, rank: int) -> dict[str, Any]:
 
 def _result(line: TableLine) -> dict[str, Any]:
     row = line.measured[0]
-    root = 0 if collectives.get(row.op).TRAITS.is_rooted else -1
     return {
         "size": row.bytes,
         "count": row.count,
         "type": nccl_tests.type_word(row.dtype),
         "redop": row.reduce_op or "none",
-        "root": f"{root:6d}",
+        "root": line.root,
         "out_of_place": _half(line.out_of_place, row),
         "in_place": _half(line.in_place, row),
         "actual_iterations": row.iterations,

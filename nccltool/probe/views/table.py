@@ -14,7 +14,6 @@ HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "itera
 _LIMIT = HEADERS.index("% of limit")
 _HEAVY_TAIL = 1.25
 """A mean this far above the median is that of a few slow iterations, and the row says so."""
-"""Operations that torch.distributed does in place, the others out of place; the table names the rarer form."""
 LEGEND = (
     "size: as in nccl-tests, 1 MiB = 2**20 B   time: mean over iterations of the slowest rank\n"
     "algbw, busbw: GB/s = 10**9 B/s   wrong: elements over all ranks"
@@ -28,10 +27,8 @@ def render(run: Run) -> str:
         blocks += [_rows(run), LEGEND, *_limits(run)]
     if run.models:
         blocks.append(_models(run))
-    count = len(run.measurements)
-    last = (
-        f"{run.verdict.status}: {count} measurement{'' if count == 1 else 's'}, exit code {run.verdict.exit_code}"
-    )
+    rows = f"{len(run.measurements)} measurement{'' if len(run.measurements) == 1 else 's'}"
+    last = f"{run.verdict.status}: {rows}, exit code {run.verdict.exit_code}"
     return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines()), last]) + "\n"
 
 
@@ -95,7 +92,8 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
 
 
 def _is_rare(row: Measurement | LatencyModel) -> bool:
-    return (row.placement == "in-place") != (collectives.get(row.op).TRAITS.placements[0] == "in-place")
+    """Of operations that torch.distributed does in place, out of place; of the others, in place."""
+    return (row.placement == "in-place") != (collectives.get(row.op).placements[0] == "in-place")
 
 
 def _spread(row: Measurement) -> str:

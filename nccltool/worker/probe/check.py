@@ -47,7 +47,7 @@ class Checker:
         call: Callable[[], None],
     ) -> int:
         rank, size = self.group.rank, self.group.size
-        reduce_op = self.job.reduce_op if collective.TRAITS.reduces else None
+        reduce_op = self.job.reduce_op if collective.reduces else None
         seed = step.index * self.job.checks + number
         pattern = Pattern(seed, getattr(torch, self.job.dtype), self.job.dtype, size, reduce_op)
         recv.fill_(_POISON)

@@ -90,7 +90,7 @@ class Prober:
                 bytes=step.layout.bytes,
                 bytes_per_rank=step.layout.bytes_per_rank,
                 dtype=self._job.dtype,
-                reduce_op=self._job.reduce_op if collectives.get(step.op).TRAITS.reduces else None,
+                reduce_op=self._job.reduce_op if collectives.get(step.op).reduces else None,
                 placement=step.placement,
                 cadence=self._job.cadence,
                 noisy=self._is_noisy(samples),

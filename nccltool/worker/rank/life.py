@@ -17,7 +17,7 @@ from nccltool.launch import events, fault_injection, rank_agreement
 from nccltool.launch.inside import Place
 from nccltool.launch.job import Job
 from nccltool.launch.rank_facts import RankFacts
-from nccltool.probe import busbw_limit, plan, transport
+from nccltool.probe import plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
@@ -124,7 +124,7 @@ def _world(
     ranks: tuple[RankFacts, ...],
     networks: dict[str, UsableNetwork],
 ) -> MeasuredWorld:
-    limited = busbw_limit.of(job.ops if isinstance(job, ProbeJob) else (), decision.backend, ranks, networks)
+    limited = transport.limits(job.ops if isinstance(job, ProbeJob) else (), decision.backend, ranks, networks)
     carrier, nics = transport.between_ranks(decision.backend, ranks, networks)
     return MeasuredWorld(
         world_size=len(ranks),

@@ -174,9 +174,9 @@ def _buffers(layout: Layout, placement: Placement, rank: int) -> tuple[Buffer, B
 CASES = [
     (op, world_size, placement)
     for op in collectives.NAMES
-    for placement in collectives.get(op).TRAITS.placements
+    for placement in collectives.get(op).placements
     for world_size in range(1, 6)
-    if world_size >= collectives.get(op).TRAITS.min_world
+    if world_size >= collectives.get(op).min_world
 ]
 
 
@@ -231,4 +231,4 @@ def test_the_same_call_can_be_repeated(op: str, world_size: int, placement: Plac
 def test_only_reductions_expect_a_reduction(op: str) -> None:
     collective = collectives.get(op)
     parts = collective.expected(0, 4, collective.layout(64, 4, 4))
-    assert {part.source is None for part in parts} == {collective.TRAITS.reduces}
+    assert {part.source is None for part in parts} == {collective.reduces}
