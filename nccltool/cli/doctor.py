@@ -60,6 +60,7 @@ def command(**options: object) -> None:
 def _lists(rules: bool, variables: bool) -> str:
     from nccltool.cli import help_pages
     from nccltool.doctor import pages
+    from nccltool.doctor.rules import every
 
-    texts = [pages.rules(help_pages.checks())] if rules else []
+    texts = [pages.rules([rule.page for rule in every()])] if rules else []
     return "\n".join([*texts, pages.variables(help_pages.variables())] if variables else texts)

@@ -7,8 +7,8 @@ from types import ModuleType
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, shortened
-from nccltool.doctor import judge, rules
-from nccltool.doctor.diagnosis import RulePage, RuleSummary, VariablePage
+from nccltool.doctor import rules
+from nccltool.doctor.diagnosis import RulePage, VariablePage
 from nccltool.doctor.rules.base import Rule
 from nccltool.hosts.nccl import variables as nccl_variables
 from nccltool.hosts.nccl.variables import KnownVariable
@@ -78,11 +78,6 @@ def find(word: str) -> RulePage | VariablePage | str:
     near = near if len(word) >= _SHORTEST else []
     hint = f"was {' or '.join(near[:3])} meant?" if near else "nccltool doctor --list-rules and --list-variables"
     raise BadInput(f"there is no rule, variable, root cause or alert {escaped(shortened(word, 80))!r}", hint)
-
-
-def checks() -> tuple[RuleSummary, ...]:
-    """Every rule, as the list shows it."""
-    return judge.checks(rules.every())
 
 
 def variables() -> Iterator[tuple[str, str, str]]:

@@ -18,29 +18,21 @@ class RuleOutcome:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RuleSummary:
-    """A rule that was asked, for people and programs that show what came of it."""
-
-    code: str
-    name: str
-    severity: Severity
-    summary: str
-    """What it finds, in one sentence."""
-    page: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RulePage:
     """All that there is to say about a rule."""
 
     code: str
+    family: str
     name: str
     severity: Severity
     what: str
+    """What it finds, in one sentence."""
     why: str
     example: str
     instead: str
     source: str
+    place: str
+    """Where it is in the documentation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +61,8 @@ class Diagnosis:
 
     info: RunInfo
     verdict: Verdict
-    checks: tuple[RuleSummary, ...]
+    rules: tuple[RulePage, ...]
+    """Those that were asked."""
     outcomes: tuple[RuleOutcome, ...]
     findings: tuple[Finding, ...]
     """The worst first."""

@@ -3,6 +3,7 @@
 import re
 import shlex
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -17,7 +18,7 @@ from nccltool.core.text import escaped, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.diagnosis import Assignment, RuleOutcome, RuleSummary
+from nccltool.doctor.diagnosis import Assignment, RuleOutcome
 from nccltool.doctor.rules.base import NO_LOCAL_RANKS, NO_NCCL, NO_NODES, NO_TORCH, JudgedHost, Results, Rule
 from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings
@@ -79,26 +80,7 @@ def _finding(problem: FindingOnHosts, several: bool) -> Finding:
         message=shortened(found.message, _LONGEST),
         evidence=tuple(shortened(text, _LONGEST) for text in evidence),
         remedy=shortened(found.remedy, _LONGEST),
-        page=page_of(rule),
-    )
-
-
-def page_of(rule: Rule) -> str:
-    """Where the page of a rule is."""
-    return f"docs/rules/{rule.family}.md#{rule.code.lower()}"
-
-
-def checks(rules: Iterable[Rule]) -> tuple[RuleSummary, ...]:
-    """The rules as documents and tables show them."""
-    return tuple(
-        RuleSummary(
-            code=rule.code,
-            name=rule.name,
-            severity=rule.severity,
-            summary=rule.page.what,
-            page=page_of(rule),
-        )
-        for rule in rules
+        page=rule.place,
     )
 
 
@@ -111,10 +93,8 @@ def assignments(host: JudgedHost) -> tuple[Assignment, ...]:
 
 def fixes(judgement: Judgement, host: JudgedHost) -> Iterator[str]:
     """Lines for a shell that remove what was found, the worst first; a line of a file is named in a comment."""
-    done: set[str] = set()
-    for problem in judgement.problems:
-        lines = [line for fix in problem.found.fix if fix.name not in done for line in _fixed(fix, host)]
-        done |= {fix.name for fix in problem.found.fix}
+    for problem, fixes in _fixable(judgement):
+        lines = [line for fix in fixes for line in _fixed(fix, host)]
         if lines:
             message = escaped(shortened(problem.found.message, _LONGEST))
             yield f"# {problem.rule.code} {problem.rule.name}: {message}"
@@ -123,22 +103,31 @@ def fixes(judgement: Judgement, host: JudgedHost) -> Iterator[str]:
 
 def with_fixes(judgement: Judgement, host: JudgedHost) -> dict[str, str]:
     """The environment of a host as it is behind the lines of `fixes`."""
-    env, done = dict(host.facts.env), set[str]()
-    for problem in judgement.problems:
-        for fix in problem.found.fix:
-            variable = host.settings.variables.get(fix.name)
-            if fix.name in done or (variable is not None and variable.from_file):
-                continue
-            env.pop(fix.name, None)
-            if fix.value is not None:
-                env[fix.name] = fix.value
-        done |= {fix.name for fix in problem.found.fix}
+    env = dict(host.facts.env)
+    for fix in (fix for _, fixes in _fixable(judgement) for fix in fixes if not _in_file(fix, host)):
+        env.pop(fix.name, None)
+        if fix.value is not None:
+            env[fix.name] = fix.value
     return env
 
 
-def _fixed(fix: report.Fix, host: JudgedHost) -> Iterator[str]:
+def _fixable(judgement: Judgement) -> Iterator[tuple[FindingOnHosts, list[report.Fix]]]:
+    """The problems, each with fixes of variables that none before it has fixed."""
+    done = set[str]()
+    for problem in judgement.problems:
+        yield problem, [fix for fix in problem.found.fix if fix.name not in done]
+        done.update(fix.name for fix in problem.found.fix)
+
+
+def _in_file(fix: report.Fix, host: JudgedHost) -> Variable | None:
+    """The variable that a fix is about, where a configuration file sets it."""
     variable = host.settings.variables.get(fix.name)
-    if variable is not None and variable.from_file:
+    return variable if variable is not None and variable.from_file else None
+
+
+def _fixed(fix: report.Fix, host: JudgedHost) -> Iterator[str]:
+    variable = _in_file(fix, host)
+    if variable is not None:
         line = "remove this line" if fix.value is None else f"write {fix.name}={escaped(fix.value)}"
         yield f"# {escaped(variable.origin)}: {line}"
     elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", fix.name):
@@ -204,11 +193,11 @@ def chosen(rules: Sequence[Rule], select: Sequence[str] = (), ignore: Sequence[s
                 raise BadInput(
                     f"{option}: no rule begins with {word!r}", "nccltool doctor --list-rules shows them"
                 )
-    left = [rule for rule in rules if not select or any(begins(rule, word) for word in select)]
-    left = [rule for rule in left if not any(begins(rule, word) for word in ignore)]
+    selected = (rule for rule in rules if not select or any(begins(rule, word) for word in select))
+    left = tuple(rule for rule in selected if not any(begins(rule, word) for word in ignore))
     if not left:
         raise BadInput("--ignore leaves no rule", "ignore less, or select more")
-    return tuple(left)
+    return left
 
 
 def begins(rule: Rule, word: str) -> bool:
@@ -220,57 +209,44 @@ def begins(rule: Rule, word: str) -> bool:
 def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
     """Look at every host with every rule; what several hosts have in common is found once and names them."""
     alike = _AlikeHosts(hosts)
-    names = len({host.facts.host for host in hosts})
+    count = len({host.facts.host for host in hosts})
     outcomes, problems = [], []
     for rule in rules:
-        found, reasons = _looked(rule, hosts, alike)
+        found = defaultdict[report.RuleFinding, list[str]](list)
+        blind = defaultdict[str, set[str]](set)
+        for said, names in _said_by(rule, hosts, alike):
+            if isinstance(said, Unknown):
+                blind[said.reason].update(names)
+            else:
+                found[said] += names
         mine = [FindingOnHosts(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
         alone = rule.check_all is not None and len(hosts) == 1
-        outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, reasons, names))
+        outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, blind, count))
         problems += mine
     problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
-    return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=names > 1)
+    return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=count > 1)
 
 
 def _skipped(rule: Rule) -> RuleOutcome:
     return RuleOutcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
 
 
-def _looked(
+def _said_by(
     rule: Rule, hosts: Sequence[JudgedHost], alike: "_AlikeHosts"
-) -> tuple[dict[report.RuleFinding, list[str]], dict[str, set[str]]]:
-    """(what was found, on which hosts), (why something could not be judged, on which hosts)."""
-    found: dict[report.RuleFinding, list[str]] = {}
-    reasons: dict[str, set[str]] = {}
+) -> Iterator[tuple[report.RuleFinding | Unknown, Iterable[str]]]:
+    """(what it found or could not judge, on which hosts); a rule about all of them names hosts itself."""
     if rule.check_all is not None and len(hosts) > 1:
-        _take(_said(rule.check_all(hosts)), (), found, reasons)  # it names hosts itself
+        yield from ((said, ()) for said in _said(rule.check_all(hosts)))
     for group in alike.groups(rule.needs) if rule.check else ():
-        said = _said(rule.check(hosts[group[0]]))  # type: ignore[misc]
-        if said:
-            _take(said, dict.fromkeys(hosts[index].facts.host for index in group), found, reasons)
-    return found, reasons
+        for said in _said(rule.check(hosts[group[0]])):  # type: ignore[misc]
+            yield said, dict.fromkeys(hosts[index].facts.host for index in group)
 
 
-def _said(results: Results) -> list[report.RuleFinding | Unknown]:
-    said: list[report.RuleFinding | Unknown] = []
+def _said(results: Results) -> Results:
     try:
-        said.extend(results)  # what comes before an exception stays
+        yield from results
     except NotKnown as why:
-        said.append(Unknown(str(why)))
-    return said
-
-
-def _take(
-    said: Iterable[report.RuleFinding | Unknown],
-    names: Iterable[str],
-    found: dict[report.RuleFinding, list[str]],
-    reasons: dict[str, set[str]],
-) -> None:
-    for result in said:
-        if isinstance(result, Unknown):
-            reasons.setdefault(result.reason, set()).update(names)
-        else:
-            found.setdefault(result, []).extend(names)
+        yield Unknown(str(why))
 
 
 def _outcome(
@@ -330,15 +306,8 @@ def _key(host: JudgedHost, need: str) -> object:
         shared = [one for name, one in host.settings.variables.items() if name not in PER_RANK]
         values = frozenset((one.name, one.value, one.origin) for one in shared)
         files = tuple((file.path, file.lines) for file in host.settings.files)
-        return (
-            values,
-            files,
-            host.settings.unread,
-            str(host.nccl),
-            str(host.torch),
-            str(host.nodes),
-            str(host.local_ranks),
-        )
+        job = tuple(map(str, (host.nccl, host.torch, host.nodes, host.local_ranks)))
+        return values, files, host.settings.unread, job
     if need == "rank":
-        return frozenset((name, host.settings.get(name)) for name in PER_RANK)
+        return frozenset((name, one.value) for name, one in host.settings.variables.items() if name in PER_RANK)
     return blake2b(msgspec.msgpack.encode(getattr(host.facts, need)), digest_size=16).digest()

@@ -8,7 +8,7 @@ from pathlib import Path
 from nccltool.core import versions
 from nccltool.core.errors import BadInput
 from nccltool.core.versions import Version
-from nccltool.launch import selection
+from nccltool.launch import launchers, selection
 from nccltool.launch.launchers.base import Where
 from nccltool.launch.options import StartOptions
 
@@ -78,7 +78,8 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
 def _elsewhere(words: DoctorOptions, start: StartOptions) -> Where | None:
     """Other hosts, when they are named, or when nodes of an allocation are asked for."""
     named = start.hosts or start.hostfile
-    if not (named or start.launcher in ("ssh", "slurm") or (start.nodes or 1) > 1):
+    reaches_others = start.launcher != "auto" and launchers.get(start.launcher).TRAITS.takes_hosts
+    if not (named or reaches_others or (start.nodes or 1) > 1):
         return None
     where = selection.choose(start, os.environ)
     if not where.launch.remote:

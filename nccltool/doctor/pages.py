@@ -4,10 +4,11 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from nccltool.doctor.diagnosis import RulePage, RuleSummary, VariablePage
+from nccltool.doctor.diagnosis import RulePage, VariablePage
 
 _WIDTH = 100
 _DOCS_WIDTH = 115
+_INDENT = "    "
 
 
 def render(page: RulePage | VariablePage | str) -> str:
@@ -43,12 +44,10 @@ def variables(rows: Iterable[tuple[str, str, str]]) -> str:
     )
 
 
-def rules(checks: Sequence[RuleSummary]) -> str:
+def rules(pages: Sequence[RulePage]) -> str:
     """The list of rules: a line each."""
-    width = max(len(check.name) for check in checks)
-    return "".join(
-        f"{check.code:9} {check.severity:8} {check.name:{width}}  {check.summary}\n" for check in checks
-    )
+    width = max(len(page.name) for page in pages)
+    return "".join(f"{page.code:9} {page.severity:8} {page.name:{width}}  {page.what}\n" for page in pages)
 
 
 def rule(page: RulePage) -> str:
@@ -62,11 +61,8 @@ def rule(page: RulePage) -> str:
     )
     lines = [f"{page.code} {page.name} ({page.severity})"]
     for title, text in parts:
-        indent = "    "
-        lines += ["", title]
-        lines += textwrap.wrap(
-            text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
-        )
+        wrapped = textwrap.wrap(text, _WIDTH - len(_INDENT), break_long_words=False)
+        lines += ["", title, *(f"{_INDENT}{line}" for line in wrapped)]
     return "\n".join(lines) + "\n"
 
 

@@ -81,7 +81,7 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     diagnosis = Diagnosis(
         info=_info(hosts, command),
         verdict=of_findings(findings, can_tell=judgement.is_told),
-        checks=judge.checks(chosen),
+        rules=tuple(rule.page for rule in chosen),
         outcomes=judgement.outcomes,
         findings=findings,
         settings=judge.assignments(hosts[0]),

@@ -20,10 +20,10 @@ from nccltool import __version__
 from nccltool.core import external_commands, redact
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.unknown import Unknown
-from nccltool.doctor import document
 from nccltool.doctor import run as doctor_run
 from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.doctor.options import DoctorOrder
+from nccltool.doctor.views import json as doctor_document
 from nccltool.hosts import reader
 from nccltool.hosts.views import table as render_facts
 from nccltool.triage import document as triage_document
@@ -125,7 +125,7 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 def _parts(wanted: Wanted) -> Iterator[BundlePart]:
     yield BundlePart(name="README.txt", text=README)
     yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
-    yield _tried("doctor.json", lambda: document.diagnosis_to_json(_diagnosis(wanted.command)))
+    yield _tried("doctor.json", lambda: doctor_document.to_json(_diagnosis(wanted.command)))
     yield BundlePart(name="packages.txt", text=_packages())
     for name, argv in COMMANDS.items():
         yield _said(name, argv)

@@ -50,6 +50,12 @@ def differences(hosts: Sequence[JudgedHost]) -> Results:
         )
 
 
+@rule("TST006", "test-rank", "error", covers=(), needs=("rank",))
+def of_a_rank(one: JudgedHost) -> Results:
+    if one.get("RANK") == "7":
+        yield report.host("n1", "it is the seventh")
+
+
 SMALL, LARGE = Shm(size_bytes=1), Shm(size_bytes=100)
 
 
@@ -97,6 +103,12 @@ def test_the_same_on_many_hosts_is_said_once() -> None:
 def test_hosts_that_tell_nothing_are_counted() -> None:
     (outcome, _) = judged(host(shm=LARGE), host(host="n2")).outcomes
     assert (outcome.status, outcome.reason) == ("unknown", "it was not looked at (on 1 of 2 hosts)")
+
+
+def test_a_host_without_settings_is_judged_beside_others() -> None:
+    (outcome,) = judged(host({"RANK": "0"}), UNREAD, asked=[of_a_rank]).outcomes
+    assert outcome.status == "unknown"
+    assert "Permission denied" in outcome.reason
 
 
 def test_differences_need_two_hosts() -> None:

@@ -26,6 +26,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from nccltool.core.findings import Severity
@@ -108,6 +109,11 @@ class Rule:
         return self.code[:-3]
 
     @property
+    def place(self) -> str:
+        """Where its page is in the documentation."""
+        return f"docs/rules/{self.family}.md#{self.code.lower()}"
+
+    @cached_property
     def page(self) -> RulePage:
         """Its page, from its docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`."""
         what, *rest = _SECTION.split(inspect.getdoc(self.check or self.check_all) or "")
@@ -116,7 +122,14 @@ class Rule:
         missing = [label for label in ("what", "why", "example", "instead", "source") if not pieces.get(label)]
         if missing:
             raise ValueError(f"the docstring of {self.code} has no {', '.join(missing)}")
-        return RulePage(code=self.code, name=self.name, severity=self.severity, **pieces)
+        return RulePage(
+            code=self.code,
+            family=self.family,
+            name=self.name,
+            severity=self.severity,
+            place=self.place,
+            **pieces,
+        )
 
 
 def rule(

@@ -1,9 +1,27 @@
 """The document of the contract."""
 
-from nccltool.doctor import document
+import msgspec
+
+from nccltool.core.documents import SCHEMA
 from nccltool.doctor.diagnosis import Diagnosis
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """One line of JSON."""
-    return f"{document.diagnosis_to_json(diagnosis)}\n"
+    """Indented JSON, with a newline at its end."""
+    return f"{to_json(diagnosis)}\n"
+
+
+def to_json(diagnosis: Diagnosis) -> str:
+    """Indented JSON."""
+    document = {
+        "schema": SCHEMA,
+        "kind": "doctor",
+        "status": diagnosis.verdict.status,
+        "exit_code": diagnosis.verdict.exit_code,
+        "run": diagnosis.info,
+        "findings": diagnosis.findings,
+        "outcomes": diagnosis.outcomes,
+        "settings": diagnosis.settings,
+        "nccl": diagnosis.nccl,
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from nccltool.core import junit
 from nccltool.core.findings import Finding, check_status
 from nccltool.core.text import escaped
-from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome
+from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome, RulePage
 
 
 def render(diagnosis: Diagnosis) -> str:
     """One suite, with a newline at its end. An error is a failure, what could not be judged is skipped."""
     outcomes = (*diagnosis.outcomes, *_beside_rules(diagnosis))
     kinds = ["failure" if outcome.status == "fail" else "" for outcome in outcomes]
-    names = {check.code: check.name for check in diagnosis.checks}
+    rules = {rule.code: rule for rule in diagnosis.rules}
     cases: list[str] = []
     for outcome in outcomes:
         found = [finding for finding in diagnosis.findings if finding.code == outcome.code]
-        cases += _case(outcome, names.get(outcome.code), found)
+        cases += _case(outcome, rules.get(outcome.code), found)
     attributes = {
         "name": "doctor",
         "hostname": ", ".join(diagnosis.info.hosts),
@@ -35,9 +35,8 @@ def _beside_rules(diagnosis: Diagnosis) -> Iterator[RuleOutcome]:
         yield RuleOutcome(code=code, status=check_status(severities), reason="")
 
 
-def _case(outcome: RuleOutcome, name: str | None, found: list[Finding]) -> Iterator[str]:
-    family = outcome.code[:-3] if name else "hosts"
-    title = f"{outcome.code} {name}" if name else outcome.code
+def _case(outcome: RuleOutcome, rule: RulePage | None, found: list[Finding]) -> Iterator[str]:
+    family, title = (rule.family, f"{rule.code} {rule.name}") if rule else ("hosts", outcome.code)
     return junit.case(f"doctor.{family}", title, list(_inside(outcome, found)))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nccltool.core.findings import Finding, Severity
 from nccltool.core.text import escaped
-from nccltool.doctor.diagnosis import Diagnosis, RuleSummary
+from nccltool.doctor.diagnosis import Diagnosis, RulePage
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 _PLACE = re.compile(r"(/[^:\n]+):(\d+): ")
@@ -15,11 +15,11 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def render(diagnosis: Diagnosis) -> str:
     """One run, with a newline at its end."""
-    numbers = {check.code: number for number, check in enumerate(diagnosis.checks)}
+    numbers = {rule.code: number for number, rule in enumerate(diagnosis.rules)}
     driver = {
         "name": "nccltool",
         "version": diagnosis.info.nccltool,
-        "rules": [_rule(check) for check in diagnosis.checks],
+        "rules": [_rule(rule) for rule in diagnosis.rules],
     }
     run = {
         "tool": {"driver": driver},
@@ -40,13 +40,13 @@ def render(diagnosis: Diagnosis) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(check: RuleSummary) -> dict[str, Any]:
+def _rule(rule: RulePage) -> dict[str, Any]:
     return {
-        "id": check.code,
-        "name": "".join(word.capitalize() for word in check.name.split("-")),
-        "shortDescription": {"text": check.summary},
-        "defaultConfiguration": {"level": _LEVELS[check.severity]},
-        "properties": {"page": check.page},
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.what},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"page": rule.place},
     }
 
 

@@ -14,7 +14,7 @@ _TITLES: tuple[tuple[Severity, str], ...] = (("error", "error"), ("warning", "wa
 
 def render(diagnosis: Diagnosis, with_settings: bool = False) -> str:
     """Plain text, with a newline at its end."""
-    names = {check.code: check.name for check in diagnosis.checks}
+    names = {rule.code: rule.name for rule in diagnosis.rules}
     blocks = [_circumstances(diagnosis)]
     blocks += ["\n".join(_settings(diagnosis))] if with_settings else []
     for severity, title in _TITLES:
