@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
-from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.events import RankFacts
 from nccltool.launch.run_state import RunState
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import LatencyModel, Measurement, Run

@@ -22,7 +22,7 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     RUN is an id, a folder, or latest (the default, where there is one).
     """
     from nccltool.core import run_directory
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.interop import bundle
 

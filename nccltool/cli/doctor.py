@@ -37,7 +37,7 @@ def command(**options: object) -> None:
     rule.
     """
     from nccltool.cli.screen import put, write
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run
     from nccltool.doctor.options import DoctorOptions

@@ -22,7 +22,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
 
     from nccltool.cli.screen import put, write
     from nccltool.core import run_directory
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.interop import import_results
     from nccltool.probe import views
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from nccltool.core import exit_codes
+from nccltool.core import verdicts
 from nccltool.launch import launchers
 from nccltool.probe.views import FORMATS
 
@@ -103,17 +103,17 @@ def exit_styled(function: F) -> F:
             function(**options)
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
-            raise SystemExit(exit_codes.nagios(getattr(ended, "status", ""), code)) from ended
+            raise SystemExit(verdicts.of_plugin(getattr(ended, "status", ""), code)) from ended
         except NccltoolError as error:
-            code = exit_codes.nagios("", error.exit_code)
+            code = verdicts.of_plugin("", error.exit_code)
             # a plugin says on standard output what it has to say; other formats have no place for it there
-            click.echo(f"NCCLTOOL {exit_codes.WORDS[code]} - {escaped(error.message)}", err=form != "nagios")
+            click.echo(f"NCCLTOOL {verdicts.PLUGIN_WORDS[code]} - {escaped(error.message)}", err=form != "nagios")
             if error.remedy:
                 click.echo(f"  -> {escaped(error.remedy)}", err=True)
             raise SystemExit(code) from error
 
     text = "Exit with 0 to 4, or with 0 to 3 as plugins of Nagios.  [default: as --format]"
-    return option("--exit-style", type=click.Choice(exit_codes.STYLES), help=text)(styled)  # type: ignore[return-value]
+    return option("--exit-style", type=click.Choice(verdicts.EXIT_STYLES), help=text)(styled)  # type: ignore[return-value]
 
 
 def kept(function: F) -> F:

@@ -52,7 +52,7 @@ def command(**options: object) -> None:
 
     from nccltool.cli.screen import put, writable, write
     from nccltool.core import run_directory
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
     from nccltool.preflight import run
 

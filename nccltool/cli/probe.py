@@ -65,7 +65,7 @@ def command(**options: object) -> None:
 
     from nccltool.cli.screen import Screen, put
     from nccltool.core import run_directory, signals
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.probe import options as probe_options
     from nccltool.probe.run import Probe
 
@@ -101,7 +101,7 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
     from pathlib import Path
 
     from nccltool.core import run_directory
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.core.units import parse_duration
     from nccltool.monitor import probe_loop

@@ -13,7 +13,7 @@ import click
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.launch.launchers.base import Launch
+from nccltool.launch.launchers.base import NodeCommands
 from nccltool.launch.run_state import RunState
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
@@ -48,7 +48,7 @@ class Screen:
             writable(output)
         return cls(options["form"], output, options["verbose"], options["quiet"], leads)
 
-    def begin(self, launch: Launch) -> None:
+    def begin(self, launch: NodeCommands) -> None:
         """Say who starts the nodes, and why."""
         if self._leads and not self._quiet:
             click.echo(f"launcher: {launch.launcher} ({launch.why})", err=True)

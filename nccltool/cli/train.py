@@ -90,7 +90,7 @@ def command(**options: object) -> None:
 
     from nccltool.cli.screen import Screen, put
     from nccltool.core import run_directory, signals
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
     from nccltool.train.result import TrainRun

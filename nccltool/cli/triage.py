@@ -25,7 +25,7 @@ def command(paths: tuple[str, ...], **options: Any) -> None:
     With --follow it waits for lines, and for files that are not there yet. What a running job writes into a pipe
     (JOB 2>&1 | nccltool triage -) is judged as it comes too, and read to its end.
     """
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.triage import run
     from nccltool.triage.logs import tail
@@ -43,7 +43,7 @@ def command(paths: tuple[str, ...], **options: Any) -> None:
 
 def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     """Follow, show what is sure as soon as it is, and what came of it at the end."""
-    from nccltool.core.command_line import this_command
+    from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
     from nccltool.triage import follow
 

@@ -18,8 +18,8 @@ import msgspec
 from nccltool.compare import document, run_samples
 from nccltool.compare.result import Baseline, Circumstances, RowSample, RunSample
 from nccltool.core.errors import BadInput
-from nccltool.core.input_files import contents
 from nccltool.core.run_directory import default_base
+from nccltool.core.user_files import contents
 from nccltool.probe.result import Run
 
 SCHEMA = 1

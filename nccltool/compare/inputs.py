@@ -10,7 +10,7 @@ import msgspec
 from nccltool.compare import baselines, run_samples
 from nccltool.compare.result import RunSample, Side
 from nccltool.core import run_directory
-from nccltool.core.command_line import this_command
+from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
 from nccltool.interop import import_results
 from nccltool.interop.importers import Told

@@ -21,11 +21,10 @@ from nccltool.compare.result import (
     RunSample,
     Side,
 )
-from nccltool.core.command_line import this_command
+from nccltool.core.documents import RunInfo, this_command
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Subject, define
 from nccltool.core.run_directory import new_id
-from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import verdict
 from nccltool.probe.result import Measurement

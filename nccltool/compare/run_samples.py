@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 
 from nccltool.compare.result import Circumstances, Difference, RowKey, RowSample, RunSample
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
-from nccltool.core.run_info import RunInfo
 from nccltool.core.units import format_bytes
 from nccltool.probe.result import Measurement, Run
 

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Sequence
 
 _NOISE = re.compile(r"The hostname of the client socket cannot be retrieved\. err=-\d+")
@@ -11,6 +12,23 @@ _NOISE = re.compile(r"The hostname of the client socket cannot be retrieved\. er
 def is_noise(line: str) -> bool:
     """Whether a line of a log is known to tell nothing."""
     return bool(_NOISE.search(line))
+
+
+class LineCutter:
+    """Cuts what comes in pieces into lines, without their ends; one that gets longer than `longest` is cut too."""
+
+    def __init__(self, longest: int = sys.maxsize) -> None:
+        self._longest, self._rest = longest, b""
+
+    def take(self, piece: bytes) -> list[bytes]:
+        """The lines that are whole with this piece."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        return [*lines, *self.end()] if len(self._rest) > self._longest else lines
+
+    def end(self) -> list[bytes]:
+        """The last line, where it has no end."""
+        rest, self._rest = self._rest, b""
+        return [rest] if rest else []
 
 
 def escaped(text: str) -> str:

@@ -52,3 +52,17 @@ def of_findings(findings: Collection[Finding], *, interrupted: bool = False, can
 def of_own_ranks(findings: Collection[Finding], *, interrupted: bool) -> Verdict:
     """Of a command whose rank 0 is elsewhere: it only says whether its own ranks were done."""
     return verdict(interrupted=interrupted, incomplete=any(finding.is_error for finding in findings))
+
+
+EXIT_STYLES = ("default", "nagios")
+PLUGIN_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+"""Of the exit codes 0 to 3 of monitoring plugins."""
+_NOT_JUDGED = (2, 4, 130)
+"""Of ours: bad usage, nothing could be judged, interrupted."""
+
+
+def of_plugin(status: str, code: int) -> int:
+    """The code of a plugin for a status and our code, which is 0 also for warnings."""
+    if code == 0:
+        return 1 if status == "warn" else 0
+    return 3 if code in _NOT_JUDGED else 2

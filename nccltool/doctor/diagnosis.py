@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import CheckStatus, Finding, Severity
-from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Verdict
 
 

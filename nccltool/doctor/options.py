@@ -8,9 +8,10 @@ from pathlib import Path
 from nccltool.core import versions
 from nccltool.core.errors import BadInput
 from nccltool.core.versions import Version
-from nccltool.launch import launchers, selection
-from nccltool.launch.launchers.base import Where
+from nccltool.launch import launchers
+from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
+from nccltool.launch.order import plan_launch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +46,7 @@ class DoctorOrder:
     """Lines are wanted that undo what is found."""
     library: str | None = None
     """The libnccl to ask; `auto` = the one that is found; None = it is not asked."""
-    where: Where | None = None
+    where: LaunchPlan | None = None
     """The other hosts to look at; None = this one, or saved facts."""
 
 
@@ -75,13 +76,13 @@ def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
     )
 
 
-def _elsewhere(words: DoctorOptions, start: StartOptions) -> Where | None:
+def _elsewhere(words: DoctorOptions, start: StartOptions) -> LaunchPlan | None:
     """Other hosts, when they are named, or when nodes of an allocation are asked for."""
     named = start.hosts or start.hostfile
     reaches_others = start.launcher != "auto" and launchers.get(start.launcher).TRAITS.takes_hosts
     if not (named or reaches_others or (start.nodes or 1) > 1):
         return None
-    where = selection.choose(start, os.environ)
+    where = plan_launch(start, os.environ)
     if not where.launch.remote:
         return None
     if any((words.facts, words.root, words.pid, words.env_file, words.ask_nccl)):

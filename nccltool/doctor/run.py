@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from nccltool import __version__
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput, DidNotComplete
 from nccltool.core.findings import Finding
-from nccltool.core.input_files import contents
 from nccltool.core.run_directory import new_id
-from nccltool.core.run_info import RunInfo
 from nccltool.core.unknown import Unknown
+from nccltool.core.user_files import contents
 from nccltool.core.verdicts import of_findings
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules

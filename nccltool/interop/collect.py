@@ -20,8 +20,7 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
 from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
-from nccltool.launch.job import Job, kept
-from nccltool.launch.node_names import node_name
+from nccltool.launch.job import Job, kept, node_name
 from nccltool.launch.printed_events import Begin, End, EventLine, StreamEnd
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from nccltool import __version__
 from nccltool.core import run_directory, statistics
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import of_findings
 from nccltool.interop import importers

@@ -8,13 +8,13 @@ other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
 import contextlib
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, ClassVar
 
 import msgspec
 
 from nccltool.core.findings import Finding
-from nccltool.launch.rank_facts import RankFacts
 
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
@@ -77,6 +77,31 @@ class Spawned(Event, frozen=True, tag="spawned"):
     node_rank: int
     host: str
     pid: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankFacts:
+    """What one rank says of itself before anything is measured."""
+
+    rank: int
+    node_rank: int
+    """-1: the launcher does not number the nodes."""
+    local_rank: int
+    world_size: int
+    host: str
+    host_id: str
+    """Boot id and network namespace: equal for ranks that share one network stack."""
+    pid: int
+    python: str
+    torch: str
+    nccl: str | None
+    """None = this torch has no NCCL."""
+    nccltool: str
+    gpu: str | None
+    """UUID or PCI address of the rank's GPU; None = it has none."""
+    gpu_name: str | None = None
+    host_addresses: tuple[str, ...] | None = None
+    """What the host's own name resolves to; None = it does not resolve."""
 
 
 class Hello(Event, frozen=True, tag="hello"):

@@ -12,9 +12,8 @@ from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import Launch
-from nccltool.launch.node_process import NodeProcess
-from nccltool.launch.session import Session
+from nccltool.launch.launchers.base import NodeCommands
+from nccltool.launch.session import NodeProcess, Session
 
 COME_S = 20.0
 """In which hosts must have come: ssh gives up on one after 7 s, and a snapshot takes 5 s at most."""
@@ -57,7 +56,7 @@ def here(hosts: Mapping[int, str]) -> Survey:
 
 
 def take(
-    launch: Launch,
+    launch: NodeCommands,
     job: Job,
     hosts: Mapping[int, str],
     limit_s: float = COME_S + TRY_S,
@@ -167,7 +166,7 @@ class _Surveying:
 
     def _lose_nodes_of(self, process: NodeProcess) -> None:
         """A command has ended, which none should before we end it, or before its nodes have sent their facts."""
-        command, code = self.session.command(process), process.exit_code() or 0
+        command, code = process.command, process.exit_code() or 0
         for node in command.nodes:
             if node not in self._lost and (self._is_reach or not self._has_come(node)):
                 why = self.session.launch.explain(command.host, code, process.words)

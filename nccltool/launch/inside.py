@@ -30,7 +30,7 @@ _DAEMONS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class RankPlace:
     """Where a rank is in its job, and where the store of the job is."""
 
     launcher: str
@@ -141,7 +141,7 @@ def node(env: Mapping[str, str]) -> NumberedNode | None:
     )
 
 
-def detect(env: Mapping[str, str], endpoint: str = "") -> Place | None:
+def detect(env: Mapping[str, str], endpoint: str = "") -> RankPlace | None:
     """This process's place in a started job, or None when no launcher started it.
 
     Raises BadInput when a variable is damaged or the address of the store cannot be known.
@@ -161,7 +161,7 @@ def _is_started_by_srun(env: Mapping[str, str]) -> bool:
     return _number(env, "SLURM_STEP_ID") < _PSEUDO_STEPS and _number(env, "SLURM_STEP_NUM_TASKS") > 1
 
 
-def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
+def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> RankPlace:
     rank, world_size = _number(env, dialect.rank), _number(env, dialect.world_size)
     if rank >= world_size:
         raise BadInput(
@@ -174,7 +174,7 @@ def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> Place:
     if node_rank == UNNUMBERED and local_world_size == world_size:
         node_rank = 0
     host, port = _store(dialect, env, endpoint, rank, world_size == local_world_size)
-    return Place(
+    return RankPlace(
         launcher=dialect.name,
         rank=rank,
         world_size=world_size,

@@ -2,14 +2,41 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
-from nccltool.launch.product_state import ProductState
+from nccltool.launch.events import Event, EventReader
 
 OF_THE_LIBRARIES = ("NCCL_", "GLOO_", "TORCH_")
 """How the names of variables begin that steer the libraries, and are no secrets."""
+
+
+class ProductState(Protocol):
+    """What a product keeps of what its ranks say of their work. No I/O, no clock of its own."""
+
+    @property
+    def reader(self) -> EventReader:
+        """Reads what is said in its runs."""
+
+    @property
+    def ask_for_less(self) -> str:
+        """The options that make a run shorter."""
+
+    @property
+    def steps_done(self) -> int:
+        """How many steps are done."""
+
+    def is_done(self, step: int) -> bool:
+        """Whether a step is done."""
+
+    def take(self, event: Event) -> None:
+        """Take an event in; those that say nothing of the product's work are let pass."""
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the work, as the ranks themselves saw it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,3 +90,14 @@ def kept(job: Job) -> bytes:
 def run_dir(base: Path, job: Job) -> RunDir:
     """A new folder for the run of a job. Raises RunDirError."""
     return RunDir(base, job.run_id, kept(job))
+
+
+def node_name(number: int) -> str:
+    """`node 3`: so is a node called whose host is not known."""
+    return f"node {number}"
+
+
+def node_number(name: str) -> int | None:
+    """3, of `node 3`; None of the name of a host."""
+    word, _, number = name.partition(" ")
+    return int(number) if word == "node" and number.isdecimal() else None

@@ -12,9 +12,8 @@ from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.host_lists import fold
 from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.instructions import Goal
-from nccltool.launch.job import Job
+from nccltool.launch.job import Job, node_name
 from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU
-from nccltool.launch.node_names import node_name
 
 COME_S = 15.0
 """In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""

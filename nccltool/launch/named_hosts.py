@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.core.input_files import contents
+from nccltool.core.user_files import contents
 from nccltool.launch.job import OF_THE_LIBRARIES
 from nccltool.launch.options import StartOptions
 

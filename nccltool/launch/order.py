@@ -1,10 +1,24 @@
-"""What to start, and this command's part in it."""
+"""From options to an order: who starts the ranks, and this command's part in it.
 
+Inside a started job this command is a rank; --node-rank joins; --hosts is ssh; a Slurm allocation is srun; else
+the nodes are on this host. --launcher asks for one of them.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from nccltool.core.errors import BadInput
+from nccltool.launch import inside, launchers, slurm_ends
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import Launch, Where
+from nccltool.launch.launchers.base import (
+    Launcher,
+    LauncherTraits,
+    LaunchPlan,
+    NodeCommands,
+    asked_nproc,
+    worker_here,
+)
 from nccltool.launch.options import StartOptions
 
 AnyJob = TypeVar("AnyJob", bound=Job, covariant=True)
@@ -20,7 +34,7 @@ class LaunchOrder(Generic[AnyJob]):
     """Rank 0 is ours: we judge and show."""
     ranks_seen: int
     """Ranks whose events reach us; 0 = not known before remote nodes have met."""
-    launch: Launch
+    launch: NodeCommands
     """How its nodes are started."""
     part: int = 0
     """Our rank in a launcher's job."""
@@ -30,7 +44,7 @@ class LaunchOrder(Generic[AnyJob]):
     """How often all ranks may be started anew after one has failed."""
 
 
-def ordered(job: Placed, options: StartOptions, where: Where, max_restarts: int = 0) -> LaunchOrder[Placed]:
+def ordered(job: Placed, options: StartOptions, where: LaunchPlan, max_restarts: int = 0) -> LaunchOrder[Placed]:
     """A job put where it runs, and what that makes of this command."""
     placed = replace(
         job,
@@ -54,4 +68,91 @@ def ordered(job: Placed, options: StartOptions, where: Where, max_restarts: int 
         part=where.part,
         keep_going=options.keep_going,
         max_restarts=max_restarts,
+    )
+
+
+def joined(options: StartOptions, env: Mapping[str, str]) -> StartOptions:
+    """The options, with what the operator of a job of Kubeflow says of this node in place of what was left out."""
+    is_said = options.launcher != "auto" or options.node_rank is not None
+    node = None if is_said or options.has_hosts else inside.node(env)
+    if node is None:
+        return options
+    if options.nodes not in (None, node.nodes):
+        raise BadInput(f"--nodes {options.nodes}, but this job has PET_NNODES={node.nodes}", "make them the same")
+    return replace(
+        options,
+        nodes=node.nodes,
+        node_rank=node.node_rank,
+        rdzv_endpoint=options.rdzv_endpoint or node.endpoint,
+        nproc_per_node=options.nproc_per_node or node.nproc_per_node,
+    )
+
+
+_VARIABLES_TOO = "; NCCLTOOL_HOSTS and NCCLTOOL_HOSTFILE name hosts too"
+
+
+def plan_launch(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
+    """The launcher for these options in this environment. Raises BadInput."""
+    is_asked = options.launcher != "auto"
+    asked = launchers.get(options.launcher) if is_asked else None
+    _check_words(asked, options)
+    place = None if is_asked else inside.detect(env, options.rdzv_endpoint or "")
+    if place is not None:
+        return _inside(place, options, env)
+    why_not = ""
+    for launcher in (asked,) if asked else launchers.in_order():
+        answer = launcher.start(options, env)
+        if isinstance(answer, LaunchPlan):
+            return replace(answer, launch=replace(answer.launch, why=why_not)) if why_not else answer
+        why_not = why_not or answer.why
+    raise BadInput("no launcher can start the nodes", "say --launcher local")
+
+
+def _check_words(asked: Launcher | None, options: StartOptions) -> None:
+    traits = asked.TRAITS if asked else LauncherTraits(order=0, takes_hosts=True)
+    if traits.instead:
+        raise BadInput(f"--launcher {options.launcher} starts nothing from here", traits.instead)
+    if options.remote_python == "":
+        raise BadInput("--remote-python is empty", "name a Python: --remote-python /path/to/venv/bin/python")
+    if traits.needs_hosts and not options.has_hosts:
+        raise BadInput(f"--launcher {options.launcher} needs hosts", "name them: --hosts n[01-04] or --hostfile F")
+    if not traits.takes_hosts and options.has_hosts:
+        raise BadInput(
+            f"--hosts is for ssh, and --launcher is {options.launcher}", f"leave one of them out{_VARIABLES_TOO}"
+        )
+    if options.hosts is not None and options.hostfile is not None:
+        raise BadInput("--hosts and --hostfile cannot be combined", "use one of them")
+    if not options.has_hosts and options.keep_going:
+        raise BadInput("--keep-going needs --hosts or --hostfile", "it leaves out hosts that cannot take part")
+
+
+_HURRIED = ("mpirun", "mpiexec")
+"""Open MPI 4 leaves a second after Ctrl-C; torchrun and Slurm (KillWait) leave thirty."""
+
+
+def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
+    if options.node_rank is not None:
+        raise BadInput(
+            f"--node-rank has no meaning inside a job that {place.launcher} started",
+            "leave it out: the launcher has numbered the ranks",
+        )
+    if options.has_hosts:
+        raise BadInput(
+            f"--hosts has no meaning inside a job that {place.launcher} started",
+            f"leave it out, or say --launcher ssh{_VARIABLES_TOO}",
+        )
+    leads = place.rank == 0
+    launch = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
+    launch = replace(launch, is_hurried=place.launcher in _HURRIED)
+    if leads and "SLURM_JOB_ID" in env:  # the others keep quiet: a controller is not asked by thousands at once
+        launch = replace(launch, scheduler_query=slurm_ends.job_query(env["SLURM_JOB_ID"]))
+    return LaunchPlan(
+        nodes=options.nodes,
+        nproc=asked_nproc(options),
+        node_ranks=(),
+        emulated=False,
+        leads=leads,
+        ranks_seen=place.world_size if leads else 1,
+        part=place.rank,
+        launch=launch,
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.launch.events import RankFacts
 from nccltool.launch.finding_kinds import (
     BACKEND_UNAVAILABLE,
     CLOCK_SKEW,
@@ -16,7 +17,6 @@ from nccltool.launch.finding_kinds import (
     WORLD_SIZE,
 )
 from nccltool.launch.job import Job
-from nccltool.launch.rank_facts import RankFacts
 
 CLOCK_TOLERANCE_S = 5.0
 """torch elastic's keep-alive interval; its c10d rendezvous drops a node that is three of them behind

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from nccltool.core.findings import Finding
 from nccltool.core.text import is_noise
 from nccltool.launch import events
+from nccltool.launch.events import RankFacts
 from nccltool.launch.fact_pieces import Assembly
-from nccltool.launch.job import Job
-from nccltool.launch.product_state import ProductState
-from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.job import Job, ProductState
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""

@@ -29,13 +29,11 @@ from nccltool.launch.finding_kinds import (
     NODE_MISSING,
     RUN_DIR_FULL,
 )
-from nccltool.launch.job import Job
+from nccltool.launch.job import Job, node_number
 from nccltool.launch.meeting import Meeting
-from nccltool.launch.node_names import node_number
-from nccltool.launch.node_process import NodeProcess
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
-from nccltool.launch.session import Session
+from nccltool.launch.session import NodeProcess, Session
 
 SETTLE_S = 1.5
 """After the first fault, how long to listen to what the other ranks have to say."""
@@ -165,7 +163,7 @@ class _Runner:
             self.session.tell(instructions.Saved())
 
     def _meet(self, process: NodeProcess, event: events.Node | events.Reached) -> None:
-        command, meeting = self.session.command(process), self._meeting
+        command, meeting = process.command, self._meeting
         if meeting is None or event.node not in command.nodes:
             return
         meeting.hear(event)
@@ -191,7 +189,7 @@ class _Runner:
 
     def _hear_out(self, process: NodeProcess, now: float) -> None:
         """A command has ended: of remote nodes it may have something to say about why."""
-        command, code = self.session.command(process), process.exit_code() or 0
+        command, code = process.command, process.exit_code() or 0
         why = self._launch.explain(command.host, code, process.words) if code else None
         if self._meeting is not None and self._meeting.going is None:
             for node in command.nodes:
@@ -269,7 +267,7 @@ class _Runner:
         """Why a scheduler has ended the nodes, or is about to end us too."""
         announcer, query = self.session.announcer, self._launch.scheduler_query
         if announcer is not None:
-            return self._launch.explain(self.session.command(announcer).host, 0, announcer.words)
+            return self._launch.explain(announcer.command.host, 0, announcer.words)
         if query is None or not (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed):
             return None  # it may have ended nodes, and neither srun's word nor its signal to us be here yet
         done = external_commands.run(query.argv, SCHEDULER_QUERY_S)
@@ -327,7 +325,7 @@ class _Runner:
     def _node_failed(self) -> Finding:
         failed = [*self._ended_badly, *(one for one in self.session.processes if one.exit_code())]
         process = (failed or self.session.processes)[0]
-        host = self.session.command(process).host
+        host = process.command.host
         return NODE_FAILED.finding(
             subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
             message=f"the node process{f' on {host}' if host else ''} ended (exit code {process.exit_code()}) "

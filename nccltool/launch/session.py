@@ -3,34 +3,45 @@
 Nothing outlives it: every process is in a session of its own that is killed at the end.
 """
 
+import contextlib
 import os
 import resource
 import selectors
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from subprocess import PIPE
+from typing import IO
 
 import msgspec
 
 from nccltool.core import processes
+from nccltool.core.errors import BadInput
+from nccltool.core.text import LineCutter, is_noise
 from nccltool.launch import instructions
-from nccltool.launch.events import Event
+from nccltool.launch.events import RECORD_SEPARATOR, Event
 from nccltool.launch.instructions import Instruction
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import Command, Launch
-from nccltool.launch.node_process import LineStream, NodeProcess
+from nccltool.launch.launchers.base import Command, NodeCommands, Unwrap
 
 ALIVE_S = 5.0
 """How often remote nodes hear of us; they end when they do not."""
 _TICK_S = 0.2
 _PIPES = 3
 _OTHER_FILES = 64
+_READ = 65536
+_LONGEST_LINE = 1 << 20
+"""More without an end of line is cut: nobody knows what a host prints."""
+_TAIL = 20
 
 
 class Session:
     """All node processes of a launch."""
 
-    def __init__(self, launch: Launch, scratch: str = "") -> None:
+    def __init__(self, launch: NodeCommands, scratch: str = "") -> None:
         processes.adopt_orphans()
         self.launch = launch
         # torch and elastic leave files where temporary files go, most of all when ranks die
@@ -47,27 +58,25 @@ class Session:
         jobs = self.launch.jobs(job)
         _allow_files(len(jobs) * _PIPES + _OTHER_FILES)
         for number, (command, its_job) in enumerate(zip(self.launch.commands, jobs, strict=True)):
-            process = NodeProcess(number, command.argv, self._env)
+            process = NodeProcess(number, command, self._env)
             self.processes.append(process)
             process.tell(msgspec.json.encode(its_job) + b"\n")
             for stream in process.streams(self.launch.unwrapper() if self.launch.unwrapper else None):
                 self._selector.register(stream.pipe, selectors.EVENT_READ, stream)
-
-    def command(self, process: NodeProcess) -> Command:
-        """What was started."""
-        return self.launch.commands[process.number]
 
     @property
     def speaking(self) -> bool:
         """Whether any pipe is open."""
         return bool(self._selector.get_map())
 
-    def listen(self, decode: Callable[[bytes], Event | None]) -> Iterator[tuple[NodeProcess, bytes, Event | None]]:
+    def listen(
+        self, decode: Callable[[bytes], Event | None]
+    ) -> Iterator["tuple[NodeProcess, bytes, Event | None]"]:
         """(process, line, its event) of what comes within a tick. A line without one is kept as evidence."""
         for process in self.processes:
-            process.tell_rest()
+            process.tell(b"")
         for key, _ in self._selector.select(_TICK_S):
-            stream: LineStream = key.data
+            stream: _LineStream = key.data
             lines = stream.lines()
             if lines is None:
                 self._selector.unregister(key.fileobj)
@@ -79,13 +88,13 @@ class Session:
                     self._hear(stream, line.decode(errors="replace"))
                 yield stream.process, line, event
 
-    def _hear(self, stream: LineStream, text: str) -> None:
+    def _hear(self, stream: "_LineStream", text: str) -> None:
         announces = not stream.is_events and self.launch.announces_end(text)
         stream.process.hear(text, is_telling=announces)
         if announces:
             self.announcer = stream.process
 
-    def newly_ended(self) -> Iterator[NodeProcess]:
+    def newly_ended(self) -> "Iterator[NodeProcess]":
         """Those that have ended and were not named before."""
         for process in self.processes:
             if not process.open_pipes and process.number not in self._ended:
@@ -95,7 +104,7 @@ class Session:
     def tell(self, instruction: Instruction) -> None:
         """Tell each process what of an instruction is for its nodes."""
         for process in self.processes:
-            process.tell(instructions.encode(instructions.for_nodes(instruction, self.command(process).nodes)))
+            process.tell(instructions.encode(instructions.for_nodes(instruction, process.command.nodes)))
         self._told_at = time.monotonic()
 
     def keep_alive(self) -> None:
@@ -107,8 +116,10 @@ class Session:
         """End every process. A scheduler's command must hear of it to end what it has started elsewhere."""
         started = [process.process for process in self.processes]
         processes.end_all(started, signal.SIGTERM, self.launch.ends_by_sigterm_s)
-        for process in self.processes:
-            process.close()
+        for one in started:
+            for pipe in (one.stdin, one.stdout, one.stderr):
+                assert pipe
+                pipe.close()
         self._selector.close()
 
 
@@ -118,3 +129,90 @@ def _allow_files(wanted: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+
+
+class NodeProcess:
+    """A started command of a launch, and what it has said."""
+
+    def __init__(self, number: int, command: Command, env: Mapping[str, str]) -> None:
+        self.number, self.command = number, command
+        try:
+            self.process = subprocess.Popen(
+                command.argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, bufsize=0
+            )
+        except OSError as error:
+            raise BadInput(
+                f"{command.argv[0]} cannot be started: {error.strerror}",
+                "see that it is there, and ulimit -n and -u",
+            ) from error
+        self.said: deque[str] = deque(maxlen=_TAIL)
+        """The end of what it wrote on standard error, and of what was no event on its standard output."""
+        self._telling: list[str] = []
+        self.open_pipes = 2
+        assert self.process.stdin
+        self._stdin = self.process.stdin.fileno()
+        os.set_blocking(self._stdin, False)
+        self._untold = b""
+
+    def streams(self, unwrap: Unwrap | None) -> "Iterator[_LineStream]":
+        """What comes out of it; `unwrap` reads its standard output, where lines come wrapped."""
+        assert self.process.stdout
+        assert self.process.stderr
+        yield _LineStream(self, self.process.stdout, True, unwrap or _parts)
+        yield _LineStream(self, self.process.stderr, False)
+
+    def hear(self, text: str, is_telling: bool = False) -> None:
+        """Keep a line of text for the evidence; one that tells why it ends, whatever comes after it."""
+        if is_telling and len(self._telling) < _TAIL:
+            self._telling.append(text)
+        elif text.strip() and not is_noise(text):
+            self.said.append(text)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it said that may explain its end."""
+        return (*self._telling, *self.said)
+
+    def tell(self, line: bytes) -> None:
+        """Write to its standard input, and what it did not take before: ssh reads nothing before it is connected.
+
+        Its end is noticed where its output ends.
+        """
+        self._untold += line
+        try:
+            while self._untold:
+                self._untold = self._untold[os.write(self._stdin, self._untold) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._untold = b""
+
+    def exit_code(self) -> int | None:
+        """None while it is there; its pipes end a moment before it does."""
+        if not self.open_pipes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(1.0)
+        return self.process.poll()
+
+
+@dataclass(slots=True)
+class _LineStream:
+    """Lines of one pipe."""
+
+    process: NodeProcess
+    pipe: IO[bytes]
+    is_events: bool
+    unwrap: Unwrap = lambda line: (line,)
+    _buffer: LineCutter = field(default_factory=lambda: LineCutter(_LONGEST_LINE))
+
+    def lines(self) -> list[bytes] | None:
+        """What has come; None at the end."""
+        chunk = os.read(self.pipe.fileno(), _READ)
+        lines = self._buffer.take(chunk) if chunk else self._buffer.end()
+        return [part for line in lines for part in self.unwrap(line)] if chunk or lines else None
+
+
+def _parts(line: bytes) -> tuple[bytes, ...]:
+    """A login script of a remote host may have printed something without an end of line before an event."""
+    before, separator, event = line.partition(RECORD_SEPARATOR)
+    return (before, separator + event) if before and separator else (line,)

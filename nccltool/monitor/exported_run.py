@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nccltool.compare.result import Against
-from nccltool.core.run_info import RunInfo
+from nccltool.core.documents import RunInfo
 from nccltool.core.verdicts import Status
 from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run

@@ -7,9 +7,9 @@ from pathlib import Path
 from nccltool.core.errors import BadInput
 from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_duration
-from nccltool.launch import selection
-from nccltool.launch.launchers.base import Where
+from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
+from nccltool.launch.order import plan_launch
 from nccltool.preflight import suite_folder, suite_reader
 from nccltool.preflight.suite import STAGES, Platform, Suite, with_platform
 
@@ -37,7 +37,7 @@ class PreflightOrder:
     suite: Suite
     find_platform: bool
     """Take the one that fits the hosts."""
-    where: Where
+    where: LaunchPlan
     words: tuple[str, ...]
     """What every run is told, besides where it runs."""
     only: tuple[str, ...]
@@ -54,7 +54,7 @@ class PreflightOrder:
 def from_options(options: PreflightOptions, env: Mapping[str, str]) -> PreflightOrder:
     """The options, checked. Raises BadInput."""
     start = options.start
-    where = selection.choose(start, env)
+    where = plan_launch(start, env)
     if not where.node_ranks:
         raise BadInput(
             f"preflight starts ranks itself, and {where.launch.why}",

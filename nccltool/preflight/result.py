@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import CheckStatus, Finding
-from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight.check import Check
 from nccltool.probe.result import Measurement

@@ -11,8 +11,8 @@ from nccltool import __version__
 from nccltool.compare import baselines, effects, judge
 from nccltool.compare.result import Against
 from nccltool.core import signals
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding
-from nccltool.core.run_info import RunInfo
 from nccltool.preflight import (
     folder,
     host_verdicts,

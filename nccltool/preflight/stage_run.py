@@ -7,7 +7,7 @@ from typing import Any
 from nccltool.core.findings import CheckStatus, Finding, FindingKind
 from nccltool.hosts import differences
 from nccltool.launch.finding_kinds import DEADLINE, WORLD_OF_ONE
-from nccltool.launch.node_names import node_number
+from nccltool.launch.job import node_number
 from nccltool.preflight.check import PAGE, Check
 from nccltool.preflight.result import Blame, CheckOutcome
 from nccltool.probe.result import Run

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.core.input_files import contents
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_seconds
+from nccltool.core.user_files import contents
 from nccltool.preflight import suite_folder, suite_reader
 from nccltool.preflight.suite import Expectation, Platform, ProbePart, Suite
 

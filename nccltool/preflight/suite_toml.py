@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from nccltool.core.errors import BadInput
-from nccltool.core.input_files import contents
 from nccltool.core.text import escaped, nearest, shortened
 from nccltool.core.units import SECONDS, parse_bytes, parse_quantity
+from nccltool.core.user_files import contents
 
 LONGEST = 60
 """Characters of a wrong word that are shown."""

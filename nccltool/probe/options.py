@@ -10,10 +10,10 @@ from nccltool.core.errors import BadInput
 from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_bytes
 from nccltool.hosts.sources import gpu
-from nccltool.launch import fault_injection, selection
-from nccltool.launch.launchers.base import Where
+from nccltool.launch import fault_injection
+from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
-from nccltool.launch.order import LaunchOrder, ordered
+from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
 from nccltool.probe import collectives, dtypes, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Cadence
@@ -48,12 +48,12 @@ class ProbeOptions:
 
 def from_options(options: ProbeOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[ProbeJob]:
     """The order that the options of `nccltool probe` describe. Raises BadInput."""
-    start = selection.joined(options.start, env)
-    where = selection.choose(start, env)
+    start = joined(options.start, env)
+    where = plan_launch(start, env)
     return ordered(_job(options, env, where), start, where)
 
 
-def _job(options: ProbeOptions, env: Mapping[str, str], where: Where) -> ProbeJob:
+def _job(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> ProbeJob:
     dtype, reduce_op, ops = _what(options, env, where)
     return ProbeJob(
         run_id=run_directory.new_id(),
@@ -73,7 +73,7 @@ def _job(options: ProbeOptions, env: Mapping[str, str], where: Where) -> ProbeJo
     )
 
 
-def _fault(text: str, where: Where) -> str:
+def _fault(text: str, where: LaunchPlan) -> str:
     fault = fault_injection.parse(text)
     if fault is not None and fault.action in fault_injection.OF_TRAININGS:
         raise BadInput(
@@ -82,7 +82,7 @@ def _fault(text: str, where: Where) -> str:
     return fault_injection.checked(text, where.ranks)
 
 
-def _what(options: ProbeOptions, env: Mapping[str, str], where: Where) -> tuple[str, str, tuple[str, ...]]:
+def _what(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> tuple[str, str, tuple[str, ...]]:
     """Type, reduction and operations; whether the backend has them, where it can be told from here."""
     word = options.dtype
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
@@ -154,7 +154,7 @@ def _required(option: str, text: str) -> int:
     return size
 
 
-def _cuda_graph(options: ProbeOptions, env: Mapping[str, str], where: Where) -> bool:
+def _cuda_graph(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> bool:
     wanted = options.cuda_graph
     if wanted and (options.start.backend == "gloo" or not (gpu.count(env) or where.launch.remote)):
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")

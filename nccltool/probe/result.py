@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding
-from nccltool.core.run_info import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
 

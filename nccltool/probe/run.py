@@ -10,19 +10,19 @@ from importlib import metadata
 from pathlib import Path
 
 from nccltool import __version__
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
-from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.hosts import differences
 from nccltool.launch import runner
+from nccltool.launch.events import RankFacts
 from nccltool.launch.finding_kinds import RUN_DIR_FULL
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, StreamEnd, Teller, ToldRunDir
-from nccltool.launch.rank_facts import RankFacts
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import document, latency_model, plan

@@ -12,7 +12,7 @@ from nccltool.probe.transport import Limit
 
 
 class ProbeState:
-    """What was measured (a nccltool.launch.product_state.ProductState)."""
+    """What was measured (a nccltool.launch.job.ProductState)."""
 
     reader = EventReader(*EVERYWHERE, *OF_PROBES)
     ask_for_less = "--op, -e, -n"

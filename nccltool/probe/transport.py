@@ -22,7 +22,7 @@ from nccltool.core.units import format_gb_per_s
 from nccltool.hosts.nvlink import NvLinkSpec, nvlink
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
-from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.events import RankFacts
 from nccltool.probe import collectives
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.launch import fault_injection
-from nccltool.launch.launchers.base import Where
+from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.train import checkpoints
 from nccltool.train.spec import TrainSpec
 
@@ -23,7 +23,7 @@ class CheckpointOptions:
     events: bool
 
 
-def checkpoints_of(options: CheckpointOptions, where: Where) -> str:
+def checkpoints_of(options: CheckpointOptions, where: LaunchPlan) -> str:
     """The folder for checkpoints, as ranks find it. Raises BadInput when this host sees that it cannot be used."""
     name = options.checkpoint
     if name is None:
@@ -48,7 +48,7 @@ def _see_that_it_is_a_folder(path: Path) -> None:
         raise BadInput(f"--checkpoint {path} may not be written", "name a folder that may be written")
 
 
-def fault_of(options: CheckpointOptions, steps: int, fault: str, where: Where) -> str:
+def fault_of(options: CheckpointOptions, steps: int, fault: str, where: LaunchPlan) -> str:
     """The drill that the environment asks for, or --kill-rank R --at-step S as one. Raises BadInput."""
     _check_restarts(options, where)
     rank, step = options.kill_rank, options.at_step
@@ -66,7 +66,7 @@ def fault_of(options: CheckpointOptions, steps: int, fault: str, where: Where) -
     return f"kill:rank={rank},step={step},attempt=0"
 
 
-def _check_restarts(options: CheckpointOptions, where: Where) -> None:
+def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
     if not options.max_restarts:
         return
     if not where.node_ranks or len(where.node_ranks) != where.nodes:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from nccltool.core import output_folders, run_directory
+from nccltool.core import run_directory, user_files
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
-from nccltool.launch import selection
-from nccltool.launch.launchers.base import Where
+from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
-from nccltool.launch.order import LaunchOrder, ordered
+from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
 from nccltool.probe import dtypes
 from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
 from nccltool.train.checkpoint_options import CheckpointOptions
@@ -82,12 +81,12 @@ class TrainOptions:
 
 def from_options(options: TrainOptions, env: Mapping[str, str] = os.environ) -> LaunchOrder[TrainJob]:
     """The order that the options of `nccltool train` describe. Raises BadInput."""
-    start = selection.joined(options.start, env)
-    where = selection.choose(start, env)
+    start = joined(options.start, env)
+    where = plan_launch(start, env)
     return ordered(_job(options, start, env, where), start, where, max_restarts=options.checkpoint.max_restarts)
 
 
-def _job(options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: Where) -> TrainJob:
+def _job(options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: LaunchPlan) -> TrainJob:
     return TrainJob(
         run_id=run_directory.new_id(),
         train=_possible(_spec(options, where), options, start, env, where),
@@ -95,7 +94,7 @@ def _job(options: TrainOptions, start: StartOptions, env: Mapping[str, str], whe
     )
 
 
-def _spec(options: TrainOptions, where: Where) -> TrainSpec:
+def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
     shape = SIZES[options.size] | {
         name: getattr(options, name) for name in _SHAPE if getattr(options, name) is not None
     }
@@ -110,7 +109,7 @@ def _spec(options: TrainOptions, where: Where) -> TrainSpec:
         param_dtype=_dtype("--param-dtype", options.param_dtype, SHORT_DTYPES),
         reduce_dtype=_dtype("--reduce-dtype", options.reduce_dtype, ("float32", *SHORT_DTYPES)),
         reshard=not options.no_reshard,
-        profile=output_folders.folder("--profile", options.profile) if options.profile else "",
+        profile=user_files.folder("--profile", options.profile) if options.profile else "",
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
         momentum=options.momentum,
@@ -131,7 +130,7 @@ def _dtype(option: str, word: str | None, known: Sequence[str]) -> str:
 
 
 def _possible(
-    spec: TrainSpec, options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: Where
+    spec: TrainSpec, options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: LaunchPlan
 ) -> TrainSpec:
     """Raises BadInput for what cannot be done together, as far as it can be told from here."""
     for name in strategy_options.strays(spec):
@@ -164,7 +163,7 @@ def _possible(
     return spec
 
 
-def _installed(spec: TrainSpec, options: TrainOptions, where: Where) -> None:
+def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> None:
     """What other hosts have, only they can tell; and of all ways, what is not installed is left out."""
     if options.strategy == "all" or where.launch.remote or "deepspeed" not in spec.strategies:
         return
@@ -188,7 +187,7 @@ def _staged(spec: TrainSpec) -> None:
         )
 
 
-def _is_without_gpus(backend: str, env: Mapping[str, str], where: Where) -> bool:
+def _is_without_gpus(backend: str, env: Mapping[str, str], where: LaunchPlan) -> bool:
     """Other hosts have other devices: there, only --backend tells."""
     return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.count(env)))
 

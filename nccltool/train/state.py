@@ -13,7 +13,7 @@ _READER = EventReader(*EVERYWHERE, *OF_TRAININGS)
 
 
 class TrainState:
-    """What ranks said of smoke trainings (a nccltool.launch.product_state.ProductState)."""
+    """What ranks said of smoke trainings (a nccltool.launch.job.ProductState)."""
 
     reader = _READER
     ask_for_less = "fewer strategies, --steps, --time-steps"

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from nccltool.core import output_folders
+from nccltool.core import user_files
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
-from nccltool.core.run_info import RunInfo
 from nccltool.train.result import TrainingResult
 
 _OPTION = "--tensorboard"
@@ -20,7 +20,7 @@ def ready(folder: Path) -> None:
             f"{_OPTION}: the package tensorboard is not installed here",
             "pip install tensorboard, or leave the option out: --format json has the same numbers",
         )
-    output_folders.folder(_OPTION, str(folder))
+    user_files.folder(_OPTION, str(folder))
 
 
 def write(folder: Path, info: RunInfo, trainings: Sequence[TrainingResult]) -> None:

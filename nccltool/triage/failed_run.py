@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from nccltool.core import external_commands
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding, Subject, define
-from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import Verdict
 from nccltool.triage.incident import Incident
 

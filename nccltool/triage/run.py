@@ -9,8 +9,8 @@ from typing import Literal
 from uuid import uuid4
 
 from nccltool import __version__
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.run_info import RunInfo
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
 from nccltool.triage.incident import Candidate, Incident, LogLine, Offender

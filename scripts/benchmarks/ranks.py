@@ -16,9 +16,8 @@ from pathlib import Path
 from benchmarks import extent
 from benchmarks.startup import NCCLTOOL
 from nccltool.launch import events
-from nccltool.launch.events import Event
+from nccltool.launch.events import Event, RankFacts
 from nccltool.launch.printed_events import StreamEnd, Teller
-from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import collectives, plan
 from nccltool.probe.events import Result, Samples
 from nccltool.probe.job import ProbeJob

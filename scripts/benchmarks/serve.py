@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import extent
-from nccltool.core.run_info import RunInfo
+from nccltool.core.documents import RunInfo
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from nccltool.core import exit_codes
+from nccltool.core import verdicts
 from tests.conftest import Nccltool
 from tests.support.commands import clean_environment
 
@@ -225,7 +225,7 @@ def test_exit_codes_of_a_plugin(
     done = nccltool("preflight", "--nodes", "1", "-q", *words, *style, **env)
     assert done.code == code
     if "--format" in style:
-        assert done.out.startswith(f"NCCLTOOL {exit_codes.WORDS[code]} - ")
+        assert done.out.startswith(f"NCCLTOOL {verdicts.PLUGIN_WORDS[code]} - ")
     plain = nccltool("preflight", "--nodes", "1", "-q", *words, *style, "--exit-style", "default", **env)
     assert plain.code == {0: 0, 1: 0, 2: 1, 3: 2 if "none-such" in words else 4}[code]
 

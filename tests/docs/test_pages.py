@@ -11,7 +11,7 @@ import pytest
 
 from nccltool.cli import cli
 from nccltool.cli.probe import asked
-from nccltool.core import findings, run_info, statistics
+from nccltool.core import documents, findings, statistics
 from nccltool.doctor import diagnosis
 from nccltool.launch import fault_injection
 from nccltool.monitor import run_list
@@ -160,7 +160,7 @@ def _keys(heading: str) -> list[str]:
 @pytest.mark.parametrize(
     ("heading", "noun"),
     [
-        ("`run`", run_info.RunInfo),
+        ("`run`", documents.RunInfo),
         ("`findings[]`", findings.Finding),
         ("`findings[].subject`", findings.Subject),
         ("`measurements[]`", result.Measurement),

@@ -12,7 +12,7 @@ from nccltool.launch.events import Node
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey, calls
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import ssh
-from nccltool.launch.launchers.base import WORKER, Command, Launch
+from nccltool.launch.launchers.base import WORKER, Command, NodeCommands
 
 FACTS, REACH = Job(run_id="x", kind="facts"), Job(run_id="x", kind="reach")
 REFUSED = "import sys; sys.stderr.write('ssh: connect to host n2 port 22: Connection refused'); sys.exit(255)"
@@ -27,7 +27,7 @@ def taken(
     *argvs: Sequence[str], job: Job = REACH, limit_s: float = 30.0, stop: Callable[[], bool] = lambda: False
 ) -> Survey:
     commands = tuple(Command(argv=tuple(argv), nodes=(i,), host=f"n{i + 1}") for i, argv in enumerate(argvs))
-    launch = Launch(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh.explain)
+    launch = NodeCommands(launcher="ssh", why="a test", commands=commands, remote=True, explain=ssh.explain)
     return host_survey.take(launch, job, launch.shown_names(), limit_s, stop)
 
 
@@ -109,7 +109,7 @@ def test_who_was_not_waited_for_is_not_missing(stopped: bool) -> None:
 
 def test_it_ends_when_it_is_told_to() -> None:
     hang = Command(argv=program("import time; time.sleep(600)"), nodes=(0,), host="n1")
-    launch = Launch(launcher="ssh", why="a test", commands=(hang,), remote=True)
+    launch = NodeCommands(launcher="ssh", why="a test", commands=(hang,), remote=True)
     begin = time.monotonic()
     host_survey.take(launch, REACH, {0: "n1"}, stop=lambda: time.monotonic() > begin + 0.5)
     assert time.monotonic() < begin + host_survey.COME_S

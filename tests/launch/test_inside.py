@@ -7,7 +7,7 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.launch import inside
-from nccltool.launch.inside import UNNUMBERED, Place
+from nccltool.launch.inside import UNNUMBERED, RankPlace
 
 TORCHRUN = {
     "LOCAL_RANK": "1",
@@ -27,7 +27,7 @@ TORCHRUN = {
     "TORCHELASTIC_USE_AGENT_STORE": "True",
     "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
 }
-TORCHRUN_PLACE = Place(
+TORCHRUN_PLACE = RankPlace(
     launcher="torchrun",
     rank=3,
     world_size=4,
@@ -51,7 +51,7 @@ OPEN_MPI = {
     "PMIX_RANK": "1",
     "PMIX_NAMESPACE": "2263482369",
 }
-OPEN_MPI_PLACE = Place(
+OPEN_MPI_PLACE = RankPlace(
     launcher="mpirun",
     rank=1,
     world_size=2,
@@ -78,7 +78,7 @@ OPEN_MPI_ON_TWO = {
     "PMIX_SERVER_URI41": "923926528.0;tcp4://127.0.0.1:33743",
 }
 """Open MPI 4.1.4, --map-by node: ranks 0 and 2 are on n1, 1 and 3 on n2."""
-OPEN_MPI_ON_TWO_PLACE = Place(
+OPEN_MPI_ON_TWO_PLACE = RankPlace(
     launcher="mpirun",
     rank=2,
     world_size=4,
@@ -106,7 +106,7 @@ OPEN_MPI_5 = {
     "PMIX_SERVER_URI2": "prterun-gpu-n1-12868@0.1;tcp4://127.0.0.1:60769",
     "PMIX_SERVER_URI41": "prterun-gpu-n1-12868@0.1;tcp4://127.0.0.1:60769",
 }
-OPEN_MPI_5_PLACE = Place(
+OPEN_MPI_5_PLACE = RankPlace(
     launcher="mpirun",
     rank=1,
     world_size=3,
@@ -127,7 +127,7 @@ HYDRA = {
     "MPI_LOCALRANKID": "1",
     "GFORTRAN_UNBUFFERED_PRECONNECTED": "y",
 }
-HYDRA_PLACE = Place(
+HYDRA_PLACE = RankPlace(
     launcher="mpiexec",
     rank=3,
     world_size=4,
@@ -152,7 +152,7 @@ SRUN = {
     "SLURM_LOCALID": "0",
     "SLURM_NODEID": "1",
 }
-SRUN_PLACE = Place(
+SRUN_PLACE = RankPlace(
     launcher="srun",
     rank=2,
     world_size=4,
@@ -267,7 +267,7 @@ ONE_PROXY_A_NODE = {
         ),
     ],
 )
-def test_launchers(env: Mapping[str, str], endpoint: str, place: Place) -> None:
+def test_launchers(env: Mapping[str, str], endpoint: str, place: RankPlace) -> None:
     assert inside.detect(env, endpoint) == place
 
 
@@ -346,7 +346,7 @@ def test_ranks_of_mpi_agree_on_the_port(env: Mapping[str, str]) -> None:
         (replace(OPEN_MPI_PLACE, local_rank=1), 1, 0),
     ],
 )
-def test_the_gpu_of_a_rank(place: Place, visible: int, device: int | None) -> None:
+def test_the_gpu_of_a_rank(place: RankPlace, visible: int, device: int | None) -> None:
     assert place.device(visible) == device
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch import inside, selection
+from nccltool.launch import inside, order
 from nccltool.launch.inside import NumberedNode
 from nccltool.launch.options import StartOptions
 
@@ -86,16 +86,16 @@ def test_variables_that_cannot_be_used(changes: dict[str, str], message: str) ->
 )
 def test_options_win_over_variables(options: dict[str, Any], changes: dict[str, Any]) -> None:
     joined: dict[str, Any] = {"nodes": 2, "node_rank": 1, "rdzv_endpoint": PLACE.endpoint, "nproc_per_node": "8"}
-    assert selection.joined(replace(NOTHING, **options), TRAINJOB) == replace(NOTHING, **joined | changes)
+    assert order.joined(replace(NOTHING, **options), TRAINJOB) == replace(NOTHING, **joined | changes)
 
 
 @pytest.mark.parametrize("words", [{"node_rank": 0}, {"launcher": "local"}, {"hosts": "a,b"}])
 def test_who_says_where_the_nodes_are_is_not_asked(words: dict[str, Any]) -> None:
     options = replace(NOTHING, **words)
-    assert selection.joined(options, TRAINJOB) == options
+    assert order.joined(options, TRAINJOB) == options
 
 
 def test_another_number_of_nodes() -> None:
     with pytest.raises(BadInput) as error:
-        selection.joined(replace(NOTHING, nodes=3), TRAINJOB)
+        order.joined(replace(NOTHING, nodes=3), TRAINJOB)
     assert error.value.message == "--nodes 3, but this job has PET_NNODES=2"

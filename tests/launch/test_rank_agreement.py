@@ -7,8 +7,8 @@ import pytest
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import rank_agreement as judged
+from nccltool.launch.events import RankFacts
 from nccltool.launch.job import Job
-from nccltool.launch.rank_facts import RankFacts
 from tests.samples import facts, job, world
 
 REAL = job(emulated=False)

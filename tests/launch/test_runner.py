@@ -19,7 +19,7 @@ from nccltool.core.run_directory import RunDir
 from nccltool.launch import events, runner, session
 from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
-from nccltool.launch.launchers.base import Command, Launch
+from nccltool.launch.launchers.base import Command, NodeCommands
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
@@ -69,7 +69,7 @@ def play(folder: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         program: str, wanted: Job = ONE, progress: Callable[[RunState], None] = lambda state: None, ranks: int = 1
     ) -> LaunchOutcome:
         command = Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,))
-        launch = Launch(launcher="local", why="a test", commands=(command,))
+        launch = NodeCommands(launcher="local", why="a test", commands=(command,))
         order = LaunchOrder(job=wanted, leads=True, ranks_seen=ranks, launch=launch)
         return runner.run(order, folder, progress)
 

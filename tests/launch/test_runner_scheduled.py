@@ -15,7 +15,7 @@ from nccltool.core import processes
 from nccltool.launch import runner, slurm_ends
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.launchers import slurm
-from nccltool.launch.launchers.base import Command, Launch, SchedulerQuery
+from nccltool.launch.launchers.base import Command, NodeCommands, SchedulerQuery
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
@@ -44,7 +44,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         program: str, progress: Callable[[RunState], None] = lambda state: None, answer: str = ""
     ) -> LaunchOutcome:
         asked = (sys.executable, "-I", "-S", "-c", f"print({answer!r})")
-        launch = Launch(
+        launch = NodeCommands(
             launcher="slurm",
             why="a test",
             commands=(Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,)),),
@@ -168,7 +168,7 @@ for start in range(0, 4096, 1024):
             os.write(1, str(rank).encode() + b": " + line[start : start + 1024] + b"\\n")
 """
     commands = (Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,)),)
-    launch = Launch(launcher="slurm", why="a test", commands=commands, unwrapper=slurm.Labels)
+    launch = NodeCommands(launcher="slurm", why="a test", commands=commands, unwrapper=slurm.Labels)
     wanted = replace(ONE, timeout_s=5.0)
     run_dir = run_dir_of(tmp_path / "runs", wanted)
     runner.run(LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch), run_dir, lambda state: None)

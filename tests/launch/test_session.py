@@ -10,7 +10,7 @@ import pytest
 from nccltool.core import processes
 from nccltool.core.errors import BadInput
 from nccltool.launch import events
-from nccltool.launch.launchers.base import Command, Launch
+from nccltool.launch.launchers.base import Command, NodeCommands
 from nccltool.launch.session import Session
 from tests.samples import job
 
@@ -28,7 +28,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
             Command(argv=(sys.executable, "-I", "-S", "-c", f"import os, sys, time\n{program}"), nodes=(number,))
             for number, program in enumerate(programs)
         )
-        session = Session(Launch(launcher="ssh", why="", commands=commands, remote=True), "/tmp")
+        session = Session(NodeCommands(launcher="ssh", why="", commands=commands, remote=True), "/tmp")
         started.append(session)
         session.start(job(**changes))
         return session
@@ -116,7 +116,9 @@ def test_what_tells_why_it_ends_stays_whatever_comes_after_it(play: Play) -> Non
 
 
 def test_a_program_that_is_not_there() -> None:
-    launch = Launch(launcher="ssh", why="", commands=(Command(argv=("/no/such/ssh",), nodes=(0,)),), remote=True)
+    launch = NodeCommands(
+        launcher="ssh", why="", commands=(Command(argv=("/no/such/ssh",), nodes=(0,)),), remote=True
+    )
     session = Session(launch)
     with pytest.raises(BadInput) as refused:
         session.start(job())

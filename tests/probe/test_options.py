@@ -8,7 +8,7 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
-from nccltool.launch.launchers import local
+from nccltool.launch.launchers import base
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import collectives
 from nccltool.probe import options as probe_options
@@ -19,7 +19,7 @@ from tests.support.options import of_probe
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 MIB = 2**20
 
-ANYHOW = local.launch((0,), "how it is started is tested in test_launching")
+ANYHOW = base.worker_here((0,), "how it is started is tested in test_launching")
 PLAIN = LaunchOrder(
     job=ProbeJob(run_id="", ops=collectives.NAMES, nodes=1, nproc_per_node=2, node_ranks=(0,)),
     leads=True,

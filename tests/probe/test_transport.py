@@ -10,8 +10,7 @@ import pytest
 
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events
-from nccltool.launch.events import EventReader
-from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.events import EventReader, RankFacts
 from nccltool.probe import collectives, transport
 from nccltool.probe.collectives.base import Layout
 from nccltool.probe.events import MeasuredWorld

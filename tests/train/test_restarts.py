@@ -13,7 +13,7 @@ import pytest
 from nccltool.core.findings import Subject
 from nccltool.launch import runner
 from nccltool.launch.job import run_dir as run_dir_of
-from nccltool.launch.launchers.base import Command, Launch
+from nccltool.launch.launchers.base import Command, NodeCommands
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
@@ -74,7 +74,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         progress: Callable[[RunState], None] = lambda state: None,
     ) -> LaunchOutcome:
         command = Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + SAYS + program), nodes=(0,))
-        launch = Launch(launcher="local", why="a test", commands=(command,))
+        launch = NodeCommands(launcher="local", why="a test", commands=(command,))
         wanted = wanted or asked("ddp")
         order = LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch, max_restarts=most)
         run_dir = run_dir_of(tmp_path / "runs", wanted)

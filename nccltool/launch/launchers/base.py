@@ -1,14 +1,14 @@
 """What a launcher makes of a job: the commands to start, and what their ends mean."""
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
-from nccltool.launch.job import Job
-from nccltool.launch.node_names import node_name
+from nccltool.launch.job import Job, node_name
 from nccltool.launch.options import StartOptions
 
 WORKER = ("-P", "-m", "nccltool.worker")
@@ -56,7 +56,7 @@ class SchedulerQuery:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Launch:
+class NodeCommands:
     """How the nodes of a job are started."""
 
     launcher: str
@@ -94,8 +94,17 @@ class Launch:
         return {node: host or node_name(node) for node, host in sorted(self.names().items())}
 
 
+def worker_here(node_ranks: tuple[int, ...], why: str) -> NodeCommands:
+    """One process imports torch and forks an agent for each of its nodes, or a supervisor inside a started job.
+
+    The job goes in on standard input: nothing to quote, nothing for `ps` to show.
+    """
+    command = Command(argv=(sys.executable, *WORKER), nodes=node_ranks)
+    return NodeCommands(launcher="local", why=why, commands=(command,))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Where:
+class LaunchPlan:
     """Where the ranks of a job run, and how they get there."""
 
     nodes: int | None
@@ -104,7 +113,7 @@ class Where:
     emulated: bool
     leads: bool
     ranks_seen: int
-    launch: Launch
+    launch: NodeCommands
     part: int = 0
     """Our rank in a launcher's job."""
     node_variable: str = ""
@@ -159,7 +168,7 @@ class Launcher(Protocol):
 
     TRAITS: LauncherTraits
 
-    def start(self, options: StartOptions, env: Mapping[str, str]) -> Where | NotChosen:
+    def start(self, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:
         """How it starts the nodes, if options and environment call for it. Raises BadInput."""
 
 

@@ -1,6 +1,5 @@
 """The nodes that this command starts itself: all of them on this host, or its own one with --node-rank."""
 
-import sys
 from collections.abc import Mapping
 
 from nccltool.core.errors import BadInput
@@ -8,28 +7,17 @@ from nccltool.hosts.sources import gpu
 from nccltool.launch import inside
 from nccltool.launch.launchers.base import (
     RANKS_WITHOUT_GPU,
-    WORKER,
-    Command,
-    Launch,
     LauncherTraits,
-    Where,
+    LaunchPlan,
     parse_count,
+    worker_here,
 )
 from nccltool.launch.options import StartOptions
 
 TRAITS = LauncherTraits(order=10)
 
 
-def launch(node_ranks: tuple[int, ...], why: str) -> Launch:
-    """One process imports torch and forks an agent for each of its nodes, or a supervisor inside a started job.
-
-    The job goes in on standard input: nothing to quote, nothing for `ps` to show.
-    """
-    command = Command(argv=(sys.executable, *WORKER), nodes=node_ranks)
-    return Launch(launcher="local", why=why, commands=(command,))
-
-
-def start(options: StartOptions, env: Mapping[str, str]) -> Where:
+def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     """The nodes of this host, or ours among those that --node-rank joins."""
     asked = options.launcher
     nodes = options.nodes or 1
@@ -38,14 +26,14 @@ def start(options: StartOptions, env: Mapping[str, str]) -> Where:
     if node_rank is None and not endpoint:
         every = tuple(range(nodes))
         why = f"--launcher {asked}" if asked != "auto" else "no hosts are named and no scheduler is around"
-        return Where(
+        return LaunchPlan(
             nodes=nodes,
             nproc=nproc,
             node_ranks=every,
             emulated=nodes > 1,
             leads=True,
             ranks_seen=nodes * nproc,
-            launch=launch(every, why),
+            launch=worker_here(every, why),
         )
     if node_rank is None or not endpoint:
         given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
@@ -54,14 +42,14 @@ def start(options: StartOptions, env: Mapping[str, str]) -> Where:
     if node_rank >= nodes:
         raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
     leads = node_rank == 0
-    return Where(
+    return LaunchPlan(
         nodes=nodes,
         nproc=nproc,
         node_ranks=(node_rank,),
         emulated=False,
         leads=leads,
         ranks_seen=nodes * nproc if leads else nproc,
-        launch=launch((node_rank,), f"--node-rank {node_rank} joins {endpoint}"),
+        launch=worker_here((node_rank,), f"--node-rank {node_rank} joins {endpoint}"),
     )
 
 

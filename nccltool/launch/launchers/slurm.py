@@ -17,10 +17,10 @@ from nccltool.launch.launchers.base import (
     MOST_NODES,
     WORKER,
     Command,
-    Launch,
     LauncherTraits,
+    LaunchPlan,
+    NodeCommands,
     NotChosen,
-    Where,
     asked_nproc,
     expand_counts,
 )
@@ -173,14 +173,14 @@ def chosen(allocated: Allocation, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(node for node in allocated.nodes if node in names)
 
 
-def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] = ()) -> Launch:
+def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] = ()) -> NodeCommands:
     """One srun for the first `nodes` nodes of the allocation, or of those that are chosen."""
     gpus = (f"--gpus-per-node={allocated.gpus_per_node}",) if allocated.gpus_per_node else ()
     clean = ("env", *(word for name in _NOT_OURS for word in ("-u", name)))
     hosts = (only or allocated.nodes)[:nodes]
     where = (f"--nodes={nodes}", f"--ntasks={nodes}", *((f"--nodelist={','.join(hosts)}",) if only else ()))
     argv = (*clean, "srun", *where, *_OPTIONS, *gpus, "--", python, *WORKER)
-    return Launch(
+    return NodeCommands(
         launcher="slurm",
         why=why(allocated, time.time()),
         commands=(Command(argv=argv, nodes=tuple(range(nodes))),),
@@ -194,7 +194,7 @@ def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] =
     )
 
 
-def start(options: StartOptions, env: Mapping[str, str]) -> Where | NotChosen:
+def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:
     """The allocation that we are in; where one is, --hosts names nodes of it."""
     is_asked = options.launcher == "slurm"
     if options.has_hosts and not is_asked:
@@ -221,7 +221,7 @@ def _can_srun(allocated: Allocation, options: StartOptions) -> bool:
     return shutil.which("srun") is not None
 
 
-def _by_srun(allocated: Allocation, options: StartOptions) -> Where:
+def _by_srun(allocated: Allocation, options: StartOptions) -> LaunchPlan:
     named = chosen(allocated, [host.name for host in named_hosts(options)]) if options.has_hosts else ()
     given, available = options.nodes, len(named or allocated.nodes)
     if given is not None and given > available:
@@ -231,7 +231,7 @@ def _by_srun(allocated: Allocation, options: StartOptions) -> Where:
         inside.parse_endpoint(options.rdzv_endpoint)
     nodes = given or available
     nproc = asked_nproc(options)
-    return Where(
+    return LaunchPlan(
         nodes=nodes,
         nproc=nproc if options.nproc_per_node is not None else ranks_per_node(allocated),
         node_ranks=tuple(range(nodes)),

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.launch import finding_kinds, inside
-from nccltool.launch.launchers.base import WORKER, Command, Launch, LauncherTraits, NotChosen, Where, asked_nproc
+from nccltool.launch.launchers.base import (
+    WORKER,
+    Command,
+    LauncherTraits,
+    LaunchPlan,
+    NodeCommands,
+    NotChosen,
+    asked_nproc,
+)
 from nccltool.launch.named_hosts import Host, forwarded, named_hosts
 from nccltool.launch.options import StartOptions
 
@@ -39,7 +47,7 @@ FAILED = 255
 """ssh's exit code when it, and not the remote command, failed."""
 
 
-def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, why: str) -> Launch:
+def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, why: str) -> NodeCommands:
     """An ssh (`program`: its words) for each host; node rank = place in the list."""
     remote = " ".join([shlex.quote(remote_python), *WORKER])
     counts = Counter(host.name for host in hosts)
@@ -51,10 +59,10 @@ def launch(hosts: Sequence[Host], program: Sequence[str], remote_python: str, wh
         )
         for number, host in enumerate(hosts)
     )
-    return Launch(launcher="ssh", why=why, commands=commands, remote=True, explain=explain)
+    return NodeCommands(launcher="ssh", why=why, commands=commands, remote=True, explain=explain)
 
 
-def start(options: StartOptions, env: Mapping[str, str]) -> Where | NotChosen:
+def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:
     """All hosts that are named, or the first of them."""
     if not options.has_hosts:
         return NotChosen()
@@ -73,7 +81,7 @@ def start(options: StartOptions, env: Mapping[str, str]) -> Where | NotChosen:
     why = f"{'--hosts' if options.hosts is not None else '--hostfile'} names {named}"
     if nodes < len(hosts):
         why += f"; --nodes {nodes} takes the first of them"
-    return Where(
+    return LaunchPlan(
         nodes=nodes,
         nproc=asked_nproc(options),
         node_ranks=tuple(range(nodes)),

@@ -12,7 +12,7 @@ from nccltool.hosts.facts import or_none
 from nccltool.launch import fault_injection, host_survey
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, Where
+from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, LaunchPlan
 from nccltool.preflight import nested_runs, probe_run, second_test
 from nccltool.preflight.check import Check
 from nccltool.preflight.nested_runs import Call
@@ -52,7 +52,7 @@ class StageContext:
     """All that stages share."""
 
     suite: Suite
-    where: Where
+    where: LaunchPlan
     hosts: Mapping[int, str]
     """Node to the name of its host, as the user or the scheduler wrote it."""
     targets: Mapping[int, str]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.core import exit_codes
+from nccltool.core import verdicts
 from nccltool.core.findings import CheckStatus
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
@@ -22,7 +22,7 @@ def render(preflight: Preflight) -> str:
     """One line."""
     observed = preflight.would_exit is not None
     status = "pass" if observed else preflight.verdict.status
-    word = exit_codes.WORDS[exit_codes.nagios(status, preflight.verdict.exit_code)]
+    word = verdicts.PLUGIN_WORDS[verdicts.of_plugin(status, preflight.verdict.exit_code)]
     text = shortened("; ".join(_said(preflight)), _MOST_TEXT).replace("|", "/")
     return f"NCCLTOOL {word} - {text} | {' '.join(_figures(preflight))}\n"
 

@@ -1,6 +1,6 @@
 """What people are shown of every run: where it ran, and what was found."""
 
-from nccltool.core.run_info import RunInfo
+from nccltool.core.documents import RunInfo
 from nccltool.core.text import escaped
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping
 
-from nccltool.core.run_info import RunInfo
+from nccltool.core.documents import RunInfo
 from nccltool.probe.result import Measurement, Run
 
 _COLUMNS: Mapping[str, Callable[[RunInfo, Measurement], object]] = {

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tabulate import tabulate
 
-from nccltool.core.run_info import RunInfo
+from nccltool.core.documents import RunInfo
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.probe import collectives
 from nccltool.probe.result import LatencyModel, Measurement, Run

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from torch.distributed import PrefixStore, TCPStore
 
+from nccltool.core.text import LineCutter
 from nccltool.worker.node.rendezvous import CONNECTION_ERRORS
 
 _POLL_S = 0.05
@@ -41,9 +42,9 @@ class Sender:
             thread.join(timeout_s)
 
     def _read(self) -> None:
-        rest = b""
+        buffer = LineCutter()
         while chunk := os.read(self._read_fd, 65536):
-            *lines, rest = (rest + chunk).split(b"\n")
+            lines = buffer.take(chunk)
             for line in lines:
                 os.write(self._out_fd, line + b"\n")
             if lines:

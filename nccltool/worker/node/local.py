@@ -16,7 +16,7 @@ from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events, inside
 from nccltool.launch.finding_kinds import LEADER_GONE, PORT_IN_USE
-from nccltool.launch.inside import Place
+from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import agent, host_facts
@@ -100,7 +100,7 @@ def _fork_agent(
         os._exit(code)
 
 
-def _started_by_launcher(job: Job, place: Place, in_fd: int, out_fd: int) -> int:
+def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) -> int:
     """We are one rank: supervise it here; rank 0 also serves the store unless torchrun does."""
     leads = place.rank == 0
     relay = _EventRelay(job, leads, place.world_size > 1, out_fd)

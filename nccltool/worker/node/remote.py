@@ -21,6 +21,7 @@ from types import FrameType
 
 from nccltool import __version__
 from nccltool.core import processes, signals
+from nccltool.core.text import LineCutter
 from nccltool.hosts.sources import gpu, net
 from nccltool.launch import events, inside, instructions
 from nccltool.launch.instructions import Goal
@@ -183,7 +184,7 @@ class _Watchdog:
         for listener in self._listeners:
             listener.settimeout(0.0)
         self._rank: int | None = None
-        self._rest = b""
+        self._instructions = LineCutter()
         self._heard_at = time.monotonic()
 
     def until_end(self) -> int:
@@ -217,8 +218,7 @@ class _Watchdog:
 
     def _read(self) -> bool:
         chunk = os.read(self._in_fd, 65536)
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
+        for line in self._instructions.take(chunk):
             self._heard_at = time.monotonic()
             self._obey(line)
         return bool(chunk)

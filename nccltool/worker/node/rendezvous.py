@@ -22,7 +22,7 @@ from torch.distributed.elastic.rendezvous import (
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_UNREACHABLE
-from nccltool.launch.node_names import node_name
+from nccltool.launch.job import node_name
 
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)

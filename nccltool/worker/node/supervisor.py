@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable
 
 from nccltool.core import processes
+from nccltool.core.text import LineCutter
 from nccltool.launch import events
-from nccltool.launch.inside import Place
+from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 
-RankMain = Callable[[Job, Place, ProgressPage, Channel], int]
+RankMain = Callable[[Job, RankPlace, ProgressPage, Channel], int]
 
 BEAT_S = 1.0
 KEEP_ALIVE_BEATS = 5
@@ -30,7 +31,7 @@ _TEXT = 2000
 _WAKE_S = 0.2
 
 
-def supervise(job: Job, place: Place, channel: Channel, rank_main: RankMain) -> int:
+def supervise(job: Job, place: RankPlace, channel: Channel, rank_main: RankMain) -> int:
     """Run `rank_main` in a child process until it ends; its exit code, or minus the signal's number."""
     slot = ProgressPage()
     log_read, log_write = os.pipe()
@@ -57,7 +58,7 @@ def _become_rank(log_fd: int, stack_fd: int) -> None:
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
 
 
-def _run(rank_main: RankMain, job: Job, place: Place, slot: ProgressPage, channel: Channel) -> None:
+def _run(rank_main: RankMain, job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> None:
     code = 1
     try:
         code = rank_main(job, place, slot, channel)
@@ -72,7 +73,14 @@ class _Watch:
     """Looks after one rank until it ends."""
 
     def __init__(
-        self, job: Job, place: Place, slot: ProgressPage, channel: Channel, pid: int, log_fd: int, stack_fd: int
+        self,
+        job: Job,
+        place: RankPlace,
+        slot: ProgressPage,
+        channel: Channel,
+        pid: int,
+        log_fd: int,
+        stack_fd: int,
     ) -> None:
         self._job, self._place, self._slot, self._channel = job, place, slot, channel
         self._pid = pid
@@ -145,7 +153,7 @@ class _Pipe:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._rest = b""
+        self._buffer = LineCutter(longest=_TEXT)
         os.set_blocking(fd, False)
 
     def readable(self) -> bool:
@@ -157,13 +165,9 @@ class _Pipe:
         try:
             chunk = os.read(self.fd, 65536)
         except BlockingIOError:
-            chunk, ended = b"", False
-        else:
-            ended = not chunk
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        if ended or len(self._rest) > _TEXT:
-            lines, self._rest = [*lines, *([self._rest] if self._rest else [])], b""
-        if ended and not lines:
+            return []
+        lines = self._buffer.take(chunk) if chunk else self._buffer.end()
+        if not chunk and not lines:
             return None
         texts = [line.decode(errors="replace") for line in lines]
         return [text[i : i + _TEXT] for text in texts for i in range(0, max(len(text), 1), _TEXT)]

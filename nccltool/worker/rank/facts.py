@@ -15,13 +15,13 @@ from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.reader import network_facts
 from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.launch.inside import Place
-from nccltool.launch.rank_facts import RankFacts
+from nccltool.launch.events import RankFacts
+from nccltool.launch.inside import RankPlace
 
 _RESOLVE_S = 0.5
 
 
-def facts(place: Place) -> RankFacts:
+def facts(place: RankPlace) -> RankFacts:
     """The facts of this rank. Touches CUDA only where a device is."""
     gpu, gpu_name = _gpu(place)
     host = socket.gethostname()
@@ -52,7 +52,7 @@ def network(backend: str) -> UsableNetwork:
     return usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
 
 
-def _gpu(place: Place) -> tuple[str | None, str | None]:
+def _gpu(place: RankPlace) -> tuple[str | None, str | None]:
     index = place.device(torch.cuda.device_count()) if torch.cuda.is_available() else None
     if index is None:
         return None, None

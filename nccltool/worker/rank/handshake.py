@@ -17,10 +17,10 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
+from nccltool.launch.events import RankFacts
 from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
-from nccltool.launch.inside import Place
+from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
-from nccltool.launch.rank_facts import RankFacts
 from nccltool.worker.rank import facts as rank_facts
 
 Unsupported = Callable[[str], tuple[Finding, ...]]
@@ -54,7 +54,7 @@ class Decision:
 
 
 def meet(
-    job: Job, place: Place, store: PrefixStore, facts: RankFacts, unsupported: Unsupported
+    job: Job, place: RankPlace, store: PrefixStore, facts: RankFacts, unsupported: Unsupported
 ) -> tuple[Decision, tuple[Finding, ...], tuple[RankFacts, ...]]:
     """Exchange greetings: (decision; and on rank 0 the findings and everybody's facts)."""
     towards = net.local_address_towards(place.store_host, place.store_port)
@@ -101,7 +101,7 @@ def judge(
     return decision, findings
 
 
-def interface(decision: Decision, place: Place, facts: RankFacts) -> tuple[str, str] | None:
+def interface(decision: Decision, place: RankPlace, facts: RankFacts) -> tuple[str, str] | None:
     """(interface for Gloo, why), or None when it cannot be told and Gloo must choose.
 
     Gloo would take the address that the host's own name resolves to, which is often 127.0.1.1.
@@ -137,7 +137,7 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
     return None
 
 
-def clocks(place: Place, store: PrefixStore, timeout_s: float) -> list[float]:
+def clocks(place: RankPlace, store: PrefixStore, timeout_s: float) -> list[float]:
     """Every rank's wall clock, read right after a collective; on rank 0, elsewhere empty."""
     store.set(f"clock/{place.rank}", json.dumps(time.time()))
     if place.rank:
@@ -146,7 +146,7 @@ def clocks(place: Place, store: PrefixStore, timeout_s: float) -> list[float]:
 
 
 def networks(
-    place: Place, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
+    place: RankPlace, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
 ) -> dict[str, UsableNetwork]:
     """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
     if decision.one_host:

@@ -14,9 +14,9 @@ from nccltool.core import processes
 from nccltool.core.findings import Finding
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events, fault_injection, rank_agreement
-from nccltool.launch.inside import Place
+from nccltool.launch.events import RankFacts
+from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
-from nccltool.launch.rank_facts import RankFacts
 from nccltool.probe import plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
@@ -34,7 +34,7 @@ _MESSAGE = 600
 _TRACE = 1800
 
 
-def main(job: Job, place: Place, slot: ProgressPage, channel: Channel) -> int:
+def main(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> int:
     """Run one rank to its end; 0 when it did all that was asked."""
     try:
         _live(job, place, slot, channel)
@@ -54,7 +54,7 @@ def main(job: Job, place: Place, slot: ProgressPage, channel: Channel) -> int:
     return 0
 
 
-def _live(job: Job, place: Place, slot: ProgressPage, channel: Channel) -> None:
+def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> None:
     injector = FaultInjector(fault_injection.parse(job.fault), place.rank, job.attempt)
     injector.at("start")
     slot.phase("joining")
@@ -90,7 +90,7 @@ def _live(job: Job, place: Place, slot: ProgressPage, channel: Channel) -> None:
 def _work(
     job: Job,
     backend: str,
-    place: Place,
+    place: RankPlace,
     device: torch.device,
     slot: ProgressPage,
     channel: Channel,
@@ -148,7 +148,7 @@ def _report(channel: Channel, findings: tuple[Finding, ...]) -> None:
 
 def _connect(
     job: Job,
-    place: Place,
+    place: RankPlace,
     store: PrefixStore,
     decision: handshake.Decision,
     interface: tuple[str, str] | None,

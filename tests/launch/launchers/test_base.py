@@ -1,7 +1,10 @@
 """What all launchers stand on."""
 
+import sys
+
 import pytest
 
+from nccltool.launch.launchers import base
 from nccltool.launch.launchers.base import expand_counts
 
 
@@ -22,3 +25,11 @@ from nccltool.launch.launchers.base import expand_counts
 )
 def test_counts_of_slurm(text: str, counts: tuple[int, ...] | None) -> None:
     assert expand_counts(text) == counts
+
+
+@pytest.mark.parametrize("node_ranks", [(), (0,), (3,), tuple(range(16))])
+def test_one_process_whatever_the_number_of_nodes(node_ranks: tuple[int, ...]) -> None:
+    launch = base.worker_here(node_ranks, "because")
+    (command,) = launch.commands
+    assert (command.argv, command.nodes) == ((sys.executable, "-P", "-m", "nccltool.worker"), node_ranks)
+    assert (launch.launcher, launch.why, launch.remote) == ("local", "because", False)

@@ -13,8 +13,8 @@ from nccltool.cli import cli
 from nccltool.cli.probe import asked
 from nccltool.cli.train import asked as asked_of_train
 from nccltool.launch.job import Job
-from nccltool.launch.launchers import local
-from nccltool.launch.launchers.base import Launch, Where
+from nccltool.launch.launchers import base
+from nccltool.launch.launchers.base import LaunchPlan, NodeCommands
 from nccltool.preflight import suite_folder, suite_reader
 from nccltool.preflight.check import Check
 from nccltool.preflight.result import CheckOutcome
@@ -29,10 +29,10 @@ every = pytest.mark.parametrize("stage", EVERY, ids=[stage.name for stage in EVE
 
 
 def context(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **changes: Any) -> StageContext:
-    launch = local.launch(tuple(range(nodes)), "here")
+    launch = base.worker_here(tuple(range(nodes)), "here")
     if remote:
-        launch = Launch(launcher="ssh", why="named", commands=(), remote=True)
-    where = Where(
+        launch = NodeCommands(launcher="ssh", why="named", commands=(), remote=True)
+    where = LaunchPlan(
         nodes=nodes, nproc=nproc, node_ranks=tuple(range(nodes)), emulated=not remote, leads=True, ranks_seen=0,
         launch=launch,
     )  # fmt: skip

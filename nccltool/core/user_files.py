@@ -1,7 +1,8 @@
-"""Files that the user names, read whole: no pipe that stays silent and no endless device holds the program up."""
+"""Files and folders that the user names: no pipe that stays silent and no endless device holds the program up."""
 
 import os
 import select
+import tempfile
 import time
 from pathlib import Path
 
@@ -49,3 +50,16 @@ def _all_of(handle: int, largest: int, silence_s: float) -> bytes | None:
         found += piece
         end = time.monotonic() + silence_s
     return bytes(found)
+
+
+def folder(option: str, name: str) -> str:
+    """A folder for files of a run is made: its whole name, since ranks may begin elsewhere. Raises BadInput."""
+    try:
+        path = Path(name).absolute()
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"{option} {name}: no file can be made there: {reason}", "name another folder") from error
+    return str(path)

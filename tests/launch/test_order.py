@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch import selection
-from nccltool.launch.launchers.base import Where
+from nccltool.launch import order
+from nccltool.launch.launchers.base import LaunchPlan
 from tests.launch.test_inside import OPEN_MPI, TORCHRUN
 from tests.support.options import of_probe
 
@@ -17,8 +17,8 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 JOIN = ("--nodes", "2", "--node-rank", "1", "--rdzv-endpoint", "n1:29500")
 
 
-def chosen(*words: str, env: Mapping[str, str] = NO_GPU) -> Where:
-    return selection.choose(of_probe(*words).start, {**NO_GPU, **env})
+def chosen(*words: str, env: Mapping[str, str] = NO_GPU) -> LaunchPlan:
+    return order.plan_launch(of_probe(*words).start, {**NO_GPU, **env})
 
 
 @pytest.fixture

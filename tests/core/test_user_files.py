@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.core.input_files import contents
+from nccltool.core.user_files import contents
 
 
 def test_a_file(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Names of nodes whose hosts are not known."""
+"""A job, and the names of its nodes whose hosts are not known."""
 
 import pytest
 
-from nccltool.launch.node_names import node_name, node_number
+from nccltool.launch.job import node_name, node_number
 
 
 @pytest.mark.parametrize(

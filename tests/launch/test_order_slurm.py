@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.launch.launchers.base import Where
+from nccltool.launch.launchers.base import LaunchPlan
 from tests.launch.launchers.test_slurm import SALLOC, TASKS
 from tests.launch.test_inside import SRUN
-from tests.launch.test_selection import JOIN, chosen
+from tests.launch.test_order import JOIN, chosen
 
 BATCH = {"SLURM_STEP_ID": "4294967291", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}
 
@@ -112,7 +112,7 @@ def test_what_does_not_fit(words: tuple[str, ...], env: Mapping[str, str], messa
 @pytest.mark.parametrize(("rank", "asks"), [("0", True), ("1", False)])
 def test_rank_0_of_a_step_asks_what_a_signal_means(rank: str, asks: bool) -> None:
     """And nobody else: a controller is not asked by thousands at once."""
-    where: Where = chosen(env={**SRUN, "SLURM_PROCID": rank, "SLURM_NODEID": "0"})
+    where: LaunchPlan = chosen(env={**SRUN, "SLURM_PROCID": rank, "SLURM_NODEID": "0"})
     assert (where.launch.scheduler_query is not None) is asks
     assert replace(where.launch, scheduler_query=None) == replace(
         chosen(env=SRUN).launch, why=where.launch.why, scheduler_query=None
