@@ -92,7 +92,7 @@ def families() -> Iterator[tuple[str, str, tuple[RulePage, ...]]]:
     for rule in rules.every():
         by_family.setdefault(rule.family, []).append(rule)
     for name, members in by_family.items():
-        homes = dict.fromkeys(_home((rule.check or rule.check_all).__module__) for rule in members)
+        homes = dict.fromkeys(_home(rule.function.__module__) for rule in members)
         summary = " ".join(" ".join((home.__doc__ or "").split("\n\n")[0].split()) for home in homes)
         yield name, summary, tuple(rule.page for rule in members)
 

@@ -220,7 +220,7 @@ def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
             else:
                 found[said] += names
         mine = [FindingOnHosts(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
-        alone = rule.check_all is not None and len(hosts) == 1
+        alone = rule.is_across and len(hosts) == 1
         outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, blind, count))
         problems += mine
     problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
@@ -235,10 +235,10 @@ def _said_by(
     rule: Rule, hosts: Sequence[JudgedHost], alike: "_AlikeHosts"
 ) -> Iterator[tuple[report.RuleFinding | Unknown, Iterable[str]]]:
     """(what it found or could not judge, on which hosts); a rule about all of them names hosts itself."""
-    if rule.check_all is not None and len(hosts) > 1:
-        yield from ((said, ()) for said in _said(rule.check_all(hosts)))
-    for group in alike.groups(rule.needs) if rule.check else ():
-        for said in _said(rule.check(hosts[group[0]])):  # type: ignore[misc]
+    if rule.is_across and len(hosts) > 1:
+        yield from ((said, ()) for said in _said(rule.check(hosts)))
+    for group in () if rule.is_across else alike.groups(rule.needs):
+        for said in _said(rule.check([hosts[group[0]]])):
             yield said, dict.fromkeys(hosts[index].facts.host for index in group)
 
 

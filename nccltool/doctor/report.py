@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict, Unpack
 
 from nccltool.core.findings import Severity, Subject, SubjectKind
 from nccltool.core.text import escaped, shortened
@@ -32,67 +33,54 @@ class RuleFinding:
     fix: tuple[Fix, ...] = ()
 
 
-def about(
-    variable: Variable,
-    message: str,
-    *,
-    part: str = "",
-    evidence: tuple[str, ...] = (),
-    remedy: str = "",
-    severity: Severity | None = None,
-    fix: tuple[Fix, ...] = (),
-) -> RuleFinding:
-    """What is wrong with a variable; the first evidence is its line, with `part` of the value underlined."""
-    return RuleFinding(
-        subject=Subject(kind="variable", name=variable.name),
-        message=message,
-        evidence=(pointed(variable, part), *evidence),
-        remedy=remedy,
-        severity=severity,
-        fix=fix,
-    )
-
-
-def better_unset(
-    variable: Variable,
-    message: str,
-    *,
-    remedy: str | None = None,
-    part: str | None = None,
-    evidence: tuple[str, ...] = (),
-    severity: Severity | None = None,
-) -> RuleFinding:
-    """What is wrong with a variable that `--fix` unsets; without `part` the whole value is underlined."""
-    return about(
-        variable,
-        message,
-        part=variable.value if part is None else part,
-        evidence=evidence,
-        remedy=f"unset {variable.name}" if remedy is None else remedy,
-        severity=severity,
-        fix=unset(variable),
-    )
+class _More(TypedDict, total=False):
+    evidence: tuple[str, ...]
+    severity: Severity | None
+    """None = that of the rule."""
 
 
 def finding(
-    kind: SubjectKind,
-    name: str,
-    message: str,
-    *,
-    remedy: str = "",
-    evidence: tuple[str, ...] = (),
-    severity: Severity | None = None,
-    fix: tuple[Fix, ...] = (),
+    kind: SubjectKind, name: str, message: str, remedy: str, *, fix: tuple[Fix, ...] = (), **more: Unpack[_More]
 ) -> RuleFinding:
     """What is wrong with something that is no variable that is set: a host, a device, an interface, a file."""
-    return RuleFinding(
-        subject=Subject(kind=kind, name=name),
-        message=message,
-        evidence=evidence,
-        remedy=remedy,
-        severity=severity,
-        fix=fix,
-    )
+    subject = Subject(kind=kind, name=name)
+    return RuleFinding(subject=subject, message=message, remedy=remedy, fix=fix, **more)
+
+
+def about(
+    variable: Variable,
+    message: str,
+    remedy: str,
+    *,
+    part: str | None = None,
+    fix: tuple[Fix, ...] = (),
+    **more: Unpack[_More],
+) -> RuleFinding:
+    """What is wrong with a variable; the first evidence is its line, with the value or `part` of it underlined."""
+    line = pointed(variable, variable.value if part is None else part)
+    more["evidence"] = (line, *more.get("evidence", ()))
+    return finding("variable", variable.name, message, remedy, fix=fix, **more)
+
+
+def better_unset(
+    variable: Variable, message: str, remedy: str = "", *, part: str | None = None, **more: Unpack[_More]
+) -> RuleFinding:
+    """What is wrong with a variable that `--fix` unsets."""
+    return about(variable, message, remedy or f"unset {variable.name}", part=part, fix=unset(variable), **more)
+
+
+def better_set(
+    variable: Variable,
+    value: str,
+    message: str,
+    remedy: str = "",
+    *,
+    part: str | None = None,
+    **more: Unpack[_More],
+) -> RuleFinding:
+    """What is wrong with a variable that `--fix` sets to another value."""
+    fix = export(variable.name, value)
+    return about(variable, message, remedy or f"export {variable.name}={value}", part=part, fix=fix, **more)
 
 
 device = partial(finding, "device")

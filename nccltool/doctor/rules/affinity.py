@@ -31,7 +31,7 @@ def _own(host: JudgedHost, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
     return gpus
 
 
-@rule("AFF001", "far-from-the-gpu", "warning", covers="P2P-023", needs=("cpu", "pci", "nvidia", "rank"))
+@rule("AFF001", "warning", covers="P2P-023", needs=("cpu", "pci", "nvidia", "rank"))
 def far_from_the_gpu(host: JudgedHost) -> Results:
     """This process may run on no processor that is near its GPU.
 
@@ -50,7 +50,7 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
         yield report.device(
             f"GPU {far[0][0].pci}",
             f"{len(far)} GPUs have no processor near them that this process may use",
-            remedy="bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
+            "bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
             evidence=(f"allowed {escaped(text[:80])}; near {far[0][0].pci}: {_shown(far[0][1])}",),
         )
 
@@ -59,7 +59,7 @@ def _shown(cpus: frozenset[int]) -> str:
     return f"{min(cpus)} to {max(cpus)}, {len(cpus)} of them"
 
 
-@rule("AFF002", "affinity-ignored-in-vain", "info", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank"))
+@rule("AFF002", "info", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank"))
 def affinity_ignored_in_vain(host: JudgedHost) -> Results:
     """NCCL_IGNORE_CPU_AFFINITY is on, and the cpuset of the job has no processor near the GPU.
 
@@ -77,16 +77,15 @@ def affinity_ignored_in_vain(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "the cpuset has no processor near the GPU: the kernel refuses the others",
-            part=variable.value,
+            "ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest",
             evidence=(f"near {far[0][0].pci}: {_shown(far[0][1])}; cpuset: {_shown(cpuset or frozenset({0}))}",),
-            remedy="ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest",
         )
 
 
 _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
 
 
-@rule("AFF003", "wrong-proxy-cores", "warning", covers="P2P-025", needs=("cpu",))
+@rule("AFF003", "warning", covers="P2P-025", needs=("cpu",))
 def wrong_proxy_cores(host: JudgedHost) -> Results:
     """NCCL_PROXY_CPUSET has a word that is no number, or a processor that is not allowed.
 
@@ -106,7 +105,7 @@ def wrong_proxy_cores(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}",
-            remedy="write single numbers, separated by commas",
+            "write single numbers, separated by commas",
             part=odd[0],
         )
         return
@@ -117,7 +116,7 @@ def wrong_proxy_cores(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"processor {outside[0]} is not allowed to this process",
-            remedy="use processors of Cpus_allowed_list in /proc/self/status",
+            "use processors of Cpus_allowed_list in /proc/self/status",
             part=str(outside[0]),
             evidence=(f"allowed: {escaped((or_none(host.facts.cpu.allowed) or '')[:120])}",),
         )

@@ -40,7 +40,7 @@ def _published(host: JudgedHost, variable: Variable) -> bool:
     return variable.value.lower() in values
 
 
-@rule("ALG001", "unknown-algorithm", "error")
+@rule("ALG001", "error")
 def unknown_algorithm(host: JudgedHost) -> Results:
     """A word in NCCL_ALGO or NCCL_PROTO is none that NCCL knows, or the list is not built as it must be.
 
@@ -64,13 +64,13 @@ def unknown_algorithm(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"{escaped(word[:40])!r} in {variable.name} {kind}",
-                remedy=f"correct the word, or unset {variable.name}",
+                f"correct the word, or unset {variable.name}",
                 part=word,
                 evidence=(f"known: {', '.join(FUNCTIONS if problem == 'function' else known_words)}",),
             )
 
 
-@rule("ALG002", "collnet-without-kind", "error")
+@rule("ALG002", "error")
 def collnet_without_kind(host: JudgedHost) -> Results:
     """NCCL_ALGO has the word CollNet, which was split in two.
 
@@ -84,12 +84,12 @@ def collnet_without_kind(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"NCCL {host.nccl} does not know CollNet",
+                "write CollnetDirect, CollnetChain or both",
                 part="CollNet",
-                remedy="write CollnetDirect, CollnetChain or both",
             )
 
 
-@rule("ALG003", "forced-algorithm", "warning", needs=("cloud",))
+@rule("ALG003", "warning", needs=("cloud",))
 def forced_algorithm(host: JudgedHost) -> Results:
     """NCCL_ALGO or NCCL_PROTO is set.
 
@@ -107,7 +107,7 @@ def forced_algorithm(host: JudgedHost) -> Results:
             )
 
 
-@rule("ALG004", "function-without-algorithm", "error")
+@rule("ALG004", "error")
 def function_without_algorithm(host: JudgedHost) -> Results:
     """NCCL_ALGO leaves a function without an algorithm that it can run with.
 
@@ -132,11 +132,11 @@ def function_without_algorithm(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"NCCL_ALGO leaves no algorithm to {', '.join(short)}: their calls fail",
-            remedy=f"name the function (allreduce:{escaped(variable.value[:40])}), or add Ring",
+            f"name the function (allreduce:{escaped(variable.value[:40])}), or add Ring",
         )
 
 
-@rule("ALG005", "forced-ll128", "error", needs=("cloud",))
+@rule("ALG005", "error", needs=("cloud",))
 def forced_ll128(host: JudgedHost) -> Results:
     """NCCL_PROTO asks for LL128.
 
@@ -151,12 +151,12 @@ def forced_ll128(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 "LL128 is forced: it corrupts data on hardware that it is not made for",
-                remedy="unset NCCL_PROTO: NCCL uses LL128 where it is safe",
+                "unset NCCL_PROTO: NCCL uses LL128 where it is safe",
                 part="LL128",
             )
 
 
-@rule("ALG006", "only-ll", "warning")
+@rule("ALG006", "warning")
 def only_ll(host: JudgedHost) -> Results:
     """NCCL_PROTO leaves LL alone.
 
@@ -168,14 +168,11 @@ def only_ll(host: JudgedHost) -> Results:
     for variable, selection in _read(host):
         if variable.name == "NCCL_PROTO" and ("LL",) in selection.left.values():
             yield report.better_unset(
-                variable,
-                "NCCL_PROTO leaves LL alone: half of the bandwidth is lost",
-                remedy="unset NCCL_PROTO",
-                part="",
+                variable, "NCCL_PROTO leaves LL alone: half of the bandwidth is lost", "unset NCCL_PROTO", part=""
             )
 
 
-@rule("ALG007", "only-simple", "info", needs=("cloud",))
+@rule("ALG007", "info", needs=("cloud",))
 def only_simple(host: JudgedHost) -> Results:
     """NCCL_PROTO leaves Simple alone.
 
@@ -190,12 +187,12 @@ def only_simple(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 "NCCL_PROTO leaves Simple alone: small messages take longer",
-                remedy="unset NCCL_PROTO, unless the platform asks for it",
+                "unset NCCL_PROTO, unless the platform asks for it",
                 part="",
             )
 
 
-@rule("ALG008", "function-list-on-old-nccl", "error")
+@rule("ALG008", "error")
 def function_list_on_old_nccl(host: JudgedHost) -> Results:
     """NCCL_ALGO or NCCL_PROTO names functions, and this NCCL does not know such lists.
 
@@ -209,11 +206,11 @@ def function_list_on_old_nccl(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"NCCL {host.nccl} does not know lists for functions",
-                remedy=f"write a plain list, or unset {variable.name}",
+                f"write a plain list, or unset {variable.name}",
             )
 
 
-@rule("ALG009", "tuner-overruled", "warning", needs=("plugins",))
+@rule("ALG009", "warning", needs=("plugins",))
 def tuner_overruled(host: JudgedHost) -> Results:
     """A tuner plugin is there, and NCCL_ALGO or NCCL_PROTO makes it useless.
 
@@ -237,7 +234,7 @@ def tuner_overruled(host: JudgedHost) -> Results:
             )
 
 
-@rule("ALG010", "policy-overruled", "info")
+@rule("ALG010", "info")
 def policy_overruled(host: JudgedHost) -> Results:
     """NCCL_CTA_POLICY asks for efficiency, and NCCL_ALGO or NCCL_PROTO makes that ineffective.
 

@@ -9,7 +9,7 @@ from nccltool.hosts.nccl.settings import of
 _REPORT = "report it, with this output and that of `nccltool facts`; until then believe NCCL"
 
 
-@rule("ASK001", "different-variable", "warning", covers=(), needs=("env", "env_source", "conf_files"))
+@rule("ASK001", "warning", covers=(), needs=("env", "env_source", "conf_files"))
 def different_variable(host: JudgedHost) -> Results:
     """After reading its configuration files NCCL has another value for a variable than the doctor thinks.
 
@@ -28,7 +28,7 @@ def different_variable(host: JudgedHost) -> Results:
         yield report.variable(
             name,
             f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
-            remedy=_REPORT,
+            _REPORT,
             evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
         )
 
@@ -40,7 +40,7 @@ def _shown(value: str | None) -> str:
     return "not set" if value is None else escaped(shortened(value, 160))
 
 
-@rule("ASK002", "different-interface", "warning", covers=(), needs=("env", "env_source", "conf_files", "network"))
+@rule("ASK002", "warning", covers=(), needs=("env", "env_source", "conf_files", "network"))
 def different_interface(host: JudgedHost) -> Results:
     """NCCL chooses another interface for bootstrap than the doctor thinks.
 
@@ -58,7 +58,7 @@ def different_interface(host: JudgedHost) -> Results:
         yield report.interface(
             answer.interface or "none",
             f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
-            remedy=_REPORT,
+            _REPORT,
             evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
         )
 

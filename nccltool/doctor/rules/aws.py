@@ -36,7 +36,7 @@ def _net_plugins(host: JudgedHost) -> list[Plugin]:
     return [one for one in plugins if one.name.startswith("libnccl-net") and one.library.origin != "vendor"]
 
 
-@rule("AWS001", "efa-without-plugin", "error", needs=("rdma", "plugins"))
+@rule("AWS001", "error", needs=("rdma", "plugins"))
 def efa_without_plugin(host: JudgedHost) -> Results:
     """There are EFA devices, and no network plugin that the loader finds.
 
@@ -53,16 +53,14 @@ def efa_without_plugin(host: JudgedHost) -> Results:
     yield report.device(
         f"{devices[0].name}, ...",
         f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
-        remedy=f"export LD_LIBRARY_PATH={escaped(folder[:160])}:$LD_LIBRARY_PATH"
-        if folder
-        else "install aws-ofi-nccl",
+        f"export LD_LIBRARY_PATH={escaped(folder[:160])}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl",
         evidence=(f"not searched by the loader: {escaped(elsewhere[0][:160])}",)
         if elsewhere
         else ("no libnccl-net*.so",),
     )
 
 
-@rule("AWS002", "several-network-interfaces", "info", needs=("rdma", "network"))
+@rule("AWS002", "info", needs=("rdma", "network"))
 def several_network_interfaces(host: JudgedHost) -> Results:
     """There are several network interfaces, and NCCL_SOCKET_IFNAME does not choose.
 
@@ -78,13 +76,13 @@ def several_network_interfaces(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_SOCKET_IFNAME",
             f"NCCL may choose any of {len(own)} interfaces to meet over",
-            remedy="export NCCL_SOCKET_IFNAME=^docker,lo,veth",
+            "export NCCL_SOCKET_IFNAME=^docker,lo,veth",
             evidence=(escaped(", ".join(own)[:160]),),
             fix=report.export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
         )
 
 
-@rule("AWS003", "obsolete-efa-switch", "info", needs=("plugins",))
+@rule("AWS003", "info", needs=("plugins",))
 def obsolete_efa_switch(host: JudgedHost) -> Results:
     """FI_EFA_USE_DEVICE_RDMA or RDMAV_FORK_SAFE is set for a plugin that needs neither.
 
@@ -113,7 +111,7 @@ def _plugin_version(host: JudgedHost) -> Version | None:
     return parse(texts[0]) if texts else parse(known(told[0]))
 
 
-@rule("AWS004", "plugin-overruled", "warning", needs=("rdma",))
+@rule("AWS004", "warning", needs=("rdma",))
 def plugin_overruled(host: JudgedHost) -> Results:
     """A variable that the plugin of AWS tunes is set by hand, to something else.
 
@@ -147,7 +145,7 @@ _INTEGER = re.compile(r"[ \t\n\v\f\r]*[+-]?\d{1,20}", re.ASCII)
 _FATAL_IF_SET = ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "OFI_NCCL_RDMA_MAX_POSTED_BOUNCE_BUFFERS")
 
 
-@rule("AWS005", "bad-plugin-setting", "error")
+@rule("AWS005", "error")
 def bad_plugin_setting(host: JudgedHost) -> Results:
     """A variable of aws-ofi-nccl has a value that the plugin does not understand, or is one that it removed.
 
@@ -162,7 +160,7 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
         why = _refused(entry, variable.value) if entry else ""
         if why:
             yield report.better_unset(
-                variable, f"the plugin refuses to start: {why}", remedy=f"unset {variable.name}, or correct it"
+                variable, f"the plugin refuses to start: {why}", f"unset {variable.name}, or correct it"
             )
 
 
@@ -181,7 +179,7 @@ def _refused(entry: KnownVariable, value: str) -> str:
     return ""
 
 
-@rule("AWS006", "other-provider", "error", needs=("rdma",))
+@rule("AWS006", "error", needs=("rdma",))
 def other_provider(host: JudgedHost) -> Results:
     """FI_PROVIDER keeps libfabric from using EFA on a host that has it.
 
@@ -199,7 +197,7 @@ def other_provider(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "libfabric may not use EFA")
 
 
-@rule("AWS007", "fork-with-huge-pages", "info", needs=("rdma", "limits"))
+@rule("AWS007", "info", needs=("rdma", "limits"))
 def fork_with_huge_pages(host: JudgedHost) -> Results:
     """Huge pages are set aside on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.
 
@@ -215,13 +213,13 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         yield report.variable(
             "FI_EFA_USE_HUGE_PAGE",
             "forks of data loaders may fail with ENOMEM",
-            remedy="export FI_EFA_USE_HUGE_PAGE=0, if forks fail",
+            "export FI_EFA_USE_HUGE_PAGE=0, if forks fail",
             evidence=(f"HugePages_Total: {pages}",),
             fix=report.export("FI_EFA_USE_HUGE_PAGE", "0"),
         )
 
 
-@rule("AWS008", "dead-tip", "warning")
+@rule("AWS008", "warning")
 def dead_tip(host: JudgedHost) -> Results:
     """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
 
@@ -233,8 +231,5 @@ def dead_tip(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_SHM_USE_CUDA_MEMCPY")
     if variable and host.nccl_is(since=_TIP_IS_DEAD):
         yield report.better_unset(
-            variable,
-            f"NCCL {host.nccl} does not read it",
-            remedy="unset NCCL_SHM_USE_CUDA_MEMCPY, and measure",
-            part="",
+            variable, f"NCCL {host.nccl} does not read it", "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure", part=""
         )

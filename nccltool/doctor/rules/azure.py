@@ -11,7 +11,7 @@ _RACK = re.compile(r"\bGB[23]00\b")
 _FILES = ("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv4/topo.xml", "/opt/microsoft/ndv2/topo.xml")
 
 
-@rule("AZ001", "azure-without-topology", "warning", covers="AZ-001", needs=("cloud", "rdma", "nvidia", "files"))
+@rule("AZ001", "warning", covers="AZ-001", needs=("cloud", "rdma", "nvidia", "files"))
 def azure_without_topology(host: JudgedHost) -> Results:
     """An ND machine of Azure has InfiniBand, and NCCL_TOPO_FILE is not set.
 
@@ -33,7 +33,7 @@ def azure_without_topology(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_TOPO_FILE",
             "this machine hides its PCI tree, and NCCL_TOPO_FILE is not set",
-            remedy=f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too",
+            f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too",
             evidence=(
                 f"{len(gpus)} GPUs, {len(ports)} ports; {escaped(path)} {'is' if files else 'is not'} there",
             ),

@@ -1,9 +1,9 @@
 """What a rule is, and what it may look at.
 
-A rule is a function whose docstring is its page:
+A rule is a function whose name is that of the rule, and whose docstring is its page:
 
-    @rule("IB001", "rdma-off", "warning", needs=("rdma",))
-    def rdma_off(host: Host) -> Results:
+    @for_number("IB001", "warning", "NCCL_IB_DISABLE", needs=("rdma",))
+    def rdma_off(host: JudgedHost, variable: Variable, disabled: int) -> Results:
         '''NCCL_IB_DISABLE switches RDMA off although ports are active.
 
         Why: Traffic between nodes falls back to TCP, at a fraction of the bandwidth.
@@ -11,15 +11,17 @@ A rule is a function whose docstring is its page:
         Instead: unset NCCL_IB_DISABLE
         Source: NCCL user guide, NCCL_IB_DISABLE
         '''
-        variable = host.variable("NCCL_IB_DISABLE")
-        if variable and host.integer("NCCL_IB_DISABLE") and any(is_active(host.facts.rdma)):
+        if disabled and host.active_ports:
             yield report.better_unset(variable, "RDMA is switched off")
+
+What it is made with says what it takes: `@rule` a host, `@across` all hosts of a job; `@for_number`, `@for_text`,
+`@for_value` and `@for_names` a host, a variable that is set there, and what NCCL reads from it.
 
 It looks at the settings first, and at facts only when a setting calls for it, so that it is silent where nothing
 can be wrong. It reads a fact with `known(...)`, which raises NotKnown when there is none: the outcome of the rule
 is then unknown, with the reason. A rule that can judge one part and not another yields `Unknown(reason)` for that
 one. `needs` names the parts of HostFacts that it reads; nothing else decides what it yields, besides the settings
-and the size and versions of the job in Host. A rule about several hosts is made with `@across` and takes them all.
+and the size and versions of the job in JudgedHost.
 """
 
 import inspect
@@ -27,7 +29,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from nccltool.core.findings import Severity
 from nccltool.core.text import escaped, shortened
@@ -38,6 +40,10 @@ from nccltool.doctor.diagnosis import RulePage
 from nccltool.hosts.facts import Gpu, NotKnown, known
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.library import LibraryAnswer
+from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.values import NameList
+
+__all__ = ["NotKnown", "Unknown", "Variable", "escaped", "known", "shortened"]
 
 T = TypeVar("T")
 
@@ -99,9 +105,12 @@ class Rule:
     """The conditions that it judges, by their ids in tests/doctor/rules/conditions.txt, e.g. `IB-001`."""
     needs: tuple[str, ...]
     """Parts of HostFacts that it reads."""
-    check: Callable[[JudgedHost], Results] | None = None
-    check_all: Callable[[Sequence[JudgedHost]], Results] | None = None
-    """Of a rule about several hosts."""
+    function: Callable[..., Results]
+    """As it is written."""
+    check: Callable[[Sequence[JudgedHost]], Results]
+    """Looks at one host, or at all hosts of a job."""
+    is_across: bool
+    """It compares the hosts of a job, and has nothing to say about a single one."""
 
     @property
     def family(self) -> str:
@@ -116,7 +125,7 @@ class Rule:
     @cached_property
     def page(self) -> RulePage:
         """Its page, from its docstring: the first paragraph, then `Why:`, `Example:`, `Instead:` and `Source:`."""
-        what, *rest = _SECTION.split(inspect.getdoc(self.check or self.check_all) or "")
+        what, *rest = _SECTION.split(inspect.getdoc(self.function) or "")
         texts = dict(zip(("what", *(label.lower() for label in rest[::2])), (what, *rest[1::2]), strict=True))
         pieces = {name: " ".join(text.split()) for name, text in texts.items()}
         missing = [label for label in ("what", "why", "example", "instead", "source") if not pieces.get(label)]
@@ -132,44 +141,74 @@ class Rule:
         )
 
 
+_SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
+
+
+class _Reach(TypedDict, total=False):
+    covers: str | tuple[str, ...]
+    """Ids of conditions; the one of its code when it says nothing."""
+    needs: tuple[str, ...]
+
+
 def rule(
-    code: str,
-    name: str,
-    severity: Severity,
-    *,
-    covers: str | tuple[str, ...] | None = None,
-    needs: tuple[str, ...] = (),
+    code: str, severity: Severity, **reach: Unpack[_Reach]
 ) -> Callable[[Callable[[JudgedHost], Results]], Rule]:
-    """Make a function a rule about one host. `covers`: ids of conditions; None = the one of its code."""
-
-    def made(check: Callable[[JudgedHost], Results]) -> Rule:
-        ids = _ids(code, covers)
-        return Rule(code=code, name=name, severity=severity, covers=ids, needs=needs, check=check)
-
-    return made
+    """Make a function a rule about one host."""
+    return lambda function: _rule(function, lambda hosts: function(hosts[0]), code, severity, reach)
 
 
 def across(
-    code: str,
-    name: str,
-    severity: Severity,
-    *,
-    covers: str | tuple[str, ...] | None = None,
-    needs: tuple[str, ...] = (),
+    code: str, severity: Severity, **reach: Unpack[_Reach]
 ) -> Callable[[Callable[[Sequence[JudgedHost]], Results]], Rule]:
     """Make a function a rule about all hosts of a job: what differs between them."""
-
-    def made(check: Callable[[Sequence[JudgedHost]], Results]) -> Rule:
-        ids = _ids(code, covers)
-        return Rule(code=code, name=name, severity=severity, covers=ids, needs=needs, check_all=check)
-
-    return made
+    return lambda function: _rule(function, function, code, severity, reach, is_across=True)
 
 
-def _ids(code: str, covers: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    if covers is None:
-        return (f"{code[:-3]}-{code[-3:]}",)
-    return (covers,) if isinstance(covers, str) else covers
+class _ForVariable(Generic[T]):
+    """Makes a function a rule about variables: it is called for each of them that is set and can be read."""
+
+    def __init__(self, read: Callable[[JudgedHost, str], T | None]) -> None:
+        self._read = read
+
+    def __call__(
+        self, code: str, severity: Severity, *names: str, **reach: Unpack[_Reach]
+    ) -> Callable[[Callable[[JudgedHost, Variable, T], Results]], Rule]:
+        def check(function: Callable[[JudgedHost, Variable, T], Results], host: JudgedHost) -> Results:
+            for name in names:
+                variable, value = host.variable(name), self._read(host, name)
+                if variable is not None and value is not None:
+                    yield from function(host, variable, value)
+
+        return lambda function: _rule(function, lambda hosts: check(function, hosts[0]), code, severity, reach)
+
+
+for_number = _ForVariable[int](lambda host, name: host.integer(name))
+for_text = _ForVariable[str](lambda host, name: host.get(name) or None)
+for_value = _ForVariable[str](lambda host, name: host.get(name))
+"""Like for_text, also with a variable that is empty."""
+for_names = _ForVariable[NameList](lambda host, name: host.settings.names(name))
+"""Of a list of interfaces or adapters, when NCCL obeys it."""
+
+
+def _rule(
+    function: Callable[..., Results],
+    check: Callable[[Sequence[JudgedHost]], Results],
+    code: str,
+    severity: Severity,
+    reach: _Reach,
+    is_across: bool = False,
+) -> Rule:
+    covers = reach.get("covers", f"{code[:-3]}-{code[-3:]}")
+    return Rule(
+        code=code,
+        name=function.__name__.replace("_", "-"),
+        severity=severity,
+        covers=(covers,) if isinstance(covers, str) else covers,
+        needs=reach.get("needs", ()),
+        function=function,
+        check=check,
+        is_across=is_across,
+    )
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
@@ -177,20 +216,3 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return escaped(", ".join(every[:most])) + more
-
-
-_SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
-
-__all__ = [
-    "JudgedHost",
-    "NotKnown",
-    "Results",
-    "Rule",
-    "Unknown",
-    "across",
-    "escaped",
-    "known",
-    "listed",
-    "rule",
-    "shortened",
-]

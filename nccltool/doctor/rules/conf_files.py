@@ -34,10 +34,10 @@ _OF_IMAGES = {
 
 def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> report.RuleFinding:
     text = escaped(shortened(line.text, 160))
-    return report.file(file.path, why, evidence=(f"{escaped(file.path)}:{line.number}: {text}",), remedy=remedy)
+    return report.file(file.path, why, remedy, evidence=(f"{escaped(file.path)}:{line.number}: {text}",))
 
 
-@rule("CNF001", "unreadable-conf-file", "error")
+@rule("CNF001", "error")
 def unreadable_conf_file(host: JudgedHost) -> Results:
     """NCCL_CONF_FILE names a file that is not there, or that may not be read.
 
@@ -51,12 +51,12 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
             yield report.file(
                 file.path,
                 f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
+                f"make it readable for the user of the job: ls -l {escaped(file.path)}",
                 evidence=(file.lines.reason,),
-                remedy=f"make it readable for the user of the job: ls -l {escaped(file.path)}",
             )
 
 
-@rule("CNF002", "tilde-in-path", "error")
+@rule("CNF002", "error")
 def tilde_in_path(host: JudgedHost) -> Results:
     """A path begins with ~.
 
@@ -69,11 +69,11 @@ def tilde_in_path(host: JudgedHost) -> Results:
         variable = host.variable(name)
         if variable and variable.value.startswith("~"):
             yield report.about(
-                variable, f"{name} begins with ~, which nothing expands", part="~", remedy="write the whole path"
+                variable, f"{name} begins with ~, which nothing expands", "write the whole path", part="~"
             )
 
 
-@rule("CNF003", "hidden-home-file", "info", needs=("conf_files",))
+@rule("CNF003", "info", needs=("conf_files",))
 def hidden_home_file(host: JudgedHost) -> Results:
     """There is a ~/.nccl.conf, and NCCL_CONF_FILE hides it.
 
@@ -89,12 +89,12 @@ def hidden_home_file(host: JudgedHost) -> Results:
             yield report.file(
                 file.path,
                 f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
+                "merge the two files, or remove one",
                 evidence=(f"NCCL_CONF_FILE={escaped(host.get('NCCL_CONF_FILE') or '')}",),
-                remedy="merge the two files, or remove one",
             )
 
 
-@rule("CNF004", "overridden-line", "info")
+@rule("CNF004", "info")
 def overridden_line(host: JudgedHost) -> Results:
     """A line of a configuration file has no effect: the variable is set elsewhere, to something else.
 
@@ -125,7 +125,7 @@ _SLIPS = (
 )
 
 
-@rule("CNF005", "malformed-line", "error")
+@rule("CNF005", "error")
 def malformed_line(host: JudgedHost) -> Results:
     """A line of a configuration file does not mean what it says.
 
@@ -151,7 +151,7 @@ def _slip(line: ConfLine) -> str:
     return next((why for pattern, why in _SLIPS if pattern.match(line.text)), "")
 
 
-@rule("CNF006", "debugging-made-permanent", "warning", needs=("cloud",))
+@rule("CNF006", "warning", needs=("cloud",))
 def debugging_made_permanent(host: JudgedHost) -> Results:
     """A configuration file sets a variable that is meant for debugging.
 
@@ -180,7 +180,7 @@ def _provider(host: JudgedHost) -> str:
     return provider if isinstance(provider, str) else ""
 
 
-@across("CNF007", "different-conf-files", "error", needs=("conf_files",))
+@across("CNF007", "error", needs=("conf_files",))
 def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
     """A configuration file is not the same on all hosts.
 
@@ -208,8 +208,8 @@ def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[report.
         yield report.file(
             files[0][1].path,
             f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
+            "distribute the same file to all hosts",
             evidence=tuple(f"{_named(names)}: {_first(text)}" for text, names in ordered[:8]),
-            remedy="distribute the same file to all hosts",
         )
 
 
@@ -225,7 +225,7 @@ def _first(text: str | None) -> str:
     return f"{len(lines)} lines, the first {escaped(shortened(lines[0], 60))!r}" if lines else "empty"
 
 
-@rule("CNF008", "conf-file-not-read", "warning")
+@rule("CNF008", "warning")
 def conf_file_not_read(host: JudgedHost) -> Results:
     """NCCL_CONF_FILE is set, and this version of NCCL does not read it.
 
@@ -239,12 +239,12 @@ def conf_file_not_read(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"NCCL {host.nccl} does not read NCCL_CONF_FILE",
-            remedy="export the variables of the file, or use ~/.nccl.conf",
+            "export the variables of the file, or use ~/.nccl.conf",
             part="",
         )
 
 
-@rule("CNF009", "environment-plugin", "info", needs=("plugins",))
+@rule("CNF009", "info", needs=("plugins",))
 def environment_plugin(host: JudgedHost) -> Results:
     """A plugin answers when NCCL looks for a variable.
 
@@ -258,7 +258,8 @@ def environment_plugin(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "a plugin may give NCCL other values than those that are seen here",
-            remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO",
+            "compare with `set by environment` in a log of NCCL_DEBUG=INFO",
+            part="",
         )
     elif variable is None:
         yield from _found_plugin(host)
@@ -270,8 +271,8 @@ def _found_plugin(host: JudgedHost) -> Results:
         yield report.file(
             names[0].library.path,
             "NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
+            "compare with `set by environment` in a log of NCCL_DEBUG=INFO, or export NCCL_ENV_PLUGIN=none",
             evidence=(escaped(names[0].library.path),),
-            remedy="compare with `set by environment` in a log of NCCL_DEBUG=INFO, or export NCCL_ENV_PLUGIN=none",
             fix=report.export("NCCL_ENV_PLUGIN", "none"),
         )
 
@@ -279,7 +280,7 @@ def _found_plugin(host: JudgedHost) -> Results:
 _TOO_LATE = re.compile(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO)_\w+")
 
 
-@rule("CNF010", "not-for-nccl-conf", "warning")
+@rule("CNF010", "warning")
 def not_for_nccl_conf(host: JudgedHost) -> Results:
     """A configuration file of NCCL sets a variable of the loader, of CUDA or of torch.
 

@@ -32,7 +32,7 @@ def _values(hosts: Sequence[JudgedHost], reasons: set[str]) -> dict[str, dict[st
     return found
 
 
-@across("CON001", "different-settings", "error")
+@across("CON001", "error")
 def different_settings(hosts: Sequence[JudgedHost]) -> Results:
     """A variable that must be the same on all ranks has different values.
 
@@ -50,7 +50,7 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
             yield report.variable(
                 name,
                 f"{name} has {len(values)} values; it must be the same on all ranks",
-                remedy="export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
+                "export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
                 evidence=(
                     f"most hosts: {name}={_shown(usual)}",
                     *(f"{escaped(fold(names)[:160])}: {name}={_shown(value)}" for names, value in others[:4]),
@@ -63,7 +63,7 @@ def _shown(value: str) -> str:
     return escaped(shortened(value, _LONGEST))
 
 
-@across("CON002", "set-on-some-ranks", "error")
+@across("CON002", "error")
 def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
     """A variable is set on some ranks, and not on others.
 
@@ -87,14 +87,14 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
             yield report.variable(
                 name,
                 f"{name} is set on {there.total()} ranks, and not on {len(without)}",
-                remedy=f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
+                f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
                 evidence=(f"{word} on {escaped(fold(few)[:200])}",),
                 severity=None if entry.must_match else "warning",
             )
     yield from (Unknown(reason) for reason in sorted(reasons))
 
 
-@across("CON003", "different-number-of-adapters", "warning", needs=("rdma",))
+@across("CON003", "warning", needs=("rdma",))
 def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
     """Hosts have different numbers of active ports among the adapters that NCCL may use.
 
@@ -119,7 +119,7 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         yield report.device(
             "RDMA ports",
             f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
-            remedy="rdma link show, on these hosts; take them out of the job until they are repaired",
+            "rdma link show, on these hosts; take them out of the job until they are repaired",
             evidence=tuple(few[:4]),
         )
 
@@ -132,7 +132,7 @@ def _active(host: JudgedHost, devices: Sequence[RdmaDevice]) -> Iterator[int]:
                 yield port.number
 
 
-@rule("CON004", "changed-by-the-program", "warning", needs=("process",))
+@rule("CON004", "warning", needs=("process",))
 def changed_by_the_program(host: JudgedHost) -> Results:
     """The program has changed a variable of NCCL since it was started.
 
@@ -151,12 +151,12 @@ def changed_by_the_program(host: JudgedHost) -> Results:
             yield report.variable(
                 escaped(name[:80]),
                 f"{escaped(name[:80])} is not what the process was started with",
-                remedy="set it in the launcher, or before torch is imported",
+                "set it in the launcher, or before torch is imported",
                 evidence=("NCCL reads a variable once",),
             )
 
 
-@rule("CON005", "include-and-exclude", "error")
+@rule("CON005", "error")
 def include_and_exclude(host: JudgedHost) -> Results:
     """OMPI_MCA_btl_tcp_if_include and OMPI_MCA_btl_tcp_if_exclude are both set.
 
@@ -187,7 +187,7 @@ _OF_PROFILES = frozenset({
 """Variables in the published profiles of AWS, Google, Azure, Oracle and CoreWeave."""
 
 
-@rule("CON006", "undocumented-variable", "info")
+@rule("CON006", "info")
 def undocumented_variable(host: JudgedHost) -> Results:
     """A variable is set that NVIDIA's guide does not have, nor the profile of a cloud.
 
@@ -206,6 +206,6 @@ def undocumented_variable(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"the guide of NCCL does not have {variable.name}",
-                remedy=f"unset {variable.name}, unless the vendor asked for it",
+                f"unset {variable.name}, unless the vendor asked for it",
                 part="",
             )

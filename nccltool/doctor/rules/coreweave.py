@@ -4,7 +4,7 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, rule
 
 
-@rule("CW001", "collnet-without-any-plugin", "error", covers="CW-001")
+@rule("CW001", "error", covers="CW-001")
 def collnet_without_any_plugin(host: JudgedHost) -> Results:
     """NCCL_COLLNET_ENABLE=1, and NCCL_NET_PLUGIN=none.
 

@@ -16,7 +16,7 @@ def _newest(gpus: Sequence[Gpu]) -> float:
     return max((known(gpu.compute_capability) for gpu in gpus), default=0.0)
 
 
-@rule("CUD001", "one-hardware-queue", "warning", needs=("nvidia",))
+@rule("CUD001", "warning", needs=("nvidia",))
 def one_hardware_queue(host: JudgedHost) -> Results:
     """CUDA_DEVICE_MAX_CONNECTIONS=1 on Blackwell or newer GPUs.
 
@@ -31,12 +31,12 @@ def one_hardware_queue(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "independent streams wait for each other in one queue",
-            remedy="unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1",
+            "unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1",
             evidence=(f"compute capability {_newest(host.gpus)}",),
         )
 
 
-@rule("CUD002", "several-queues-for-megatron", "info", needs=("nvidia", "versions"))
+@rule("CUD002", "info", needs=("nvidia", "versions"))
 def several_queues_for_megatron(host: JudgedHost) -> Results:
     """Megatron is installed, on GPUs before Blackwell, and CUDA_DEVICE_MAX_CONNECTIONS is not 1.
 
@@ -53,13 +53,13 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         yield report.variable(
             "CUDA_DEVICE_MAX_CONNECTIONS",
             "Megatron's tensor parallel overlap needs a single queue on these GPUs",
-            remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron",
+            "export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron",
             evidence=(f"megatron-core is installed; compute capability {_newest(host.gpus)}",),
             fix=report.export("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
         )
 
 
-@rule("CUD003", "synchronous-launches", "warning")
+@rule("CUD003", "warning")
 def synchronous_launches(host: JudgedHost) -> Results:
     """CUDA_LAUNCH_BLOCKING is on.
 
@@ -73,7 +73,7 @@ def synchronous_launches(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "every kernel is waited for")
 
 
-@across("CUD004", "gpu-shared-by-ranks", "error", needs=("boot_id", "names", "rank"))
+@across("CUD004", "error", needs=("boot_id", "names", "rank"))
 def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
     """Two ranks of a node see the same GPU as their first one.
 
@@ -100,7 +100,7 @@ def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
                 yield report.device(
                     f"GPU {escaped(device[:60])} of {escaped(name[:60])}",
                     f"{len(owners)} ranks use GPU {escaped(device[:60])}",
-                    remedy="give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU",
+                    "give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU",
                     evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(numbers[:80])}",),
                 )
 
@@ -114,7 +114,7 @@ def _first(ranks: Sequence[tuple[JudgedHost, list[str]]]) -> dict[str, list[Judg
     return found
 
 
-@across("CUD005", "other-gpu-order", "info", needs=("rank",))
+@across("CUD005", "info", needs=("rank",))
 def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
     """CUDA_VISIBLE_DEVICES has another order on other nodes.
 
@@ -135,12 +135,12 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
             yield report.variable(
                 "CUDA_VISIBLE_DEVICES",
                 f"GPUs come in {len(variants)} different orders",
-                remedy="set the same order on every node",
+                "set the same order on every node",
                 evidence=(f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",),
             )
 
 
-@rule("CUD006", "mixed-gpus", "info", needs=("nvidia",))
+@rule("CUD006", "info", needs=("nvidia",))
 def mixed_gpus(host: JudgedHost) -> Results:
     """The host has GPUs of different models, and CUDA_DEVICE_ORDER is not PCI_BUS_ID.
 
@@ -156,13 +156,13 @@ def mixed_gpus(host: JudgedHost) -> Results:
         yield report.variable(
             "CUDA_DEVICE_ORDER",
             "numbers of GPUs differ between CUDA and nvidia-smi",
-            remedy="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+            "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
             evidence=(escaped(", ".join(names)[:160]),),
             fix=report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         )
 
 
-@rule("CUD007", "bad-gpu-list", "error", needs=("nvidia",))
+@rule("CUD007", "error", needs=("nvidia",))
 def bad_gpu_list(host: JudgedHost) -> Results:
     """CUDA_VISIBLE_DEVICES has a blank, a GPU twice, or one that is not there.
 
@@ -183,7 +183,7 @@ def bad_gpu_list(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{escaped(word[:60])!r} {why}: CUDA leaves it out, and all behind it",
-            remedy="write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas",
+            "write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas",
             part=word,
         )
 
@@ -212,7 +212,7 @@ def _all_there(host: JudgedHost, words: Sequence[str]) -> bool:
     return True
 
 
-@rule("CUD008", "container-without-nvml", "error", needs=("nvidia",))
+@rule("CUD008", "error", needs=("nvidia",))
 def container_without_nvml(host: JudgedHost) -> Results:
     """NVIDIA_DRIVER_CAPABILITIES leaves out `utility`.
 
@@ -229,7 +229,6 @@ def container_without_nvml(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "the container has no libnvidia-ml",
-            part=variable.value,
-            remedy="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+            "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
             fix=report.export("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
         )

@@ -24,7 +24,7 @@ def _level(host: JudgedHost) -> str | None:
     return word if word in LEVELS else None
 
 
-@rule("DBG001", "trace-left-on", "warning")
+@rule("DBG001", "warning")
 def trace_left_on(host: JudgedHost) -> Results:
     """NCCL_DEBUG is TRACE.
 
@@ -36,15 +36,11 @@ def trace_left_on(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_DEBUG")
     if variable and _level(host) == "TRACE":
         yield report.about(
-            variable,
-            "NCCL traces every call",
-            part=variable.value,
-            remedy="export NCCL_DEBUG=WARN",
-            fix=report.export("NCCL_DEBUG", "WARN"),
+            variable, "NCCL traces every call", "export NCCL_DEBUG=WARN", fix=report.export("NCCL_DEBUG", "WARN")
         )
 
 
-@rule("DBG002", "info-on-many-ranks", "info")
+@rule("DBG002", "info")
 def info_on_many_ranks(host: JudgedHost) -> Results:
     """NCCL_DEBUG is INFO in a large job, and all ranks write to one output.
 
@@ -61,12 +57,13 @@ def info_on_many_ranks(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{ranks} ranks print hundreds of lines each to one output",
-            remedy="export NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log",
+            "export NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log",
             fix=report.export("NCCL_DEBUG_FILE", "/tmp/nccl.%h.%p.log"),  # noqa: S108 - it is a value, not a file of ours
+            part="",
         )
 
 
-@rule("DBG003", "unknown-log-level", "error")
+@rule("DBG003", "error")
 def unknown_log_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG is no level that NCCL knows.
 
@@ -81,14 +78,13 @@ def unknown_log_level(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL does not know this level, and logs nothing at all",
-            part=variable.value,
+            f"export NCCL_DEBUG={meant}",
             evidence=(f"known: {', '.join(LEVELS)}",),
-            remedy=f"export NCCL_DEBUG={meant}",
             fix=report.export("NCCL_DEBUG", meant),
         )
 
 
-@rule("DBG004", "no-log-level", "info")
+@rule("DBG004", "info")
 def no_log_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG is not set in a job of several nodes.
 
@@ -101,12 +97,12 @@ def no_log_level(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_DEBUG",
             "NCCL_DEBUG is not set: NCCL will not say why something fails",
-            remedy="export NCCL_DEBUG=WARN",
+            "export NCCL_DEBUG=WARN",
             fix=report.export("NCCL_DEBUG", "WARN"),
         )
 
 
-@rule("DBG005", "shared-log-file", "error", needs=("files",))
+@rule("DBG005", "error", needs=("files",))
 def shared_log_file(host: JudgedHost) -> Results:
     """All processes write into one file.
 
@@ -130,13 +126,12 @@ def shared_log_file(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"NCCL_DEBUG_FILE has no {missing}: {who} write over each other",
-            part=variable.value,
-            remedy=f"export NCCL_DEBUG_FILE={escaped(better[:200])}",
+            f"export NCCL_DEBUG_FILE={escaped(better[:200])}",
             fix=report.export("NCCL_DEBUG_FILE", better),
         )
 
 
-@rule("DBG006", "log-folder-not-writable", "error", needs=("files",))
+@rule("DBG006", "error", needs=("files",))
 def log_folder_not_writable(host: JudgedHost) -> Results:
     """The folder of NCCL_DEBUG_FILE is not there, or may not be written.
 
@@ -154,12 +149,12 @@ def log_folder_not_writable(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"nothing can be written in {escaped(folder[:120])}",
+            f"mkdir -p {escaped(folder[:120])}, on every node",
             part=folder,
-            remedy=f"mkdir -p {escaped(folder[:120])}, on every node",
         )
 
 
-@rule("DBG007", "log-file-without-level", "warning")
+@rule("DBG007", "warning")
 def log_file_without_level(host: JudgedHost) -> Results:
     """NCCL_DEBUG_FILE is set, and there is nothing to write into it.
 
@@ -173,12 +168,13 @@ def log_file_without_level(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL_DEBUG_FILE has no effect without a level: NCCL_DEBUG is not WARN, INFO or TRACE",
-            remedy="export NCCL_DEBUG=WARN",
+            "export NCCL_DEBUG=WARN",
             fix=report.export("NCCL_DEBUG", "WARN"),
+            part="",
         )
 
 
-@rule("DBG008", "subsystems-without-info", "warning")
+@rule("DBG008", "warning")
 def subsystems_without_info(host: JudgedHost) -> Results:
     """NCCL_DEBUG_SUBSYS is set, and the level is not INFO or TRACE.
 
@@ -192,13 +188,14 @@ def subsystems_without_info(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL_DEBUG_SUBSYS has no effect at this level",
+            "export NCCL_DEBUG=INFO, or unset NCCL_DEBUG_SUBSYS",
             evidence=(f"NCCL_DEBUG={escaped((host.get('NCCL_DEBUG') or '')[:40])}",),
-            remedy="export NCCL_DEBUG=INFO, or unset NCCL_DEBUG_SUBSYS",
             fix=report.export("NCCL_DEBUG", "INFO"),
+            part="",
         )
 
 
-@rule("DBG009", "unknown-subsystem", "error")
+@rule("DBG009", "error")
 def unknown_subsystem(host: JudgedHost) -> Results:
     """A word in NCCL_DEBUG_SUBSYS is no subsystem.
 
@@ -220,14 +217,14 @@ def unknown_subsystem(host: JudgedHost) -> Results:
             variable,
             f"{escaped(wrong[0][:40])!r} is no subsystem"
             + ("; NCCL discards the whole list" if whole else "; NCCL drops it"),
-            part=wrong[0],
+            "correct the word",
             evidence=(f"known: {', '.join(SUBSYSTEMS)}",),
-            remedy="correct the word",
             severity="error" if whole else "warning",
+            part=wrong[0],
         )
 
 
-@rule("DBG010", "log-of-each-operation", "warning")
+@rule("DBG010", "warning")
 def log_of_each_operation(host: JudgedHost) -> Results:
     """The log has lines for each single operation.
 
@@ -246,13 +243,12 @@ def log_of_each_operation(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"NCCL prints lines for each operation ({', '.join(loud)})",
-            part=variable.value,
-            remedy="export NCCL_DEBUG_SUBSYS=INIT,ENV,NET, unless the run is short",
+            "export NCCL_DEBUG_SUBSYS=INIT,ENV,NET, unless the run is short",
             fix=report.export("NCCL_DEBUG_SUBSYS", "INIT,ENV,NET"),
         )
 
 
-@rule("DBG011", "own-time-stamps", "info")
+@rule("DBG011", "info")
 def own_time_stamps(host: JudgedHost) -> Results:
     """NCCL_DEBUG_TIMESTAMP_FORMAT is set.
 
@@ -266,7 +262,7 @@ def own_time_stamps(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "the log has time stamps in a format of its own",
-            remedy="unset NCCL_DEBUG_TIMESTAMP_FORMAT, or keep the format with the log",
+            "unset NCCL_DEBUG_TIMESTAMP_FORMAT, or keep the format with the log",
             part="",
         )
 
@@ -275,7 +271,7 @@ def _ras(host: JudgedHost) -> bool:
     return host.integer("NCCL_RAS_ENABLE") != 0
 
 
-@rule("DBG012", "ras-port-taken", "info", needs=("network", "container"))
+@rule("DBG012", "info", needs=("network", "container"))
 def ras_port_taken(host: JudgedHost) -> Results:
     """Another user's process listens on the port of NCCL's RAS service.
 
@@ -291,13 +287,13 @@ def ras_port_taken(host: JudgedHost) -> Results:
         yield report.host(
             "port 28028",
             "a process of another user listens on port 28028, that of NCCL's RAS service",
-            remedy="export NCCL_RAS_ADDR=localhost:28029",
+            "export NCCL_RAS_ADDR=localhost:28029",
             evidence=(f"{taken[0].address}:{taken[0].port}, uid {taken[0].uid}",),
             fix=report.export("NCCL_RAS_ADDR", "localhost:28029"),
         )
 
 
-@rule("DBG013", "ras-open-to-all", "warning")
+@rule("DBG013", "warning")
 def ras_open_to_all(host: JudgedHost) -> Results:
     """NCCL's RAS service listens on an address that other hosts can reach.
 
@@ -314,13 +310,12 @@ def ras_open_to_all(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "other hosts can reach NCCL's RAS service, which asks nobody who they are",
-            part=variable.value,
-            remedy="export NCCL_RAS_ADDR=localhost:28028",
+            "export NCCL_RAS_ADDR=localhost:28028",
             fix=report.export("NCCL_RAS_ADDR", "localhost:28028"),
         )
 
 
-@rule("DBG014", "ras-switched-off", "info")
+@rule("DBG014", "info")
 def ras_switched_off(host: JudgedHost) -> Results:
     """NCCL_RAS_ENABLE=0 switches the RAS service off.
 

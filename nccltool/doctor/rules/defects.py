@@ -7,7 +7,7 @@ from nccltool.hosts.nccl.settings import CONF_FILE
 _INVERTED = ((2, 29, 2), (2, 30, 3))
 
 
-@rule("BUG001", "comm-id-chooses-wrongly", "warning", covers=())
+@rule("BUG001", "warning", covers=())
 def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
     """NCCL_COMM_ID is set, and this release of NCCL chooses an interface that is not in its subnet.
 
@@ -22,11 +22,11 @@ def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address",
-            remedy="unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer",
+            "unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer",
         )
 
 
-@rule("BUG002", "long-name-overwrites-memory", "error", covers=())
+@rule("BUG002", "error", covers=())
 def long_name_overwrites_memory(host: JudgedHost) -> Results:
     """A line of a configuration file has a name of more than 1023 characters.
 
@@ -40,6 +40,6 @@ def long_name_overwrites_memory(host: JudgedHost) -> Results:
             yield report.file(
                 file.path,
                 f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
-                remedy=f"remove line {line.number} of {escaped(file.path)}",
+                f"remove line {line.number} of {escaped(file.path)}",
                 evidence=(f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",),
             )

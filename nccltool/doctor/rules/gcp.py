@@ -30,7 +30,7 @@ def _is_gcp(host: JudgedHost) -> bool:
     return known(host.facts.cloud.provider) == "gcp"
 
 
-@rule("GCP001", "fastrak-without-interfaces", "error", needs=("cloud", "network", "files"))
+@rule("GCP001", "error", needs=("cloud", "network", "files"))
 def fastrak_without_interfaces(host: JudgedHost) -> Results:
     """An A3 Mega has the TCPXO plugin, and is not told which interfaces to use.
 
@@ -51,12 +51,12 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
         yield report.variable(
             missing[0],
             f"the TCPXO plugin is here, and {' and '.join(missing)} not set",
-            remedy="source ${NCCL_LIB_DIR}/nccl-env-profile.sh",
+            "source ${NCCL_LIB_DIR}/nccl-env-profile.sh",
             evidence=(f"{there[0]}; {len(nics)} interfaces of Google",),
         )
 
 
-@rule("GCP002", "other-than-the-profile", "warning")
+@rule("GCP002", "warning")
 def other_than_the_profile(host: JudgedHost) -> Results:
     """The TCPXO plugin is in use, and a variable is not what Google's profile says.
 
@@ -73,11 +73,11 @@ def other_than_the_profile(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"Google's profile has {name}={values[0]}",
-                remedy="source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else",
+                "source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else",
             )
 
 
-@rule("GCP003", "gib-without-profile", "warning", needs=("files",))
+@rule("GCP003", "warning", needs=("files",))
 def gib_without_profile(host: JudgedHost) -> Results:
     """gIB is installed, and its settings are not in use.
 
@@ -101,7 +101,7 @@ def gib_without_profile(host: JudgedHost) -> Results:
     yield report.variable(
         "NCCL_NET",
         "gIB is installed, and the job does not use its settings",
-        remedy=f"source {_GIB}/scripts/set_nccl_env.sh",
+        f"source {_GIB}/scripts/set_nccl_env.sh",
         evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} is there"),
         severity="info" if bare else None,
     )

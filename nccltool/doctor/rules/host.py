@@ -33,7 +33,7 @@ def _matter(host: JudgedHost) -> list[PciDevice]:
     return both if gpus and len(both) > 1 else []
 
 
-@rule("HOST001", "acs-redirects", "warning", covers=(), needs=("pci", "rdma", "cpu"))
+@rule("HOST001", "warning", covers=(), needs=("pci", "rdma", "cpu"))
 def acs_redirects(host: JudgedHost) -> Results:
     """PCI switches send what devices tell each other through the processor (ACS).
 
@@ -53,7 +53,7 @@ def acs_redirects(host: JudgedHost) -> Results:
         yield report.device(
             f"bridge {on[0].address}",
             f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
-            remedy=f"sudo setpci -s {on[0].address} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
+            f"sudo setpci -s {on[0].address} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
             evidence=(", ".join(f"{one.address}: ACSCtl {one.acs_control:#06x}" for one in on[:4]),),
         )
         return
@@ -62,7 +62,7 @@ def acs_redirects(host: JudgedHost) -> Results:
         yield Unknown("the ACS control words are shown to root only")
 
 
-@rule("HOST002", "iommu-translates", "warning", covers=(), needs=("pci", "rdma", "cpu"))
+@rule("HOST002", "warning", covers=(), needs=("pci", "rdma", "cpu"))
 def iommu_translates(host: JudgedHost) -> Results:
     """The IOMMU translates the addresses of GPUs or adapters.
 
@@ -79,12 +79,12 @@ def iommu_translates(host: JudgedHost) -> Results:
         yield report.host(
             "IOMMU",
             "the IOMMU translates addresses of GPUs or adapters",
-            remedy="boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX",
+            "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX",
             evidence=(f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",),
         )
 
 
-@rule("HOST003", "published-as-localhost", "warning", covers=(), needs=("names",))
+@rule("HOST003", "warning", covers=(), needs=("names",))
 def published_as_localhost(host: JudgedHost) -> Results:
     """The full name of this host is localhost.
 
@@ -104,13 +104,13 @@ def published_as_localhost(host: JudgedHost) -> Results:
             yield report.file(
                 "/etc/hosts",
                 f"other nodes are told to reach {escaped(name[:80])} as {full}",
-                remedy=f"give {escaped(name[:80])} a line of its own, with an address that others reach",
+                f"give {escaped(name[:80])} a line of its own, with an address that others reach",
                 evidence=(escaped(line[:160]),),
             )
         return  # the resolver takes the first line with the name
 
 
-@rule("HOST004", "name-without-address", "warning", covers=(), needs=("names",))
+@rule("HOST004", "warning", covers=(), needs=("names",))
 def name_without_address(host: JudgedHost) -> Results:
     """The host name does not resolve on this host.
 
@@ -125,12 +125,12 @@ def name_without_address(host: JudgedHost) -> Results:
         yield report.host(
             escaped(name[:80]),
             f"{escaped(name[:80])} has no address on this host itself",
-            remedy=f"echo '<address> {escaped(name[:80])}' >> /etc/hosts",
+            f"echo '<address> {escaped(name[:80])}' >> /etc/hosts",
             evidence=("getaddrinfo finds nothing",),
         )
 
 
-@rule("HOST005", "cpu-saves-power", "info", covers=(), needs=("cpu", "nvidia"))
+@rule("HOST005", "info", covers=(), needs=("cpu", "nvidia"))
 def cpu_saves_power(host: JudgedHost) -> Results:
     """Processors of a GPU node save power.
 
@@ -146,12 +146,12 @@ def cpu_saves_power(host: JudgedHost) -> Results:
         yield report.host(
             "scaling_governor",
             "processors of this host save power",
-            remedy="cpupower frequency-set -g performance",
+            "cpupower frequency-set -g performance",
             evidence=(f"scaling_governor: {', '.join(escaped(word[:20]) for word in others)}",),
         )
 
 
-@rule("HOST006", "small-roce-mtu", "info", covers=(), needs=("rdma", "network", "nvidia"))
+@rule("HOST006", "info", covers=(), needs=("rdma", "network", "nvidia"))
 def small_roce_mtu(host: JudgedHost) -> Results:
     """A RoCE port of 100 Gb/s or more has an MTU that is too small for RDMA packets of 4096 bytes.
 
@@ -173,12 +173,12 @@ def small_roce_mtu(host: JudgedHost) -> Results:
                 yield report.interface(
                     name,
                     f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
-                    remedy=f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it",
+                    f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it",
                     evidence=(f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",),
                 )
 
 
-@across("HOST007", "mtu-differs", "warning", covers=(), needs=("network",))
+@across("HOST007", "warning", covers=(), needs=("network",))
 def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
     """An interface has another MTU on other hosts.
 
@@ -202,7 +202,7 @@ def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
             yield report.interface(
                 escaped(name[:40]),
                 f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
-                remedy=f"ip link set dev {escaped(name[:40])} mtu {usual}, on these hosts",
+                f"ip link set dev {escaped(name[:40])} mtu {usual}, on these hosts",
                 evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
             )
 

@@ -32,7 +32,7 @@ def _is_first_node(host: JudgedHost) -> bool:
     return any(_number(host, name) == 0 for name in ("NODE_RANK", "GROUP_RANK", "RANK", "SLURM_NODEID"))
 
 
-@rule("LCH001", "loopback-master", "error", needs=("names", "rank"))
+@rule("LCH001", "error", needs=("names", "rank"))
 def loopback_master(host: JudgedHost) -> Results:
     """MASTER_ADDR is a loopback address in a job of several nodes, or resolves to one.
 
@@ -52,14 +52,13 @@ def loopback_master(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "this node knows itself by a loopback address only" if own else "other nodes connect to themselves",
-            part=variable.value,
+            "export MASTER_ADDR=<the address of node 0 in the network of the nodes>",
             evidence=() if written else (f"it resolves to {escaped(', '.join(found[:4]))}",),
-            remedy="export MASTER_ADDR=<the address of node 0 in the network of the nodes>",
             severity="warning" if own else None,
         )
 
 
-@rule("LCH002", "unresolvable-master", "error", needs=("names",))
+@rule("LCH002", "error", needs=("names",))
 def unresolvable_master(host: JudgedHost) -> Results:
     """MASTER_ADDR does not resolve on this host.
 
@@ -75,12 +74,11 @@ def unresolvable_master(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "this host does not know the name",
-            part=variable.value,
-            remedy=f"getent hosts {escaped(variable.value[:80])}; use an address, or add it to /etc/hosts",
+            f"getent hosts {escaped(variable.value[:80])}; use an address, or add it to /etc/hosts",
         )
 
 
-@rule("LCH003", "unsuitable-master-port", "warning", needs=("container", "network", "kernel", "names", "rank"))
+@rule("LCH003", "warning", needs=("container", "network", "kernel", "names", "rank"))
 def unsuitable_master_port(host: JudgedHost) -> Results:
     """MASTER_PORT is no port, reserved for root, taken, or one that the kernel hands out.
 
@@ -108,8 +106,7 @@ def _port(variable: Variable, why: str, severity: Severity | None = None) -> rep
     return report.about(
         variable,
         f"MASTER_PORT: {why}",
-        part=variable.value,
-        remedy="export MASTER_PORT=29500, or another one that is free",
+        "export MASTER_PORT=29500, or another one that is free",
         severity=severity,
         fix=report.export("MASTER_PORT", "29500") if variable.value != "29500" else (),
     )
@@ -137,8 +134,7 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
         yield report.about(
             variable,
             f"MASTER_PORT: the kernel hands out ports {low} to {high}",
-            part=variable.value,
-            remedy=f"use a port below {low}, or sysctl -w net.ipv4.ip_local_reserved_ports={port} on node 0",
+            f"use a port below {low}, or sysctl -w net.ipv4.ip_local_reserved_ports={port} on node 0",
             # where every port is handed out, none is better than another
             severity="info" if low <= _FIRST_FREE_PORT else None,
         )
@@ -147,7 +143,7 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
 _PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"), ("GROUP_RANK", "GROUP_WORLD_SIZE"))
 
 
-@rule("LCH004", "rank-out-of-range", "error", needs=("rank",))
+@rule("LCH004", "error", needs=("rank",))
 def rank_out_of_range(host: JudgedHost) -> Results:
     """A rank is not smaller than the number of ranks.
 
@@ -163,12 +159,11 @@ def rank_out_of_range(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{name} is {rank}, and {size} is {most}",
-                part=variable.value,
-                remedy=f"let one launcher set both; {name} counts from 0",
+                f"let one launcher set both; {name} counts from 0",
             )
 
 
-@across("LCH009", "rank-twice", "error", covers="LCH-004", needs=("rank",))
+@across("LCH009", "error", covers="LCH-004", needs=("rank",))
 def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     """Two processes of the job have the same rank.
 
@@ -188,12 +183,12 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
                 "rank",
                 str(rank),
                 f"{len(names)} processes have rank {rank}",
-                remedy="do not export RANK; torchrun, srun or mpirun sets it",
+                "do not export RANK; torchrun, srun or mpirun sets it",
                 evidence=(f"RANK={rank} on {escaped(fold(names)[:200])}",),
             )
 
 
-@rule("LCH005", "more-ranks-than-gpus", "error", needs=("nvidia",))
+@rule("LCH005", "error", needs=("nvidia",))
 def more_ranks_than_gpus(host: JudgedHost) -> Results:
     """There are more ranks on this node than GPUs that they see.
 
@@ -210,12 +205,12 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
         yield report.variable(
             "LOCAL_WORLD_SIZE",
             f"{host.local_ranks} ranks on a node share {gpus} GPUs",
-            remedy=f"torchrun --nproc-per-node {gpus}",
+            f"torchrun --nproc-per-node {gpus}",
             evidence=(f"CUDA_VISIBLE_DEVICES={escaped((host.get('CUDA_VISIBLE_DEVICES') or 'not set')[:80])}",),
         )
 
 
-@rule("LCH006", "two-launchers", "warning", needs=("rank",))
+@rule("LCH006", "warning", needs=("rank",))
 def two_launchers(host: JudgedHost) -> Results:
     """The scheduler and torch disagree about how many ranks there are.
 
@@ -233,12 +228,11 @@ def two_launchers(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{name} is {tasks}, and WORLD_SIZE is {size}",
-                part=variable.value,
-                remedy="let either the scheduler or torchrun set the ranks",
+                "let either the scheduler or torchrun set the ranks",
             )
 
 
-@rule("LCH007", "too-many-threads", "warning", needs=("limits", "cpu"))
+@rule("LCH007", "warning", needs=("limits", "cpu"))
 def too_many_threads(host: JudgedHost) -> Results:
     """OMP_NUM_THREADS times the ranks of a node is more than its processors.
 
@@ -257,13 +251,12 @@ def too_many_threads(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{host.local_ranks} ranks with {threads} threads each, on {len(cpus)} processors",
-            part=variable.value,
-            remedy=f"export OMP_NUM_THREADS={better}",
+            f"export OMP_NUM_THREADS={better}",
             fix=report.export("OMP_NUM_THREADS", str(better)),
         )
 
 
-@rule("LCH008", "one-thread-by-default", "info")
+@rule("LCH008", "info")
 def one_thread_by_default(host: JudgedHost) -> Results:
     """torchrun has set OMP_NUM_THREADS to 1.
 
@@ -277,5 +270,5 @@ def one_thread_by_default(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "each rank computes with one thread, which torchrun sets by itself",
-            remedy="export OMP_NUM_THREADS=<processors / ranks>, before torchrun",
+            "export OMP_NUM_THREADS=<processors / ranks>, before torchrun",
         )

@@ -30,7 +30,7 @@ def _has_gpus(host: JudgedHost) -> bool:
     return bool(known(host.facts.nvidia.driver))
 
 
-@rule("LIM001", "few-open-files", "warning", needs=("limits",))
+@rule("LIM001", "warning", needs=("limits",))
 def few_open_files(host: JudgedHost) -> Results:
     """The hard limit of open files is low.
 
@@ -48,13 +48,13 @@ def few_open_files(host: JudgedHost) -> Results:
         yield report.host(
             "nofile",
             f"a process may open {hard} files, {needed} should be allowed",
+            "echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072",
             evidence=(f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",),
-            remedy="echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072",
             severity="error" if hard < _FEW_FILES else None,
         )
 
 
-@rule("LIM011", "few-open-files-at-start", "warning", covers=(), needs=("limits",))
+@rule("LIM011", "warning", covers=(), needs=("limits",))
 def few_open_files_at_start(host: JudgedHost) -> Results:
     """The soft limit of open files is low in a job of many ranks.
 
@@ -72,8 +72,8 @@ def few_open_files_at_start(host: JudgedHost) -> Results:
         yield report.host(
             "nofile",
             f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
+            "ulimit -n $(ulimit -Hn), before the ranks are started",
             evidence=(f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",),
-            remedy="ulimit -n $(ulimit -Hn), before the ranks are started",
         )
 
 
@@ -86,7 +86,7 @@ def _keeps_stack(host: JudgedHost) -> bool:
     return host.nccl_is(before=_OWN_STACK) or host.integer("NCCL_SET_CPU_STACK_SIZE") == 0
 
 
-@rule("LIM002", "unlimited-stack", "warning", needs=("limits", "nvidia"))
+@rule("LIM002", "warning", needs=("limits", "nvidia"))
 def unlimited_stack(host: JudgedHost) -> Results:
     """The stack is unlimited.
 
@@ -104,13 +104,13 @@ def unlimited_stack(host: JudgedHost) -> Results:
     yield report.host(
         "stack",
         "the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
+        "ulimit -s 8192, before the ranks are started",
         evidence=("ulimit -s says unlimited",),
-        remedy="ulimit -s 8192, before the ranks are started",
         severity="info" if not keeps else "error" if rack else None,
     )
 
 
-@rule("LIM003", "small-stack", "warning", needs=("limits",))
+@rule("LIM003", "warning", needs=("limits",))
 def small_stack(host: JudgedHost) -> Results:
     """The stack is smaller than 8 MiB.
 
@@ -127,8 +127,8 @@ def small_stack(host: JudgedHost) -> Results:
     yield report.host(
         "stack",
         f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
+        "ulimit -s 8192, before the ranks are started",
         evidence=(f"ulimit -s says {soft // 1024}",),
-        remedy="ulimit -s 8192, before the ranks are started",
         severity=None if keeps else "info",
     )
 
@@ -136,7 +136,7 @@ def small_stack(host: JudgedHost) -> Results:
 _BATCH = ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE")
 
 
-@rule("LIM004", "segments-removed-at-logout", "info", needs=("limits", "container"))
+@rule("LIM004", "info", needs=("limits", "container"))
 def segments_removed_at_logout(host: JudgedHost) -> Results:
     """systemd-logind removes the shared memory of users who are not logged in.
 
@@ -150,7 +150,7 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
         yield report.file(
             "/etc/systemd/logind.conf",
             "systemd removes shared memory of users who are not logged in, while their jobs run",
-            remedy="write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind",
+            "write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind",
             evidence=(f"no file says RemoveIPC=no; {batch} is set",),
         )
 
@@ -159,7 +159,7 @@ _FIRST_USER = 1000
 """login.defs(5), UID_MIN: users below are those of the system."""
 
 
-@rule("LIM005", "small-cpu-quota", "warning", needs=("limits",))
+@rule("LIM005", "warning", needs=("limits",))
 def small_cpu_quota(host: JudgedHost) -> Results:
     """The cgroup gives less than two processors for each rank.
 
@@ -173,12 +173,12 @@ def small_cpu_quota(host: JudgedHost) -> Results:
         yield report.host(
             "cpu.max",
             f"{cores:g} processors for {host.local_ranks} ranks",
+            "raise the limit of the container: docker --cpus, resources.limits.cpu",
             evidence=(f"quota of the cgroup: {cores:g} processors",),
-            remedy="raise the limit of the container: docker --cpus, resources.limits.cpu",
         )
 
 
-@rule("LIM006", "small-memory-limit", "warning", needs=("limits",))
+@rule("LIM006", "warning", needs=("limits",))
 def small_memory_limit(host: JudgedHost) -> Results:
     """The cgroup gives less than 4 GiB for each rank, or its memory ran out already.
 
@@ -193,8 +193,8 @@ def small_memory_limit(host: JudgedHost) -> Results:
         yield report.host(
             "memory.max",
             f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
+            "raise the limit of the container: docker --memory, resources.limits.memory",
             evidence=(f"limit of the cgroup: {format_bytes(memory)}",),
-            remedy="raise the limit of the container: docker --memory, resources.limits.memory",
         )
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
@@ -202,12 +202,12 @@ def small_memory_limit(host: JudgedHost) -> Results:
         yield report.host(
             "memory.events",
             f"the memory of this cgroup has run out {limits.oom_events} times",
+            "raise the limit; `dmesg` names what was killed",
             evidence=(f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",),
-            remedy="raise the limit; `dmesg` names what was killed",
         )
 
 
-@rule("LIM007", "small-pids-limit", "warning", needs=("limits",))
+@rule("LIM007", "warning", needs=("limits",))
 def small_pids_limit(host: JudgedHost) -> Results:
     """The cgroup allows fewer than 512 threads for each rank.
 
@@ -221,12 +221,12 @@ def small_pids_limit(host: JudgedHost) -> Results:
         yield report.host(
             "pids.max",
             f"{most} threads for {host.local_ranks} ranks",
+            "docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet",
             evidence=(f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",),
-            remedy="docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet",
         )
 
 
-@rule("LIM008", "no-unified-memory", "error", needs=("nvidia", "container"))
+@rule("LIM008", "error", needs=("nvidia", "container"))
 def no_unified_memory(host: JudgedHost) -> Results:
     """There are GPUs, and no /dev/nvidia-uvm.
 
@@ -243,13 +243,13 @@ def no_unified_memory(host: JudgedHost) -> Results:
         yield report.device(
             "/dev/nvidia-uvm",
             "/dev/nvidia-uvm is missing",
-            remedy="docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0",
+            "docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0",
             evidence=(f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",),
             severity=None if inside else "warning",
         )
 
 
-@rule("LIM009", "hidden-sys", "error", needs=("nvidia", "pci", "root"))
+@rule("LIM009", "error", needs=("nvidia", "pci", "root"))
 def hidden_sys(host: JudgedHost) -> Results:
     """/sys does not show the PCI devices of the GPUs.
 
@@ -275,12 +275,12 @@ def hidden_sys(host: JudgedHost) -> Results:
         yield report.file(
             "/sys/bus/pci/devices",
             "/sys does not show the GPUs of this host",
-            remedy="docker run -v /sys:/sys:ro",
+            "docker run -v /sys:/sys:ro",
             evidence=(escaped(why[:200]),),
         )
 
 
-@rule("LIM010", "numa-balancing", "info", needs=("kernel", "cpu", "nvidia"))
+@rule("LIM010", "info", needs=("kernel", "cpu", "nvidia"))
 def numa_balancing(host: JudgedHost) -> Results:
     """The kernel moves memory between NUMA nodes by itself.
 
@@ -297,6 +297,6 @@ def numa_balancing(host: JudgedHost) -> Results:
         yield report.host(
             "kernel.numa_balancing",
             "the kernel moves memory between NUMA nodes while the job runs",
+            "sysctl -w kernel.numa_balancing=0",
             evidence=(f"kernel.numa_balancing = {escaped(value[:20])}",),
-            remedy="sysctl -w kernel.numa_balancing=0",
         )

@@ -41,7 +41,7 @@ def _moved(variable: Variable, name: str) -> tuple[report.Fix, ...]:
     return (*report.unset(variable), report.Fix(name=name, value=variable.value))
 
 
-@rule("SYN001", "unknown-variable", "warning")
+@rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
     """A variable that looks like one of NCCL, torch, Gloo or a plugin, and that none of them reads.
 
@@ -58,16 +58,15 @@ def unknown_variable(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"nothing known reads {escaped(variable.name[:80])}" + (f"; was {near[0]} meant?" if near else ""),
+            f"rename it to {near[0]}, or unset it" if near else "unset it, or --ignore SYN001 for your plugin",
             evidence=(f"the catalogue ends with NCCL {variables.NEWEST}, this is {version}",) if newer else (),
-            remedy=f"rename it to {near[0]}, or unset it"
-            if near
-            else "unset it, or --ignore SYN001 for your plugin",
             severity="warning" if near and not newer else "info",
             fix=_moved(variable, near[0]) if near else (),
+            part="",
         )
 
 
-@rule("SYN002", "invented-variable", "warning")
+@rule("SYN002", "warning")
 def invented_variable(host: JudgedHost) -> Results:
     """A variable that is copied from script to script, and that no release of NCCL has ever read.
 
@@ -79,10 +78,10 @@ def invented_variable(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         if entry.status == "ghost":
             use = f"use {entry.instead}" if entry.instead else "unset it"
-            yield report.better_unset(variable, f"no NCCL reads {variable.name}", remedy=use, part="")
+            yield report.better_unset(variable, f"no NCCL reads {variable.name}", use, part="")
 
 
-@rule("SYN003", "removed-variable", "warning")
+@rule("SYN003", "warning")
 def removed_variable(host: JudgedHost) -> Results:
     """A variable that this version of NCCL does not read any more.
 
@@ -97,12 +96,12 @@ def removed_variable(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}",
-                remedy=f"use {entry.instead}" if entry.instead else f"unset {variable.name}",
+                f"use {entry.instead}" if entry.instead else f"unset {variable.name}",
                 part="",
             )
 
 
-@rule("SYN004", "variable-too-new", "info")
+@rule("SYN004", "info")
 def variable_too_new(host: JudgedHost) -> Results:
     """A variable that this version of NCCL does not read yet.
 
@@ -117,11 +116,12 @@ def variable_too_new(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"NCCL {host.nccl} does not read {variable.name}: it came with {since}",
-                remedy=f"unset {variable.name}, or upgrade NCCL",
+                f"unset {variable.name}, or upgrade NCCL",
+                part="",
             )
 
 
-@rule("SYN005", "old-torch-name", "warning")
+@rule("SYN005", "warning")
 def old_torch_name(host: JudgedHost) -> Results:
     """A variable of torch in its old spelling, without TORCH_.
 
@@ -135,12 +135,13 @@ def old_torch_name(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{variable.name} is the old name of {entry.instead}",
-                remedy=f"rename it to {entry.instead}",
+                f"rename it to {entry.instead}",
                 fix=_moved(variable, entry.instead),
+                part="",
             )
 
 
-@rule("SYN006", "two-torch-names", "error")
+@rule("SYN006", "error")
 def two_torch_names(host: JudgedHost) -> Results:
     """A variable of torch is set in its old and its new spelling, to different values.
 
@@ -160,7 +161,7 @@ def two_torch_names(host: JudgedHost) -> Results:
             )
 
 
-@rule("SYN007", "wrong-prefix", "warning")
+@rule("SYN007", "warning")
 def wrong_prefix(host: JudgedHost) -> Results:
     """The prefix TORCH_ is missing, or is there where it should not be.
 
@@ -176,12 +177,13 @@ def wrong_prefix(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"nothing reads {variable.name}; {other} is meant",
-                remedy=f"rename it to {other}",
+                f"rename it to {other}",
                 fix=_moved(variable, other),
+                part="",
             )
 
 
-@rule("SYN008", "wrong-case", "warning")
+@rule("SYN008", "warning")
 def wrong_case(host: JudgedHost) -> Results:
     """The name of a variable is written with small letters.
 
@@ -197,6 +199,7 @@ def wrong_case(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"nothing reads {escaped(variable.name)}; {upper} is meant",
-                remedy=f"rename it to {upper}",
+                f"rename it to {upper}",
                 fix=_moved(variable, upper),
+                part="",
             )

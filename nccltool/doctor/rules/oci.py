@@ -12,7 +12,7 @@ _FINDS_GID = Version(2, 21)
 """The release from which NCCL finds the GID of RoCE v2 by itself."""
 
 
-@rule("OCI001", "oci-profile-incomplete", "warning", needs=("cloud", "rdma", "nvidia"))
+@rule("OCI001", "warning", needs=("cloud", "rdma", "nvidia"))
 def oci_profile_incomplete(host: JudgedHost) -> Results:
     """A GPU host of Oracle lacks settings that its cluster network needs.
 
@@ -39,7 +39,7 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
         yield report.variable(
             missing[0].partition("=")[0],
             f"{len(missing)} settings of Oracle's profile are missing",
-            remedy="export " + " ".join(missing),
+            "export " + " ".join(missing),
             evidence=tuple(escaped(one) for one in missing),
             severity="info" if bare else None,
             fix=traffic_class,

@@ -30,7 +30,7 @@ def _nvlink_seen(host: JudgedHost) -> bool:
     return any(link.active for some in links for link in some)
 
 
-@rule("P2P001", "p2p-disabled", "warning", needs=("nvidia",))
+@rule("P2P001", "warning", needs=("nvidia",))
 def p2p_disabled(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE=1 keeps GPUs of a node from reaching each other.
 
@@ -45,12 +45,12 @@ def p2p_disabled(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly",
-            remedy="unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows",
+            "unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows",
             severity="error" if nvlink else "warning",
         )
 
 
-@rule("P2P002", "odd-disable-value", "warning")
+@rule("P2P002", "warning")
 def odd_disable_value(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE or NCCL_SHM_DISABLE is neither 0 nor 1.
 
@@ -66,11 +66,11 @@ def odd_disable_value(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"{name} acts only when it is 1; NCCL reads {number.value}",
-                remedy=f"unset {name}, or export {name}=1",
+                f"unset {name}, or export {name}=1",
             )
 
 
-@rule("P2P003", "overruled-level", "warning")
+@rule("P2P003", "warning")
 def overruled_level(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL is set, and NCCL_P2P_DISABLE=1 overrules it.
 
@@ -84,12 +84,12 @@ def overruled_level(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1",
-            remedy="unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL",
+            "unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL",
             part="",
         )
 
 
-@rule("P2P004", "unknown-level", "error")
+@rule("P2P004", "error")
 def unknown_level(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL is no level that NCCL knows.
 
@@ -105,14 +105,13 @@ def unknown_level(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL does not know this level, and drops it",
-            part=variable.value,
+            f"export NCCL_P2P_LEVEL={meant}" if right else "unset NCCL_P2P_LEVEL",
             evidence=(f"known: {', '.join(values.PATHS)}",),
-            remedy=f"export NCCL_P2P_LEVEL={meant}" if right else "unset NCCL_P2P_LEVEL",
             fix=report.export("NCCL_P2P_LEVEL", meant) if right else report.unset(variable),
         )
 
 
-@rule("P2P005", "level-forced-up", "warning", needs=("kernel", "nvidia", "pci"))
+@rule("P2P005", "warning", needs=("kernel", "nvidia", "pci"))
 def level_forced_up(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL lets GPUs reach each other across root ports of the processor.
 
@@ -133,7 +132,7 @@ def level_forced_up(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"GPUs behind {len(roots)} root ports reach each other through the processor",
-            remedy="unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest",
+            "unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest",
             evidence=("all of them have NVLink, which comes first",) if every else (),
             severity="info" if every else "warning",
         )
@@ -147,7 +146,7 @@ def _roots(host: JudgedHost, gpus: Sequence[Gpu]) -> Iterator[str]:
         yield "" if upstream is None else upstream[0] if upstream else gpu.pci
 
 
-@rule("P2P006", "level-forced-down", "warning", needs=("nvidia",))
+@rule("P2P006", "warning", needs=("nvidia",))
 def level_forced_down(host: JudgedHost) -> Results:
     """NCCL_P2P_LEVEL allows less than NCCL would by itself.
 
@@ -177,7 +176,7 @@ def level_forced_down(host: JudgedHost) -> Results:
     )
 
 
-@rule("P2P013", "own-host-id", "warning")
+@rule("P2P013", "warning")
 def own_host_id(host: JudgedHost) -> Results:
     """NCCL_HOSTID is set.
 
@@ -192,7 +191,7 @@ def own_host_id(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
 
 
-@across("P2P030", "shared-host-id", "error", covers="P2P-013", needs=("boot_id",))
+@across("P2P030", "error", covers="P2P-013", needs=("boot_id",))
 def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_HOSTID has the same value on different hosts.
 
@@ -216,12 +215,12 @@ def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
             yield report.variable(
                 "NCCL_HOSTID",
                 f"{len(machines)} machines have one NCCL_HOSTID",
-                remedy="unset NCCL_HOSTID",
+                "unset NCCL_HOSTID",
                 evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(fold(names)[:200])}",),
             )
 
 
-@across("P2P014", "cloned-machine", "error", needs=("boot_id", "names", "nvidia", "rdma"))
+@across("P2P014", "error", needs=("boot_id", "names", "nvidia", "rdma"))
 def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
     """Different machines have the same host name and the same boot id.
 
@@ -243,7 +242,7 @@ def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
                 yield report.host(
                     escaped(name[:80]),
                     f"two machines are called {escaped(name[:80])} and have one boot id",
-                    remedy="hostnamectl set-hostname, another name for each; then boot them",
+                    "hostnamectl set-hostname, another name for each; then boot them",
                     evidence=(f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",),
                 )
                 break
@@ -259,7 +258,7 @@ def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
             yield f"adapter {device.pci}", device.node_guid
 
 
-@rule("P2P015", "hidden-p2p-fault", "warning")
+@rule("P2P015", "warning")
 def hidden_p2p_fault(host: JudgedHost) -> Results:
     """NCCL_IGNORE_DISABLED_P2P hides that GPUs with NVLink between them cannot reach each other.
 
@@ -274,11 +273,11 @@ def hidden_p2p_fault(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "a fault of NVLink would not be reported",
-            remedy="unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs",
+            "unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs",
         )
 
 
-@rule("P2P021", "pxn-disabled", "warning")
+@rule("P2P021", "warning")
 def pxn_disabled(host: JudgedHost) -> Results:
     """PXN is off: a GPU cannot send through the adapter of its neighbour.
 
@@ -295,7 +294,7 @@ def pxn_disabled(host: JudgedHost) -> Results:
         yield report.better_unset(level, "sends and receives do not use the adapter of another GPU")
 
 
-@rule("P2P022", "no-nvlink-relay", "info")
+@rule("P2P022", "info")
 def no_nvlink_relay(host: JudgedHost) -> Results:
     """NCCL_NVB_DISABLE forbids to reach a GPU over NVLink through another GPU.
 
@@ -309,7 +308,7 @@ def no_nvlink_relay(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "no GPU passes on what comes over NVLink")
 
 
-@rule("P2P026", "legacy-registration", "warning")
+@rule("P2P026", "warning")
 def legacy_registration(host: JudgedHost) -> Results:
     """NCCL_LEGACY_CUDA_REGISTER lets NCCL register memory of cudaMalloc.
 
@@ -323,7 +322,7 @@ def legacy_registration(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "registering buffers synchronizes, and may hang")
 
 
-@rule("P2P029", "cumem-disabled", "warning", needs=("cloud",))
+@rule("P2P029", "warning", needs=("cloud",))
 def cumem_disabled(host: JudgedHost) -> Results:
     """NCCL_CUMEM_ENABLE=0 switches the cuMem allocator off.
 

@@ -34,7 +34,7 @@ def _named(host: JudgedHost, name: str) -> tuple[Variable | None, list[str]]:
     return variable, [word for word in words if word.lower() not in ("none", "static_plugin")]
 
 
-@rule("PLG001", "net-plugin-missing", "error", needs=("plugins",))
+@rule("PLG001", "error", needs=("plugins",))
 def net_plugin_missing(host: JudgedHost) -> Results:
     """NCCL_NET_PLUGIN names a plugin that the loader does not find.
 
@@ -49,13 +49,13 @@ def net_plugin_missing(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"the loader finds no net plugin {escaped(word[:80])}",
-                remedy="add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
+                "add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
                 part=word,
                 evidence=(f"looked for {escaped(' and '.join(_file_names('net', word))[:200])}",),
             )
 
 
-@rule("PLG002", "net-plugin-by-accident", "info", needs=("plugins",))
+@rule("PLG002", "info", needs=("plugins",))
 def net_plugin_by_accident(host: JudgedHost) -> Results:
     """NCCL loads a libnccl-net.so that nobody named.
 
@@ -71,13 +71,13 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
         yield report.file(
             found[0].library.path,
             "NCCL loads this net plugin, because it is on the loader's path",
-            remedy="if that is not wanted: export NCCL_NET_PLUGIN=none",
+            "if that is not wanted: export NCCL_NET_PLUGIN=none",
             evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
             fix=report.export("NCCL_NET_PLUGIN", "none"),
         )
 
 
-@rule("PLG003", "unknown-network", "error", needs=("plugins",))
+@rule("PLG003", "error", needs=("plugins",))
 def unknown_network(host: JudgedHost) -> Results:
     """NCCL_NET is no network that NCCL or a known plugin has.
 
@@ -98,12 +98,12 @@ def unknown_network(host: JudgedHost) -> Results:
     yield report.better_unset(
         variable,
         "no network is called so: initialization fails",
-        remedy="use IB or Socket, or unset NCCL_NET",
+        "use IB or Socket, or unset NCCL_NET",
         evidence=("built in: IB, Socket; there is no net plugin on the loader's path",),
     )
 
 
-@rule("PLG004", "network-without-plugin", "error")
+@rule("PLG004", "error")
 def network_without_plugin(host: JudgedHost) -> Results:
     """NCCL_NET names the network of a plugin, and NCCL_NET_PLUGIN=none switches plugins off.
 
@@ -118,12 +118,13 @@ def network_without_plugin(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{escaped(variable.value[:60])} needs a plugin, and NCCL_NET_PLUGIN=none forbids it",
-            remedy="unset NCCL_NET_PLUGIN, or use a built-in network",
+            "unset NCCL_NET_PLUGIN, or use a built-in network",
             fix=(*report.unset(variable),),
+            part="",
         )
 
 
-@rule("PLG005", "tuner-or-profiler-missing", "warning", needs=("plugins",))
+@rule("PLG005", "warning", needs=("plugins",))
 def tuner_or_profiler_missing(host: JudgedHost) -> Results:
     """A tuner or profiler plugin is named that the loader does not find.
 
@@ -139,12 +140,12 @@ def tuner_or_profiler_missing(host: JudgedHost) -> Results:
                 yield report.better_unset(
                     variable,
                     f"the loader finds no {kind} plugin {escaped(word[:80])}",
-                    remedy=f"add its folder to LD_LIBRARY_PATH, or unset {name}",
+                    f"add its folder to LD_LIBRARY_PATH, or unset {name}",
                     part=word,
                 )
 
 
-@rule("PLG006", "several-nccl-libraries", "warning", needs=("versions",))
+@rule("PLG006", "warning", needs=("versions",))
 def several_nccl_libraries(host: JudgedHost) -> Results:
     """More than one version of libnccl can be loaded here.
 
@@ -159,7 +160,7 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
         yield report.host(
             "libnccl.so.2",
             f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
-            remedy="keep one; torch.cuda.nccl.version() says which one torch takes",
+            "keep one; torch.cuda.nccl.version() says which one torch takes",
             evidence=tuple(
                 f"{one.version} {escaped(one.path)} ({one.origin})"
                 for one in libraries
@@ -171,7 +172,7 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
             yield Unknown(f"the version of {one.path} is not known: {one.version.reason}")
 
 
-@across("PLG007", "different-nccl-versions", "error", needs=("versions",))
+@across("PLG007", "error", needs=("versions",))
 def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks have different versions of NCCL.
 
@@ -192,14 +193,14 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
         yield report.host(
             fewest[0],
             f"the ranks have {len(versions)} versions of NCCL",
-            remedy=f"use the image of the others on {', '.join(fewest[:6])}",
+            f"use the image of the others on {', '.join(fewest[:6])}",
             evidence=tuple(
                 f"{version}: {', '.join(list(dict.fromkeys(names))[:6])}" for version, names in ordered[:8]
             ),
         )
 
 
-@rule("PLG008", "ucx-is-not-nccl", "info")
+@rule("PLG008", "info")
 def ucx_is_not_nccl(host: JudgedHost) -> Results:
     """UCX_TLS or UCX_NET_DEVICES is set.
 
@@ -216,5 +217,6 @@ def ucx_is_not_nccl(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"NCCL does not read {name}; MPI does",
-                remedy="nothing, if MPI is meant; for NCCL: NCCL_IB_HCA, NCCL_NET",
+                "nothing, if MPI is meant; for NCCL: NCCL_IB_HCA, NCCL_NET",
+                part="",
             )

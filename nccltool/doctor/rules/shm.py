@@ -19,7 +19,7 @@ _PLENTY = 4096 * _MIB
 _FOLDER = "/dev/shm"
 
 
-@rule("SHM001", "shared-memory-disabled", "warning", covers="P2P-007")
+@rule("SHM001", "warning", covers="P2P-007")
 def shared_memory_disabled(host: JudgedHost) -> Results:
     """NCCL_SHM_DISABLE=1 forbids shared memory.
 
@@ -33,11 +33,11 @@ def shared_memory_disabled(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "GPUs of a node that do not reach each other use the network",
-            remedy="unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g",
+            "unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g",
         )
 
 
-@rule("SHM002", "no-way-inside-the-node", "error", covers="P2P-008")
+@rule("SHM002", "error", covers="P2P-008")
 def no_way_inside_the_node(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
@@ -52,13 +52,14 @@ def no_way_inside_the_node(host: JudgedHost) -> Results:
         yield report.about(
             shm,
             "GPUs of one node have nothing but the network between them",
+            "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE",
             evidence=(f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",),
-            remedy="unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE",
             fix=report.unset(p2p, shm),
+            part="",
         )
 
 
-@rule("SHM003", "small-shared-memory", "warning", covers="P2P-009", needs=("shm",))
+@rule("SHM003", "warning", covers="P2P-009", needs=("shm",))
 def small_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm has less than 64 MiB and 32 MiB for each rank.
 
@@ -82,15 +83,15 @@ def small_shared_memory(host: JudgedHost) -> Results:
         yield report.file(
             _FOLDER,
             f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
+            "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm",
             evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
-            remedy="docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm",
             severity="error" if least < _BASE else "warning",
         )
     else:
         known(host.local_ranks)
 
 
-@rule("SHM004", "unusable-shared-memory", "error", covers="P2P-010", needs=("shm",))
+@rule("SHM004", "error", covers="P2P-010", needs=("shm",))
 def unusable_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm is missing, cannot be written, or is no tmpfs.
 
@@ -111,15 +112,15 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
         yield report.file(
             _FOLDER,
             why,
+            "mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
             evidence=("NCCL makes its segments as /dev/shm/nccl-*",),
-            remedy="mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
             severity="warning" if severity else None,
         )
         return
     yield from (leaf for leaf in (shm.writable, shm.fstype) if isinstance(leaf, Unknown))
 
 
-@rule("SHM005", "stale-segments", "info", covers="P2P-011", needs=("shm",))
+@rule("SHM005", "info", covers="P2P-011", needs=("shm",))
 def stale_segments(host: JudgedHost) -> Results:
     """/dev/shm holds segments of NCCL that no process uses.
 
@@ -135,15 +136,13 @@ def stale_segments(host: JudgedHost) -> Results:
         yield report.file(
             _FOLDER,
             f"{len(stale)} segments of NCCL that no process uses",
+            f"rm {names}" + (" ..." if len(stale) > 4 else ""),
             evidence=(f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",),
-            remedy=f"rm {names}" + (" ..." if len(stale) > 4 else ""),
         )
     yield from {file.mapped for file in files if isinstance(file.mapped, Unknown)}
 
 
-@across(
-    "SHM006", "separate-namespaces", "warning", covers="P2P-012", needs=("boot_id", "names", "shm", "container")
-)
+@across("SHM006", "warning", covers="P2P-012", needs=("boot_id", "names", "shm", "container"))
 def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine have different host names, or another /dev/shm, IPC or network namespace each.
 
@@ -162,7 +161,7 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
             yield report.host(
                 escaped(names[:120]),
                 f"ranks of one machine have {len(values)} different {what}",
-                remedy="one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
+                "one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
                 evidence=tuple(escaped(value[:80]) for value in values[:4]),
                 fix=report.export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
             )
@@ -199,7 +198,7 @@ _DRIVER_OF_IT = 560
 """The branch of the driver that brought CUDA 12.6."""
 
 
-@rule("SHM007", "no-host-allocation", "error", covers="P2P-027", needs=("container", "nvidia"))
+@rule("SHM007", "error", covers="P2P-027", needs=("container", "nvidia"))
 def no_host_allocation(host: JudgedHost) -> Results:
     """NCCL allocates host memory with cuMem, and the container forbids the system calls for it.
 
@@ -217,7 +216,7 @@ def no_host_allocation(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_CUMEM_HOST_ENABLE",
             f"NCCL {host.nccl} cannot allocate host memory in this container",
-            remedy="docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0",
+            "docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0",
             evidence=("get_mempolicy is not permitted",),
             fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
         )
@@ -233,7 +232,7 @@ def _cuda_is_new(host: JudgedHost) -> bool:
     return driver.isdecimal() and int(driver) >= _DRIVER_OF_IT
 
 
-@across("SHM008", "diverging-fall-back", "warning", covers="P2P-028", needs=("boot_id", "container"))
+@across("SHM008", "warning", covers="P2P-028", needs=("boot_id", "container"))
 def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine differ in whether they may allocate host memory with cuMem.
 
@@ -255,7 +254,7 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
             yield report.variable(
                 "NCCL_CUMEM_HOST_ENABLE",
                 "ranks of one machine allocate host memory in different ways",
-                remedy="export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
+                "export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
                 evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),
                 fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
             )

@@ -44,7 +44,7 @@ def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values
             yield variable, entry, number
 
 
-@rule("SYN009", "quoted-value", "error")
+@rule("SYN009", "error")
 def quoted_value(host: JudgedHost) -> Results:
     """Quotes are part of a value.
 
@@ -59,8 +59,7 @@ def quoted_value(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{variable.name} has quotes in its value",
-                part=variable.value,
-                remedy="remove the quotes where it is set",
+                "remove the quotes where it is set",
                 fix=report.export(variable.name, variable.value.strip("".join(_QUOTES))),
             )
 
@@ -68,7 +67,7 @@ def quoted_value(host: JudgedHost) -> Results:
 _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
 
 
-@rule("SYN010", "blank-in-value", "error")
+@rule("SYN010", "error")
 def blank_in_value(host: JudgedHost) -> Results:
     """A value begins or ends with a blank, or has a tab, a carriage return, or a typographic dash or quote in it.
 
@@ -88,10 +87,10 @@ def blank_in_value(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{variable.name} has {_called(odd[0]) if odd else 'a blank'} in its value",
-                part=odd[0] if odd else "",
+                "write it without; `cat -A` shows such characters in a file, dos2unix removes \\r",
                 evidence=(f"as a program sees it: {value[:120]!a}",),
-                remedy="write it without; `cat -A` shows such characters in a file, dos2unix removes \\r",
                 fix=report.export(variable.name, re.sub(r"\s+", "", value) if words else value.strip()),
+                part=odd[0] if odd else "",
             )
 
 
@@ -105,7 +104,7 @@ _ON, _OFF = (
 )
 
 
-@rule("SYN011", "word-for-number", "error")
+@rule("SYN011", "error")
 def word_for_number(host: JudgedHost) -> Results:
     """There is a word where NCCL reads a number.
 
@@ -123,13 +122,12 @@ def word_for_number(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"NCCL reads {variable.name} as 0: its value is no number",
-            part=variable.value,
-            remedy=f"export {variable.name}={meant}" if meant else "write a number",
+            f"export {variable.name}={meant}" if meant else "write a number",
             fix=report.export(variable.name, meant) if meant else (),
         )
 
 
-@rule("SYN012", "number-with-unit", "error")
+@rule("SYN012", "error")
 def number_with_unit(host: JudgedHost) -> Results:
     """Something follows the number in a value: a unit, a decimal point, anything.
 
@@ -146,13 +144,13 @@ def number_with_unit(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}",
-            part=number.rest,
-            remedy=f"export {variable.name}={meant}" if meant else "write a plain number in the unit of the guide",
+            f"export {variable.name}={meant}" if meant else "write a plain number in the unit of the guide",
             fix=report.export(variable.name, str(meant)) if meant else (),
+            part=number.rest,
         )
 
 
-@rule("SYN013", "octal-number", "warning")
+@rule("SYN013", "warning")
 def octal_number(host: JudgedHost) -> Results:
     """A number begins with 0, and NCCL reads it with base 8.
 
@@ -167,8 +165,7 @@ def octal_number(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"NCCL reads {variable.name} as {number.value}: a number that begins with 0 is octal",
-                part=variable.value,
-                remedy=f"export {variable.name}={escaped(plain[:40])}",
+                f"export {variable.name}={escaped(plain[:40])}",
                 fix=report.export(variable.name, plain),
             )
 
@@ -186,7 +183,7 @@ def _is_default(entry: KnownVariable, value: int | None) -> bool:
     return re.search(rf"(?<![\d-]){value}(?!\d)", entry.default) is not None
 
 
-@rule("SYN014", "number-out-of-range", "warning")
+@rule("SYN014", "warning")
 def number_out_of_range(host: JudgedHost) -> Results:
     """A number is outside the range that its variable takes, or does not fit 64 bits.
 
@@ -209,12 +206,12 @@ def number_out_of_range(host: JudgedHost) -> Results:
                 f"{variable.name} is out of range"
                 if value is not None
                 else f"{variable.name} is too large to read",
-                remedy=f"use a value in the range, or unset it (default: {entry.default})",
+                f"use a value in the range, or unset it (default: {entry.default})",
                 evidence=(f"smallest {least}, largest {most}",),
             )
 
 
-@rule("SYN015", "odd-switch", "warning")
+@rule("SYN015", "warning")
 def odd_switch(host: JudgedHost) -> Results:
     """A switch has a number other than 0 or 1.
 
@@ -229,17 +226,14 @@ def odd_switch(host: JudgedHost) -> Results:
             continue
         if number.value not in (0, 1) and not _is_default(entry, number.value):
             yield report.about(
-                variable,
-                f"{variable.name} is a switch; {number.value} is neither 0 nor 1",
-                part=variable.value,
-                remedy="use 0 or 1",
+                variable, f"{variable.name} is a switch; {number.value} is neither 0 nor 1", "use 0 or 1"
             )
 
 
 _EMPTY_IS_MEANT = ("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS")
 
 
-@rule("SYN016", "empty-value", "info")
+@rule("SYN016", "info")
 def empty_value(host: JudgedHost) -> Results:
     """A variable is set to nothing.
 
@@ -262,7 +256,7 @@ def empty_value(host: JudgedHost) -> Results:
             )
 
 
-@rule("SYN017", "bad-torch-switch", "error")
+@rule("SYN017", "error")
 def bad_torch_switch(host: JudgedHost) -> Results:
     """A switch of torch has a value that torch does not understand.
 
@@ -280,13 +274,12 @@ def bad_torch_switch(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"torch throws: {variable.name} is neither true nor false",
-                part=variable.value,
-                remedy="use 0 or 1",
+                "use 0 or 1",
                 fix=report.export(variable.name, meant) if meant else (),
             )
 
 
-@rule("SYN018", "bad-torch-number", "error")
+@rule("SYN018", "error")
 def bad_torch_number(host: JudgedHost) -> Results:
     """There is no number where torch reads one.
 
@@ -301,11 +294,11 @@ def bad_torch_number(host: JudgedHost) -> Results:
         numeric = entry is not None and entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
             yield report.better_unset(
-                variable, f"torch throws: {variable.name} is no number", remedy="write a number, or unset it"
+                variable, f"torch throws: {variable.name} is no number", "write a number, or unset it"
             )
 
 
-@rule("SYN019", "wildcard-in-names", "error")
+@rule("SYN019", "error")
 def wildcard_in_names(host: JudgedHost) -> Results:
     """A list of interfaces or adapters has a wildcard or a regular expression in it.
 
@@ -323,13 +316,13 @@ def wildcard_in_names(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{name} knows no wildcards: {odd[0]} is taken for a part of a name",
-                part=odd[0],
-                remedy="write beginnings of names, separated by commas",
+                "write beginnings of names, separated by commas",
                 fix=report.export(name, plain) if simple else (),
+                part=odd[0],
             )
 
 
-@rule("SYN020", "name-twice", "warning")
+@rule("SYN020", "warning")
 def name_twice(host: JudgedHost) -> Results:
     """A name stands twice in a list.
 
@@ -346,7 +339,7 @@ def name_twice(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{name} names {escaped(twice[0][:60])} twice",
-                part=twice[0],
-                remedy="compare the list with the devices of the host",
+                "compare the list with the devices of the host",
                 fix=(report.Fix(name=name, value=",".join(dict.fromkeys(variable.value.split(",")))),),
+                part=twice[0],
             )

@@ -15,7 +15,7 @@ _BUSID = re.compile(r"\bbusid=[\"']([0-9A-Fa-f:.]{1,20})[\"']")
 _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 
 
-@rule("TOP001", "missing-topology-file", "error", covers="P2P-016", needs=("files",))
+@rule("TOP001", "error", covers="P2P-016", needs=("files",))
 def missing_topology_file(host: JudgedHost) -> Results:
     """NCCL_TOPO_FILE names a file that is not there, or that may not be read.
 
@@ -32,11 +32,11 @@ def missing_topology_file(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "the topology file is not there" if file.exists is False else "the topology file cannot be read",
-            remedy=f"mount it, or make it readable: ls -l {escaped(variable.value[:160])}",
+            f"mount it, or make it readable: ls -l {escaped(variable.value[:160])}",
         )
 
 
-@rule("TOP002", "foreign-topology-file", "error", covers="P2P-017", needs=("files", "pci"))
+@rule("TOP002", "error", covers="P2P-017", needs=("files", "pci"))
 def foreign_topology_file(host: JudgedHost) -> Results:
     """NCCL_TOPO_FILE has GPUs or adapters at PCI addresses that this host does not have.
 
@@ -56,7 +56,7 @@ def foreign_topology_file(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host",
-            remedy="use the file of this instance type, or unset NCCL_TOPO_FILE",
+            "use the file of this instance type, or unset NCCL_TOPO_FILE",
             evidence=(f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",),
         )
 
@@ -69,7 +69,7 @@ def _addresses(text: str) -> Iterator[str]:
             yield address[1].lower()
 
 
-@rule("TOP003", "flat-virtual-machine", "warning", covers="P2P-018", needs=("cpu", "pci", "files", "rdma"))
+@rule("TOP003", "warning", covers="P2P-018", needs=("cpu", "pci", "files", "rdma"))
 def flat_virtual_machine(host: JudgedHost) -> Results:
     """A virtual machine shows no PCI tree, and NCCL is not told which adapter is near which GPU.
 
@@ -92,7 +92,7 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_TOPO_FILE",
             f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
-            remedy="export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
+            "export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
             evidence=(f"no bridge is above {', '.join(flat[:3])}, ...",),
         )
 
@@ -109,7 +109,7 @@ def _devices(host: JudgedHost) -> tuple[list[tuple[str, tuple[str, ...]]], list[
     return gpus, adapters
 
 
-@rule("TOP004", "graph-file", "warning", covers="P2P-019", needs=("cloud",))
+@rule("TOP004", "warning", covers="P2P-019", needs=("cloud",))
 def graph_file(host: JudgedHost) -> Results:
     """NCCL_GRAPH_FILE is set.
 
@@ -125,12 +125,12 @@ def graph_file(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "the channels are those of a file, which fits one set of GPUs",
-            remedy="unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
+            "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
             severity="info" if of_image else None,
         )
 
 
-@rule("TOP005", "topology-dumped", "info", covers="P2P-020")
+@rule("TOP005", "info", covers="P2P-020")
 def topology_dumped(host: JudgedHost) -> Results:
     """NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE is set.
 
@@ -143,7 +143,5 @@ def topology_dumped(host: JudgedHost) -> Results:
         variable = host.variable(name)
         if variable and variable.value:
             yield report.better_unset(
-                variable,
-                "each new communicator writes this file again",
-                remedy=f"unset {name}, once the file is there",
+                variable, "each new communicator writes this file again", f"unset {name}, once the file is there"
             )

@@ -21,7 +21,7 @@ def _is_on(variable: Variable | None) -> bool:
     return variable is not None and values.torch_bool(variable.value) is True
 
 
-@rule("TRC001", "blocking-wait", "warning")
+@rule("TRC001", "warning")
 def blocking_wait(host: JudgedHost) -> Results:
     """TORCH_NCCL_BLOCKING_WAIT is on.
 
@@ -38,7 +38,7 @@ def blocking_wait(host: JudgedHost) -> Results:
 _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
 
 
-@rule("TRC002", "no-error-handling", "error")
+@rule("TRC002", "error")
 def no_error_handling(host: JudgedHost) -> Results:
     """TORCH_NCCL_ASYNC_ERROR_HANDLING=0 switches error handling off.
 
@@ -52,7 +52,7 @@ def no_error_handling(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "when a collective fails, all ranks hang")
 
 
-@rule("TRC003", "abort-without-end", "warning")
+@rule("TRC003", "warning")
 def abort_without_end(host: JudgedHost) -> Results:
     """TORCH_NCCL_ASYNC_ERROR_HANDLING=2 aborts communicators, and lets the process go on.
 
@@ -66,11 +66,11 @@ def abort_without_end(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "communicators are aborted, and the process goes on",
-            remedy=f"unset {variable.name}, unless the program handles it",
+            f"unset {variable.name}, unless the program handles it",
         )
 
 
-@rule("TRC004", "no-monitor", "warning")
+@rule("TRC004", "warning")
 def no_monitor(host: JudgedHost) -> Results:
     """TORCH_NCCL_ENABLE_MONITORING is off.
 
@@ -84,7 +84,7 @@ def no_monitor(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "a watchdog that is stuck is never ended", part="")
 
 
-@rule("TRC005", "short-heartbeat", "warning")
+@rule("TRC005", "warning")
 def short_heartbeat(host: JudgedHost) -> Results:
     """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is under a minute.
 
@@ -101,7 +101,7 @@ def short_heartbeat(host: JudgedHost) -> Results:
 _BUFFER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 
 
-@rule("TRC006", "empty-recorder", "warning")
+@rule("TRC006", "warning")
 def empty_recorder(host: JudgedHost) -> Results:
     """The flight recorder has no room, and shall be dumped.
 
@@ -117,8 +117,7 @@ def empty_recorder(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "nothing is recorded that could be dumped",
-            part=variable.value,
-            remedy=f"export {variable.name}=2000",
+            f"export {variable.name}=2000",
             fix=report.export(variable.name, "2000"),
         )
 
@@ -126,7 +125,7 @@ def empty_recorder(host: JudgedHost) -> Results:
 _DUMPS = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 
 
-@rule("TRC007", "dump-folder-unusable", "warning", needs=("files",))
+@rule("TRC007", "warning", needs=("files",))
 def dump_folder_unusable(host: JudgedHost) -> Results:
     """The dump of the flight recorder goes to a folder that may not be written, or that is shared and slow.
 
@@ -147,9 +146,8 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "the folder is on a shared file system" if writable else "the folder cannot be written",
-            part=variable.value,
+            "use a folder on a local disk",
             evidence=(f"file system: {file.fstype}",) if writable else (),
-            remedy="use a folder on a local disk",
             fix=report.export(variable.name, "/tmp/nccl_trace_rank_"),  # noqa: S108 - it is a value, not a file of ours
         )
 
@@ -160,7 +158,7 @@ _COSTLY = (
 )
 
 
-@rule("TRC008", "diagnostics-left-on", "warning")
+@rule("TRC008", "warning")
 def diagnostics_left_on(host: JudgedHost) -> Results:
     """Diagnostics of torch are on that cost time in each step.
 
@@ -176,7 +174,7 @@ def diagnostics_left_on(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"{variable.name} costs time in each step", part="")
 
 
-@rule("TRC009", "nonblocking-communicators", "warning")
+@rule("TRC009", "warning")
 def nonblocking_communicators(host: JudgedHost) -> Results:
     """TORCH_NCCL_USE_COMM_NONBLOCKING is on.
 
@@ -190,7 +188,7 @@ def nonblocking_communicators(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "hangs were reported with communicators that do not block", part="")
 
 
-@rule("TRC010", "idle-torch-variable", "info")
+@rule("TRC010", "info")
 def idle_torch_variable(host: JudgedHost) -> Results:
     """TORCH_NCCL_AVOID_RECORD_STREAMS is set, and this torch does so anyway.
 
@@ -204,7 +202,7 @@ def idle_torch_variable(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"torch {host.torch} does so anyway", part="")
 
 
-@rule("TRC011", "hook-with-expandable-segments", "warning")
+@rule("TRC011", "warning")
 def hook_with_expandable_segments(host: JudgedHost) -> Results:
     """Tensors shall be registered with NCCL, and the allocator has expandable segments.
 
@@ -221,7 +219,7 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"torch does not register tensors: {conf.name} has expandable segments",
-            remedy=f"unset {variable.name}, or drop expandable_segments from {conf.name}",
+            f"unset {variable.name}, or drop expandable_segments from {conf.name}",
             part="",
             evidence=(f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",),
         )

@@ -24,7 +24,7 @@ def _level(host: JudgedHost) -> tuple[Variable, str] | None:
     return (variable, level) if variable is not None and level else None
 
 
-@rule("GDR001", "unknown-distance", "error")
+@rule("GDR001", "error")
 def unknown_distance(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL is no distance that NCCL knows.
 
@@ -40,13 +40,12 @@ def unknown_distance(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL does not know this distance, and ignores it",
-            part=variable.value,
-            remedy=f"write one of {', '.join(values.PATHS)}, or unset it",
+            f"write one of {', '.join(values.PATHS)}, or unset it",
             fix=fix,
         )
 
 
-@rule("GDR002", "distance-as-number", "warning")
+@rule("GDR002", "warning")
 def distance_as_number(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
@@ -60,13 +59,12 @@ def distance_as_number(host: JudgedHost) -> Results:
         yield report.about(
             given[0],
             f"NCCL reads it as {given[1]}",
-            part=given[0].value,
-            remedy=f"write {given[1]}, if that is meant",
+            f"write {given[1]}, if that is meant",
             fix=report.export(_LEVEL, given[1]),
         )
 
 
-@rule("GDR003", "direct-rdma-off", "warning", needs=("pci", "nvidia", "rdma"))
+@rule("GDR003", "warning", needs=("pci", "nvidia", "rdma"))
 def direct_rdma_off(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL switches GPU Direct RDMA off, on a host where a NIC is beside a GPU.
 
@@ -86,12 +84,12 @@ def direct_rdma_off(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU",
-            remedy=f"unset {_LEVEL}",
+            f"unset {_LEVEL}",
             evidence=(f"GPU {near[0]}, NIC {near[1]}",),
         )
 
 
-@rule("GDR004", "direct-rdma-across-sockets", "warning", needs=("kernel",))
+@rule("GDR004", "warning", needs=("kernel",))
 def direct_rdma_across_sockets(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the processors of an x86 host.
 
@@ -104,9 +102,7 @@ def direct_rdma_across_sockets(host: JudgedHost) -> Results:
     given = _level(host)
     if given and given[1] in _FAR and known(host.facts.kernel.arch) == "x86_64":
         yield report.better_unset(
-            given[0],
-            f"{given[1]} lets peer traffic go through the processors",
-            remedy=f"unset {_LEVEL}, or write PXB",
+            given[0], f"{given[1]} lets peer traffic go through the processors", f"unset {_LEVEL}, or write PXB"
         )
 
 
@@ -114,7 +110,7 @@ _WITH_C2C = re.compile(r"\bG[HB]\d+")
 """GH200, GB200, GB300, GB10: GPUs with C2C to their processor."""
 
 
-@rule("GDR011", "c2c-direct-rdma-off", "warning", needs=("kernel", "nvidia"))
+@rule("GDR011", "warning", needs=("kernel", "nvidia"))
 def c2c_direct_rdma_off(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_C2C=0 on Grace.
 

@@ -47,7 +47,7 @@ def _is(text: str, least: Version) -> Flag:
     return Unknown(f"{text[:40]!r} is no version") if version is None else version >= least
 
 
-@rule("GDR005", "no-direct-rdma", "error", needs=("rdma", "nvidia", "kernel"))
+@rule("GDR005", "error", needs=("rdma", "nvidia", "kernel"))
 def no_direct_rdma(host: JudgedHost) -> Results:
     """Neither a module for peer memory is loaded, nor is dma-buf possible.
 
@@ -66,7 +66,7 @@ def no_direct_rdma(host: JudgedHost) -> Results:
         yield report.host(
             host.facts.host,
             "no GPU Direct RDMA: data is copied through the memory of the host",
-            remedy="modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
+            "modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
             evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
             severity=host.if_several_nodes("error", "info", "error"),
         )
@@ -74,7 +74,7 @@ def no_direct_rdma(host: JudgedHost) -> Results:
         yield from unknown
 
 
-@rule("GDR006", "both-ways-closed", "error", needs=("rdma", "nvidia", "kernel"))
+@rule("GDR006", "error", needs=("rdma", "nvidia", "kernel"))
 def both_ways_closed(host: JudgedHost) -> Results:
     """NCCL_DMABUF_ENABLE=0, and no module for peer memory is loaded.
 
@@ -88,11 +88,11 @@ def both_ways_closed(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA",
-            remedy="unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem",
+            "unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem",
         )
 
 
-@rule("GDR007", "gdrcopy-missing", "warning", needs=("rdma", "container"))
+@rule("GDR007", "warning", needs=("rdma", "container"))
 def gdrcopy_missing(host: JudgedHost) -> Results:
     """NCCL_GDRCOPY_ENABLE=1, and /dev/gdrdrv or libgdrapi.so is missing.
 
@@ -113,7 +113,7 @@ def gdrcopy_missing(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy",
-            remedy="load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
+            "load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
             part="",
             evidence=(f"there is {escaped(other)}, which NCCL does not look for",)
             if other and not library
@@ -121,7 +121,7 @@ def gdrcopy_missing(host: JudgedHost) -> Results:
         )
 
 
-@rule("GDR008", "flush-disabled", "error", needs=("nvidia", "kernel"))
+@rule("GDR008", "error", needs=("nvidia", "kernel"))
 def flush_disabled(host: JudgedHost) -> Results:
     """The flush after a receive with GPU Direct RDMA is switched off.
 
@@ -150,7 +150,7 @@ def _needs_no_flush(host: JudgedHost) -> bool:
     return bool(new) and all(new) and host.facts.kernel.arch == "x86_64"
 
 
-@rule("GDR009", "direct-read-off", "warning", needs=("nvidia",))
+@rule("GDR009", "warning", needs=("nvidia",))
 def direct_read_off(host: JudgedHost) -> Results:
     """NCCL_NET_GDR_READ=0 on GPUs that would send by GPU Direct RDMA.
 
@@ -171,7 +171,7 @@ def direct_read_off(host: JudgedHost) -> Results:
             known(gpu.compute_capability), known(gpu.nvlinks)
 
 
-@rule("GDR012", "old-peer-memory-module", "warning", needs=("kernel", "nvidia"))
+@rule("GDR012", "warning", needs=("kernel", "nvidia"))
 def old_peer_memory_module(host: JudgedHost) -> Results:
     """nv_peer_mem is loaded with a driver that brings nvidia_peermem.
 
@@ -187,6 +187,6 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
         yield report.host(
             host.facts.host,
             f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
-            remedy="modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory",
+            "modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory",
             evidence=("module nv_peer_mem",),
         )

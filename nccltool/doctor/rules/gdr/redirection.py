@@ -12,7 +12,7 @@ _SOURCE_VALIDATION, _REDIRECTS = 0x01, 0x0C
 """Bits of the ACS control word: SrcValid; ReqRedir and CmpltRedir."""
 
 
-@rule("GDR010", "peer-traffic-redirected", "warning", needs=("pci", "nvidia", "rdma", "cpu", "kernel"))
+@rule("GDR010", "warning", needs=("pci", "nvidia", "rdma", "cpu", "kernel"))
 def peer_traffic_redirected(host: JudgedHost) -> Results:
     """ACS of a switch, or the IOMMU, sends traffic between GPU and NIC up to the processor.
 
@@ -40,7 +40,7 @@ def _acs(host: JudgedHost) -> Results:
         yield report.device(
             min(on),
             f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
-            remedy=f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot",
+            f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot",
             evidence=tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8]),
             severity="error" if redirects else None,
         )
@@ -87,7 +87,7 @@ def _iommu(host: JudgedHost) -> Results:
         yield report.host(
             host.facts.host,
             "the IOMMU translates what GPUs and NICs send to each other",
-            remedy="add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
+            "add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
             evidence=_shown(or_none(types), or_none(line)),
             severity="error" if _in_use(host) else None,
         )

@@ -14,7 +14,7 @@ def _devices(host: JudgedHost) -> tuple[str, ...]:
     return tuple(device.name for device in known(host.facts.rdma.devices))
 
 
-@rule("IB003", "no-such-adapter", "error", needs=("rdma",))
+@rule("IB003", "error", needs=("rdma",))
 def no_such_adapter(host: JudgedHost) -> Results:
     """NCCL_IB_HCA fits no RDMA device of this host.
 
@@ -32,12 +32,12 @@ def no_such_adapter(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "no RDMA device of this host fits: NCCL goes on over TCP",
-            remedy="write names that `rdma link` shows, or unset NCCL_IB_HCA",
+            "write names that `rdma link` shows, or unset NCCL_IB_HCA",
             evidence=(f"here: {listed(devices)}" if devices else "this host has no RDMA device",),
         )
 
 
-@rule("IB004", "ambiguous-adapter-prefix", "warning", needs=("rdma",))
+@rule("IB004", "warning", needs=("rdma",))
 def ambiguous_adapter_prefix(host: JudgedHost) -> Results:
     """An entry of NCCL_IB_HCA is the name of a device, and the beginning of others.
 
@@ -60,10 +60,10 @@ def ambiguous_adapter_prefix(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{escaped(word)} also fits {listed(extra)}",
-                part=word,
-                remedy="begin the list with =, so that names must be equal",
+                "begin the list with =, so that names must be equal",
                 severity="error" if _are_unlike(host, word, extra) else None,
                 fix=report.export(HCA, f"{'^' if wanted.exclude else ''}={value}") if every else (),
+                part=word,
             )
 
 
@@ -77,7 +77,7 @@ def _are_unlike(host: JudgedHost, name: str, extra: Sequence[str]) -> bool:
     return len(kinds) > 1
 
 
-@rule("IB005", "no-such-port", "error", needs=("rdma",))
+@rule("IB005", "error", needs=("rdma",))
 def no_such_port(host: JudgedHost) -> Results:
     """NCCL_IB_HCA names a port that the device does not have, or that is no number.
 
@@ -97,9 +97,9 @@ def no_such_port(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{escaped(entry.name)} has no port {entry.port}",
-                part=f"{entry.name}:",
+                f"write {escaped(fitting[0].name)}, or the name alone",
                 evidence=(f"here: {port_names(fitting)}",),
-                remedy=f"write {escaped(fitting[0].name)}, or the name alone",
+                part=f"{entry.name}:",
             )
 
 
@@ -107,7 +107,7 @@ def _fits(exact: bool, name: str, port: Port) -> bool:
     return port.device.name == name if exact else port.device.name.startswith(name)
 
 
-@rule("IB008", "broken-adapter-list", "error")
+@rule("IB008", "error")
 def broken_adapter_list(host: JudgedHost) -> Results:
     """NCCL_IB_HCA has ^ or = where they are no operators, or no name at all.
 
@@ -125,18 +125,16 @@ def broken_adapter_list(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{word[0]} does not begin the list here: it becomes part of a name",
+            "write ^=a,b or =a,b: the operators once, at the beginning",
             part=word,
-            remedy="write ^=a,b or =a,b: the operators once, at the beginning",
         )
     if not wanted.entries and wanted.exclude:
         yield report.better_unset(
-            variable,
-            "the list has no name, and excludes every device",
-            remedy="name devices, or unset NCCL_IB_HCA",
+            variable, "the list has no name, and excludes every device", "name devices, or unset NCCL_IB_HCA"
         )
 
 
-@rule("IB009", "interface-instead-of-adapter", "error", needs=("rdma", "network"))
+@rule("IB009", "error", needs=("rdma", "network"))
 def interface_instead_of_adapter(host: JudgedHost) -> Results:
     """NCCL_IB_HCA has the name of a network interface.
 
@@ -157,8 +155,8 @@ def interface_instead_of_adapter(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"{escaped(entry.name)} is a network interface, no RDMA device",
+                f"write {listed(own)}" if own else "write the RDMA device that `rdma link` shows for it",
                 part=entry.name,
-                remedy=f"write {listed(own)}" if own else "write the RDMA device that `rdma link` shows for it",
             )
 
 
@@ -166,7 +164,7 @@ def _begins(name: str, entry: str, exact: bool) -> bool:
     return name == entry if exact else name.startswith(entry)
 
 
-@rule("IB010", "mixed-link-layers", "warning", needs=("rdma",))
+@rule("IB010", "warning", needs=("rdma",))
 def mixed_link_layers(host: JudgedHost) -> Results:
     """NCCL would use ports of InfiniBand and of RoCE together.
 
@@ -191,7 +189,7 @@ def _chosen(ports: Iterable[Port]) -> str:
     return escaped(",".join(dict.fromkeys(port.device.name for port in ports)))
 
 
-@rule("IB011", "slow-adapter-included", "warning", needs=("rdma",))
+@rule("IB011", "warning", needs=("rdma",))
 def slow_adapter_included(host: JudgedHost) -> Results:
     """One of the ports that NCCL would use is at most half as fast as another.
 
@@ -213,7 +211,7 @@ def slow_adapter_included(host: JudgedHost) -> Results:
         )
 
 
-@rule("IB012", "too-many-adapters", "warning", needs=("rdma",))
+@rule("IB012", "warning", needs=("rdma",))
 def too_many_adapters(host: JudgedHost) -> Results:
     """More than 32 ports fit.
 

@@ -37,8 +37,8 @@ def about_ports(
     """A finding about the list that chose these ports, else about the first of them."""
     variable = host.variable(HCA)
     if variable is not None:
-        return report.about(variable, message, evidence=port_lines(ports), remedy=remedy, severity=severity)
-    return report.device(ports[0].name, message, remedy=remedy, evidence=port_lines(ports), severity=severity)
+        return report.about(variable, message, remedy, evidence=port_lines(ports), severity=severity, part="")
+    return report.device(ports[0].name, message, remedy, evidence=port_lines(ports), severity=severity)
 
 
 def all_ports(host: JudgedHost) -> tuple[Port, ...]:

@@ -26,7 +26,7 @@ _OF_CLOUDS = {"gcp": 3, "oci": 3}
 _AUTOMATIC = tuple(adapters.AUTOMATIC_GID)
 
 
-@rule("IB020", "gid-index-on-infiniband", "info", needs=("rdma",))
+@rule("IB020", "info", needs=("rdma",))
 def gid_index_on_infiniband(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX is set, and all ports are InfiniBand.
 
@@ -40,7 +40,7 @@ def gid_index_on_infiniband(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "it has no effect on InfiniBand", part="")
 
 
-@rule("IB021", "fixed-gid-index", "info", needs=("cloud",))
+@rule("IB021", "info", needs=("cloud",))
 def fixed_gid_index(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX is set although NCCL finds the index itself.
 
@@ -55,11 +55,11 @@ def fixed_gid_index(host: JudgedHost) -> Results:
         return
     if host.nccl_is(since=_AUTOMATIC):
         yield report.better_unset(
-            given[0], f"NCCL {host.nccl} finds the index itself", remedy=f"unset {GID_INDEX}, after a test"
+            given[0], f"NCCL {host.nccl} finds the index itself", f"unset {GID_INDEX}, after a test"
         )
 
 
-@rule("IB022", "roce-with-old-default", "error", needs=("rdma",))
+@rule("IB022", "error", needs=("rdma",))
 def roce_with_old_default(host: JudgedHost) -> Results:
     """NCCL before 2.21 takes the first GID of a RoCE port, which is not RoCE v2 or is link-local.
 
@@ -80,7 +80,7 @@ def roce_with_old_default(host: JudgedHost) -> Results:
         yield report.device(
             wrong[0].name,
             f"NCCL {host.nccl} takes GID 0 of {port_names(wrong)}, which others cannot reach",
-            remedy=f"{better}upgrade NCCL to 2.21 or newer",
+            f"{better}upgrade NCCL to 2.21 or newer",
             evidence=gid_lines(wrong, 0),
             severity=host.if_several_nodes("error", "info"),
         )
@@ -91,7 +91,7 @@ def _is_good(gid: Gid | None) -> bool:
     return gid is not None and known(gid.type) == "RoCE v2" and not adapters.is_link_local(adapters.address(gid))
 
 
-@rule("IB023", "gid-filters-ignored", "warning")
+@rule("IB023", "warning")
 def gid_filters_ignored(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX is set together with variables that restrict the search for an index.
 
@@ -107,13 +107,14 @@ def gid_filters_ignored(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"NCCL does not look at it, because {GID_INDEX} is set",
+                f"unset {GID_INDEX} or {name}",
                 evidence=(f"{escaped(given[0].origin)}: {GID_INDEX}={escaped(given[0].value[:40])}",),
-                remedy=f"unset {GID_INDEX} or {name}",
                 fix=report.unset(given[0]),
+                part="",
             )
 
 
-@rule("IB024", "useless-address-range", "error", needs=("rdma",))
+@rule("IB024", "error", needs=("rdma",))
 def useless_address_range(host: JudgedHost) -> Results:
     """NCCL_IB_ADDR_RANGE is ignored, or no GID of a port lies in it.
 
@@ -131,8 +132,7 @@ def useless_address_range(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"NCCL ignores it: {_why_ignored(host, variable.value)}",
-            part=variable.value,
-            remedy="write network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY",
+            "write network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY",
         )
     elif given_index(host) is None:
         outside = [port for port in roce_ports(host) if not _has(port, wanted)]
@@ -140,7 +140,7 @@ def useless_address_range(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"{port_names(outside)}: no GID lies in this range",
-                remedy="write a range that holds the addresses of all ports, or unset it",
+                "write a range that holds the addresses of all ports, or unset it",
                 evidence=tuple(
                     gid_line(port, gid, gid.index) for port in outside[:4] for gid in _usable(port)[:4]
                 ),

@@ -20,7 +20,7 @@ from nccltool.hosts.nccl.settings import Variable
 _REMEDY = f"unset {GID_INDEX}: NCCL finds the GID itself since 2.21"
 
 
-@rule("IB016", "empty-gid", "error", needs=("rdma",))
+@rule("IB016", "error", needs=("rdma",))
 def empty_gid(host: JudgedHost) -> Results:
     """Nothing is at the index of NCCL_IB_GID_INDEX on a RoCE port.
 
@@ -38,12 +38,12 @@ def empty_gid(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{port_names(empty)}: nothing is at index {index} of the GID table",
-            remedy=_REMEDY,
+            _REMEDY,
             evidence=gid_lines(empty, index),
         )
 
 
-@rule("IB017", "gid-of-roce-v1", "error", needs=("rdma",))
+@rule("IB017", "error", needs=("rdma",))
 def gid_of_roce_v1(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX points to a GID that is not RoCE v2.
 
@@ -62,12 +62,12 @@ def gid_of_roce_v1(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{port_names(wrong)}: the GID at index {index} is not RoCE v2",
-            remedy=_REMEDY,
+            _REMEDY,
             evidence=gid_lines(wrong, index),
         )
 
 
-@rule("IB018", "link-local-gid", "error", needs=("rdma",))
+@rule("IB018", "error", needs=("rdma",))
 def link_local_gid(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX points to a link-local GID.
 
@@ -86,7 +86,7 @@ def link_local_gid(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{port_names(wrong)}: the GID at index {index} is link-local",
-            remedy=_REMEDY,
+            _REMEDY,
             evidence=gid_lines(wrong, index),
             severity=host.if_several_nodes("error", "info"),
         )
@@ -97,7 +97,7 @@ def _meaning(gid: Gid) -> str:
     return f"{known(gid.type)}, {adapters.family(adapters.address(gid))}"
 
 
-@rule("IB019", "index-of-different-gids", "error", needs=("rdma",))
+@rule("IB019", "error", needs=("rdma",))
 def index_of_different_gids(host: JudgedHost) -> Results:
     """NCCL_IB_GID_INDEX means something else on one port than on another.
 
@@ -115,12 +115,12 @@ def index_of_different_gids(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"index {index} is not the same kind of GID on all ports",
-            remedy=_REMEDY,
+            _REMEDY,
             evidence=gid_lines([port for port, _ in found], index),
         )
 
 
-@across("IB060", "index-of-different-gids-on-hosts", "error", covers="IB-019", needs=("rdma",))
+@across("IB060", "error", covers="IB-019", needs=("rdma",))
 def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_IB_GID_INDEX means something else on one host than on another.
 
@@ -146,7 +146,7 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
         yield report.better_unset(
             variables[0],
             "this index is not the same kind of GID on all hosts",
-            remedy=_REMEDY,
+            _REMEDY,
             evidence=tuple(f"{escaped(kind)}: {_some(names)}" for kind, names in rarest[:8]),
         )
 
@@ -155,7 +155,7 @@ def _some(hosts: Sequence[str]) -> str:
     return escaped(", ".join(hosts[:4])) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")
 
 
-@rule("IB025", "no-routable-gid", "error", needs=("rdma",))
+@rule("IB025", "error", needs=("rdma",))
 def no_routable_gid(host: JudgedHost) -> Results:
     """The GID that NCCL would find on a RoCE port is link-local, or not RoCE v2.
 
@@ -178,7 +178,7 @@ def no_routable_gid(host: JudgedHost) -> Results:
         yield report.device(
             wrong[0][0].name,
             f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
-            remedy=f"give the interface an {_kind_of_address(host)} address (inside the container too)",
+            f"give the interface an {_kind_of_address(host)} address (inside the container too)",
             evidence=tuple(f"{gid_line(port, gid, index)} is what NCCL takes" for port, index, gid in wrong[:8]),
             severity=host.if_several_nodes("error", "info"),
         )
@@ -188,7 +188,7 @@ def _kind_of_address(host: JudgedHost) -> str:
     return "IPv6" if adapters.wanted_family(host.settings) == "AF_INET6" else "IPv4"
 
 
-@rule("IB026", "gid-of-hidden-interface", "error", needs=("rdma", "network"))
+@rule("IB026", "error", needs=("rdma", "network"))
 def gid_of_hidden_interface(host: JudgedHost) -> Results:
     """The GID that NCCL takes belongs to an interface that is not in this network namespace.
 
@@ -213,7 +213,7 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
         yield report.device(
             lost[0][0].name,
             f"{port_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
-            remedy="use the network of the host, or move the interface into the container (RDMA CNI)",
+            "use the network of the host, or move the interface into the container (RDMA CNI)",
             evidence=tuple(gid_line(port, gid, index) for port, index, gid in lost[:8]),
             severity=host.if_several_nodes("error", "info"),
         )

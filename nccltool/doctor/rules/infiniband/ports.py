@@ -9,7 +9,7 @@ from nccltool.doctor.rules.infiniband.base import HCA, about_ports, all_ports, p
 from nccltool.hosts.facts import RdmaPort, or_none
 
 
-@rule("IB006", "no-active-port", "error", needs=("rdma",))
+@rule("IB006", "error", needs=("rdma",))
 def no_active_port(host: JudgedHost) -> Results:
     """No port that NCCL may use is active.
 
@@ -30,7 +30,7 @@ def no_active_port(host: JudgedHost) -> Results:
         )
 
 
-@rule("IB007", "port-down", "warning", needs=("rdma",))
+@rule("IB007", "warning", needs=("rdma",))
 def port_down(host: JudgedHost) -> Results:
     """Some ports that NCCL may use are active, and others are not.
 
@@ -52,7 +52,7 @@ def port_down(host: JudgedHost) -> Results:
         )
 
 
-@rule("IB052", "degraded-port", "error", needs=("rdma",))
+@rule("IB052", "error", needs=("rdma",))
 def degraded_port(host: JudgedHost) -> Results:
     """A port is slower than others of the same card type, or runs on one lane.
 
@@ -74,7 +74,7 @@ def degraded_port(host: JudgedHost) -> Results:
             yield report.device(
                 port.name,
                 f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
-                remedy="reseat or replace the cable; drain the node until the rate is right",
+                "reseat or replace the cable; drain the node until the rate is right",
                 evidence=(escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
             )
 
@@ -83,7 +83,7 @@ def _of_others(best: float, rate: float) -> str:
     return f", others of its kind at {best:g} Gb/s" if best > rate else " on one lane"
 
 
-@rule("IB053", "no-subnet-manager", "error", needs=("rdma",))
+@rule("IB053", "error", needs=("rdma",))
 def no_subnet_manager(host: JudgedHost) -> Results:
     """A port of InfiniBand has a link, and waits for the subnet manager.
 
@@ -99,12 +99,12 @@ def no_subnet_manager(host: JudgedHost) -> Results:
             yield report.device(
                 port.name,
                 f"{escaped(port.name)} waits for the subnet manager",
-                remedy="start the subnet manager (opensm, UFM) of this fabric; `sminfo`",
+                "start the subnet manager (opensm, UFM) of this fabric; `sminfo`",
                 evidence=(escaped(f"{port_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),),
             )
 
 
-@rule("IB057", "rdma-without-ip", "error", needs=("rdma", "network"))
+@rule("IB057", "error", needs=("rdma", "network"))
 def rdma_without_ip(host: JudgedHost) -> Results:
     """Ports are active, and there is no IP interface that NCCL may use.
 
@@ -122,7 +122,7 @@ def rdma_without_ip(host: JudgedHost) -> Results:
             "name an interface that is up in NCCL_SOCKET_IFNAME",
         )
         if variable:
-            yield report.about(variable, message, evidence=port_lines(ports[:4]), remedy=remedy)
+            yield report.about(variable, message, remedy, evidence=port_lines(ports[:4]), part="")
         else:
             subject = Subject(kind="device", name=ports[0].name)
             yield report.RuleFinding(
@@ -130,7 +130,7 @@ def rdma_without_ip(host: JudgedHost) -> Results:
             )
 
 
-@across("IB059", "growing-error-counters", "warning", needs=("rdma", "boot_id", "taken"))
+@across("IB059", "warning", needs=("rdma", "boot_id", "taken"))
 def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
     """Error counters of a port are higher in a later snapshot of the same host.
 
@@ -165,7 +165,7 @@ def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
             yield report.device(
                 port.name,
                 f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
-                remedy="replace cable or transceiver; on RoCE check PFC and ECN of the switch",
+                "replace cable or transceiver; on RoCE check PFC and ECN of the switch",
                 evidence=tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items())),
             )
 

@@ -8,7 +8,7 @@ from nccltool.doctor.rules.infiniband.base import port_names, roce_ports
 from nccltool.hosts.nccl import adapters
 
 
-@rule("IB039", "roce-with-one-queue-pair", "info", needs=("rdma", "plugins"))
+@rule("IB039", "info", needs=("rdma", "plugins"))
 def roce_with_one_queue_pair(host: JudgedHost) -> Results:
     """RoCE between more than two nodes with one queue pair for each connection.
 
@@ -24,7 +24,7 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
         yield report.device(
             ports[0].name,
             "each connection is one flow, which hashes to one path of the fabric",
-            remedy="measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8",
+            "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8",
             evidence=(f"RoCE on {port_names(ports)}, {host.nodes} nodes",),
         )
 
@@ -40,7 +40,7 @@ _MOST_MERGED = 4
 _QPS = "NCCL_IB_QPS_PER_CONNECTION"
 
 
-@rule("IB036", "impossible-queue-pairs", "error", needs=("rdma",))
+@rule("IB036", "error", needs=("rdma",))
 def impossible_queue_pairs(host: JudgedHost) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is 0 or less, or more than 128 together with the merged ports of an adapter.
 
@@ -61,7 +61,7 @@ def impossible_queue_pairs(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "there is no queue pair" if count < 1 else f"{count} x {ports} queue pairs; NCCL has room for 128",
-            remedy="write 1 to 8, or unset it",
+            "write 1 to 8, or unset it",
         )
 
 
@@ -76,7 +76,7 @@ def _merged(host: JudgedHost) -> int | Unknown:
     return min(max(cards.values(), default=0), _MOST_MERGED)
 
 
-@rule("IB037", "many-queue-pairs", "warning")
+@rule("IB037", "warning")
 def many_queue_pairs(host: JudgedHost) -> Results:
     """NCCL_IB_QPS_PER_CONNECTION is more than 16.
 
@@ -89,14 +89,11 @@ def many_queue_pairs(host: JudgedHost) -> Results:
     given = host.number(_QPS)
     if given and given[1] > _MANY_QPS:
         yield report.about(
-            given[0],
-            f"{given[1]} queue pairs for each connection",
-            part=given[0].value,
-            remedy="write 2 to 8, after a measurement",
+            given[0], f"{given[1]} queue pairs for each connection", "write 2 to 8, after a measurement"
         )
 
 
-@rule("IB038", "split-without-queue-pairs", "info")
+@rule("IB038", "info")
 def split_without_queue_pairs(host: JudgedHost) -> Results:
     """NCCL_IB_SPLIT_DATA_ON_QPS=1 with one queue pair.
 
@@ -111,12 +108,12 @@ def split_without_queue_pairs(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             "a connection has one queue pair: there is nothing to split over",
-            remedy=f"export {_QPS}=4, or unset NCCL_IB_SPLIT_DATA_ON_QPS",
+            f"export {_QPS}=4, or unset NCCL_IB_SPLIT_DATA_ON_QPS",
             part="",
         )
 
 
-@rule("IB046", "failover-to-nothing", "warning", needs=("rdma",))
+@rule("IB046", "warning", needs=("rdma",))
 def failover_to_nothing(host: JudgedHost) -> Results:
     """NCCL_IB_RESILIENCY_PORT_FAILOVER=1, and no ports are merged.
 
@@ -136,7 +133,7 @@ def failover_to_nothing(host: JudgedHost) -> Results:
         yield report.better_unset(given[0], "no ports are merged: there is nothing to fail over to")
 
 
-@rule("IB048", "empty-partition-key", "error", needs=("rdma",))
+@rule("IB048", "error", needs=("rdma",))
 def empty_partition_key(host: JudgedHost) -> Results:
     """NCCL_IB_PKEY points to an entry of the partition table that is empty.
 
@@ -160,11 +157,8 @@ def empty_partition_key(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{escaped(', '.join(port.name for port in wrong[:8]))}: entry {index} of the table is empty",
-            part=variable.value,
+            f"the key is at index {min(where)}" if where else "write the index of a key, or unset NCCL_IB_PKEY",
             evidence=tuple(f"{escaped(port.name)}: {_keys(known(port.port.pkeys))}" for port in wrong[:4]),
-            remedy=f"the key is at index {min(where)}"
-            if where
-            else "write the index of a key, or unset NCCL_IB_PKEY",
             fix=report.export("NCCL_IB_PKEY", str(min(where))) if where else report.unset(variable),
         )
 

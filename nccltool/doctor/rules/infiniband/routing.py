@@ -10,7 +10,7 @@ from nccltool.doctor.rules.infiniband.base import port_names, roce_ports
 from nccltool.hosts.nccl import adapters
 
 
-@rule("IB041", "adaptive-routing-on-roce", "info", needs=("rdma", "cloud"))
+@rule("IB041", "info", needs=("rdma", "cloud"))
 def adaptive_routing_on_roce(host: JudgedHost) -> Results:
     """NCCL_IB_ADAPTIVE_ROUTING=1 on RoCE.
 
@@ -28,12 +28,11 @@ def adaptive_routing_on_roce(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"it is on for RoCE: {port_names(ports)}",
-            part=variable.value,
-            remedy="unset it, unless the maker of the fabric asks for it",
+            "unset it, unless the maker of the fabric asks for it",
         )
 
 
-@rule("IB049", "rails-without-route", "warning", needs=("rdma", "network"))
+@rule("IB049", "warning", needs=("rdma", "network"))
 def rails_without_route(host: JudgedHost) -> Results:
     """NCCL_CROSS_NIC allows a rail to talk to another one, and no route leads there.
 
@@ -59,9 +58,8 @@ def rails_without_route(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "rails in different networks may talk to each other, and no route leads there",
-            part=variable.value,
+            "export NCCL_CROSS_NIC=0, or route between the rails",
             evidence=tuple(cut[:8]),
-            remedy="export NCCL_CROSS_NIC=0, or route between the rails",
         )
 
 
@@ -88,7 +86,7 @@ _BUFFSIZE = 4 << 20
 _OOO_SINCE = (2, 30, 3)
 
 
-@rule("IB040", "threshold-above-every-message", "warning")
+@rule("IB040", "warning")
 def threshold_above_every_message(host: JudgedHost) -> Results:
     """NCCL_IB_AR_THRESHOLD is not less than NCCL_BUFFSIZE.
 
@@ -105,7 +103,7 @@ def threshold_above_every_message(host: JudgedHost) -> Results:
         )
 
 
-@rule("IB042", "out-of-order-without-routing", "error", needs=("rdma",))
+@rule("IB042", "error", needs=("rdma",))
 def out_of_order_without_routing(host: JudgedHost) -> Results:
     """NCCL_IB_OOO_RQ=1 and adaptive routing is off.
 
@@ -126,11 +124,11 @@ def out_of_order_without_routing(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             f"adaptive routing is off on {names}: connecting fails",
-            remedy="export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ",
+            "export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ",
         )
 
 
-@rule("IB043", "strict-ordering-in-vm", "warning", needs=("cpu",))
+@rule("IB043", "warning", needs=("cpu",))
 def strict_ordering_in_vm(host: JudgedHost) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING=0 in a virtual machine.
 
@@ -144,7 +142,7 @@ def strict_ordering_in_vm(host: JudgedHost) -> Results:
         yield report.better_unset(given[0], "relaxed ordering is off in a virtual machine")
 
 
-@rule("IB044", "ordering-asked-for-in-vain", "warning", needs=("rdma",))
+@rule("IB044", "warning", needs=("rdma",))
 def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING=1, and libibverbs cannot do it.
 
@@ -161,12 +159,11 @@ def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
         yield report.about(
             given[0],
             "libibverbs has no ibv_reg_mr_iova2: NCCL goes on without relaxed ordering",
-            part=given[0].value,
-            remedy="install rdma-core 28 or newer in the image",
+            "install rdma-core 28 or newer in the image",
         )
 
 
-@rule("IB045", "rail-policy-without-rails", "warning")
+@rule("IB045", "warning")
 def rail_policy_without_rails(host: JudgedHost) -> Results:
     """NCCL_NET_MERGE_POLICY=RAIL, and no entry of NCCL_IB_HCA has a rail.
 
@@ -183,11 +180,11 @@ def rail_policy_without_rails(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "no port has a rail, so none is merged",
-            remedy="give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY",
+            "give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY",
         )
 
 
-@rule("IB050", "cross-nic-with-one-nic", "info", needs=("rdma", "network", "plugins"))
+@rule("IB050", "info", needs=("rdma", "network", "plugins"))
 def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     """NCCL_CROSS_NIC is set, and there is one adapter.
 
@@ -210,7 +207,7 @@ def cross_nic_with_one_nic(host: JudgedHost) -> Results:
         yield report.better_unset(given[0], f"it has no effect with one adapter, {escaped(names[0])}", part="")
 
 
-@rule("IB051", "cross-nic-out-of-range", "warning")
+@rule("IB051", "warning")
 def cross_nic_out_of_range(host: JudgedHost) -> Results:
     """NCCL_CROSS_NIC is none of 0, 1 and 2.
 
@@ -221,10 +218,10 @@ def cross_nic_out_of_range(host: JudgedHost) -> Results:
     """
     given = host.number("NCCL_CROSS_NIC")
     if given and given[1] not in (0, 1, 2):
-        yield report.better_unset(given[0], "it is 0, 1 or 2", remedy="unset NCCL_CROSS_NIC, which is 2")
+        yield report.better_unset(given[0], "it is 0, 1 or 2", "unset NCCL_CROSS_NIC, which is 2")
 
 
-@rule("IB058", "subnet-length-out-of-range", "error")
+@rule("IB058", "error")
 def subnet_length_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_SUBNET_AWARE_ROUTING=1, and NCCL_IB_SUBNET_PREFIX_LEN is not in 1 to 32.
 
@@ -238,5 +235,5 @@ def subnet_length_out_of_range(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             "a prefix is 1 to 32 bits long: making a connection fails",
-            remedy="write the length of the rails' networks, or unset it (24)",
+            "write the length of the rails' networks, or unset it (24)",
         )

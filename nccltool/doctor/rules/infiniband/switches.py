@@ -9,7 +9,7 @@ from nccltool.hosts.nccl.settings import Variable
 _FAST_GBPS = 100
 
 
-@rule("IB001", "rdma-switched-off", "warning", needs=("rdma", "plugins"))
+@rule("IB001", "warning", needs=("rdma", "plugins"))
 def rdma_switched_off(host: JudgedHost) -> Results:
     """NCCL_IB_DISABLE switches RDMA off although ports are active.
 
@@ -40,7 +40,7 @@ def _net_plugins(host: JudgedHost) -> tuple[str, ...]:
     return tuple(one.library.path for one in host.net_plugins)
 
 
-@rule("IB002", "switch-of-another-network", "info", needs=("plugins",))
+@rule("IB002", "info", needs=("plugins",))
 def switch_of_another_network(host: JudgedHost) -> Results:
     """NCCL_IB_DISABLE is set, and NCCL loads a network plugin, which does not look at it.
 
@@ -58,8 +58,9 @@ def switch_of_another_network(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "a network plugin is loaded, and does not look at this switch",
+            "for TCP: export NCCL_NET=Socket; for the built-in network: export NCCL_NET_PLUGIN=none",
             evidence=tuple(escaped(one.library.path) for one in found[:4]),
-            remedy="for TCP: export NCCL_NET=Socket; for the built-in network: export NCCL_NET_PLUGIN=none",
+            part="",
         )
 
 
@@ -68,7 +69,7 @@ def _net(host: JudgedHost) -> tuple[Variable | None, str]:
     return variable, variable.value.lower() if variable else ""
 
 
-@rule("IB054", "rdma-asked-for-in-vain", "error", needs=("rdma",))
+@rule("IB054", "error", needs=("rdma",))
 def rdma_asked_for_in_vain(host: JudgedHost) -> Results:
     """NCCL_NET=IB, and no port is active that NCCL may use.
 
@@ -83,12 +84,12 @@ def rdma_asked_for_in_vain(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "no port is active: initialization fails",
-            remedy="bring a port up, or unset NCCL_NET",
+            "bring a port up, or unset NCCL_NET",
             evidence=port_lines(ports) or ("there is no port that NCCL could use",),
         )
 
 
-@rule("IB055", "tcp-forced", "warning", needs=("rdma",))
+@rule("IB055", "warning", needs=("rdma",))
 def tcp_forced(host: JudgedHost) -> Results:
     """NCCL_NET=Socket although RDMA ports are active.
 
@@ -103,12 +104,12 @@ def tcp_forced(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"TCP is forced, and {port_names(lost)} are active",
-            remedy="unset NCCL_NET",
+            "unset NCCL_NET",
             evidence=port_lines(lost),
         )
 
 
-@rule("IB056", "only-network-disabled", "error")
+@rule("IB056", "error")
 def only_network_disabled(host: JudgedHost) -> Results:
     """NCCL_NET=IB and NCCL_IB_DISABLE=1.
 
@@ -123,8 +124,7 @@ def only_network_disabled(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "the only network that is allowed is switched off by NCCL_IB_DISABLE",
-            part=variable.value,
+            "unset NCCL_IB_DISABLE for RDMA, or NCCL_NET for TCP",
             evidence=(f"{escaped(other.origin)}: NCCL_IB_DISABLE={escaped(other.value[:40])}",),
-            remedy="unset NCCL_IB_DISABLE for RDMA, or NCCL_NET for TCP",
             fix=report.unset(other),
         )

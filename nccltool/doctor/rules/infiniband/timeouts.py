@@ -19,7 +19,7 @@ _TORCH_SHORTER = Version(2, 2)
 """The release of torch from which its groups wait 10 minutes for NCCL; before it was 30."""
 
 
-@rule("IB031", "endless-ack-timeout", "error")
+@rule("IB031", "error")
 def endless_ack_timeout(host: JudgedHost) -> Results:
     """NCCL_IB_TIMEOUT is 0 or less, or 32 or more.
 
@@ -31,11 +31,11 @@ def endless_ack_timeout(host: JudgedHost) -> Results:
     given = host.number("NCCL_IB_TIMEOUT")
     if given and not 0 < given[1] < 32:
         yield report.better_unset(
-            given[0], "the adapter waits for ever for an answer", remedy="write 20 to 23, or unset NCCL_IB_TIMEOUT"
+            given[0], "the adapter waits for ever for an answer", "write 20 to 23, or unset NCCL_IB_TIMEOUT"
         )
 
 
-@rule("IB032", "short-ack-timeout", "warning")
+@rule("IB032", "warning")
 def short_ack_timeout(host: JudgedHost) -> Results:
     """NCCL_IB_TIMEOUT is below 18 in a job of more than 8 nodes.
 
@@ -49,11 +49,11 @@ def short_ack_timeout(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             f"the adapter waits {format_seconds(_TICK_S * 2 ** given[1])} for an answer; {host.nodes} nodes",
-            remedy="unset NCCL_IB_TIMEOUT, or write 22",
+            "unset NCCL_IB_TIMEOUT, or write 22",
         )
 
 
-@rule("IB033", "timeout-beyond-torch", "warning", covers=("IB-033", "TRC-012"))
+@rule("IB033", "warning", covers=("IB-033", "TRC-012"))
 def timeout_beyond_torch(host: JudgedHost) -> Results:
     """The adapter goes on trying for longer than torch waits.
 
@@ -76,8 +76,7 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
         yield report.about(
             given[0],
             f"the adapter tries for {format_seconds(seconds)}, torch waits {limit} s at most by itself",
-            part=given[0].value,
-            remedy="write NCCL_IB_TIMEOUT=22 or 23, or give init_process_group a longer timeout",
+            "write NCCL_IB_TIMEOUT=22 or 23, or give init_process_group a longer timeout",
         )
 
 
@@ -86,7 +85,7 @@ def _default_timeout(host: JudgedHost) -> int:
     return next(value for since, value in _TIMEOUTS if version >= since)
 
 
-@rule("IB034", "retries-out-of-range", "error")
+@rule("IB034", "error")
 def retries_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_RETRY_CNT is not in 0 to 7.
 
@@ -97,12 +96,10 @@ def retries_out_of_range(host: JudgedHost) -> Results:
     """
     given = host.number("NCCL_IB_RETRY_CNT")
     if given and not 0 <= given[1] <= _RETRIES:
-        yield report.better_unset(
-            given[0], "a retry count is 0 to 7", remedy="unset NCCL_IB_RETRY_CNT, which is 7"
-        )
+        yield report.better_unset(given[0], "a retry count is 0 to 7", "unset NCCL_IB_RETRY_CNT, which is 7")
 
 
-@rule("IB035", "fewer-retries", "warning")
+@rule("IB035", "warning")
 def fewer_retries(host: JudgedHost) -> Results:
     """NCCL_IB_RETRY_CNT is lower than 7.
 
@@ -116,11 +113,11 @@ def fewer_retries(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             f"{given[1]} retries: a short loss of a link ends the job",
-            remedy="unset NCCL_IB_RETRY_CNT, which is 7",
+            "unset NCCL_IB_RETRY_CNT, which is 7",
         )
 
 
-@rule("IB047", "fatal-events-ignored", "warning")
+@rule("IB047", "warning")
 def fatal_events_ignored(host: JudgedHost) -> Results:
     """NCCL_IB_RETURN_ASYNC_EVENTS=0.
 

@@ -16,7 +16,7 @@ _OCI_TC = 41
 _CLASSES = ("NCCL_IB_TC", "NCCL_IB_FIFO_TC")
 
 
-@rule("IB027", "odd-traffic-class", "warning", needs=("rdma", "cloud"))
+@rule("IB027", "warning", needs=("rdma", "cloud"))
 def odd_traffic_class(host: JudgedHost) -> Results:
     """A traffic class is not in 0 to 255, has ECN bits, or looks like a DSCP.
 
@@ -30,9 +30,7 @@ def odd_traffic_class(host: JudgedHost) -> Results:
         if variable is None or value is None or value == -1:
             continue
         if not 0 <= value <= 255:
-            yield report.about(
-                variable, "a traffic class is 0 to 255", part=variable.value, remedy="write 4 x DSCP"
-            )
+            yield report.about(variable, "a traffic class is 0 to 255", "write 4 x DSCP")
         elif value and not (value == _OCI_TC and host.facts.cloud.provider == "oci"):
             yield from _like_dscp(host, variable, value)
 
@@ -47,16 +45,14 @@ def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Iterator[rep
         yield report.about(
             variable,
             f"{value} is the DSCP of these ports; the traffic class is {value * 4}",
-            part=variable.value,
+            f"export {variable.name}={value * 4}",
             evidence=tuple(f"{escaped(port.name)}: {_default_class(port)}" for port in ports[:4]),
-            remedy=f"export {variable.name}={value * 4}",
         )
     elif ports and value % 4:
         yield report.about(
             variable,
             f"the two low bits of {value} are ECN bits: DSCP {value // 4}",
-            part=variable.value,
-            remedy=f"write 4 x DSCP; if DSCP {value} is meant: {(value * 4) % 256}",
+            f"write 4 x DSCP; if DSCP {value} is meant: {(value * 4) % 256}",
             severity="info",
         )
 
@@ -67,7 +63,7 @@ def _default_class(port: Port) -> int | None:
     return int(match[1]) if match else None
 
 
-@rule("IB028", "roce-without-traffic-class", "info", needs=("rdma",))
+@rule("IB028", "info", needs=("rdma",))
 def roce_without_traffic_class(host: JudgedHost) -> Results:
     """RoCE is used without a traffic class.
 
@@ -83,12 +79,12 @@ def roce_without_traffic_class(host: JudgedHost) -> Results:
         yield report.device(
             bare[0].name,
             f"RoCE without a traffic class on {port_names(bare)}",
-            remedy="export NCCL_IB_TC=<4 x DSCP of the lossless class>",
+            "export NCCL_IB_TC=<4 x DSCP of the lossless class>",
             evidence=(f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",),
         )
 
 
-@rule("IB029", "fifo-class-on-infiniband", "info", needs=("rdma",))
+@rule("IB029", "info", needs=("rdma",))
 def fifo_class_on_infiniband(host: JudgedHost) -> Results:
     """NCCL_IB_FIFO_TC is set, and all ports are InfiniBand.
 
@@ -102,7 +98,7 @@ def fifo_class_on_infiniband(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "it has no effect on InfiniBand", part="")
 
 
-@rule("IB030", "service-level-out-of-range", "error")
+@rule("IB030", "error")
 def service_level_out_of_range(host: JudgedHost) -> Results:
     """NCCL_IB_SL is not in 0 to 15.
 
@@ -113,6 +109,4 @@ def service_level_out_of_range(host: JudgedHost) -> Results:
     """
     given = host.number("NCCL_IB_SL")
     if given and not -1 <= given[1] <= 15:
-        yield report.better_unset(
-            given[0], "a service level is 0 to 15", remedy="write 0 to 15, or unset NCCL_IB_SL"
-        )
+        yield report.better_unset(given[0], "a service level is 0 to 15", "write 0 to 15, or unset NCCL_IB_SL")

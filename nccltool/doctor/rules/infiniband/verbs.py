@@ -11,7 +11,7 @@ _LEAST_MEMLOCK = 64 << 20
 _IPC_LOCK = 1 << 14
 
 
-@rule("IB013", "verbs-device-missing", "error", needs=("rdma", "container"))
+@rule("IB013", "error", needs=("rdma", "container"))
 def verbs_device_missing(host: JudgedHost) -> Results:
     """The host has RDMA devices, and their files in /dev/infiniband are missing or may not be opened.
 
@@ -30,13 +30,13 @@ def verbs_device_missing(host: JudgedHost) -> Results:
             yield report.device(
                 name,
                 f"{path} {'is missing' if file is None else 'may not be opened'}: NCCL cannot use it",
-                remedy="pass /dev/infiniband to the container, and read and write permission on uverbs*",
+                "pass /dev/infiniband to the container, and read and write permission on uverbs*",
                 evidence=port_lines(port for port in ports if port.device.name == name),
                 severity=host.if_several_nodes("error", "info", "error"),
             )
 
 
-@rule("IB014", "verbs-library-missing", "error", needs=("rdma", "files"))
+@rule("IB014", "error", needs=("rdma", "files"))
 def verbs_library_missing(host: JudgedHost) -> Results:
     """Ports are active, and libibverbs.so.1 is not on the loader's path.
 
@@ -57,13 +57,13 @@ def verbs_library_missing(host: JudgedHost) -> Results:
     yield report.file(
         "libibverbs.so.1",
         "the loader finds no libibverbs: NCCL goes on over TCP",
-        remedy="apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image",
+        "apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image",
         evidence=port_lines(ports),
         severity=host.if_several_nodes("error", "info", "error"),
     )
 
 
-@rule("IB015", "little-locked-memory", "error", needs=("rdma", "limits", "container"))
+@rule("IB015", "error", needs=("rdma", "limits", "container"))
 def little_locked_memory(host: JudgedHost) -> Results:
     """A process may lock less than 64 MiB of memory, and ports are active.
 
@@ -81,7 +81,7 @@ def little_locked_memory(host: JudgedHost) -> Results:
         yield report.host(
             host.facts.host,
             f"a process may lock {format_bytes(size)}: registration of memory fails",
-            remedy="ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit",
+            "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit",
             evidence=(f"Max locked memory: {size} bytes",),
         )
 

@@ -33,17 +33,17 @@ def _of_choice(
     given = given_list(host)
     evidence = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
     if given is not None:
-        return report.about(given[0], message, evidence=evidence, remedy=remedy, severity=severity)
+        return report.about(given[0], message, remedy, evidence=evidence, severity=severity, part="")
     return report.interface(
         choice.chosen[0].name,
         message,
-        remedy=remedy,
+        remedy,
         evidence=(*evidence, f"chosen because: {choice.why}"),
         severity=severity,
     )
 
 
-@rule("NETIF002", "interface-down", "error", needs=("network",))
+@rule("NETIF002", "error", needs=("network",))
 def interface_down(host: JudgedHost) -> Results:
     """Every interface that NCCL_SOCKET_IFNAME fits is down.
 
@@ -60,8 +60,9 @@ def interface_down(host: JudgedHost) -> Results:
         yield report.about(
             given[0],
             f"{listed(one.name for one in fitting)}: not running",
+            f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface",
             evidence=tuple(_state(one) for one in fitting[:8]),
-            remedy=f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface",
+            part="",
         )
 
 
@@ -71,7 +72,7 @@ def _state(interface: Interface) -> str:
     return f"{escaped(interface.name)}: operstate {escaped(or_none(interface.operstate) or 'unknown')}{cable}"
 
 
-@rule("NETIF003", "interface-without-address", "error", needs=("network",))
+@rule("NETIF003", "error", needs=("network",))
 def interface_without_address(host: JudgedHost) -> Results:
     """The interfaces that NCCL may take have no address (of the family in NCCL_SOCKET_FAMILY).
 
@@ -91,13 +92,14 @@ def interface_without_address(host: JudgedHost) -> Results:
     yield report.about(
         variable,
         f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use",
+        "give the interface an address" + (f", or unset {FAMILY}" if family else ""),
         evidence=present(host),
-        remedy="give the interface an address" + (f", or unset {FAMILY}" if family else ""),
         fix=report.unset(family) if family else (),
+        part="",
     )
 
 
-@rule("NETIF004", "loopback-between-nodes", "error", needs=("network",))
+@rule("NETIF004", "error", needs=("network",))
 def loopback_between_nodes(host: JudgedHost) -> Results:
     """NCCL would use the loopback interface for a job of several nodes.
 
@@ -117,7 +119,7 @@ def loopback_between_nodes(host: JudgedHost) -> Results:
         )
 
 
-@rule("NETIF005", "overlay-interface", "warning", needs=("network",))
+@rule("NETIF005", "warning", needs=("network",))
 def overlay_interface(host: JudgedHost) -> Results:
     """The interface for bootstrap is a bridge, a tunnel, or an end of a container.
 
@@ -144,7 +146,7 @@ def _is_all_there_is(host: JudgedHost, name: str) -> bool:
     return not others and not name.startswith(("docker", "br-", "virbr"))
 
 
-@rule("NETIF011", "too-many-interfaces", "warning", needs=("network",))
+@rule("NETIF011", "warning", needs=("network",))
 def too_many_interfaces(host: JudgedHost) -> Results:
     """More than 16 interfaces fit NCCL_SOCKET_IFNAME, or the automatic choice.
 
@@ -167,7 +169,7 @@ def too_many_interfaces(host: JudgedHost) -> Results:
         )
 
 
-@rule("NETIF012", "ambiguous-choice", "info", needs=("network",))
+@rule("NETIF012", "info", needs=("network",))
 def ambiguous_choice(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME is not set, and NCCL may take interfaces of different networks.
 
@@ -192,7 +194,7 @@ def ambiguous_choice(host: JudgedHost) -> Results:
         )
 
 
-@rule("NETIF013", "unroutable-ib-interface", "info", needs=("network",))
+@rule("NETIF013", "info", needs=("network",))
 def unroutable_ib_interface(host: JudgedHost) -> Results:
     """An interface whose name begins with ib is taken, though the default route leads elsewhere.
 
@@ -218,7 +220,7 @@ def unroutable_ib_interface(host: JudgedHost) -> Results:
         )
 
 
-@rule("NETIF016", "invalid-address-family", "warning")
+@rule("NETIF016", "warning")
 def invalid_address_family(host: JudgedHost) -> Results:
     """NCCL_SOCKET_FAMILY is neither AF_INET nor AF_INET6.
 
@@ -229,12 +231,10 @@ def invalid_address_family(host: JudgedHost) -> Results:
     """
     variable = host.variable(FAMILY)
     if variable and variable.value and variable.value not in ("AF_INET", "AF_INET6"):
-        yield report.better_unset(
-            variable, "NCCL ignores this family", remedy="write AF_INET or AF_INET6, or unset it"
-        )
+        yield report.better_unset(variable, "NCCL ignores this family", "write AF_INET or AF_INET6, or unset it")
 
 
-@rule("NETIF017", "link-local-address", "error", needs=("network",))
+@rule("NETIF017", "error", needs=("network",))
 def link_local_address(host: JudgedHost) -> Results:
     """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL takes is link-local.
 
@@ -252,7 +252,7 @@ def link_local_address(host: JudgedHost) -> Results:
         yield report.better_unset(
             family,
             f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach",
-            remedy=f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}",
+            f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}",
             part="",
             evidence=present(host),
             severity=host.if_several_nodes("error", "info"),

@@ -7,7 +7,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, kn
 from nccltool.doctor.rules.interfaces.base import IFNAME
 
 
-@rule("NETIF018", "gloo-list-like-nccl", "error", needs=("network",))
+@rule("NETIF018", "error", needs=("network",))
 def gloo_list_like_nccl(host: JudgedHost) -> Results:
     """GLOO_SOCKET_IFNAME has ^ or =, or a name that no interface has.
 
@@ -28,13 +28,13 @@ def gloo_list_like_nccl(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{escaped(word[:60])!r} {why}",
-            remedy="write exact names of interfaces, separated by commas",
+            "write exact names of interfaces, separated by commas",
             part=word,
             evidence=(f"here: {escaped(', '.join(names[:12]))}",) if names else (),
         )
 
 
-@rule("NETIF019", "gloo-on-loopback", "error", needs=("names",))
+@rule("NETIF019", "error", needs=("names",))
 def gloo_on_loopback(host: JudgedHost) -> Results:
     """Gloo would tell the other nodes a loopback address: this is what the host's name resolves to.
 
@@ -54,12 +54,12 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
         yield report.host(
             host.facts.host,
             f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
-            remedy="export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
+            "export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
             evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
         )
 
 
-@rule("NETIF020", "gloo-and-nccl-apart", "info", needs=("network",))
+@rule("NETIF020", "info", needs=("network",))
 def gloo_and_nccl_apart(host: JudgedHost) -> Results:
     """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
 
@@ -77,6 +77,7 @@ def gloo_and_nccl_apart(host: JudgedHost) -> Results:
         yield report.about(
             gloo,
             f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}",
+            "align them, unless it is meant",
             evidence=(f"{escaped(nccl.origin)}: {IFNAME}={escaped(nccl.value[:80])}",),
-            remedy="align them, unless it is meant",
+            part="",
         )

@@ -17,7 +17,7 @@ def _words(variable: Variable) -> list[str]:
     return list(values.split(variable.value.removeprefix("^").removeprefix("=")))
 
 
-@rule("NETIF001", "no-such-interface", "error", needs=("network",))
+@rule("NETIF001", "error", needs=("network",))
 def no_such_interface(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME fits no interface of this host.
 
@@ -32,12 +32,12 @@ def no_such_interface(host: JudgedHost) -> Results:
         yield report.better_unset(
             given[0],
             "no interface of this host fits: initialization fails",
-            remedy="write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME",
+            "write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME",
             evidence=present(host),
         )
 
 
-@rule("NETIF006", "exclusion-too-small", "error", needs=("network",))
+@rule("NETIF006", "error", needs=("network",))
 def exclusion_too_small(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME excludes some interfaces, and with that lets lo or docker0 in.
 
@@ -56,14 +56,15 @@ def exclusion_too_small(host: JudgedHost) -> Results:
         yield report.about(
             given[0],
             f"the list lets {listed(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
+            "exclude docker, lo, virbr and veth, or name the interface",
             evidence=tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8]),
-            remedy="exclude docker, lo, virbr and veth, or name the interface",
             severity=host.if_several_nodes("error" if first else "warning", "info"),
             fix=report.export(IFNAME, "^docker,lo,virbr,veth"),
+            part="",
         )
 
 
-@rule("NETIF007", "broken-interface-list", "error")
+@rule("NETIF007", "error")
 def broken_interface_list(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME has ^ or = where they are no operators, or no name at all.
 
@@ -82,16 +83,16 @@ def broken_interface_list(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{word[0]} does not begin the list here: it becomes part of a name",
-            part=word,
-            remedy="write ^=a,b or =a,b: the operators once, at the beginning",
+            "write ^=a,b or =a,b: the operators once, at the beginning",
             fix=_repaired(variable),
+            part=word,
         )
     if not wanted.entries and not words and variable.value.strip():
         what = "everything: initialization fails" if wanted.exclude else "nothing: every interface fits, also lo"
         yield report.better_unset(
             variable,
             f"the list has no name, and excludes {what}",
-            remedy="name interfaces, or unset NCCL_SOCKET_IFNAME",
+            "name interfaces, or unset NCCL_SOCKET_IFNAME",
             part="",
         )
 
@@ -104,7 +105,7 @@ def _repaired(variable: Variable) -> tuple[report.Fix, ...]:
     return report.export(variable.name, f"{exclude}{exact}{','.join(names)}") if names else report.unset(variable)
 
 
-@rule("NETIF008", "address-instead-of-interface", "error", needs=("network",))
+@rule("NETIF008", "error", needs=("network",))
 def address_instead_of_interface(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME has an address where the name of an interface must be.
 
@@ -122,9 +123,9 @@ def address_instead_of_interface(host: JudgedHost) -> Results:
                 yield report.about(
                     variable,
                     f"{escaped(word[:60])} is an address, and a name is expected",
-                    part=word,
-                    remedy=f"write {' or '.join(owners)}" if owners else "write the name of its interface",
+                    f"write {' or '.join(owners)}" if owners else "write the name of its interface",
                     fix=report.export(name, ",".join(owners)) if owners else (),
+                    part=word,
                 )
 
 
@@ -142,7 +143,7 @@ def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Netw
     return [name for name in dict.fromkeys(one.interface for one in own) if re.fullmatch(r"[\w.:-]+", name)]
 
 
-@rule("NETIF009", "one-letter-interface", "warning")
+@rule("NETIF009", "warning")
 def one_letter_interface(host: JudgedHost) -> Results:
     """NCCL_SOCKET_IFNAME has one character.
 
@@ -156,11 +157,11 @@ def one_letter_interface(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "NCCL ignores a value of one character, and chooses an interface by itself",
-            remedy="write a longer prefix",
+            "write a longer prefix",
         )
 
 
-@rule("NETIF010", "ambiguous-interface-prefix", "warning", needs=("network",))
+@rule("NETIF010", "warning", needs=("network",))
 def ambiguous_interface_prefix(host: JudgedHost) -> Results:
     """An entry of NCCL_SOCKET_IFNAME is the name of an interface, and the beginning of others.
 
@@ -181,9 +182,9 @@ def ambiguous_interface_prefix(host: JudgedHost) -> Results:
             yield report.about(
                 given[0],
                 f"{escaped(word)} also fits {listed(others)}",
-                part=word,
-                remedy="begin the list with =, so that names must be equal",
+                "begin the list with =, so that names must be equal",
                 fix=_exact(given[0]) if set(entries) <= set(names) else (),
+                part=word,
             )
 
 
@@ -192,7 +193,7 @@ def _exact(variable: Variable) -> tuple[report.Fix, ...]:
     return report.export(variable.name, f"{'^' if exclude else ''}={names}")
 
 
-@across("NETIF021", "interface-on-some-nodes", "error", needs=("network",))
+@across("NETIF021", "error", needs=("network",))
 def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_SOCKET_IFNAME fits an interface on some hosts, and none on others.
 
@@ -215,11 +216,12 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
         yield report.about(
             variable,
             f"fits no interface on {len(fits[False])} of {len(hosts)} hosts",
+            "use a prefix that all hosts share, or set it for each kind of host",
             evidence=(
                 f"none on: {listed(_hosts(fits[False]))}",
                 f"interfaces of {escaped(fits[False][0].facts.host)}: {listed(known_names(fits[False][0]))}",
             ),
-            remedy="use a prefix that all hosts share, or set it for each kind of host",
+            part="",
         )
 
 

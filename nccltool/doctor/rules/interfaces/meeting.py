@@ -23,7 +23,7 @@ _SHORTEST_S, _LONGEST_S = 5, 600
 _COMM_ID = re.compile(r"[^\s:,\[\]]+:\d+|\[[0-9A-Fa-f:.]+(%[^\]]+)?\]:\d+")
 
 
-@rule("NETIF022", "fixed-comm-id", "error")
+@rule("NETIF022", "error")
 def fixed_comm_id(host: JudgedHost) -> Results:
     """NCCL_COMM_ID is malformed, is loopback in a job of several nodes, or meets torch.
 
@@ -56,7 +56,7 @@ def _is_loopback_text(text: str) -> bool:
         return host == "localhost"
 
 
-@rule("NETIF023", "narrow-port-range", "warning", needs=("kernel",))
+@rule("NETIF023", "warning", needs=("kernel",))
 def narrow_port_range(host: JudgedHost) -> Results:
     """The kernel has few ports to give: fewer than 64 for each rank of this host.
 
@@ -77,12 +77,12 @@ def narrow_port_range(host: JudgedHost) -> Results:
         yield report.host(
             host.facts.host,
             f"{ports} ephemeral ports for {ranks} ranks",
-            remedy='sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
+            'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
             evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
         )
 
 
-@rule("NETIF030", "oob-devices-without-oob", "warning")
+@rule("NETIF030", "warning")
 def oob_devices_without_oob(host: JudgedHost) -> Results:
     """NCCL_OOB_NET_IFNAME is set, and NCCL_OOB_NET_ENABLE is not 1.
 
@@ -96,12 +96,12 @@ def oob_devices_without_oob(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "NCCL does not read this list",
-            remedy="export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME",
+            "export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME",
             part="",
         )
 
 
-@rule("NETIF031", "extreme-retries", "info")
+@rule("NETIF031", "info")
 def extreme_retries(host: JudgedHost) -> Results:
     """NCCL gives up a connection after less than 5 s, or more than 600 s, or never.
 

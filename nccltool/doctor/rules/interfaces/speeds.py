@@ -44,7 +44,7 @@ def _shown(speeds: dict[str, int]) -> tuple[str, ...]:
     return tuple(f"{escaped(name)}: {speed} Mb/s" for name, speed in list(speeds.items())[:8])
 
 
-@rule("NETIF014", "slow-interface", "warning", needs=FOR_SOCKETS)
+@rule("NETIF014", "warning", needs=FOR_SOCKETS)
 def slow_interface(host: JudgedHost) -> Results:
     """TCP carries the traffic, over an interface of 10 Gb/s or less, and a faster one is up.
 
@@ -68,7 +68,7 @@ def slow_interface(host: JudgedHost) -> Results:
         yield report.interface(
             choice.chosen[0].name,
             f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
-            remedy=f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
+            f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
             evidence=(*_shown(speeds), *_shown(faster)),
             severity=_severity(host),
             fix=report.export(IFNAME, f"={name}"),
@@ -88,7 +88,7 @@ def _speed(interface: Interface) -> int:
     return 0 if isinstance(interface.speed_mbps, Unknown) else interface.speed_mbps
 
 
-@rule("NETIF015", "unequal-interfaces", "warning", needs=FOR_SOCKETS)
+@rule("NETIF015", "warning", needs=FOR_SOCKETS)
 def unequal_interfaces(host: JudgedHost) -> Results:
     """TCP carries the traffic over several interfaces, which differ in speed or network.
 
@@ -109,7 +109,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
         yield report.interface(
             choice.chosen[0].name,
             f"TCP is spread over {len(choice.chosen)} interfaces that differ",
-            remedy="name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
+            "name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
             evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
             severity=_severity(host),
         )
@@ -122,7 +122,7 @@ def _line(name: str, speeds: dict[str, int], subnets: dict[str, str]) -> str:
     return f"{escaped(name)}: {speed}, {subnets.get(name, 'an address without a network')}"
 
 
-@rule("NETIF029", "socket-buffer-beyond-limit", "info", needs=("kernel",))
+@rule("NETIF029", "info", needs=("kernel",))
 def socket_buffer_beyond_limit(host: JudgedHost) -> Results:
     """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is more than the kernel allows.
 
@@ -140,6 +140,6 @@ def socket_buffer_beyond_limit(host: JudgedHost) -> Results:
             yield report.better_unset(
                 variable,
                 f"the kernel takes {most} instead",
-                remedy=f"sysctl -w {limit}={wanted}, or unset {name}",
+                f"sysctl -w {limit}={wanted}, or unset {name}",
                 evidence=(f"{limit} = {most}",),
             )

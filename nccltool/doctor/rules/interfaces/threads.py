@@ -14,7 +14,7 @@ _BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
 """(threads, sockets of each) that NCCL takes by itself on ENA and gVNIC."""
 
 
-@rule("NETIF024", "threads-out-of-range", "warning")
+@rule("NETIF024", "warning")
 def threads_out_of_range(host: JudgedHost) -> Results:
     """NCCL_SOCKET_NTHREADS is more than 16, or less than 1.
 
@@ -28,7 +28,7 @@ def threads_out_of_range(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             "more than 16: NCCL takes 16" if threads > 0 else "there are no helper threads",
-            remedy="write 1 to 16, or unset it",
+            "write 1 to 16, or unset it",
         )
 
 
@@ -46,7 +46,7 @@ def _by_vendor(host: JudgedHost) -> tuple[int, int]:
     return _BY_VENDOR.get(known(vendor), (0, 1))
 
 
-@rule("NETIF025", "too-many-sockets", "warning", needs=("network",))
+@rule("NETIF025", "warning", needs=("network",))
 def too_many_sockets(host: JudgedHost) -> Results:
     """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is more than 64.
 
@@ -67,11 +67,12 @@ def too_many_sockets(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{threads} threads x {sockets} sockets: NCCL takes {_MOST_SOCKETS // threads} sockets a thread",
-            remedy="keep the product at 64 or less",
+            "keep the product at 64 or less",
+            part="",
         )
 
 
-@rule("NETIF026", "sockets-without-threads", "warning", needs=("network",))
+@rule("NETIF026", "warning", needs=("network",))
 def sockets_without_threads(host: JudgedHost) -> Results:
     """NCCL_NSOCKS_PERTHREAD is set, and NCCL_SOCKET_NTHREADS is not.
 
@@ -87,12 +88,13 @@ def sockets_without_threads(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "it has no effect: there are no helper threads",
-            remedy="export NCCL_SOCKET_NTHREADS=4 as well",
+            "export NCCL_SOCKET_NTHREADS=4 as well",
             fix=report.export("NCCL_SOCKET_NTHREADS", "4"),
+            part="",
         )
 
 
-@rule("NETIF027", "socket-tuning-with-rdma", "info", needs=("rdma",))
+@rule("NETIF027", "info", needs=("rdma",))
 def socket_tuning_with_rdma(host: JudgedHost) -> Results:
     """Threads or sockets of the socket transport are set, and RDMA carries the traffic.
 
@@ -114,7 +116,7 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
         )
 
 
-@rule("NETIF028", "more-threads-than-cpus", "warning", needs=(*FOR_SOCKETS, "limits", "cpu"))
+@rule("NETIF028", "warning", needs=(*FOR_SOCKETS, "limits", "cpu"))
 def more_threads_than_cpus(host: JudgedHost) -> Results:
     """The helper threads of all ranks are more than the processors that they may use.
 
@@ -133,8 +135,9 @@ def more_threads_than_cpus(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{wanted} helper threads on {cpus} processors",
+            "lower NCCL_SOCKET_NTHREADS",
             evidence=(f"{host.local_ranks} ranks x {threads} threads x {len(host.interfaces.chosen)} interfaces",),
-            remedy="lower NCCL_SOCKET_NTHREADS",
+            part="",
         )
 
 

@@ -5,7 +5,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, kn
 from nccltool.hosts.facts import or_none
 
 
-@rule("NV014", "collnet-without-plugin", "warning", needs=("plugins",))
+@rule("NV014", "warning", needs=("plugins",))
 def collnet_without_plugin(host: JudgedHost) -> Results:
     """NCCL_COLLNET_ENABLE=1, and no plugin on the path of the loader offers CollNet.
 
@@ -28,7 +28,7 @@ def collnet_without_plugin(host: JudgedHost) -> Results:
     yield report.better_unset(
         variable,
         "no plugin on the path of the loader offers CollNet",
-        remedy="put nccl-rdma-sharp-plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
+        "put nccl-rdma-sharp-plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
         evidence=tuple(escaped(one.library.path[:160]) for one in nets[:4]),
     )
 
@@ -38,7 +38,7 @@ def _no_plugin(host: JudgedHost) -> bool:
     return (host.get("NCCL_NET_PLUGIN") or "").lower() == "none"
 
 
-@rule("NV015", "collnet-for-few-nodes", "info")
+@rule("NV015", "info")
 def collnet_for_few_nodes(host: JudgedHost) -> Results:
     """NCCL_COLLNET_ENABLE=1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
 
@@ -56,6 +56,5 @@ def collnet_for_few_nodes(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"CollNet stays off: {host.nodes} nodes are fewer than {least}",
-            part=variable.value,
-            remedy="nothing, or unset NCCL_COLLNET_ENABLE",
+            "nothing, or unset NCCL_COLLNET_ENABLE",
         )

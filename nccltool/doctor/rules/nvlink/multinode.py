@@ -24,7 +24,7 @@ def _mnnvl(host: JudgedHost) -> int:
     return 2 if value is None else value
 
 
-@rule("NV007", "no-imex-channel", "error", needs=("nvidia",))
+@rule("NV007", "error", needs=("nvidia",))
 def no_imex_channel(host: JudgedHost) -> Results:
     """Multi-node NVLink is wanted, and there is no IMEX channel that this user may use.
 
@@ -42,12 +42,12 @@ def no_imex_channel(host: JudgedHost) -> Results:
         yield report.device(
             "/dev/nvidia-caps-imex-channels",
             "no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
-            remedy="give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1",
+            "give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1",
             evidence=("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",),
         )
 
 
-@rule("NV008", "mnnvl-without-cumem", "error")
+@rule("NV008", "error")
 def mnnvl_without_cumem(host: JudgedHost) -> Results:
     """NCCL_MNNVL_ENABLE=1, and NCCL_CUMEM_ENABLE=0.
 
@@ -61,7 +61,7 @@ def mnnvl_without_cumem(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "multi-node NVLink is demanded, and cannot work without cuMem")
 
 
-@rule("NV009", "mnnvl-off-by-p2p", "error", needs=("nvidia",))
+@rule("NV009", "error", needs=("nvidia",))
 def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC on a system whose NVLink spans nodes.
 
@@ -84,7 +84,7 @@ def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
     return any(state == "completed" and uuid.strip("0-") for state, uuid in states)
 
 
-@rule("NV010", "mnnvl-disabled", "warning", needs=("nvidia",))
+@rule("NV010", "warning", needs=("nvidia",))
 def mnnvl_disabled(host: JudgedHost) -> Results:
     """NCCL_MNNVL_ENABLE=0 on a system whose NVLink spans nodes.
 
@@ -100,7 +100,7 @@ def mnnvl_disabled(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "nodes of one NVLink domain talk through their adapters")
 
 
-@rule("NV011", "own-clique", "warning")
+@rule("NV011", "warning")
 def own_clique(host: JudgedHost) -> Results:
     """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
 
@@ -116,7 +116,7 @@ def own_clique(host: JudgedHost) -> Results:
             yield report.better_unset(variable, "the fabric manager is overruled about which GPUs NVLink joins")
 
 
-@rule("NV012", "topology-of-the-rack", "error", needs=("files", "nvidia"))
+@rule("NV012", "error", needs=("files", "nvidia"))
 def topology_of_the_rack(host: JudgedHost) -> Results:
     """NCCL_TOPO_FILE has more GPUs than the node, on a system whose NVLink spans nodes.
 
@@ -134,7 +134,7 @@ def topology_of_the_rack(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"the topology file has {named} GPUs, this node has {len(host.gpus)}")
 
 
-@rule("NV013", "fabric-not-ready", "error", needs=("nvidia", "services", "cpu"))
+@rule("NV013", "error", needs=("nvidia", "services", "cpu"))
 def fabric_not_ready(host: JudgedHost) -> Results:
     """The NVLink fabric is not complete, or a daemon that it needs does not run.
 
@@ -151,7 +151,7 @@ def fabric_not_ready(host: JudgedHost) -> Results:
             yield report.device(
                 f"GPU {gpu.pci}",
                 "the NVLink fabric is not ready",
-                remedy="systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State",
+                "systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State",
                 evidence=(f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",),
             )
             return
@@ -174,6 +174,6 @@ def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
         yield report.host(
             daemon,
             f"{daemon} does not run, and the NVLink fabric needs it",
-            remedy=f"systemctl start {unit}",
+            f"systemctl start {unit}",
             evidence=("no process has this name",),
         )

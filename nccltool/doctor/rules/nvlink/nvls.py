@@ -35,7 +35,7 @@ def _capability(gpus: Sequence[Gpu]) -> float:
     return min((known(gpu.compute_capability) for gpu in gpus), default=0.0)
 
 
-@rule("NV001", "nvls-forced", "info", needs=("nvidia",))
+@rule("NV001", "info", needs=("nvidia",))
 def nvls_forced(host: JudgedHost) -> Results:
     """NCCL_NVLS_ENABLE=1 on GPUs that have no NVLink SHARP.
 
@@ -57,7 +57,7 @@ def nvls_forced(host: JudgedHost) -> Results:
         )
 
 
-@rule("NV002", "nvls-disabled", "warning", needs=("nvidia", "cloud"))
+@rule("NV002", "warning", needs=("nvidia", "cloud"))
 def nvls_disabled(host: JudgedHost) -> Results:
     """NCCL_NVLS_ENABLE=0 on GPUs that have NVLink SHARP.
 
@@ -81,7 +81,7 @@ def nvls_disabled(host: JudgedHost) -> Results:
         )
 
 
-@rule("NV003", "many-communicators", "warning", needs=("nvidia", "process"))
+@rule("NV003", "warning", needs=("nvidia", "process"))
 def many_communicators(host: JudgedHost) -> Results:
     """A process has many communicators, and NCCL gives each one of the few multicast slots.
 
@@ -100,13 +100,13 @@ def many_communicators(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_NVLS_ENABLE",
             f"{count} communicators in one process; a GPU has 128 multicast slots",
-            remedy="export NCCL_NVLS_ENABLE=0, or make fewer process groups",
+            "export NCCL_NVLS_ENABLE=0, or make fewer process groups",
             evidence=(f"{count} threads are called NCCL Service",),
             fix=report.export("NCCL_NVLS_ENABLE", "0"),
         )
 
 
-@rule("NV004", "nvls-on-shared-gpus", "error")
+@rule("NV004", "error")
 def nvls_on_shared_gpus(host: JudgedHost) -> Results:
     """NCCL_NVLS_ENABLE=1 while several ranks may share a GPU.
 
@@ -127,7 +127,7 @@ def nvls_on_shared_gpus(host: JudgedHost) -> Results:
         )
 
 
-@rule("NV005", "nvls-demanded-and-impossible", "error", needs=("nvidia",))
+@rule("NV005", "error", needs=("nvidia",))
 def nvls_demanded_and_impossible(host: JudgedHost) -> Results:
     """NCCL_ALGO leaves only NVLS, and NVLS is off or not possible.
 
@@ -152,7 +152,7 @@ def nvls_demanded_and_impossible(host: JudgedHost) -> Results:
         )
 
 
-@rule("NV006", "tree-chunk-above-chunk", "warning", needs=("cloud", "nvidia"))
+@rule("NV006", "warning", needs=("cloud", "nvidia"))
 def tree_chunk_above_chunk(host: JudgedHost) -> Results:
     """NCCL_NVLSTREE_MAX_CHUNKSIZE is larger than NCCL_NVLS_CHUNKSIZE.
 
@@ -172,8 +172,7 @@ def tree_chunk_above_chunk(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"the chunk stays {chunk}: NCCL_NVLS_CHUNKSIZE is smaller",
-            part=variable.value,
-            remedy=f"export NCCL_NVLS_CHUNKSIZE={tree}",
+            f"export NCCL_NVLS_CHUNKSIZE={tree}",
             fix=report.export("NCCL_NVLS_CHUNKSIZE", str(tree)),
         )
 

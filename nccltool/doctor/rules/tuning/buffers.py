@@ -10,7 +10,7 @@ _BUFFER = 4 << 20
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 64 << 10, 32 << 20
 
 
-@rule("TUN001", "uneven-buffer", "warning")
+@rule("TUN001", "warning")
 def uneven_buffer(host: JudgedHost) -> Results:
     """NCCL_BUFFSIZE is no power of two.
 
@@ -24,13 +24,12 @@ def uneven_buffer(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             f"{size} bytes are no power of two",
-            part=variable.value,
-            remedy=f"export NCCL_BUFFSIZE={1 << (min(size, 1 << 40).bit_length() - 1)}",
+            f"export NCCL_BUFFSIZE={1 << (min(size, 1 << 40).bit_length() - 1)}",
             fix=report.export("NCCL_BUFFSIZE", str(1 << (min(size, 1 << 40).bit_length() - 1))),
         )
 
 
-@rule("TUN002", "tiny-buffer", "error")
+@rule("TUN002", "error")
 def tiny_buffer(host: JudgedHost) -> Results:
     """NCCL_BUFFSIZE is under 64 KiB.
 
@@ -42,11 +41,11 @@ def tiny_buffer(host: JudgedHost) -> Results:
     variable, size = host.variable("NCCL_BUFFSIZE"), host.integer("NCCL_BUFFSIZE")
     if variable and size is not None and size < _SMALLEST_BUFFER:
         yield report.better_unset(
-            variable, f"the buffer has {size} bytes", remedy="export NCCL_BUFFSIZE=4194304, or unset it"
+            variable, f"the buffer has {size} bytes", "export NCCL_BUFFSIZE=4194304, or unset it"
         )
 
 
-@rule("TUN003", "huge-buffer", "warning")
+@rule("TUN003", "warning")
 def huge_buffer(host: JudgedHost) -> Results:
     """NCCL_BUFFSIZE is above 32 MiB.
 
@@ -60,11 +59,11 @@ def huge_buffer(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"each channel takes {format_bytes(size)} for each connection",
-            remedy="export NCCL_BUFFSIZE=8388608, or unset it",
+            "export NCCL_BUFFSIZE=8388608, or unset it",
         )
 
 
-@rule("TUN004", "chunk-above-buffer", "warning")
+@rule("TUN004", "warning")
 def chunk_above_buffer(host: JudgedHost) -> Results:
     """A chunk is larger than an eighth of the buffer.
 
@@ -81,13 +80,12 @@ def chunk_above_buffer(host: JudgedHost) -> Results:
             yield report.about(
                 variable,
                 f"NCCL cuts it to {size // 8}: an eighth of a buffer of {format_bytes(size)}",
-                part=variable.value,
-                remedy=f"export NCCL_BUFFSIZE={chunk * 8}, or a chunk of {size // 8}",
+                f"export NCCL_BUFFSIZE={chunk * 8}, or a chunk of {size // 8}",
                 fix=report.export(name, str(size // 8)),
             )
 
 
-@rule("TUN019", "division-by-zero", "error")
+@rule("TUN019", "error")
 def division_by_zero(host: JudgedHost) -> Results:
     """NCCL_P2P_PER_CHANNEL_NET_BW is 0.
 
@@ -101,7 +99,7 @@ def division_by_zero(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "NCCL divides by it, and dies")
 
 
-@rule("TUN020", "uneven-work-fifo", "warning")
+@rule("TUN020", "warning")
 def uneven_work_fifo(host: JudgedHost) -> Results:
     """NCCL_WORK_FIFO_BYTES is no power of two.
 
@@ -115,7 +113,7 @@ def uneven_work_fifo(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"{size} is no power of two; NCCL ignores it")
 
 
-@rule("TUN023", "thresholds-with-commas", "warning")
+@rule("TUN023", "warning")
 def thresholds_with_commas(host: JudgedHost) -> Results:
     """NCCL_THREAD_THRESHOLDS has a comma.
 
@@ -129,7 +127,7 @@ def thresholds_with_commas(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL stops at the comma: only the first number counts",
-            part=",",
-            remedy="separate the numbers by blanks",
+            "separate the numbers by blanks",
             fix=report.export(variable.name, " ".join(variable.value.replace(",", " ").split())),
+            part=",",
         )

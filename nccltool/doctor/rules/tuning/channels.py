@@ -24,12 +24,12 @@ def _crossed(host: JudgedHost, least: str, most: str, what: str) -> Results:
         yield report.better_unset(
             variable,
             f"{least} is above {most}: {what}",
-            remedy=f"unset both, or make {least} at most {high}",
+            f"unset both, or make {least} at most {high}",
             evidence=(f"{most}={high}",),
         )
 
 
-@rule("TUN007", "crossed-channel-limits", "error")
+@rule("TUN007", "error")
 def crossed_channel_limits(host: JudgedHost) -> Results:
     """NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS.
 
@@ -41,7 +41,7 @@ def crossed_channel_limits(host: JudgedHost) -> Results:
     yield from _crossed(host, "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "neither holds")
 
 
-@rule("TUN008", "crossed-cta-limits", "error")
+@rule("TUN008", "error")
 def crossed_cta_limits(host: JudgedHost) -> Results:
     """NCCL_MIN_CTAS is above NCCL_MAX_CTAS.
 
@@ -53,7 +53,7 @@ def crossed_cta_limits(host: JudgedHost) -> Results:
     yield from _crossed(host, "NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL takes the maximum for both")
 
 
-@rule("TUN009", "channels-and-ctas", "warning")
+@rule("TUN009", "warning")
 def channels_and_ctas(host: JudgedHost) -> Results:
     """A limit is set under its old and its new name, to different values.
 
@@ -74,7 +74,7 @@ def channels_and_ctas(host: JudgedHost) -> Results:
             )
 
 
-@rule("TUN010", "ring-limits", "warning")
+@rule("TUN010", "warning")
 def ring_limits(host: JudgedHost) -> Results:
     """A limit is set under its oldest name, that of rings.
 
@@ -87,14 +87,11 @@ def ring_limits(host: JudgedHost) -> Results:
         variable = host.variable(f"NCCL_{kind}_NRINGS")
         if variable:
             yield report.better_unset(
-                variable,
-                f"{variable.name} is a name of NCCL 2.4",
-                remedy=f"use NCCL_{kind}_CTAS, or unset it",
-                part="",
+                variable, f"{variable.name} is a name of NCCL 2.4", f"use NCCL_{kind}_CTAS, or unset it", part=""
             )
 
 
-@rule("TUN011", "too-many-channels", "warning")
+@rule("TUN011", "warning")
 def too_many_channels(host: JudgedHost) -> Results:
     """More channels are asked for than there are.
 
@@ -110,11 +107,11 @@ def too_many_channels(host: JudgedHost) -> Results:
         most = _MOST_CHANNELS if count > _MOST_CHANNELS or host.nccl_is(since=_MANY) else _MOST_BEFORE
         if count > most:
             yield report.better_unset(
-                variable, f"NCCL has {most} channels, not {count}", remedy=f"at most {most}; better unset {name}"
+                variable, f"NCCL has {most} channels, not {count}", f"at most {most}; better unset {name}"
             )
 
 
-@rule("TUN012", "no-channels", "warning")
+@rule("TUN012", "warning")
 def no_channels(host: JudgedHost) -> Results:
     """A limit of channels is zero or negative.
 
@@ -129,7 +126,7 @@ def no_channels(host: JudgedHost) -> Results:
             yield report.better_unset(variable, f"{count} channels cannot be had")
 
 
-@rule("TUN013", "few-channels", "warning", needs=("rdma", "nvidia"))
+@rule("TUN013", "warning", needs=("rdma", "nvidia"))
 def few_channels(host: JudgedHost) -> Results:
     """At most four channels are allowed on a host with many links.
 
@@ -159,7 +156,7 @@ def _links(host: JudgedHost) -> str:
     return ""
 
 
-@rule("TUN014", "many-channels", "warning")
+@rule("TUN014", "warning")
 def many_channels(host: JudgedHost) -> Results:
     """At least 32 channels are asked for.
 
@@ -176,7 +173,7 @@ def many_channels(host: JudgedHost) -> Results:
             )
 
 
-@rule("TUN015", "crossed-p2p-limits", "error")
+@rule("TUN015", "error")
 def crossed_p2p_limits(host: JudgedHost) -> Results:
     """NCCL_MIN_P2P_NCHANNELS is above NCCL_MAX_P2P_NCHANNELS.
 

@@ -16,7 +16,7 @@ _SYMMETRIC = (
 """Names of src/sym_kernels.cc."""
 
 
-@rule("TUN016", "large-cluster", "warning")
+@rule("TUN016", "warning")
 def large_cluster(host: JudgedHost) -> Results:
     """NCCL_CGA_CLUSTER_SIZE is above 8.
 
@@ -30,7 +30,7 @@ def large_cluster(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
 
 
-@rule("TUN017", "unknown-policy", "warning")
+@rule("TUN017", "warning")
 def unknown_policy(host: JudgedHost) -> Results:
     """A word in NCCL_CTA_POLICY is no policy.
 
@@ -51,13 +51,13 @@ def unknown_policy(host: JudgedHost) -> Results:
         yield report.better_unset(
             variable,
             f"{escaped(wrong[0][:40])!r} is no policy; NCCL ignores it",
-            remedy="correct the word, or unset NCCL_CTA_POLICY",
+            "correct the word, or unset NCCL_CTA_POLICY",
             part=wrong[0],
             evidence=("known: DEFAULT, EFFICIENCY, ZERO, separated by |",),
         )
 
 
-@rule("TUN018", "contrary-policies", "warning")
+@rule("TUN018", "warning")
 def contrary_policies(host: JudgedHost) -> Results:
     """NCCL_CTA_POLICY has both ZERO and EFFICIENCY.
 
@@ -72,13 +72,12 @@ def contrary_policies(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL drops EFFICIENCY when ZERO is there",
-            part=variable.value,
-            remedy="export NCCL_CTA_POLICY=ZERO",
+            "export NCCL_CTA_POLICY=ZERO",
             fix=report.export("NCCL_CTA_POLICY", "ZERO"),
         )
 
 
-@rule("TUN021", "unknown-device-policy", "warning")
+@rule("TUN021", "warning")
 def unknown_device_policy(host: JudgedHost) -> Results:
     """NCCL_NETDEVS_POLICY is not AUTO, ALL or MAX:N.
 
@@ -90,13 +89,11 @@ def unknown_device_policy(host: JudgedHost) -> Results:
     variable = host.variable("NCCL_NETDEVS_POLICY")
     if variable and variable.value and not re.fullmatch(r"auto|all|max:0*[1-9]\d*", variable.value.lower()):
         yield report.better_unset(
-            variable,
-            "NCCL does not know this policy, and takes AUTO",
-            remedy="use AUTO, ALL or MAX:N, or unset it",
+            variable, "NCCL does not know this policy, and takes AUTO", "use AUTO, ALL or MAX:N, or unset it"
         )
 
 
-@rule("TUN022", "unknown-symmetric-kernel", "error")
+@rule("TUN022", "error")
 def unknown_symmetric_kernel(host: JudgedHost) -> Results:
     """NCCL_SYM_KERNEL names a kernel that there is not.
 
@@ -114,7 +111,7 @@ def unknown_symmetric_kernel(host: JudgedHost) -> Results:
         )
 
 
-@rule("TUN027", "checks-left-on", "warning")
+@rule("TUN027", "warning")
 def checks_left_on(host: JudgedHost) -> Results:
     """NCCL checks the arguments of every call.
 
@@ -130,7 +127,7 @@ def checks_left_on(host: JudgedHost) -> Results:
         yield report.better_unset(pointers, "NCCL checks every pointer", part="")
 
 
-@rule("TUN028", "graph-registration", "warning", needs=("nvidia",))
+@rule("TUN028", "warning", needs=("nvidia",))
 def graph_registration(host: JudgedHost) -> Results:
     """CUDA graphs register their buffers, in a process that drives several GPUs.
 
@@ -146,6 +143,7 @@ def graph_registration(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "one process sees several GPUs: with CUDA graphs their registration can deadlock",
-            remedy="export NCCL_GRAPH_REGISTER=0",
+            "export NCCL_GRAPH_REGISTER=0",
             fix=report.export("NCCL_GRAPH_REGISTER", "0"),
+            part="",
         )

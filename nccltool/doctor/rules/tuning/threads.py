@@ -7,7 +7,7 @@ from nccltool.doctor.rules.base import JudgedHost, Results, across, escaped, kno
 from nccltool.hosts.nccl import values
 
 
-@rule("TUN005", "bad-thread-count", "warning")
+@rule("TUN005", "warning")
 def bad_thread_count(host: JudgedHost) -> Results:
     """NCCL_NTHREADS is none of 64, 128, 256, 512.
 
@@ -21,7 +21,7 @@ def bad_thread_count(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"NCCL does not run blocks of {count} threads")
 
 
-@rule("TUN006", "bad-ll128-thread-count", "warning")
+@rule("TUN006", "warning")
 def bad_ll128_thread_count(host: JudgedHost) -> Results:
     """NCCL_LL128_NTHREADS is no multiple of 32, or not in 160 to 640.
 
@@ -35,7 +35,7 @@ def bad_ll128_thread_count(host: JudgedHost) -> Results:
         yield report.better_unset(variable, f"NCCL does not run LL128 with {count} threads")
 
 
-@rule("TUN024", "group-launch-mode", "info")
+@rule("TUN024", "info")
 def group_launch_mode(host: JudgedHost) -> Results:
     """NCCL_LAUNCH_MODE is set to something else than PARALLEL.
 
@@ -49,7 +49,7 @@ def group_launch_mode(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "this launch mode is out of use")
 
 
-@rule("TUN025", "unordered-mixed-graphs", "error")
+@rule("TUN025", "error")
 def unordered_mixed_graphs(host: JudgedHost) -> Results:
     """Graphs shall not be ordered, and may be mixed with other launches.
 
@@ -64,12 +64,13 @@ def unordered_mixed_graphs(host: JudgedHost) -> Results:
         yield report.about(
             variable,
             "NCCL orders graphs as long as NCCL_GRAPH_MIXING_SUPPORT is on",
-            remedy="export NCCL_GRAPH_MIXING_SUPPORT=0",
+            "export NCCL_GRAPH_MIXING_SUPPORT=0",
             fix=report.export("NCCL_GRAPH_MIXING_SUPPORT", "0"),
+            part="",
         )
 
 
-@rule("TUN026", "blocking-overridden", "warning", needs=("versions",))
+@rule("TUN026", "warning", needs=("versions",))
 def blocking_overridden(host: JudgedHost) -> Results:
     """NCCL_COMM_BLOCKING is set where torch makes the communicators.
 
@@ -83,7 +84,7 @@ def blocking_overridden(host: JudgedHost) -> Results:
         yield report.better_unset(variable, "it overrides what torch asks NCCL for", part="")
 
 
-@across("TUN029", "shared-gpu", "error", needs=("nvidia", "boot_id", "rank"))
+@across("TUN029", "error", needs=("nvidia", "boot_id", "rank"))
 def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
     """Two ranks use one GPU.
 
@@ -102,7 +103,7 @@ def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
             yield report.device(
                 gpu,
                 f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
-                remedy="torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made",
+                "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made",
                 evidence=(escaped(gpu),),
             )
 
