@@ -48,10 +48,10 @@ def differences(hosts: Sequence[JudgedHost]) -> Results:
         )
 
 
-@rule("TST006", "test-rank", "error", covers=(), needs=("rank",))
+@rule("TST006", "error", covers=(), needs=("rank",))
 def of_a_rank(one: JudgedHost) -> Results:
     if one.get("RANK") == "7":
-        yield report.host("n1", "it is the seventh")
+        yield report.host("n1", "it is the seventh", "another rank")
 
 
 SMALL, LARGE = Shm(size_bytes=1), Shm(size_bytes=100)
