@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -40,14 +41,22 @@ class Module:
     name: str
     tree: ast.Module
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(ast.walk(self.tree))
+
     @property
     def room(self) -> str:
         """Its row in the map: the folder under nccltool/."""
         return self.name.split(".")[1] if "." in self.name else self.name
 
-    def imports(self) -> Iterator[str]:
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        return frozenset(self._imports())
+
+    def _imports(self) -> Iterator[str]:
         """Everything that is imported, also inside functions. A name that is a module counts as one."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -70,7 +79,7 @@ MODULES = {name: Module(name, ast.parse(file.read_text())) for name, file in FIL
 
 
 def _of_ours(module: Module) -> set[str]:
-    return {name for name in module.imports() if name.split(".")[0] == "nccltool"}
+    return {name for name in module.imports if name.split(".")[0] == "nccltool"}
 
 
 def test_the_map_is_complete() -> None:
@@ -126,7 +135,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 def test_only_the_worker_imports_torch() -> None:
     rooms = {
-        module.room for module in MODULES.values() if "torch" in (name.split(".")[0] for name in module.imports())
+        module.room for module in MODULES.values() if "torch" in (name.split(".")[0] for name in module.imports)
     }
     assert rooms == {TORCH_ONLY_IN}
 
@@ -170,7 +179,7 @@ def test_a_name_of_a_class_has_one_meaning() -> None:
     """Only members of a family have a class of the same name: what the family asks them for."""
     places: dict[str, set[str]] = {}
     for module in MODULES.values():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 family, _, member = module.name.rpartition(".")
                 is_member = family.removeprefix("nccltool.") in FAMILIES and member != "base"
@@ -195,7 +204,7 @@ def test_functions_fit_on_half_a_screen() -> None:
     lengths = {
         (module.name, node.name): (node.end_lineno or node.lineno) - node.lineno + 1
         for module in MODULES.values()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {where: length for where, length in lengths.items() if length > LONGEST_FUNCTION} == {}
