@@ -4,17 +4,11 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-import nccltool
-
-ROOT = Path(nccltool.__file__).parent
+from tests.support.package import MODULES, ROOT, Module
 
 PAGE = ROOT.parent / "docs/architecture.md"
 
@@ -34,48 +28,6 @@ LONGEST_MODULE = 400
 TORCH_ONLY_IN = "worker"
 HEAVY = ("torch", "numpy", "matplotlib", "plotly", "prometheus_client", "msgspec", "tabulate", "yaml")
 LONGEST_FUNCTION = 45
-
-
-@dataclass(frozen=True)
-class Module:
-    name: str
-    tree: ast.Module
-
-    @cached_property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        return tuple(ast.walk(self.tree))
-
-    @property
-    def room(self) -> str:
-        """Its row in the map: the folder under nccltool/."""
-        return self.name.split(".")[1] if "." in self.name else self.name
-
-    @cached_property
-    def imports(self) -> frozenset[str]:
-        return frozenset(self._imports())
-
-    def _imports(self) -> Iterator[str]:
-        """Everything that is imported, also inside functions. A name that is a module counts as one."""
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                assert not node.level, f"{self.name}:{node.lineno} imports relatively"
-                base = node.module or ""
-                inner = [f"{base}.{alias.name}" for alias in node.names]
-                modules = [name for name in inner if name in FILES]
-                yield from modules
-                if len(modules) < len(inner):
-                    yield base
-
-
-def _named(file: Path) -> str:
-    parts = file.relative_to(ROOT.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-FILES = {_named(file): file for file in sorted(ROOT.rglob("*.py"))}
-MODULES = {name: Module(name, ast.parse(file.read_text())) for name, file in FILES.items()}
 
 
 def _of_ours(module: Module) -> set[str]:
@@ -119,8 +71,8 @@ def test_folders_can_be_taken_in_at_a_glance() -> None:
 def test_modules_are_short() -> None:
     long = {
         name.removeprefix("nccltool.")
-        for name, file in FILES.items()
-        if len(file.read_text().splitlines()) > LONGEST_MODULE
+        for name, module in MODULES.items()
+        if len(module.text.splitlines()) > LONGEST_MODULE
     }
     assert long == set()
 

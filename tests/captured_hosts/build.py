@@ -48,10 +48,18 @@ class _Tree:
     def __init__(self, root: Path, kind: Kind) -> None:
         self.root, self.kind = root, kind
         self.index = 1
+        self.folders: set[Path] = set()
+
+    def place(self, path: str) -> Path:
+        """Where to make something, in a folder that is there."""
+        place = self.root / path.lstrip("/")
+        if place.parent not in self.folders:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self.folders.add(place.parent)
+        return place
 
     def write(self, path: str, text: str | bytes) -> None:
-        file = self.root / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file = self.place(path)
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def lines(self, path: str, lines: Iterable[str]) -> None:
@@ -59,13 +67,11 @@ class _Tree:
 
     def link(self, path: str, target: str) -> None:
         """A link to another path of the tree, relative as in /sys."""
-        link = self.root / path.lstrip("/")
-        link.parent.mkdir(parents=True, exist_ok=True)
+        link = self.place(path)
         link.symlink_to(os.path.relpath(self.root / target.lstrip("/"), link.parent))
 
     def raw_link(self, path: str, target: str) -> None:
-        link = self.root / path.lstrip("/")
-        link.parent.mkdir(parents=True, exist_ok=True)
+        link = self.place(path)
         link.symlink_to(target)
 
     def proc(self) -> None:

@@ -13,9 +13,9 @@ from tests import captured_hosts
 from tests.conftest import Nccltool
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return captured_hosts.build(tmp_path / "roce", captured_hosts.KINDS["roce"])
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return captured_hosts.build(tmp_path_factory.mktemp("host") / "roce", captured_hosts.KINDS["roce"])
 
 
 def test_this_host(nccltool: Nccltool) -> None:

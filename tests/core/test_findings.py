@@ -4,38 +4,38 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import nccltool
 from nccltool.core import findings
 from nccltool.triage import causes
 from tests.support.finding_kinds import DEFINES_NONE, every_kind
+from tests.support.package import MODULES
 
-ROOT = Path(nccltool.__file__).parent
-SOURCES = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text()) for file in ROOT.rglob("*.py")}
-OF_MEMBERS = {"core/findings.py", "doctor/judge.py", "hosts/differences.py", "triage/run.py"}
+OF_MEMBERS = {f"nccltool.{name}" for name in ("core.findings", "doctor.judge", "hosts.differences", "triage.run")}
 """Those of a rule, a difference and a root cause have their own codes and pages."""
 KINDS = every_kind()
 
 
-def _called(tree: ast.Module, name: str) -> list[ast.Call]:
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+def _calling(function: str) -> set[str]:
+    """The modules that call a function of this name."""
+
+    def is_call(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
+
+    return {name for name, module in MODULES.items() if any(is_call(node) for node in module.nodes)}
 
 
 def test_findings_are_made_from_kinds() -> None:
-    assert {file for file, tree in SOURCES.items() if _called(tree, "Finding")} == OF_MEMBERS
+    assert _calling("Finding") == OF_MEMBERS
 
 
 def test_workers_define_no_kinds_that_the_runner_would_not_know() -> None:
-    defining = {file.partition("/")[0] for file, tree in SOURCES.items() if _called(tree, "define")}
-    assert not defining & set(DEFINES_NONE)
+    assert not {MODULES[name].room for name in _calling("define")} & set(DEFINES_NONE)
 
 
 def test_every_kind_is_made() -> None:
-    lines = "\n".join(ast.unparse(tree) for tree in SOURCES.values()).splitlines()
+    lines = "\n".join(ast.unparse(module.tree) for module in MODULES.values()).splitlines()
     defined = {match[1]: match[2] for line in lines if (match := re.match(r"(\w+) = define\('([\w-]+)'", line))}
     assert sorted(defined.values()) == sorted(kind.code for kind in KINDS)
     code = " ".join(line for line in lines if not line.startswith(("from ", *(f"{name} = " for name in defined))))
