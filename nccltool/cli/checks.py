@@ -18,8 +18,8 @@ def command(action: str, words: tuple[str, ...], force: bool) -> None:
     NAME [FILE]: make one that can be edited. validate [FILE]...: name every mistake, by file and line.
     """
     from nccltool.cli.screen import put
-    from nccltool.preflight import suite_files
+    from nccltool.preflight import suite_actions
 
-    said = suite_files.do(action, words, force)
+    said = suite_actions.do(action, words, force)
     put(said.text)
     raise SystemExit(said.exit_code)

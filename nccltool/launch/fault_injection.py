@@ -57,6 +57,12 @@ class Fault:
     step: int | None = None
     attempt: int | None = None
 
+    @property
+    def text(self) -> str:
+        """As `parse` reads it."""
+        changed = [one.name for one in fields(self)[1:] if getattr(self, one.name) != one.default]
+        return f"{self.action}:{','.join(f'{name}={getattr(self, name)}' for name in changed)}"
+
     def hits(self, rank: int, at: str, op: str = "", size: int = 0, step: int = 0) -> bool:
         """Whether this rank must misbehave here."""
         here = self.rank == rank and self.at == at

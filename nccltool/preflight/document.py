@@ -1,43 +1,27 @@
 """The document of a preflight (docs/json.md)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import field, fields, make_dataclass
 from typing import Any
 
 from nccltool.core import documents
 from nccltool.core.documents import RunDocument
-from nccltool.core.findings import CheckStatus, Finding
-from nccltool.preflight.check import Check
-from nccltool.preflight.result import Blame, CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement
 from nccltool.train.result import TrainingResult
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OutcomeRow:
-    """An outcome as it is written: the code of its check and the stage, which the document calls a rung."""
-
-    code: str
-    rung: str
-    host: str | None
-    status: CheckStatus
-    measured: float | None = None
-    expected: str = ""
-    unit: str = ""
-    source: str = ""
-    reason: str = ""
-    page: str = ""
-    findings: tuple[Finding, ...] = ()
-    evidence: str = ""
-    shown: Blame = ""
-    hosts: tuple[str, ...] = ()
-    repeat: str = ""
-    required: bool = True
+_FIELDS = [one for one in fields(CheckOutcome) if one.name != "check"]
+OutcomeRow = make_dataclass(
+    "OutcomeRow",
+    [("code", str), ("rung", str), *((one.name, one.type, field(default=one.default)) for one in _FIELDS)],
+    kw_only=True,
+)
+"""An outcome as it is written: for its check the code of that, and the stage, which the document calls a rung."""
 
 
 class _PreflightDocument(RunDocument, kw_only=True):
     suite: str
-    outcomes: tuple[OutcomeRow, ...]
+    outcomes: tuple[OutcomeRow, ...]  # type: ignore[valid-type]
     hosts: tuple[HostVerdict, ...]
     runs: tuple[str, ...]
     duration_s: float
@@ -47,12 +31,8 @@ class _PreflightDocument(RunDocument, kw_only=True):
     would_exit: int | None = None
 
 
-_SHARED = (
-    *("suite", "hosts", "findings", "runs", "duration_s"),
-    *("measurements", "trainings", "folder", "would_exit"),
-)
+_SHARED = [one.name for one in fields(Preflight) if one.name not in ("info", "verdict", "outcomes")]
 """Keys that a Preflight and its document have in common."""
-_SHARED_BY_OUTCOMES = tuple(one.name for one in fields(CheckOutcome) if one.name != "check")
 
 
 def _of(one: object, names: Iterable[str]) -> dict[str, Any]:
@@ -64,7 +44,7 @@ def to_json(preflight: Preflight) -> str:
     return documents.encoded(
         _PreflightDocument(
             schema=documents.SCHEMA,
-            kind="preflight",
+            kind=preflight.kind,
             status=preflight.verdict.status,
             exit_code=preflight.verdict.exit_code,
             run=preflight.info,
@@ -77,7 +57,7 @@ def to_json(preflight: Preflight) -> str:
 def from_json(text: bytes, where: str) -> Preflight:
     """Read the document of a preflight. Raises BadInput that names `where` and the key that is wrong."""
     document = documents.decoded(text, where, _PreflightDocument)
-    outcomes = tuple(CheckOutcome(check=_check(row), **_of(row, _SHARED_BY_OUTCOMES)) for row in document.outcomes)
+    outcomes = tuple(_outcome(row) for row in document.outcomes)
     return Preflight(info=document.run, verdict=document.verdict, outcomes=outcomes, **_of(document, _SHARED))
 
 
@@ -86,9 +66,11 @@ def outcomes_to_json(outcomes: Iterable[CheckOutcome]) -> str:
     return documents.encoded(_rows(outcomes)) + "\n"
 
 
-def _rows(outcomes: Iterable[CheckOutcome]) -> tuple[OutcomeRow, ...]:
-    return tuple(OutcomeRow(code=one.code, rung=one.stage, **_of(one, _SHARED_BY_OUTCOMES)) for one in outcomes)
+def _rows(outcomes: Iterable[CheckOutcome]) -> tuple[Any, ...]:
+    names = [one.name for one in _FIELDS]
+    return tuple(OutcomeRow(code=one.code, rung=one.stage, **_of(one, names)) for one in outcomes)
 
 
-def _check(row: OutcomeRow) -> Check:
-    return Check(stage=row.rung, name=row.code.partition("/")[2])
+def _outcome(row: Any) -> CheckOutcome:
+    check = Check(stage=row.rung, name=row.code.partition("/")[2])
+    return CheckOutcome(check=check, **_of(row, (one.name for one in _FIELDS)))

@@ -1,17 +1,15 @@
 """JUDGE numbers against what a suite or a platform expects of them. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from nccltool.core.units import format_bytes
-from nccltool.preflight.check import Check
-from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import Expectation
 from nccltool.probe.result import Measurement, Run
-
-_NO_LIMIT = "what the wires allow is not known"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,32 +17,29 @@ class MeasuredNumber:
     """A number that was measured, and what it could be instead."""
 
     value: float | None
-    low: float
-    high: float
-    noisy: bool
     what: str
+    could_be: tuple[float, float] | None = None
+    """From, to; None = it is not noisy."""
     rank: int | None = None
     why_unknown: str = ""
 
 
-def numbers(ran: StageRun, wanted: Expectation, ended: bool) -> Iterator[CheckOutcome]:
+def numbers(ran: StageRun, run: Run, wanted: Expectation) -> Iterator[CheckOutcome]:
     """What a run measured, held against an expectation."""
-    run = ran.run
-    assert run is not None
-    skip = partial(ran.outcome, wanted.check(), "skip", **stated(wanted))
-    if wanted.backend and run.info.backend not in (None, wanted.backend):
-        yield skip(reason=f"for {wanted.backend}, and this is {run.info.backend}")
-        return
-    if wanted.nodes is not None and wanted.nodes != run.info.nodes:
-        yield skip(reason=f"for {wanted.nodes} nodes")
-        return
     measured = list(_numbers(run, wanted))
-    if not measured:
+    if wanted.backend and run.info.backend not in (None, wanted.backend):
+        why = f"for {wanted.backend}, and this is {run.info.backend}"
+    elif wanted.nodes is not None and wanted.nodes != run.info.nodes:
+        why = f"for {wanted.nodes} nodes"
+    elif measured:
+        yield from (against(ran, wanted, check, number) for check, number in measured)
+        return
+    elif ran.endings or run.verdict.exit_code == 130:
+        why = "the run did not complete"
+    else:
         at = f" at {format_bytes(wanted.size)}" if wanted.size is not None else ""
-        absent = f"the suite does not measure {wanted.of or 'anything'}{at}"
-        yield skip(reason="the run did not complete" if ended else absent)
-    for check, number in measured:
-        yield against(ran, wanted, check, number)
+        why = f"the suite does not measure {wanted.of or 'anything'}{at}"
+    yield ran.outcome(wanted.check(), "skip", reason=why, **_stated(wanted))
 
 
 def _numbers(run: Run, wanted: Expectation) -> Iterator[tuple[Check, MeasuredNumber]]:
@@ -63,50 +58,48 @@ def _numbers(run: Run, wanted: Expectation) -> Iterator[tuple[Check, MeasuredNum
 
 def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
     what = f"{row.op} at {format_bytes(row.bytes)}"
-    low, high = row.busbw_interval
     limit = row.limit_busbw_bytes_per_s
+    share = 1.0
     match wanted.metric:
         case "late":
-            late = row.late_s or 0.0
-            return MeasuredNumber(value=late, low=late, high=late, noisy=False, what=what, rank=row.late_rank)
+            return MeasuredNumber(value=row.late_s or 0.0, what=what, rank=row.late_rank)
         case "time":
             middle = row.time_s.median or row.time_s.mean
-            fast, slow = row.time_s.ci95 or (middle, middle)
-            return MeasuredNumber(value=middle, low=fast, high=slow, noisy=row.noisy, what=what)
+            could_be = row.time_s.ci95 or (middle, middle)
+            return MeasuredNumber(value=middle, what=what, could_be=could_be if row.noisy else None)
         case "share_of_limit" if limit is None:
-            reason = run.info.limit_unknown_reason or "nothing limits it"
-            unknown = f"{_NO_LIMIT}: {reason}"
-            return MeasuredNumber(value=None, low=0.0, high=0.0, noisy=False, what=what, why_unknown=unknown)
-    share = {"share_of_limit": 1 / limit if limit else 0.0, "busbw": 1.0}.get(
-        wanted.metric, row.algbw_bytes_per_s / row.busbw_bytes_per_s if row.busbw_bytes_per_s else 0.0
+            why = f"what the wires allow is not known: {run.info.limit_unknown_reason or 'nothing limits it'}"
+            return MeasuredNumber(value=None, what=what, why_unknown=why)
+        case "share_of_limit":
+            share = 1 / limit if limit else 0.0
+        case "algbw":
+            share = row.algbw_bytes_per_s / row.busbw_bytes_per_s if row.busbw_bytes_per_s else 0.0
+    low, high = (bound * share for bound in row.busbw_interval)
+    return MeasuredNumber(
+        value=row.busbw_bytes_per_s * share, what=what, could_be=(low, high) if row.noisy else None
     )
-    value = row.busbw_bytes_per_s * share
-    return MeasuredNumber(value=value, low=low * share, high=high * share, noisy=row.noisy, what=what)
 
 
 def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNumber) -> CheckOutcome:
     """A number held against what was expected of it."""
-    required = wanted.severity == "fail"
-    if number.value is None:
-        return ran.outcome(check, "unknown", reason=number.why_unknown, required=required, **stated(wanted))
+    value = number.value
+    words: dict[str, Any] = {"measured": value, **_stated(wanted)}
+    unknown = partial(ran.outcome, check, "unknown", required=wanted.severity == "fail", **words)
+    if value is None:
+        return unknown(reason=number.why_unknown)
     bounds = [bound for bound in (wanted.low, wanted.high) if bound is not None]
-    if number.noisy and any(number.low < bound < number.high for bound in bounds):
-        reason = f"{number.what} cannot be told from it: too noisy"
-        return ran.outcome(
-            check, "unknown", measured=number.value, reason=reason, required=required, **stated(wanted)
-        )
-    if (wanted.high is None or number.value <= wanted.high) and (wanted.low is None or number.value >= wanted.low):
-        return ran.outcome(check, "pass", measured=number.value, **stated(wanted))
-    host = ran.host_of_rank(number.rank) if number.rank is not None else None
-    who = ""
+    if number.could_be and any(number.could_be[0] < bound < number.could_be[1] for bound in bounds):
+        return unknown(reason=f"{number.what} cannot be told from it: too noisy")
+    if (wanted.high is None or value <= wanted.high) and (wanted.low is None or value >= wanted.low):
+        return ran.outcome(check, "pass", **words)
+    words["reason"] = number.what
     if number.rank is not None:
-        who = f": the others wait for rank {number.rank}" + (f" on {host}" if host else "")
-    failed = ran.outcome(
-        check, wanted.severity, measured=number.value, reason=f"{number.what}{who}", **stated(wanted)
-    )
-    return replace(failed, host=host) if host else failed
+        words["reason"] += f": the others wait for rank {number.rank}"
+        if host := ran.host_of_rank(number.rank):
+            words |= {"host": host, "reason": f"{words['reason']} on {host}"}
+    return ran.outcome(check, wanted.severity, **words)
 
 
-def stated(wanted: Expectation) -> dict[str, str]:
+def _stated(wanted: Expectation) -> dict[str, str]:
     """What an outcome says of an expectation."""
     return {"expected": wanted.text, "unit": wanted.unit, "source": wanted.provenance}

@@ -5,13 +5,13 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core import processes, run_directory
 from nccltool.core.errors import BadInput
-from nccltool.launch.fault_injection import VARIABLE
+from nccltool.launch.fault_injection import VARIABLE, Fault
 from nccltool.probe.result import Run
 from nccltool.train import document
 
@@ -32,10 +32,11 @@ class Call:
     """Name of its files."""
     words: tuple[str, ...]
     """After nccltool."""
+    nodes: tuple[int, ...]
+    """On which it runs."""
     end: float
     """When it must have ended, by the monotonic clock."""
-    fault: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
+    fault: Fault | None
 
     @property
     def line(self) -> str:
@@ -121,4 +122,4 @@ class _Started:
 def _environment(call: Call) -> dict[str, str]:
     """Ours, without options of ours: those are in the words."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_TWINS)}
-    return kept | dict(call.env) | ({VARIABLE: call.fault} if call.fault else {})
+    return kept | ({VARIABLE: call.fault.text} if call.fault else {})

@@ -10,8 +10,8 @@ from nccltool.core.units import parse_duration
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import plan_launch
-from nccltool.preflight import suite_folder, suite_reader
-from nccltool.preflight.suite import STAGES, Platform, Suite, with_platform
+from nccltool.preflight import stages, suite_reader
+from nccltool.preflight.suite import Platform, Suite, with_platform
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +60,7 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
             f"preflight starts ranks itself, and {where.launch.why}",
             "start it once: with --hosts, in an allocation of Slurm, or on one host",
         )
-    suite = suite_reader.read(suite_folder.find(options.suite))
+    suite = suite_reader.read(suite_reader.find(options.suite))
     named = _platform(options.platform)
     budget = options.total_budget
     return PreflightOrder(
@@ -83,14 +83,14 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
 def _platform(word: str) -> Platform | None:
     if word in ("auto", "none"):
         return None
-    return suite_reader.read_platform(suite_folder.find(word, "platform"))
+    return suite_reader.read_platform(suite_reader.find(word, "platform"))
 
 
 def _stages(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
     for word in words:
-        if word not in STAGES:
-            raise BadInput(f"{option}: {word[:40]!r} is not a rung", did_you_mean(word, STAGES))
+        if word not in stages.NAMES:
+            raise BadInput(f"{option}: {word[:40]!r} is not a rung", did_you_mean(word, stages.NAMES))
     return tuple(words)
 
 

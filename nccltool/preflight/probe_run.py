@@ -1,46 +1,91 @@
-"""JUDGE a probe that a stage ran: its data, its numbers against expectations, and against a baseline. Pure."""
+"""Probes that stages run: what a suite says of them, and JUDGE what came of one. Pure."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from nccltool.compare.result import Against
-from nccltool.core.units import format_gb_per_s
+from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.preflight import expected_numbers, stage_run
-from nccltool.preflight.check import PAGE, Check
-from nccltool.preflight.result import CheckOutcome
-from nccltool.preflight.stage_run import StageRun
-from nccltool.preflight.suite import ProbePart
+from nccltool.preflight import suite_toml as toml
+from nccltool.preflight.result import PAGE, Check, CheckOutcome
+from nccltool.preflight.stage_run import START_S, StageRun
+from nccltool.preflight.suite import Expectation
+from nccltool.probe import collectives
 from nccltool.probe.finding_kinds import WRONG_DATA
 from nccltool.probe.result import Run
 
 DATA = Check(stage="", name="data", kind="data")
 BASELINE = Check(stage="", name="baseline", kind="baseline", page=f"{PAGE}#baseline")
+_ROW_S = 0.3
+"""What a row takes besides its budget: warm-up, check, who is late."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbePart:
+    """What is measured, and what must come out."""
+
+    ops: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    gpu_sizes: tuple[int, ...] = ()
+    """Where every rank has a GPU; () = the same."""
+    checks: int = 1
+    row_time: float = 0.2
+    """Seconds that one row may take to become precise."""
+    expect: tuple[Expectation, ...] = ()
+
+    def sizes_on(self, gpus: bool) -> tuple[int, ...]:
+        """Those for these hosts."""
+        return self.gpu_sizes if gpus and self.gpu_sizes else self.sizes
+
+    def command(self, gpus: bool) -> tuple[str, ...]:
+        """Without where it runs."""
+        sizes = ",".join(format_bytes(size).replace(" ", "") for size in self.sizes_on(gpus))
+        checks, budget = str(self.checks), f"{self.row_time:g}"
+        return ("probe", "--op", ",".join(self.ops), "--sizes", sizes, "-c", checks, "--budget", budget)
+
+    def about_s(self, gpus: bool) -> float:
+        """How long it takes."""
+        return START_S + len(self.ops) * len(self.sizes_on(gpus)) * (self.row_time + _ROW_S)
+
+
+PART = toml.PartForm(
+    ProbePart,
+    {
+        "ops": toml.list_or_all(collectives.NAMES),
+        "sizes": toml.each(toml.size),
+        "gpu_sizes": toml.each(toml.size),
+        "checks": toml.whole(0, 1000),
+        "row_time": toml.duration,
+    },
+    needed=("ops", "sizes"),
+    metrics=("busbw", "algbw", "time", "late", "share_of_limit"),
+    of=("op", collectives.NAMES),
+    of_platforms=True,
+)
 
 
 def judged(ran: StageRun, part: ProbePart) -> Iterator[CheckOutcome]:
     """Whether a probe completed, its data were right, and its numbers are as expected."""
-    run = ran.run
-    if run is None:
-        yield stage_run.not_begun(ran)
+    yield from stage_run.completion(ran)
+    if ran.run is None:
         return
-    ended = bool(stage_run.endings(run))
-    yield from stage_run.completion(ran, run)
-    yield from _data(ran, run, ended, checked=part.checks > 0)
-    yield from stage_run.others(ran, run.findings, WRONG_DATA)
+    yield from _data(ran, ran.run, part)
+    yield from stage_run.others(ran, WRONG_DATA)
     for wanted in part.expect:
-        yield from expected_numbers.numbers(ran, wanted, ended or run.verdict.exit_code == 130)
+        yield from expected_numbers.numbers(ran, ran.run, wanted)
 
 
-def _data(ran: StageRun, run: Run, ended: bool, checked: bool) -> Iterator[CheckOutcome]:
+def _data(ran: StageRun, run: Run, part: ProbePart) -> Iterator[CheckOutcome]:
     wrong = [finding for finding in run.findings if finding.kind is WRONG_DATA]
     rows = run.measurements
     total = float(sum(row.wrong or 0 for row in rows))
     for finding in wrong:
-        yield ran.of_finding(DATA, "fail", finding, measured=total, unit="elements")
+        yield ran.of_finding(DATA, finding, measured=total, unit="elements")
     if wrong:
         return
-    if ended:
+    if ran.endings:
         yield ran.outcome(DATA, "skip", reason="the run did not complete")
-    elif not checked:
+    elif not part.checks:
         yield ran.outcome(DATA, "skip", reason="the suite does not check data: checks = 0")
     elif not rows or any(row.wrong is None for row in rows):
         yield ran.outcome(DATA, "unknown", reason="not checked")

@@ -1,18 +1,57 @@
-"""What came of a suite: outcomes, hosts, the verdict. Frozen."""
+"""The checks of a suite, and what came of them: outcomes, hosts, the verdict. Frozen."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 from nccltool.core.documents import RunInfo
 from nccltool.core.findings import CheckStatus, Finding
+from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight.check import Check
 from nccltool.probe.result import Measurement
 from nccltool.train.result import TrainingResult
+
+PAGE = "docs/runbooks/preflight.md"
+
+CheckKind = Literal["plain", "presence", "completion", "data", "baseline"]
+"""What it looks at, as far as verdicts ask. presence: a host came; completion: a run ended in order; data: faults
+are named where they arrive; baseline: a number against earlier runs."""
 
 Blame = Literal["", "alone", "confirmed", "everywhere", "suspected"]
 """alone: seen on this host without any other; confirmed: again with another partner, and not without this host;
 everywhere: the same on all hosts, so it is none of them; suspected: with others, and not confirmed."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """A check of a stage. Its text is its code, stable over runs: `across/all_reduce-busbw-64MiB`."""
+
+    stage: str
+    name: str = ""
+    """A metric, a rule's code; empty = what `of` says, or the stage as a whole."""
+    of: str = ""
+    """Operation or strategy; empty = of none."""
+    size: int | None = None
+    kind: CheckKind = field(default="plain", compare=False)
+    page: str = field(default="", compare=False)
+    """Where more is written; empty = the page of what it found."""
+
+    def __str__(self) -> str:
+        return f"{self.stage}/{self.what}" if self.what else self.stage
+
+    @property
+    def what(self) -> str:
+        """Its code without the stage."""
+        size = "" if self.size is None else format_bytes(self.size).replace(" ", "")
+        return "-".join(word for word in (self.of, self.name, size) if word)
+
+    @property
+    def is_stage(self) -> bool:
+        """Whether it stands for its stage as a whole."""
+        return not self.what
+
+    def about(self, of: str, size: int | None = None) -> "Check":
+        """The same of an operation or a strategy."""
+        return replace(self, of=of, size=size)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +96,19 @@ class CheckOutcome:
         return self.check.stage
 
 
+def of_finding(check: Check, finding: Finding, **words: Any) -> CheckOutcome:
+    """What a finding says of a check; `words` are more of the fields."""
+    plain = CheckOutcome(
+        check=check,
+        host=None,
+        status="fail" if finding.is_error else "warn",
+        reason=finding.message,
+        page=finding.page,
+        findings=(finding,),
+    )
+    return replace(plain, **words)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HostVerdict:
     """What came of a suite for one host."""
@@ -73,6 +125,8 @@ class HostVerdict:
 class Preflight:
     """A suite, judged."""
 
+    kind: ClassVar[str] = "preflight"
+    """The command that made it."""
     info: RunInfo
     verdict: Verdict
     suite: str

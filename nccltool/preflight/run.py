@@ -2,10 +2,11 @@
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from nccltool import __version__
 from nccltool.compare import baselines, effects, judge
@@ -13,23 +14,15 @@ from nccltool.compare.result import Against
 from nccltool.core import signals
 from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding
-from nccltool.preflight import (
-    folder,
-    host_verdicts,
-    platforms,
-    probe_run,
-    second_test,
-    stages,
-    suite_folder,
-)
-from nccltool.preflight.check import Check
+from nccltool.launch import fault_injection
+from nccltool.preflight import folder, host_verdicts, probe_run, second_test, stages, suite_reader
 from nccltool.preflight.options import PreflightOrder
-from nccltool.preflight.result import CheckOutcome, Preflight
+from nccltool.preflight.result import Check, CheckOutcome, Preflight
 from nccltool.preflight.stages import Stage
 from nccltool.preflight.stages.base import StageContext, StageResult
-from nccltool.preflight.suite import with_platform
-from nccltool.probe.result import Measurement, Run
-from nccltool.train.result import TrainingResult
+from nccltool.preflight.suite import fitting, with_platform
+from nccltool.probe.result import Run
+from nccltool.train.result import TrainRun
 
 Tell = Callable[[str], None]
 
@@ -40,23 +33,24 @@ def plan(ask: PreflightOrder) -> str:
     lines = [f"suite {ask.suite.name}: {ask.suite.title} ({ask.suite.path})"]
     total = 0.0
     for stage in stages.every():
-        why = _not_wanted(stage.name, ask)
-        if why:
+        if why := _not_wanted(stage, ask):
             lines.append(f"{stage.name}: skip: {why}")
             continue
-        seconds = stage.about_s(context)
+        part = ask.suite.parts.get(stage.name)
+        seconds = stage.about_s(context, part)
         total += seconds
         lines.append(f"{stage.name}: about {seconds:.0f} s" if seconds >= 1 else f"{stage.name}:")
-        lines += [f"    {line}" for line in stage.plan(context)]
+        lines += [f"    {line}" for line in stage.plan(context, part)]
     return "\n".join([*lines, f"about {total:.0f} s in all, on healthy nodes"]) + "\n"
 
 
-def _not_wanted(name: str, ask: PreflightOrder) -> str:
-    if ask.only and name not in ask.only:
+def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:
+    if ask.only and stage.name not in ask.only:
         return f"--only {','.join(ask.only)}"
-    if name in ask.skip:
-        return f"--skip {name}"
-    return "" if name in ask.suite.stages or name == "pairs" else f"the suite {ask.suite.name} has none"
+    if stage.name in ask.skip:
+        return f"--skip {stage.name}"
+    there = stage.part.make is None or stage.name in ask.suite.parts
+    return "" if there else f"the suite {ask.suite.name} has none"
 
 
 def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> StageContext:
@@ -69,7 +63,7 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
         targets=dict(enumerate(where.targets)),
         words=ask.words,
         folder=place,
-        fault=ask.fault,
+        fault=fault_injection.parse(ask.fault),
         keep_going=ask.keep_going,
         end=time.monotonic() + ask.budget_s if ask.budget_s else None,
         stop=stop,
@@ -89,18 +83,20 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: T
         interrupted = bool(came)
         outcomes = folder.with_evidence(context, kept_in)
     verdict = host_verdicts.verdict(outcomes, interrupted)
+    told = [one.run for one in results if one.run is not None]
     found = Preflight(
-        info=_info(ask, command, context, results, started),
+        info=_info(ask, command, context, told, started),
         verdict=replace(verdict, exit_code=0) if ask.observe else verdict,
         would_exit=verdict.exit_code if ask.observe else None,
         suite=context.suite.name,
         outcomes=outcomes,
-        hosts=host_verdicts.of_hosts(outcomes, dict.fromkeys(context.hosts.values())),
+        hosts=host_verdicts.of_hosts(outcomes, context.hosts_once),
         findings=_findings(outcomes),
         runs=tuple(run for one in results for run in one.runs),
         duration_s=time.monotonic() - begin,
-        measurements=_rows(results),
-        trainings=_trainings(results),
+        # those over all nodes, where there are any
+        measurements=next((run.measurements for run in reversed(told) if run.measurements), ()),
+        trainings=next((run.trainings for run in reversed(told) if isinstance(run, TrainRun)), ()),
         folder=str(kept_in),
     )
     folder.keep(found, kept_in, ask.hosts_dir)
@@ -109,11 +105,13 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: T
 
 def _run_stage(stage: Stage, ask: PreflightOrder, context: StageContext, tell: Tell) -> StageResult:
     _take_platform(ask, context)
-    results = _kept_back(stage, ask, context)
-    if results is None:
+    part = context.suite.parts.get(stage.name)
+    if kept_back := _kept_back(stage, part, ask, context):
+        results = StageResult(outcomes=(kept_back,))
+    else:
         tell(f"{stage.name} ...")
         begin = time.monotonic()
-        results = stage.run(context)
+        results = stage.run(context, part)
         if results.runs:
             hosts = {context.hosts[node] for node in context.nodes_left()}
             results = replace(results, outcomes=second_test.shared(results.outcomes, hosts))
@@ -122,24 +120,20 @@ def _run_stage(stage: Stage, ask: PreflightOrder, context: StageContext, tell: T
     return results
 
 
-def _kept_back(stage: Stage, ask: PreflightOrder, context: StageContext) -> StageResult | None:
+def _kept_back(stage: Stage, part: Any, ask: PreflightOrder, context: StageContext) -> CheckOutcome | None:
     """Why a stage is not run; None = it is."""
-
-    def said(status: str, reason: str) -> StageResult:
-        hosts = tuple(dict.fromkeys(context.hosts.values())) if status == "unknown" else ()
-        outcome = CheckOutcome(check=Check(stage=stage.name), host=None, status=status, reason=reason, hosts=hosts)  # type: ignore[arg-type]
-        return StageResult(outcomes=(outcome,))
-
-    if why := _not_wanted(stage.name, ask):
-        return said("skip", why)
-    if context.stop() and stage.about_s(context):  # those that have nothing to do say so
-        return said("unknown", "interrupted")
-    broken = next((name for name in stage.needs if _stops(name, context)), None)
-    if broken:
-        return said("skip", f"{broken} failed")
-    needs, left = stage.about_s(context), context.left_s()
+    skip = CheckOutcome(check=Check(stage=stage.name), host=None, status="skip")
+    unknown = replace(skip, status="unknown", hosts=context.hosts_once)
+    if why := _not_wanted(stage, ask):
+        return replace(skip, reason=why)
+    needs, left = stage.about_s(context, part), context.left_s()
+    if context.stop() and needs:  # those that have nothing to do say so
+        return replace(unknown, reason="interrupted")
+    if broken := next((name for name in stage.needs if _stops(name, context)), None):
+        return replace(skip, reason=f"{broken} failed")
     if context.end is not None and needs > left:
-        return said("unknown", f"it takes about {needs:.0f} s, and {left:.0f} s of the budget are left")
+        reason = f"it takes about {needs:.0f} s, and {left:.0f} s of the budget are left"
+        return replace(unknown, reason=reason)
     return None
 
 
@@ -150,7 +144,7 @@ def _stops(name: str, context: StageContext) -> bool:
 
 def _take_platform(ask: PreflightOrder, context: StageContext) -> None:
     if ask.find_platform and context.surveyed and not context.suite.platform:
-        found = platforms.fitting(suite_folder.platforms(), tuple(context.survey().snapshots.values()))
+        found = fitting(suite_reader.platforms(), tuple(context.survey().snapshots.values()))
         if found is not None:
             context.suite = with_platform(context.suite, found)
 
@@ -170,11 +164,9 @@ def _baseline_not_asked(context: StageContext) -> tuple[CheckOutcome, ...]:
     """That no number was held against a baseline that was named must not pass for its consent."""
     if context.baseline is None or any(one.check.kind == "baseline" for one in context.outcomes):
         return ()
-    hosts = tuple(dict.fromkeys(context.hosts.values()))
-    stage = "across" if len(context.hosts) > 1 else "within"
     why = "nothing was measured over all nodes that could be held against the baseline"
-    check = replace(probe_run.BASELINE, stage=stage)
-    return (CheckOutcome(check=check, host=None, status="unknown", reason=why, hosts=hosts),)
+    check = replace(probe_run.BASELINE, stage="across" if len(context.hosts) > 1 else "within")
+    return (CheckOutcome(check=check, host=None, status="unknown", reason=why, hosts=context.hosts_once),)
 
 
 def with_findings(found: Preflight, more: Sequence[Finding]) -> Preflight:
@@ -190,26 +182,12 @@ def _findings(outcomes: Sequence[CheckOutcome]) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings))
 
 
-def _rows(results: Sequence[StageResult]) -> tuple[Measurement, ...]:
-    """Those over all nodes, where there are any."""
-    return next((one.measurements for one in reversed(results) if one.measurements), ())
-
-
-def _trainings(results: Sequence[StageResult]) -> tuple[TrainingResult, ...]:
-    return next((one.trainings for one in reversed(results) if one.trainings), ())
-
-
 def _info(
-    ask: PreflightOrder,
-    command: tuple[str, ...],
-    context: StageContext,
-    results: Sequence[StageResult],
-    started: datetime,
+    ask: PreflightOrder, command: tuple[str, ...], context: StageContext, told: Iterable[Run], started: datetime
 ) -> RunInfo:
     """The circumstances: of the run over all nodes as far as there was one."""
-    told = [one.info.info for one in results if one.info is not None]
     nodes, nproc = len(context.hosts), context.nproc
-    mine = RunInfo(
+    plain = RunInfo(
         id=context.folder.name,
         started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
         command=command,
@@ -221,18 +199,9 @@ def _info(
         nodes=nodes,
         emulated=ask.where.emulated,
         world_size=nodes * nproc if nproc else None,
-        hosts=tuple(dict.fromkeys(context.hosts.values())),
+        hosts=context.hosts_once,
     )
-    if not told:
-        return mine
-    most = max(told, key=lambda info: (info.backend is not None, info.world_size or 0))
-    return replace(
-        most,
-        id=mine.id,
-        started=mine.started,
-        command=mine.command,
-        nodes=nodes,
-        hosts=mine.hosts,
-        world_size=mine.world_size,
-        emulated=mine.emulated,
-    )
+    infos = [run.info for run in told]
+    most = max(infos, key=lambda info: (info.backend is not None, info.world_size or 0), default=plain)
+    ours = ("id", "started", "command", "nodes", "emulated", "world_size", "hosts")
+    return replace(most, **{name: getattr(plain, name) for name in ours})

@@ -5,8 +5,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from nccltool.core.host_lists import fold
-from nccltool.preflight.check import Check
-from nccltool.preflight.result import Blame, CheckOutcome
+from nccltool.preflight.result import Blame, Check, CheckOutcome
 
 
 def again(

@@ -1,6 +1,6 @@
 """JUDGE a run of a stage: whether it ended in order, and what else it found, on the hosts that it names. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,11 +8,12 @@ from nccltool.core.findings import CheckStatus, Finding, FindingKind
 from nccltool.hosts import differences
 from nccltool.launch.finding_kinds import DEADLINE, WORLD_OF_ONE
 from nccltool.launch.job import node_number
-from nccltool.preflight.check import PAGE, Check
-from nccltool.preflight.result import Blame, CheckOutcome
+from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome
 from nccltool.probe.result import Run
 
 COMPLETED = Check(stage="", name="completed", kind="completion", page=f"{PAGE}#completed")
+START_S = 4.0
+"""Until ranks on healthy nodes begin to measure: Python and torch are imported, the nodes meet (2 to 4 s here)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,32 +29,35 @@ class StageRun:
     repeat: str = ""
     folder: str = ""
     """Of the run."""
-    alone: bool = False
-    """Of one host: what fails there is its own."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What hosts call themselves -> what we call them."""
+
+    @property
+    def endings(self) -> list[Finding]:
+        """What ended the run before it was complete."""
+        return [finding for finding in self.run.findings if finding.effect == "incomplete"] if self.run else []
 
     def outcome(self, check: Check, status: CheckStatus, **words: Any) -> CheckOutcome:
         """An outcome of this run; `words` are more of its fields."""
         everybody = tuple(dict.fromkeys(self.hosts))
-        bad = status in ("warn", "fail")
-        told = bad or status == "unknown"
+        several = len(everybody) > 1
         plain = CheckOutcome(
             check=replace(check, stage=self.stage),
-            host=everybody[0] if len(everybody) == 1 else None,
+            host=None if several else everybody[0],
             status=status,
-            hosts=everybody if len(everybody) > 1 else (),
-            repeat=self.repeat if told else "",
-            evidence=self.folder if told else "",
-            page=check.page if told else "",
-            shown="" if not bad else "alone" if self.alone else "suspected",
+            hosts=everybody if several else (),
         )
+        if status in ("warn", "fail", "unknown"):
+            plain = replace(plain, repeat=self.repeat, evidence=self.folder, page=check.page)
+        if status in ("warn", "fail"):
+            plain = replace(plain, shown="suspected" if several else "alone")
         return replace(plain, **words)
 
-    def of_finding(self, check: Check, status: CheckStatus, finding: Finding, **words: Any) -> CheckOutcome:
+    def of_finding(self, check: Check, finding: Finding, **words: Any) -> CheckOutcome:
         """An outcome that a finding answers, on the host that it names."""
         host = self._host_of(finding)
         words |= {"host": host} if host else {}
+        status: CheckStatus = "fail" if finding.is_error else "warn"
         return self.outcome(check, status, reason=finding.message, page=finding.page, findings=(finding,), **words)
 
     def _host_of(self, finding: Finding) -> str | None:
@@ -62,13 +66,11 @@ class StageRun:
         if subject.kind == "rank" and subject.name.isdecimal():
             return self.host_of_rank(int(subject.name))
         if subject.kind == "host":
-            name = self.names.get(subject.name, subject.name)
-            return name if name in self.hosts else self._of_node(subject.name)
+            name, number = self.names.get(subject.name, subject.name), node_number(subject.name)
+            if name in self.hosts:
+                return name
+            return self.hosts[number] if number is not None and number < len(self.hosts) else None
         return None
-
-    def _of_node(self, name: str) -> str | None:
-        number = node_number(name)
-        return self.hosts[number] if number is not None and number < len(self.hosts) else None
 
     def host_of_rank(self, rank: int) -> str | None:
         """Ranks are numbered node by node."""
@@ -77,35 +79,24 @@ class StageRun:
         return self.hosts[node] if node < len(self.hosts) else None
 
 
-def not_begun(ran: StageRun) -> CheckOutcome:
-    """What there is to say without a run."""
-    return ran.outcome(COMPLETED, "unknown", reason=ran.why_not)
-
-
-def endings(run: Run) -> list[Finding]:
-    """What ended a run before it was complete."""
-    return [finding for finding in run.findings if finding.effect == "incomplete"]
-
-
-def completion(ran: StageRun, run: Run) -> Iterator[CheckOutcome]:
-    """Whether it ended in order."""
-    ended = endings(run)
-    if run.verdict.exit_code == 130:
+def completion(ran: StageRun) -> Iterator[CheckOutcome]:
+    """Whether it was begun, and ended in order."""
+    if ran.run is None:
+        yield ran.outcome(COMPLETED, "unknown", reason=ran.why_not)
+    elif ran.run.verdict.exit_code == 130:
         yield ran.outcome(COMPLETED, "unknown", reason="interrupted", page="")
-    elif not ended:
+    elif not ran.endings:
         yield ran.outcome(COMPLETED, "pass")
-    for finding in ended:
+    for finding in ran.endings:
         # the time that a run was given is the fault of no host, not even where there is but one
         words: dict[str, Blame] = {"shown": "suspected"} if finding.kind is DEADLINE else {}
-        yield ran.of_finding(COMPLETED, "fail", finding, **words)
+        yield ran.of_finding(COMPLETED, finding, **words)
 
 
-def others(ran: StageRun, findings: Sequence[Finding], judged: FindingKind) -> Iterator[CheckOutcome]:
+def others(ran: StageRun, judged: FindingKind) -> Iterator[CheckOutcome]:
     """What else a run found: warnings, and errors that have no check of their own. The doctor told differences."""
-    for finding in findings:
+    for finding in ran.run.findings if ran.run else ():
         done = finding.effect == "incomplete" or (finding.is_error and finding.kind is judged)
         if done or finding.severity == "info" or finding.code in differences.KINDS or finding.kind is WORLD_OF_ONE:
             continue
-        yield ran.of_finding(
-            Check(stage=ran.stage, name=finding.code), "fail" if finding.is_error else "warn", finding
-        )
+        yield ran.of_finding(Check(stage=ran.stage, name=finding.code), finding)

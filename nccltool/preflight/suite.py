@@ -1,14 +1,12 @@
 """A suite: what each stage does, what is expected of its numbers; a platform, which expects more. Frozen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from nccltool.core.units import SECONDS
-from nccltool.preflight.check import PAGE, Check
-
-STAGES = ("inventory", "doctor", "reach", "within", "across", "pairs", "train")
-"""In the order in which they run."""
+from nccltool.hosts.facts import HostFacts, or_none
+from nccltool.preflight.result import PAGE, Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,23 +17,20 @@ class Metric:
     """Its base unit."""
     units: Mapping[str, float]
     """As written in a file -> how many base units."""
-    what: str
 
 
 _BANDWIDTH: Mapping[str, float] = {"GB/s": 1e9, "MB/s": 1e6, "Gb/s": 1e9 / 8}
 _SHARE = {"%": 0.01}
 METRICS = {
-    "busbw": Metric("B/s", _BANDWIDTH, "bus bandwidth"),
-    "algbw": Metric("B/s", _BANDWIDTH, "algorithm bandwidth"),
-    "time": Metric("s", SECONDS, "median time of one call"),
-    "late": Metric("s", SECONDS, "how long the others wait for the last rank"),
-    "share_of_limit": Metric("ratio", _SHARE, "bus bandwidth over what the wires allow"),
-    "throughput": Metric("samples/s", {"samples/s": 1.0}, "sequences a second"),
-    "exposed": Metric("ratio", _SHARE, "share of a step that waits for communication"),
-    "efficiency": Metric("ratio", _SHARE, "speed against one rank alone"),
+    "busbw": Metric("B/s", _BANDWIDTH),  # bus bandwidth
+    "algbw": Metric("B/s", _BANDWIDTH),  # algorithm bandwidth
+    "time": Metric("s", SECONDS),  # median time of one call
+    "late": Metric("s", SECONDS),  # how long the others wait for the last rank
+    "share_of_limit": Metric("ratio", _SHARE),  # bus bandwidth over what the wires allow
+    "throughput": Metric("samples/s", {"samples/s": 1.0}),  # sequences a second
+    "exposed": Metric("ratio", _SHARE),  # share of a step that waits for communication
+    "efficiency": Metric("ratio", _SHARE),  # speed against one rank alone
 }
-OF_PROBE = ("busbw", "algbw", "time", "late", "share_of_limit")
-OF_TRAIN = ("throughput", "exposed", "efficiency")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,26 +38,26 @@ class Expectation:
     """What a number must be."""
 
     metric: str
-    of: str
+    of: str = ""
     """Operation or strategy; empty = each."""
-    size: int | None
+    size: int | None = None
     """Bytes; None = the largest that was measured."""
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     """In the base unit of the metric; None = no bound."""
     text: str
     """`at least 300 GB/s`, as it is written."""
-    severity: Literal["fail", "warn"]
-    backend: str
+    severity: Literal["fail", "warn"] = "fail"
+    backend: str = ""
     """Only there; empty = anywhere."""
-    nodes: int | None
+    nodes: int | None = None
     """Only with so many; None = any number."""
     source: str
-    date: str
-    measured_on: str
-    seen_by_us: bool | None
+    date: str = ""
+    measured_on: str = ""
+    seen_by_us: bool | None = None
     """None = the file does not say: a rule of ours rather than a number that somebody measured."""
-    where: str
+    where: str = ""
     """File and line."""
 
     @property
@@ -82,55 +77,6 @@ class Expectation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InventoryPart:
-    """Which hosts and GPUs there must be."""
-
-    gpus: int | None = None
-    """On each host; None = as many as most hosts have."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DoctorPart:
-    """Which rules are asked."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReachPart:
-    """Who must reach whom."""
-
-    names: Literal["fail", "warn", "ignore"] = "warn"
-    """What it is when a host does not know another one's name."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProbePart:
-    """What is measured, and what must come out."""
-
-    ops: tuple[str, ...]
-    sizes: tuple[int, ...]
-    gpu_sizes: tuple[int, ...] = ()
-    """Where every rank has a GPU; () = the same."""
-    checks: int = 1
-    row_s: float = 0.2
-    """Time that one row may take to become precise."""
-    expect: tuple[Expectation, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrainPart:
-    """What is trained."""
-
-    strategies: tuple[str, ...]
-    steps: int = 3
-    timed_steps: int = 0
-    size: str = "tiny"
-    expect: tuple[Expectation, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
     """Which hosts a platform is about. Empty or None = any."""
 
@@ -142,6 +88,22 @@ class Match:
     product: str = ""
     """How the name begins that the firmware gives the machine."""
 
+    def fits(self, host: HostFacts) -> bool:
+        """A fact that is not known fits nothing."""
+        gpus = or_none(host.nvidia.gpus)
+        if self.gpu and not (gpus and all(self.gpu in (or_none(gpu.name) or "") for gpu in gpus)):
+            return False
+        if self.gpus is not None and or_none(host.nvidia.visible_gpus) != self.gpus:
+            return False
+        if self.provider and or_none(host.cloud.provider) != self.provider:
+            return False
+        return not self.product or (or_none(host.cloud.product_name) or "").startswith(self.product)
+
+    @property
+    def says(self) -> int:
+        """How much it asks for."""
+        return sum(bool(word) for word in (self.gpu, self.gpus is not None, self.provider, self.product))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Platform:
@@ -151,36 +113,36 @@ class Platform:
     title: str
     path: str
     match: Match
-    within: tuple[Expectation, ...] = ()
-    across: tuple[Expectation, ...] = ()
+    expect: Mapping[str, tuple[Expectation, ...]]
+    """Of each stage that measures with probes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suite:
-    """What to run, stage by stage; None = the suite does without it."""
+    """What to run, stage by stage."""
 
     name: str
     title: str
     path: str
     about_s: float
     """How long it takes on healthy nodes, as its writer says."""
-    inventory: InventoryPart | None = None
-    doctor: DoctorPart | None = None
-    reach: ReachPart | None = None
-    within: ProbePart | None = None
-    across: ProbePart | None = None
-    train: TrainPart | None = None
+    parts: Mapping[str, Any]
+    """Of each stage that it has, in their order, what that stage reads of it."""
     platform: str = ""
     """The platform whose numbers were added."""
-
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """Those that it has, in their order; pairs are not a part of any."""
-        return tuple(name for name in STAGES if getattr(self, name, None) is not None)
 
 
 def with_platform(suite: Suite, platform: Platform) -> Suite:
     """The suite, with what the platform expects of the stages that the suite has."""
-    within = suite.within and replace(suite.within, expect=(*suite.within.expect, *platform.within))
-    across = suite.across and replace(suite.across, expect=(*suite.across.expect, *platform.across))
-    return replace(suite, within=within, across=across, platform=platform.name)
+    more = {
+        name: replace(suite.parts[name], expect=(*suite.parts[name].expect, *expected))
+        for name, expected in platform.expect.items()
+        if name in suite.parts
+    }
+    return replace(suite, parts={**suite.parts, **more}, platform=platform.name)
+
+
+def fitting(known: Sequence[Platform], hosts: Sequence[HostFacts]) -> Platform | None:
+    """The platform that fits every host, the one that says most about it; None = none does."""
+    fits = [one for one in known if hosts and all(one.match.fits(host) for host in hosts)]
+    return max(fits, key=lambda one: one.match.says, default=None)

@@ -1,64 +1,21 @@
-"""Reads suites and platforms: what each table of their TOML may hold, and what becomes of it."""
+"""Suites and platforms: which come with nccltool, what their TOML may hold, and what becomes of it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nccltool.core.errors import BadInput
+from nccltool.core.text import nearest, shortened
+from nccltool.preflight import stages
 from nccltool.preflight import suite_toml as toml
-from nccltool.preflight.suite import (
-    METRICS,
-    OF_PROBE,
-    OF_TRAIN,
-    DoctorPart,
-    Expectation,
-    InventoryPart,
-    Match,
-    Platform,
-    ProbePart,
-    ReachPart,
-    Suite,
-    TrainPart,
-)
-from nccltool.preflight.suite_toml import Convert, Problem, TomlFile
-from nccltool.probe import collectives
-from nccltool.train import strategies as train_strategies
+from nccltool.preflight.suite import METRICS, Expectation, Match, Platform, Suite
+from nccltool.preflight.suite_toml import Convert, PartForm, Problem, TomlFile
 
 SCHEMA = 1
 _COMPARISONS = ("at_least", "at_most", "within")
-_OPS = toml.list_or_all(collectives.NAMES)
-
-
-def _strategies(value: object) -> tuple[str, ...]:
-    """`all` stays as it is: which of them can be done is known where they are started."""
-    return ("all",) if value == "all" else tuple(toml.each(toml.word(train_strategies.NAMES))(value))
-
-
-_PROBE_KEYS: dict[str, Convert] = {
-    "ops": _OPS,
-    "sizes": toml.each(toml.size),
-    "gpu_sizes": toml.each(toml.size),
-    "checks": toml.whole(0, 1000),
-    "row_time": toml.duration,
-}
-_PARTS: dict[str, dict[str, Convert]] = {
-    "inventory": {"gpus": toml.whole(0, 64)},
-    "doctor": {"select": toml.each(toml.text), "ignore": toml.each(toml.text)},
-    "reach": {"names": toml.word(("fail", "warn", "ignore"))},
-    "within": _PROBE_KEYS,
-    "across": _PROBE_KEYS,
-    "pairs": {},
-    "train": {
-        "strategies": _strategies,
-        "steps": toml.whole(1, 10_000),
-        "timed_steps": toml.whole(0, 10_000),
-        "size": toml.word(("tiny", "125m", "1b")),
-    },
-}
-_NEEDED = {"within": ("ops", "sizes"), "across": ("ops", "sizes"), "train": ("strategies",)}
-_TOP: dict[str, Convert] = {"schema": toml.whole(SCHEMA, SCHEMA), "title": toml.text, "about": toml.duration}
 _TOP_OF_PLATFORM: dict[str, Convert] = {"schema": toml.whole(SCHEMA, SCHEMA), "title": toml.text}
+_TOP: dict[str, Convert] = {**_TOP_OF_PLATFORM, "about": toml.duration}
 _MATCH: dict[str, Convert] = {
     "gpu": toml.text,
     "gpus": toml.whole(0, 64),
@@ -79,6 +36,38 @@ _EXPECT: dict[str, Convert] = {
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?", re.ASCII)
 
 
+def folder() -> Path:
+    """Where the files that come with nccltool are: inside the wheel, else beside the package."""
+    inside = Path(__file__).parents[1] / "checks"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "checks"
+
+
+def files() -> Iterator[Path]:
+    """All of them: suites, then platforms."""
+    yield from sorted(folder().glob("*.toml"))
+    yield from sorted((folder() / "platforms").glob("*.toml"))
+
+
+def platforms() -> tuple[Platform, ...]:
+    """Those that come with nccltool."""
+    return tuple(read_platform(file) for file in sorted((folder() / "platforms").glob("*.toml")))
+
+
+def find(word: str, what: str = "suite") -> Path:
+    """The file that a word names: a path, or the name of one that comes with nccltool. Raises BadInput."""
+    if "/" in word or word.endswith(".toml"):
+        return Path(word)
+    there = [
+        file for file in files() if what == "any" or (file.parent.name == "platforms") == (what == "platform")
+    ]
+    if named := next((file for file in there if file.stem == word), None):
+        return named
+    names = [file.stem for file in there]
+    near = nearest(word, names)
+    hint = f"is {near} meant?" if near else f"there are {', '.join(names) or 'none'}; a file is ./NAME.toml"
+    raise BadInput(f"there is no {'file' if what == 'any' else what} {shortened(word, toml.LONGEST)!r}", hint)
+
+
 def read(file: Path) -> Suite:
     """The suite of a file. Raises BadInput with the first mistake."""
     reader = toml.opened(file)
@@ -96,81 +85,63 @@ def read_platform(file: Path) -> Platform:
 
 
 def problems(file: Path) -> tuple[Problem, ...]:
-    """All mistakes of a file, be it a suite or a platform."""
+    """All mistakes of a file, be it a suite or a platform: that says which hosts it is about."""
     try:
         reader = toml.opened(file)
     except BadInput as error:
         return (Problem(str(file), None, error.message),)
-    (_platform if is_platform(reader.data) else _suite)(reader, file)
+    (_platform if "match" in reader.data else _suite)(reader, file)
     return tuple(reader.problems)
 
 
-def is_platform(data: Mapping[str, Any]) -> bool:
-    """Whether a file is about a platform: it says which hosts it is about."""
-    return "match" in data
-
-
 def _suite(reader: TomlFile, file: Path) -> Suite:
-    parts = {key: value for key, value in reader.data.items() if key in _PARTS}
-    rest = {key: value for key, value in reader.data.items() if key not in _PARTS}
-    top = reader.table((), rest, _TOP | dict.fromkeys(_PARTS, toml.text) if set(rest) - set(_TOP) else _TOP)
+    known = {stage.name: stage.part for stage in stages.every()}
+    rest = {key: value for key, value in reader.data.items() if key not in known}
+    top = reader.table((), rest, _TOP | dict.fromkeys(known, toml.text) if set(rest) - set(_TOP) else _TOP)
     reader.needed((), reader.data, ("schema", "title", "about"))
-    values = {name: _part(reader, name, given) for name, given in parts.items()}
+    given = [name for name in reader.data if name in known]
+    values = {name: _part(reader, name, known[name]) for name in given}
     return Suite(
         name=file.stem,
         title=top.get("title", ""),
         path=str(file),
         about_s=top.get("about", 0.0),
-        inventory=InventoryPart(**values["inventory"]) if "inventory" in parts else None,
-        doctor=DoctorPart(**values["doctor"]) if "doctor" in parts else None,
-        reach=ReachPart(**values["reach"]) if "reach" in parts else None,
-        within=_probe_part(values["within"]) if "within" in parts else None,
-        across=_probe_part(values["across"]) if "across" in parts else None,
-        train=TrainPart(**{"strategies": (), **values["train"]}) if "train" in parts else None,
+        parts={name: part.make(**values[name]) for name, part in known.items() if name in values and part.make},
     )
 
 
-def _probe_part(values: dict[str, Any]) -> ProbePart:
-    row_s = values.pop("row_time", 0.2)
-    return ProbePart(**{"ops": (), "sizes": (), "row_s": row_s, **values})
-
-
-def _part(reader: TomlFile, name: str, given: object) -> dict[str, Any]:
-    expected = given.get("expect", []) if isinstance(given, dict) else []
-    plain = {key: value for key, value in given.items() if key != "expect"} if isinstance(given, dict) else given
-    values = reader.table((name,), plain, _PARTS[name])
-    reader.needed((name,), given, _NEEDED.get(name, ()))
-    if name in ("within", "across", "train"):
-        values["expect"] = _expectations(reader, name, expected, of_platform=False)
+def _part(reader: TomlFile, name: str, part: PartForm) -> dict[str, Any]:
+    given = reader.data[name]
+    expected, plain = [], given
+    if isinstance(given, dict):
+        plain = dict(given)
+        expected = plain.pop("expect", [])
+    values = reader.table((name,), plain, part.keys)
+    reader.needed((name,), given, part.needed)
+    if part.metrics:
+        values["expect"] = _expectations(reader, name, part, expected, ("source",))
     elif expected:
         reader.wrong((name, "expect"), f"{name} expects nothing of its own: it has no numbers")
     return values
 
 
-def _expectations(reader: TomlFile, name: str, given: object, of_platform: bool) -> tuple[Expectation, ...]:
+def _expectations(
+    reader: TomlFile, name: str, part: PartForm, given: object, needed: tuple[str, ...]
+) -> tuple[Expectation, ...]:
     if not isinstance(given, list):
         reader.wrong((name, "expect"), f"{name}.expect must be written as [[{name}.expect]]")
         return ()
-    found = [_expectation(reader, (name, "expect", str(at)), one, of_platform) for at, one in enumerate(given)]
+    paths = ((name, "expect", str(at)) for at in range(len(given)))
+    found = [_expectation(reader, path, part, one, needed) for path, one in zip(paths, given, strict=True)]
     return tuple(one for one in found if one is not None)
 
 
-def _expectation(reader: TomlFile, path: tuple[str, ...], given: object, of_platform: bool) -> Expectation | None:
-    train = path[0] == "train"
+def _expectation(
+    reader: TomlFile, path: tuple[str, ...], part: PartForm, given: object, needed: tuple[str, ...]
+) -> Expectation | None:
     before = len(reader.problems)
-    metric = given.get("metric") if isinstance(given, dict) else None
-    units = METRICS[metric].units if isinstance(metric, str) and metric in METRICS else {}
-    bound: Convert = (lambda value: _bound(value, units)) if units else toml.text
-    keys: dict[str, Convert] = {
-        "metric": toml.word(OF_TRAIN if train else OF_PROBE),
-        **({"strategy": toml.word(train_strategies.NAMES)} if train else {"op": toml.word(collectives.NAMES)}),
-        **_EXPECT,
-        "at_least": bound,
-        "at_most": bound,
-        "within": (lambda value: _range(value, units)) if units else (lambda value: value),
-    }
-    values = reader.table(path, given, keys)
-    reader.needed(path, given, ("metric", *(_PROVENANCE if of_platform else ("source",))))
+    values = reader.table(path, given, _keys(part, given))
+    reader.needed(path, given, ("metric", *needed))
     written = [name for name in _COMPARISONS if isinstance(given, dict) and name in given]
     if len(written) != 1 and isinstance(given, dict):
         reader.wrong(path, f"{toml.dotted(path)} needs one of {', '.join(_COMPARISONS)}")
@@ -178,7 +149,24 @@ def _expectation(reader: TomlFile, path: tuple[str, ...], given: object, of_plat
         reader.wrong((*path, "date"), f"{toml.dotted(path)}.date must be 2026-05 or 2026-05-01")
     if len(reader.problems) > before:
         return None
-    return _built(values, written[0], reader.line_of(path))
+    low, high, text = _bounds(written[0], values.pop(written[0]))
+    of = values.pop(part.of[0], "")
+    return Expectation(**values, of=of, low=low, high=high, text=text, where=reader.line_of(path))
+
+
+def _keys(part: PartForm, given: object) -> dict[str, Convert]:
+    """The keys of an expectation; what its bounds may be depends on its metric."""
+    metric = given.get("metric") if isinstance(given, dict) else None
+    units = METRICS[metric].units if isinstance(metric, str) and metric in METRICS else {}
+    bound: Convert = (lambda value: _bound(value, units)) if units else toml.text
+    return {
+        "metric": toml.word(part.metrics),
+        part.of[0]: toml.word(part.of[1]),
+        **_EXPECT,
+        "at_least": bound,
+        "at_most": bound,
+        "within": (lambda value: _range(value, units)) if units else (lambda value: value),
+    }
 
 
 def _bound(value: object, units: Mapping[str, float]) -> tuple[float, str]:
@@ -194,26 +182,6 @@ def _range(value: object, units: Mapping[str, float]) -> tuple[tuple[float, str]
     return low, high
 
 
-def _built(values: dict[str, Any], comparison: str, where: str) -> Expectation:
-    low, high, text = _bounds(comparison, values[comparison])
-    return Expectation(
-        metric=values["metric"],
-        of=values.get("op") or values.get("strategy") or "",
-        size=values.get("size"),
-        low=low,
-        high=high,
-        text=text,
-        severity=values.get("severity", "fail"),
-        backend=values.get("backend", ""),
-        nodes=values.get("nodes"),
-        source=values["source"],
-        date=values.get("date", ""),
-        measured_on=values.get("measured_on", ""),
-        seen_by_us=values.get("seen_by_us"),
-        where=where,
-    )
-
-
 def _bounds(comparison: str, given: Any) -> tuple[float | None, float | None, str]:
     """(low, high, in words)."""
     if comparison == "at_least":
@@ -224,24 +192,19 @@ def _bounds(comparison: str, given: Any) -> tuple[float | None, float | None, st
 
 
 def _platform(reader: TomlFile, file: Path) -> Platform:
-    parts = {key: value for key, value in reader.data.items() if key in ("match", "within", "across")}
-    rest = {key: value for key, value in reader.data.items() if key not in parts}
+    measure = {stage.name: stage.part for stage in stages.every() if stage.part.of_platforms}
+    rest = {key: value for key, value in reader.data.items() if key not in ("match", *measure)}
     top = reader.table((), rest, _TOP_OF_PLATFORM)
     reader.needed((), reader.data, ("schema", "title", "match"))
-    match = reader.table(("match",), parts.get("match", {}), _MATCH)
-    if parts.get("match") == {}:
+    match = reader.table(("match",), reader.data.get("match", {}), _MATCH)
+    if reader.data.get("match") == {}:
         reader.wrong(("match",), "match must say what the hosts are: gpu, gpus, provider or product")
     expected = {}
-    for name in ("within", "across"):
-        given = parts.get(name, {})
+    for name, part in measure.items():
+        given = reader.data.get(name, {})
         reader.table((name,), given, {"expect": lambda value: value})
         lists = given.get("expect", []) if isinstance(given, dict) else []
-        expected[name] = _expectations(reader, name, lists, of_platform=True)
+        expected[name] = _expectations(reader, name, part, lists, _PROVENANCE)
     return Platform(
-        name=file.stem,
-        title=top.get("title", ""),
-        path=str(file),
-        match=Match(**match),
-        within=expected["within"],
-        across=expected["across"],
+        name=file.stem, title=top.get("title", ""), path=str(file), match=Match(**match), expect=expected
     )

@@ -17,6 +17,22 @@ LONGEST = 60
 Convert = Callable[[object], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class PartForm:
+    """How a stage reads its part of a suite."""
+
+    make: Callable[..., Any] | None
+    """Of the values of its keys, by their names; None = the stage needs no part, and is in every suite."""
+    keys: Mapping[str, Convert]
+    needed: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    """Numbers that can be expected of it; () = it has none."""
+    of: tuple[str, tuple[str, ...]] = ("", ())
+    """The key that says what a number is of, and what that can be."""
+    of_platforms: bool = False
+    """Platforms may expect numbers of it too."""
+
+
 class WrongValue(Exception):
     """What a value should be; becomes a problem with its place."""
 

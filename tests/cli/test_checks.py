@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.preflight import suite_folder
+from nccltool.preflight import suite_reader
 from tests.conftest import Nccltool
 
 
@@ -12,11 +12,11 @@ def test_the_list_has_every_file(nccltool: Nccltool) -> None:
     said = nccltool("checks", "list")
     assert (said.code, said.err) == (0, "")
     assert [line.split()[0] for line in said.out.splitlines() if line.startswith("  ")] == [
-        file.stem for file in suite_folder.files()
+        file.stem for file in suite_reader.files()
     ]
 
 
-@pytest.mark.parametrize("name", [file.stem for file in suite_folder.files()])
+@pytest.mark.parametrize("name", [file.stem for file in suite_reader.files()])
 def test_everything_can_be_shown(name: str, nccltool: Nccltool) -> None:
     said = nccltool("checks", "show", name)
     assert (said.code, said.err) == (0, "")

@@ -7,7 +7,7 @@ import pytest
 
 from nccltool.preflight import probe_run, stage_run, stages
 from nccltool.preflight import suite_reader as reader
-from nccltool.preflight.check import PAGE, Check
+from nccltool.preflight.result import PAGE, Check
 from nccltool.preflight.suite import METRICS
 from tests.docs.pages import ROOT
 
@@ -36,8 +36,8 @@ def test_a_page_says_what_it_means_and_what_to_do(anchor: str) -> None:
 
 def test_every_key_of_a_suite_is_explained() -> None:
     words = set(re.findall(r"`([\w.]+)`", README))
-    for part, keys in reader._PARTS.items():
-        assert {f"{part}.{key}" for key in keys} - words == set()
+    for stage in stages.every():
+        assert {f"{stage.name}.{key}" for key in stage.part.keys} - words == set()
     rest = {
         *reader._TOP,
         *reader._EXPECT,

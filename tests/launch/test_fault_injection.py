@@ -26,7 +26,7 @@ from nccltool.probe import collectives
     ],
 )
 def test_drills(text: str, fault: Fault) -> None:
-    assert fault_injection.parse(text) == fault
+    assert fault_injection.parse(text) == fault_injection.parse(fault.text) == fault
 
 
 def test_no_drill() -> None:

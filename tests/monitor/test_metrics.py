@@ -9,8 +9,7 @@ from nccltool.compare.result import Against, RowKey
 from nccltool.core.verdicts import Status, Verdict
 from nccltool.monitor import exported_run, metrics
 from nccltool.monitor.metrics import METRICS, Sample
-from nccltool.preflight.check import Check
-from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import Oracle, TrainingResult, TrainRun
 from tests import samples

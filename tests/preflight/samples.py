@@ -5,9 +5,8 @@ from typing import Any
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight.check import Check
 from nccltool.preflight.probe_run import DATA
-from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import COMPLETED, StageRun
 from nccltool.preflight.stages.inventory import PRESENT
 from nccltool.probe.result import Run

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from nccltool.preflight import probe_run
-from nccltool.preflight.suite import Expectation, ProbePart
+from nccltool.preflight.probe_run import ProbePart
+from nccltool.preflight.suite import Expectation
 from tests import samples
 from tests.preflight.samples import ran, run
 
@@ -14,23 +15,7 @@ PART = ProbePart(ops=("all_reduce",), sizes=(8,))
 
 
 def wanted(metric: str, **changes: Any) -> Expectation:
-    plain = Expectation(
-        metric=metric,
-        of="",
-        size=None,
-        low=None,
-        high=None,
-        text="as expected",
-        severity="fail",
-        backend="",
-        nodes=None,
-        source="a page",
-        date="",
-        measured_on="",
-        seen_by_us=None,
-        where="",
-    )
-    return replace(plain, **changes)
+    return Expectation(metric=metric, text="as expected", source="a page", **changes)
 
 
 SMALL = samples.measurement(bytes=1024, busbw_bytes_per_s=1e9)

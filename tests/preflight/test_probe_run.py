@@ -8,7 +8,7 @@ import pytest
 from nccltool.compare.result import Against, RowKey
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight import probe_run
-from nccltool.preflight.suite import ProbePart
+from nccltool.preflight.probe_run import ProbePart
 from nccltool.probe.result import Run
 from tests import samples
 from tests.preflight.samples import found, ran, run, told
@@ -52,7 +52,7 @@ def test_a_probe(what: Run | None, expected: Any) -> None:
 
 @pytest.mark.parametrize(("code", "shown"), [("rank-died", "alone"), ("deadline", "suspected")])
 def test_a_host_is_not_to_blame_for_the_time_that_a_run_was_given(code: str, shown: str) -> None:
-    alone = ran(run(found(code, "run", "x")), "n1", alone=True)
+    alone = ran(run(found(code, "run", "x")), "n1")
     outcomes = told(probe_run.judged(alone, PART))
     assert outcomes["across/completed", "n1"] == ("fail", shown)
 
@@ -64,7 +64,7 @@ def test_data_that_a_suite_does_not_check_is_not_unknown() -> None:
 
 
 def test_what_fails_on_one_host_alone_is_its_own() -> None:
-    alone = ran(run(found("wrong-data", "rank", "1")), "n2", stage="within", alone=True)
+    alone = ran(run(found("wrong-data", "rank", "1")), "n2", stage="within")
     outcomes = probe_run.judged(alone, PART)
     assert told(outcomes) == {("within/completed", "n2"): ("pass", ""), ("within/data", "n2"): ("fail", "alone")}
 

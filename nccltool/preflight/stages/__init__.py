@@ -1,32 +1,37 @@
-"""The stages of a suite, one file each, in the order of suites.STAGES: what each does, and what it needs."""
+"""The stages of a suite, found by listing this folder: what each reads of a suite, needs, and does."""
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from nccltool.core import members
 from nccltool.preflight.stages.base import StageContext, StageResult
-from nccltool.preflight.suite import STAGES
+from nccltool.preflight.suite_toml import PartForm
+
+NAMES = members.names(__path__, first=("inventory", "doctor", "reach", "within", "across", "pairs", "train"))
+"""In the order in which they run; those that are not named here come last."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """One file of this folder."""
+    """One file of this folder. Its functions are told what its part of the suite says."""
 
     name: str
     needs: tuple[str, ...]
     """Stages after whose failure this one says nothing."""
-    about_s: Callable[[StageContext], float]
+    part: PartForm
+    about_s: Callable[[StageContext, Any], float]
     """How long it takes on healthy nodes."""
-    plan: Callable[[StageContext], tuple[str, ...]]
+    plan: Callable[[StageContext, Any], tuple[str, ...]]
     """What it would do, in lines."""
-    run: Callable[[StageContext], StageResult]
+    run: Callable[[StageContext, Any], StageResult]
 
 
 def every() -> tuple[Stage, ...]:
     """All of them, in their order."""
-    return tuple(_stage(name) for name in STAGES)
+    return tuple(_stage(name) for name in NAMES)
 
 
 def _stage(name: str) -> Stage:
-    module = importlib.import_module(f"nccltool.preflight.stages.{name}")
-    return Stage(name=name, needs=module.NEEDS, about_s=module.about_s, plan=module.plan, run=module.run)
+    file = members.module(__name__, name)
+    return Stage(name=name, needs=file.NEEDS, part=file.PART, about_s=file.about_s, plan=file.plan, run=file.run)

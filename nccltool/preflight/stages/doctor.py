@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from nccltool.core.findings import Finding
 from nccltool.doctor import judge
 from nccltool.doctor import run as doctor_run
-from nccltool.preflight.check import Check
-from nccltool.preflight.result import Blame, CheckOutcome
+from nccltool.preflight import suite_toml as toml
+from nccltool.preflight.result import Blame, Check, CheckOutcome, of_finding
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 
 NEEDS = ()
@@ -15,31 +16,33 @@ _SECONDS = 0.5
 """307 rules on one host take 0.1 s here; more hosts are alike."""
 
 
-def _check(code: str) -> Check:
-    """Each rule is a check; what differs between hosts is one too."""
-    return Check(stage="doctor", name=code)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DoctorPart:
+    """Which rules are asked."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
 
 
-def about_s(context: StageContext) -> float:
+PART = toml.PartForm(DoctorPart, {"select": toml.each(toml.text), "ignore": toml.each(toml.text)})
+
+
+def about_s(context: StageContext, part: DoctorPart) -> float:
     """How long it takes."""
     return _SECONDS
 
 
-def plan(context: StageContext) -> tuple[str, ...]:
+def plan(context: StageContext, part: DoctorPart) -> tuple[str, ...]:
     """What it would do."""
-    part = context.suite.doctor
-    words = [f"--select {','.join(part.select)}"] if part and part.select else []
-    words += [f"--ignore {','.join(part.ignore)}"] if part and part.ignore else []
+    given = {"--select": part.select, "--ignore": part.ignore}
+    words = (f"{option} {','.join(codes)}" for option, codes in given.items() if codes)
     return (" ".join(["what nccltool doctor finds on them", *words]),)
 
 
-def run(context: StageContext) -> StageResult:
+def run(context: StageContext, part: DoctorPart) -> StageResult:
     """Ask the rules about the snapshots of the survey."""
-    part = context.suite.doctor
-    assert part is not None
-    survey = context.survey()
     # of nodes that are processes of one host, the host is one
-    snapshots = list({facts.host: facts for facts in survey.snapshots.values()}.values())
+    snapshots = list({facts.host: facts for facts in context.survey().snapshots.values()}.values())
     if not snapshots:
         return skipped("doctor", "no host came")
     emulated = not context.where.launch.remote
@@ -58,44 +61,36 @@ def judged(
 ) -> Iterator[CheckOutcome]:
     """An outcome for each rule, and for each host where it found something. `names`: a host's own to ours."""
     hosts = tuple(names.values())
-    problems = defaultdict[str, list[judge.FindingOnHosts]](list)
-    for problem in judgement.problems:
+    found = defaultdict[str, list[tuple[Finding, tuple[str, ...]]]](list)
+    for problem, finding in zip(judgement.problems, judgement.findings, strict=True):
         if problem.severity != "info":
-            problems[problem.rule.code].append(problem)
+            own = tuple(dict.fromkeys(names.get(host, host) for host in problem.hosts))
+            found[problem.rule.code].append((finding, own))
     for outcome in judgement.outcomes:
-        found = problems.get(outcome.code, [])
-        if not found:
-            status = "pass" if outcome.status in ("warn", "fail") else outcome.status
-            yield CheckOutcome(
-                check=_check(outcome.code), host=None, status=status, reason=outcome.reason, required=False
-            )
+        check = Check(stage="doctor", name=outcome.code)
+        if outcome.code in found:
+            yield from _of_rule(check, found[outcome.code], hosts)
         else:
-            yield from _of_rule(found, judgement, names, hosts)
+            status = "pass" if outcome.status in ("warn", "fail") else outcome.status
+            yield CheckOutcome(check=check, host=None, status=status, reason=outcome.reason, required=False)
     for finding in differences:
         if finding.severity != "info":
             yield from _of_difference(finding, names, hosts)
 
 
 def _of_rule(
-    problems: Sequence[judge.FindingOnHosts],
-    judgement: judge.Judgement,
-    names: Mapping[str, str],
-    hosts: tuple[str, ...],
+    check: Check, found: Iterable[tuple[Finding, tuple[str, ...]]], hosts: tuple[str, ...]
 ) -> Iterator[CheckOutcome]:
     """The hosts of a rule that found something: those that it names fail, the others pass."""
-    by_finding = dict(zip(judgement.problems, judgement.findings, strict=True))
-    rule = problems[0].rule
     named = set[str]()
-    for problem in problems:
-        finding = by_finding[problem]
-        own = tuple(dict.fromkeys(names.get(host, host) for host in problem.hosts))
+    for finding, own in found:
         named.update(own or hosts)
         shown = _shown_by_rule(finding, own, hosts)
         for host in own or (None,):
-            yield _found(finding, host, shown, () if host else hosts)
+            yield of_finding(check, finding, host=host, shown=shown, hosts=() if host else hosts)
     for host in hosts:
         if host not in named:
-            yield CheckOutcome(check=_check(rule.code), host=host, status="pass", required=False)
+            yield CheckOutcome(check=check, host=host, status="pass", required=False)
 
 
 def _shown_by_rule(finding: Finding, own: Sequence[str], hosts: Sequence[str]) -> Blame:
@@ -108,23 +103,9 @@ def _shown_by_rule(finding: Finding, own: Sequence[str], hosts: Sequence[str]) -
 
 def _of_difference(finding: Finding, names: Mapping[str, str], hosts: tuple[str, ...]) -> Iterator[CheckOutcome]:
     """Of hosts that differ, those that are fewer are named; where neither are, nobody is."""
-    odd = _minority(finding, names, hosts)
-    for host in odd or (None,):
-        yield _found(finding, host, "alone" if host else "suspected", hosts)
-
-
-def _found(finding: Finding, host: str | None, shown: Blame, hosts: tuple[str, ...]) -> CheckOutcome:
-    """A finding of the doctor on a host; `hosts` took part in it."""
-    return CheckOutcome(
-        check=_check(finding.code),
-        host=host,
-        status="fail" if finding.is_error else "warn",
-        reason=finding.message,
-        page=finding.page,
-        findings=(finding,),
-        shown=shown,
-        hosts=hosts,
-    )
+    check = Check(stage="doctor", name=finding.code)
+    for host in _minority(finding, names, hosts) or (None,):
+        yield of_finding(check, finding, host=host, shown="alone" if host else "suspected", hosts=hosts)
 
 
 def _minority(finding: Finding, names: Mapping[str, str], hosts: Sequence[str]) -> tuple[str, ...]:

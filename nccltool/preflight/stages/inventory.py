@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from nccltool import __version__
 from nccltool.core.findings import CheckStatus
@@ -9,10 +10,9 @@ from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostFacts
 from nccltool.launch.finding_kinds import HOST_UNKNOWN
 from nccltool.launch.host_survey import Survey
-from nccltool.preflight.check import PAGE, Check
-from nccltool.preflight.result import Blame, CheckOutcome
+from nccltool.preflight import suite_toml as toml
+from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome, of_finding
 from nccltool.preflight.stages.base import StageContext, StageResult
-from nccltool.preflight.suite import InventoryPart
 
 NEEDS = ()
 PRESENT = Check(stage="inventory", name="present", kind="presence")
@@ -23,22 +23,31 @@ _HERE_S, _REMOTE_S = 0.5, 3.0
 """A snapshot of this host took 0.1 to 0.4 s here; a login by ssh and Python's start take a second or two."""
 
 
-def about_s(context: StageContext) -> float:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InventoryPart:
+    """Which hosts and GPUs there must be."""
+
+    gpus: int | None = None
+    """On each host; None = as many as most hosts have."""
+
+
+PART = toml.PartForm(InventoryPart, {"gpus": toml.whole(0, 64)})
+
+
+def about_s(context: StageContext, part: InventoryPart) -> float:
     """How long it takes."""
     return _REMOTE_S if context.where.launch.remote else _HERE_S
 
 
-def plan(context: StageContext) -> tuple[str, ...]:
+def plan(context: StageContext, part: InventoryPart) -> tuple[str, ...]:
     """What it would do."""
     how = f"by {context.where.launch.launcher}" if context.where.launch.remote else "here"
     return (f"look at {', '.join(dict.fromkeys(context.hosts.values()))} {how}: who comes, how many GPUs",)
 
 
-def run(context: StageContext) -> StageResult:
+def run(context: StageContext, part: InventoryPart) -> StageResult:
     """Look, and judge."""
-    part = context.suite.inventory
-    assert part is not None
-    survey = context.survey()
+    survey = context.survey()  # without it the number of ranks may not be known
     return StageResult(outcomes=tuple(dict.fromkeys(judged(survey, part, context.nproc))))
 
 
@@ -46,23 +55,13 @@ def judged(survey: Survey, part: InventoryPart, nproc: int | None) -> Iterator[C
     """Which hosts there are, and whether they have the GPUs that they should."""
     came = [node for node in survey.hosts if node not in survey.lost and node not in survey.unseen]
     for node, host in survey.hosts.items():
-        finding = survey.lost.get(node)
-        if finding is None and node in survey.unseen:
-            why = survey.unseen[node]
-            yield CheckOutcome(check=PRESENT, host=host, status="unknown", reason=why)
-            continue
-        if finding is None:
+        if finding := survey.lost.get(node):
+            shown: Blame = "alone" if came and finding.kind is not HOST_UNKNOWN else "suspected"
+            yield of_finding(PRESENT, finding, host=host, shown=shown)
+        elif node in survey.unseen:
+            yield CheckOutcome(check=PRESENT, host=host, status="unknown", reason=survey.unseen[node])
+        else:
             yield CheckOutcome(check=PRESENT, host=host, status="pass")
-            continue
-        yield CheckOutcome(
-            check=PRESENT,
-            host=host,
-            status="fail",
-            reason=finding.message,
-            page=finding.page,
-            findings=(finding,),
-            shown="alone" if came and finding.kind is not HOST_UNKNOWN else "suspected",
-        )
     yield from _releases(survey, came)
     facts = {survey.hosts[node]: survey.snapshots[node] for node in came if node in survey.snapshots}
     yield from _gpus(facts, part, nproc)
@@ -71,15 +70,14 @@ def judged(survey: Survey, part: InventoryPart, nproc: int | None) -> Iterator[C
 
 def _ranks(survey: Survey, nproc: int | None) -> CheckOutcome:
     """How many ranks the job has; where hosts differ in their GPUs, that check says so."""
+    differ = "hosts do not have equally many GPUs; --nproc-per-node says how many ranks"
     return CheckOutcome(
         check=RANKS,
         host=None,
         status="unknown" if nproc is None else "pass",
         measured=None if nproc is None else float(len(survey.hosts) * nproc),
         unit="ranks",
-        reason="hosts do not have equally many GPUs; --nproc-per-node says how many ranks"
-        if nproc is None
-        else "",
+        reason=differ if nproc is None else "",
         hosts=tuple(dict.fromkeys(survey.hosts.values())),
         required=False,
     )
@@ -107,35 +105,31 @@ def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None
     norm = ranked[0][0] if len(ranked) == 1 or (ranked and ranked[0][1] > ranked[1][1]) else None
     wanted = part.gpus if part.gpus is not None else norm
     source = "the suite" if part.gpus is not None else f"what most of the {len(counts)} hosts have"
+    is_expected = wanted is not None and (len(counts) > 1 or part.gpus is not None)
     for host, count in counts.items():
-        yield _gpus_of(host, count, wanted, source, nproc, len(counts) > 1 or part.gpus is not None)
-
-
-def _gpus_of(
-    host: str, count: int | Unknown, wanted: int | None, source: str, nproc: int | None, expected: bool
-) -> CheckOutcome:
-    def outcome(status: CheckStatus, reason: str = "", shown: Blame = "") -> CheckOutcome:
-        return CheckOutcome(
+        status, shown, reason = _gpus_of(count, wanted, nproc)
+        yield CheckOutcome(
             check=GPUS,
             host=host,
             status=status,
             measured=float(count) if isinstance(count, int) else None,
             unit="GPUs",
-            expected=f"{wanted} GPUs" if wanted is not None and expected else "",
-            source=source if wanted is not None and expected else "",
+            expected=f"{wanted} GPUs" if is_expected else "",
+            source=source if is_expected else "",
             reason=reason,
             page=GPUS.page if status != "pass" else "",
             shown=shown,
         )
 
+
+def _gpus_of(count: int | Unknown, wanted: int | None, nproc: int | None) -> tuple[CheckStatus, Blame, str]:
+    """(status, whether it is shown to be the host's, why)."""
     if isinstance(count, Unknown):
-        return outcome("unknown", count.reason)
+        return "unknown", "", count.reason
     if wanted is None:
-        return outcome(
-            "fail", f"{count} GPUs, and the hosts do not agree on how many there should be", "suspected"
-        )
+        return "fail", "suspected", f"{count} GPUs, and the hosts do not agree on how many there should be"
     if count != wanted:
-        return outcome("fail", f"{count} GPUs are seen, and there should be {wanted}", "alone")
+        return "fail", "alone", f"{count} GPUs are seen, and there should be {wanted}"
     if nproc is not None and 0 < count < nproc:
-        return outcome("fail", f"{nproc} ranks are to run on {count} GPUs", "everywhere")
-    return outcome("pass")
+        return "fail", "everywhere", f"{nproc} ranks are to run on {count} GPUs"
+    return "pass", "", ""

@@ -1,21 +1,23 @@
 """The place of the measurements of pairs, which name the link or node that is slow."""
 
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
+from nccltool.preflight.suite_toml import PartForm
 
 NEEDS = ("inventory", "doctor", "reach")
+PART = PartForm(None, {})
 _NOT_YET = "pairs of nodes cannot be measured yet"
 
 
-def about_s(context: StageContext) -> float:
+def about_s(context: StageContext, part: None) -> float:
     """How long it takes."""
     return 0.0
 
 
-def plan(context: StageContext) -> tuple[str, ...]:
+def plan(context: StageContext, part: None) -> tuple[str, ...]:
     """What it would do."""
     return (_NOT_YET,)
 
 
-def run(context: StageContext) -> StageResult:
+def run(context: StageContext, part: None) -> StageResult:
     """Say that it is not there."""
     return skipped("pairs", _NOT_YET)

@@ -2,15 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from nccltool.core.host_lists import fold
 from nccltool.launch import events
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey
-from nccltool.preflight.check import PAGE, Check
-from nccltool.preflight.result import CheckOutcome
+from nccltool.preflight import suite_toml as toml
+from nccltool.preflight.result import PAGE, Check, CheckOutcome
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
-from nccltool.preflight.suite import ReachPart
 
 NEEDS = ()
 RENDEZVOUS, PORTS, PATH_MTU, NAMES = (
@@ -24,12 +24,23 @@ _ENOUGH = 2
 _HERE = "the nodes are processes of this host: nothing is between them"
 
 
-def about_s(context: StageContext) -> float:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReachPart:
+    """Who must reach whom."""
+
+    names: Literal["fail", "warn", "ignore"] = "warn"
+    """What it is when a host does not know another one's name."""
+
+
+PART = toml.PartForm(ReachPart, {"names": toml.word(("fail", "warn", "ignore"))})
+
+
+def about_s(context: StageContext, part: ReachPart) -> float:
     """How long it takes."""
     return _SECONDS if context.where.launch.remote else 0.0
 
 
-def plan(context: StageContext) -> tuple[str, ...]:
+def plan(context: StageContext, part: ReachPart) -> tuple[str, ...]:
     """What it would do."""
     if not context.where.launch.remote:
         return (_HERE,)
@@ -40,10 +51,8 @@ def plan(context: StageContext) -> tuple[str, ...]:
     )
 
 
-def run(context: StageContext) -> StageResult:
+def run(context: StageContext, part: ReachPart) -> StageResult:
     """Judge the calls of the survey."""
-    part = context.suite.reach
-    assert part is not None
     if not context.where.launch.remote:
         return skipped("reach", _HERE)
     survey = context.survey()

@@ -1,16 +1,17 @@
 """Small trainings over all nodes, each step held against a single process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from nccltool.core.findings import Finding
 from nccltool.preflight import expected_numbers, stage_run
-from nccltool.preflight.check import Check
+from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.expected_numbers import MeasuredNumber
-from nccltool.preflight.result import CheckOutcome
-from nccltool.preflight.stage_run import StageRun
-from nccltool.preflight.stages.base import START_S, StageContext, StageResult, skipped
-from nccltool.preflight.suite import Expectation, TrainPart
+from nccltool.preflight.result import Check, CheckOutcome
+from nccltool.preflight.stage_run import START_S, StageRun
+from nccltool.preflight.stages.base import StageContext, StageResult, skipped
+from nccltool.preflight.suite import Expectation
 from nccltool.train.finding_kinds import TRAIN_WRONG
 from nccltool.train.result import TrainingResult, TrainRun
 from nccltool.train.strategies import NAMES
@@ -21,67 +22,74 @@ _STEP_S = 0.1
 _STRATEGY_S = 1.5
 
 
-def about_s(context: StageContext) -> float:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainPart:
+    """What is trained."""
+
+    strategies: tuple[str, ...] = ()
+    steps: int = 3
+    timed_steps: int = 0
+    size: str = "tiny"
+    expect: tuple[Expectation, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Without where it runs."""
+        steps = ("--size", self.size, "--steps", str(self.steps), "--time-steps", str(self.timed_steps))
+        return ("train", ",".join(self.strategies), *steps)
+
+
+def _strategies(value: object) -> tuple[str, ...]:
+    """`all` stays as it is: which of them can be done is known where they are started."""
+    return ("all",) if value == "all" else tuple(toml.each(toml.word(NAMES))(value))
+
+
+PART = toml.PartForm(
+    TrainPart,
+    {
+        "strategies": _strategies,
+        "steps": toml.whole(1, 10_000),
+        "timed_steps": toml.whole(0, 10_000),
+        "size": toml.word(("tiny", "125m", "1b")),
+    },
+    needed=("strategies",),
+    metrics=("throughput", "exposed", "efficiency"),
+    of=("strategy", NAMES),
+)
+
+
+def about_s(context: StageContext, part: TrainPart) -> float:
     """How long it takes."""
-    part = context.suite.train
-    if part is None:
-        return 0.0
     count = len(NAMES) if part.strategies == ("all",) else len(part.strategies)
     return START_S + count * (_STRATEGY_S + _STEP_S * (part.steps + part.timed_steps))
 
 
-def plan(context: StageContext) -> tuple[str, ...]:
+def plan(context: StageContext, part: TrainPart) -> tuple[str, ...]:
     """What it would do."""
-    part = context.suite.train
-    assert part is not None
-    return (context.call("train", _command(part), context.nodes_left(), context.nproc).line,)
+    return (context.call("train", part.command).line,)
 
 
-def run(context: StageContext) -> StageResult:
+def run(context: StageContext, part: TrainPart) -> StageResult:
     """Train, and judge."""
-    part, nodes = context.suite.train, context.nodes_left()
-    assert part is not None
-    if not nodes:
+    if not context.nodes_left():
         return skipped("train", "no host is left")
-    command = _command(part)
-
-    def judged(ran: StageRun) -> Sequence[CheckOutcome]:
-        return tuple(of_trainings(ran, part))
-
-    (ran,) = context.start("train", [(context.call("train", command, nodes, context.nproc), nodes)])
-    outcomes, more = context.with_second_tests("train", command, nodes, judged(ran), judged)
-    return StageResult(
-        outcomes=outcomes,
-        runs=tuple(one.folder for one in (ran, *more) if one.folder),
-        trainings=ran.run.trainings if isinstance(ran.run, TrainRun) else (),
-        info=ran.run,
-    )
-
-
-def _command(part: TrainPart) -> tuple[str, ...]:
-    steps = ("--size", part.size, "--steps", str(part.steps), "--time-steps", str(part.timed_steps))
-    return ("train", ",".join(part.strategies), *steps)
+    return context.over_all("train", part.command, lambda ran: of_trainings(ran, part))
 
 
 def of_trainings(ran: StageRun, part: TrainPart) -> Iterator[CheckOutcome]:
     """Whether trainings completed, and their arithmetic is that of one process."""
-    run = ran.run
-    if run is None:
-        yield stage_run.not_begun(ran)
-        return
-    ended = bool(stage_run.endings(run))
-    yield from stage_run.completion(ran, run)
-    trainings, differing = (run.trainings, run.differing()) if isinstance(run, TrainRun) else ((), {})
+    yield from stage_run.completion(ran)
+    trainings, differing = (ran.run.trainings, ran.run.differing()) if isinstance(ran.run, TrainRun) else ((), {})
     for training in trainings:
-        yield _arithmetic(ran, training, ended, differing.get(training.strategy))
-    yield from stage_run.others(ran, run.findings, TRAIN_WRONG)
+        yield _arithmetic(ran, training, differing.get(training.strategy))
+    yield from stage_run.others(ran, TRAIN_WRONG)
     for wanted in part.expect:
         for training in trainings:
             if wanted.of in ("", training.strategy):
                 yield _number(ran, wanted, training)
 
 
-def _arithmetic(ran: StageRun, training: TrainingResult, ended: bool, wrong: Finding | None) -> CheckOutcome:
+def _arithmetic(ran: StageRun, training: TrainingResult, wrong: Finding | None) -> CheckOutcome:
     check = Check(stage="train", of=training.strategy)
     oracle = training.oracle
     words: dict[str, Any] = {}
@@ -90,8 +98,8 @@ def _arithmetic(ran: StageRun, training: TrainingResult, ended: bool, wrong: Fin
         if oracle.tolerance is not None:
             words["expected"] = f"within {oracle.tolerance:.2g} of one process"
     if wrong is not None:
-        return ran.of_finding(check, "fail", wrong, **words)
-    if ended and training.status == "unknown":
+        return ran.of_finding(check, wrong, **words)
+    if ran.endings and training.status == "unknown":
         return ran.outcome(check, "skip", reason="the run did not complete")
     return ran.outcome(check, training.status, reason=training.reason, **words)
 
@@ -102,13 +110,7 @@ def _number(ran: StageRun, wanted: Expectation, training: TrainingResult) -> Che
         "exposed": training.exposed_communication_ratio,
         "efficiency": training.scaling_efficiency,
     }[wanted.metric]
-    number = MeasuredNumber(
-        value=value,
-        low=value or 0.0,
-        high=value or 0.0,
-        noisy=False,
-        what=training.strategy,
-        why_unknown=training.reason or training.exposed_communication_method or "no step was timed",
-    )
+    why_unknown = training.reason or training.exposed_communication_method or "no step was timed"
+    number = MeasuredNumber(value=value, what=training.strategy, why_unknown=why_unknown)
     check = wanted.check() if wanted.of else wanted.check().about(training.strategy)
     return expected_numbers.against(ran, wanted, check, number)

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from nccltool.core.text import escaped
-from nccltool.preflight import outcome_text
 from nccltool.preflight.result import CheckOutcome, Preflight
+from nccltool.preflight.views import base
 
 _STATUS = {"pass": "passed", "warn": "passed", "fail": "failed", "unknown": "other", "skip": "skipped"}
 
@@ -59,7 +59,7 @@ def _test(one: CheckOutcome) -> dict[str, Any]:
     }
     if one.reason:
         test["message"] = escaped(one.reason)
-    lines = list(outcome_text.lines(one))
+    lines = list(base.lines(one))
     if lines:
         test["trace"] = "\n".join(lines)
     if one.host:

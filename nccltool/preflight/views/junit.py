@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from nccltool.core import junit
 from nccltool.core.text import escaped
-from nccltool.preflight import outcome_text
 from nccltool.preflight.result import CheckOutcome, Preflight
+from nccltool.preflight.views import base
 
 
 def render(preflight: Preflight) -> str:
@@ -66,7 +66,7 @@ def _case(one: CheckOutcome) -> Iterator[str]:
 
 def _inside(one: CheckOutcome) -> Iterator[str]:
     kind = _kind(one)
-    text = "\n".join([escaped(one.reason), *outcome_text.lines(one)])
+    text = "\n".join([escaped(one.reason), *base.lines(one)])
     if kind == "skipped":
         yield junit.element("skipped", {"message": one.reason})
     elif kind:

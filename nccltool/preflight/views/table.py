@@ -9,8 +9,8 @@ from tabulate import tabulate
 from nccltool.core.findings import CheckStatus
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, shortened
-from nccltool.preflight import outcome_text
 from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.views import base
 
 _STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
 _MOST_REASONS = 300
@@ -78,7 +78,7 @@ def _outcome(alike: Sequence[CheckOutcome]) -> str:
     hosts = fold(each.host for each in alike if each.host)
     where = f" on {escaped(hosts)}" if hosts else ""
     head = f"{one.status.upper()} {one.code}{where}: {escaped(shortened(one.reason, _MOST_REASONS))}"
-    return "\n".join([head, *(f"    {line}" for line in outcome_text.lines(one))])
+    return "\n".join([head, *(f"    {line}" for line in base.lines(one))])
 
 
 def _hosts(hosts: Sequence[HostVerdict]) -> Iterator[str]:

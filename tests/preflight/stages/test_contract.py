@@ -12,15 +12,14 @@ import nccltool.preflight.stages
 from nccltool.cli import cli
 from nccltool.cli.probe import asked
 from nccltool.cli.train import asked as asked_of_train
+from nccltool.launch import fault_injection
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import base
 from nccltool.launch.launchers.base import LaunchPlan, NodeCommands
-from nccltool.preflight import suite_folder, suite_reader
-from nccltool.preflight.check import Check
-from nccltool.preflight.result import CheckOutcome
-from nccltool.preflight.stages import Stage
+from nccltool.preflight import suite_reader
+from nccltool.preflight.result import Check, CheckOutcome
+from nccltool.preflight.stages import NAMES, Stage
 from nccltool.preflight.stages.base import StageContext
-from nccltool.preflight.suite import STAGES
 from nccltool.probe import options as probe_options
 from nccltool.train import options as train_options
 
@@ -38,7 +37,7 @@ def context(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **chang
     )  # fmt: skip
     hosts = {node: f"n{node + 1}" if remote else "here" for node in range(nodes)}
     made = StageContext(
-        suite=suite_reader.read(suite_folder.find("acceptance")),
+        suite=suite_reader.read(suite_reader.find("acceptance")),
         where=where,
         hosts=hosts,
         targets={node: host for node, host in hosts.items() if remote},
@@ -51,34 +50,32 @@ def context(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **chang
 
 
 def test_rungs_are_the_files_of_the_folder() -> None:
-    files = {file.stem for file in Path(nccltool.preflight.stages.__file__).parent.glob("*.py")} - {
-        "__init__",
-        "base",
-    }
-    assert tuple(stage.name for stage in EVERY) == STAGES
-    assert files == set(STAGES)
+    files = {file.stem for file in Path(nccltool.preflight.stages.__file__).parent.glob("*.py")}
+    assert {stage.name for stage in EVERY} == files - {"__init__", "base"}
 
 
 @every
 def test_needs_are_rungs_below(stage: Stage) -> None:
-    assert set(stage.needs) <= set(STAGES[: STAGES.index(stage.name)])
+    assert set(stage.needs) <= set(NAMES[: NAMES.index(stage.name)])
 
 
 @every
 @pytest.mark.parametrize("remote", [False, True])
 def test_it_says_what_it_would_do_without_doing_it(stage: Stage, remote: bool) -> None:
     there = context(remote=remote)
-    lines = stage.plan(there)
+    part = there.suite.parts.get(stage.name)
+    lines = stage.plan(there, part)
     assert lines
     assert all(lines)
-    assert stage.about_s(there) >= 0
+    assert stage.about_s(there, part) >= 0
     assert not there.surveyed
 
 
 @every
 def test_what_it_says_has_its_name(stage: Stage) -> None:
     if stage.name in ("inventory", "doctor", "reach", "pairs"):  # the others start ranks
-        outcomes = stage.run(context()).outcomes
+        there = context()
+        outcomes = stage.run(there, there.suite.parts.get(stage.name)).outcomes
         assert outcomes
         assert {(one.stage, one.code.partition("/")[0]) for one in outcomes} == {(stage.name, stage.name)}
 
@@ -94,14 +91,16 @@ def test_what_it_says_has_its_name(stage: Stage) -> None:
 )
 def test_what_cannot_be_looked_at_is_skipped(stage: str, nodes: int, nproc: int, reason: str) -> None:
     (run,) = [one.run for one in EVERY if one.name == stage]
-    assert run(context(nodes, nproc)).outcomes == (
+    there = context(nodes, nproc)
+    assert run(there, there.suite.parts.get(stage)).outcomes == (
         CheckOutcome(check=Check(stage=stage), host=None, status="skip", reason=reason),
     )
 
 
 def lines(name: str, **changes: Any) -> tuple[str, ...]:
     (stage,) = [one for one in EVERY if one.name == name]
-    return stage.plan(context(remote=True, nodes=3, **changes))
+    there = context(remote=True, nodes=3, **changes)
+    return stage.plan(there, there.suite.parts[name])
 
 
 def test_the_lines_are_commands() -> None:
@@ -113,12 +112,13 @@ def test_the_lines_are_commands() -> None:
     assert more == "and so on 2 more, 3 at once"
 
 
-@pytest.mark.parametrize("name", [file.stem for file in suite_folder.files() if file.parent.name != "platforms"])
+@pytest.mark.parametrize("name", [file.stem for file in suite_reader.files() if file.parent.name != "platforms"])
 def test_the_commands_of_every_suite_are_understood(name: str) -> None:
-    there = context(suite=suite_reader.read(suite_folder.find(name)))
-    ours = [line for stage in EVERY if stage.name in there.suite.stages for line in stage.plan(there)]
+    there = context(suite=suite_reader.read(suite_reader.find(name)))
+    parts = there.suite.parts
+    ours = [line for stage in EVERY if stage.name in parts for line in stage.plan(there, parts[stage.name])]
     commands = [shlex.split(line)[1:] for line in ours if line.startswith("nccltool ")]
-    assert len(commands) == len({"within", "across", "train"} & set(there.suite.stages))
+    assert len(commands) == len({"within", "across", "train"} & set(parts))
     for command, *words in commands:
         above = click.Context(cli, **cli.context_settings)
         options = cli.commands[command].make_context(command, list(words), parent=above).params
@@ -157,11 +157,11 @@ def test_hosts_that_failed_are_left_out_when_the_others_are_to_go_on(keep_going:
 def test_a_drill_goes_with_its_host(
     drill: str, command: str, nodes: tuple[int, ...], nproc: int, expected: str
 ) -> None:
-    call = context(3, nproc, remote=True, fault=drill).call("x", (command,), nodes, nproc)
-    assert call.fault == expected
+    there = context(3, nproc, remote=True, fault=fault_injection.parse(drill))
+    assert there.call("x", (command,), nodes).fault == fault_injection.parse(expected)
 
 
 def test_the_time_that_is_left_is_the_limit_of_a_run() -> None:
     end = time.monotonic() + 50
-    assert context(end=end).call("x", ("probe",), (0,), 1).end == end
-    assert context().call("x", ("probe",), (0,), 1).end > end
+    assert context(end=end).call("x", ("probe",), (0,)).end == end
+    assert context().call("x", ("probe",), (0,)).end > end

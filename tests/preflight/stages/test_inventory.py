@@ -12,7 +12,7 @@ from nccltool.hosts.facts import HostFacts, Nvidia
 from nccltool.launch.events import Node
 from nccltool.launch.host_survey import Survey
 from nccltool.preflight.stages import inventory
-from nccltool.preflight.suite import InventoryPart
+from nccltool.preflight.stages.inventory import InventoryPart
 from tests.preflight.samples import told
 
 

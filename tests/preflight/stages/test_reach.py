@@ -9,8 +9,7 @@ from nccltool.launch.events import TAKEN_BUT, Node, Reached
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.instructions import Goal
 from nccltool.preflight.stages import reach
-from nccltool.preflight.stages.reach import blamed
-from nccltool.preflight.suite import ReachPart
+from nccltool.preflight.stages.reach import ReachPart, blamed
 from tests.preflight.samples import told
 
 

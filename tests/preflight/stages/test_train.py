@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight.stages.train import of_trainings
-from nccltool.preflight.suite import TrainPart
+from nccltool.preflight.stages.train import TrainPart, of_trainings
 from nccltool.train.result import TrainingResult, TrainRun
 from tests import samples
 from tests.preflight.samples import found, ran, told

@@ -1,6 +1,6 @@
 """What `nccltool checks` does with suites and platforms: list, show, copy, validate."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,8 +8,9 @@ from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_seconds
 from nccltool.core.user_files import contents
-from nccltool.preflight import suite_folder, suite_reader
-from nccltool.preflight.suite import Expectation, Platform, ProbePart, Suite
+from nccltool.preflight import suite_reader
+from nccltool.preflight.probe_run import ProbePart
+from nccltool.preflight.suite import Expectation, Platform, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,53 +23,47 @@ class Said:
 
 def do(action: str, words: Sequence[str], force: bool) -> Said:
     """One action. Raises BadInput."""
-    actions: dict[str, Callable[[Sequence[str], bool], Said]] = {
-        "list": _list,
-        "show": _show,
-        "copy": _copy,
-        "validate": _validate,
-    }
-    return actions[action](words, force)
+    match action:
+        case "list":
+            return _list(words)
+        case "show":
+            return _show(words)
+        case "copy":
+            return _copy(words, force)
+    return _validate(words)
 
 
-def _list(words: Sequence[str], force: bool) -> Said:
+def _list(words: Sequence[str]) -> Said:
     if words:
         raise BadInput("checks list takes no name", "nccltool checks show NAME")
     lines = ["suites"]
-    for file in suite_folder.files():
-        if file.parent.name == "platforms":
-            continue
-        suite = suite_reader.read(file)
-        lines.append(f"  {suite.name:<24} about {format_seconds(suite.about_s):<6} {suite.title}")
+    for file in suite_reader.files():
+        if file.parent.name != "platforms":
+            suite = suite_reader.read(file)
+            lines.append(f"  {suite.name:<24} about {format_seconds(suite.about_s):<6} {suite.title}")
     lines.append("platforms")
-    for platform in suite_folder.platforms():
-        numbers = len(platform.within) + len(platform.across)
+    for platform in suite_reader.platforms():
+        numbers = sum(map(len, platform.expect.values()))
         lines.append(f"  {platform.name:<24} {numbers} number{'s' if numbers != 1 else ' '}    {platform.title}")
-    return Said("\n".join([*lines, f"in {suite_folder.folder()}"]) + "\n")
+    return Said("\n".join([*lines, f"in {suite_reader.folder()}"]) + "\n")
 
 
-def _show(words: Sequence[str], force: bool) -> Said:
+def _show(words: Sequence[str]) -> Said:
     if len(words) != 1:
         raise BadInput("checks show takes one name", "nccltool checks list has them")
-    file = suite_folder.find(words[0], "any")
-    raw = suite_reader.read_platform(file) if _is_platform(file) else suite_reader.read(file)
-    lines = _of_platform(raw) if isinstance(raw, Platform) else _of_suite(raw)
+    file = suite_reader.find(words[0], "any")
+    is_platform = b"[match]" in contents(file, "checks")
+    lines = _of_platform(suite_reader.read_platform(file)) if is_platform else _of_suite(suite_reader.read(file))
     return Said("\n".join(escaped(line) for line in lines) + "\n")
-
-
-def _is_platform(file: Path) -> bool:
-    return b"[match]" in contents(file, "checks")
 
 
 def _of_suite(suite: Suite) -> Iterator[str]:
     yield f"{suite.name}: {suite.title}, about {format_seconds(suite.about_s)}"
     yield f"  {suite.path}"
-    for name in suite.stages:
-        part = getattr(suite, name)
+    for name, part in suite.parts.items():
         yield name
         yield from (f"    {line}" for line in _of_part(part))
-        for wanted in getattr(part, "expect", ()):
-            yield from (f"    {line}" for line in _of_expectation(wanted))
+        yield from _of_expectations(getattr(part, "expect", ()))
 
 
 def _of_part(part: object) -> Iterator[str]:
@@ -77,7 +72,7 @@ def _of_part(part: object) -> Iterator[str]:
         yield f"at {', '.join(map(format_bytes, part.sizes))}"
         if part.gpu_sizes:
             yield f"with GPUs at {', '.join(map(format_bytes, part.gpu_sizes))}"
-        yield f"data checked {part.checks} times, {format_seconds(part.row_s)} a row"
+        yield f"data checked {part.checks} times, {format_seconds(part.row_time)} a row"
         return
     for name in getattr(part, "__slots__", ()):
         value = getattr(part, name)
@@ -93,19 +88,19 @@ def _of_platform(platform: Platform) -> Iterator[str]:
     yield "  fits hosts with " + ", ".join(
         f"{name} {value}" for name, value in wanted.items() if value not in ("", None)
     )
-    for name, expected in (("within", platform.within), ("across", platform.across)):
+    for name, expected in platform.expect.items():
         if expected:
             yield name
-        for one in expected:
-            yield from (f"    {line}" for line in _of_expectation(one))
+        yield from _of_expectations(expected)
 
 
-def _of_expectation(wanted: Expectation) -> Iterator[str]:
-    conditions = [wanted.backend and f"on {wanted.backend}", wanted.nodes and f"over {wanted.nodes} nodes"]
-    what = [wanted.of or "each", f"at {format_bytes(wanted.size)}" if wanted.size else "", *conditions]
-    kind = "" if wanted.severity == "fail" else " (warns)"
-    yield f"expects {wanted.metric} {wanted.text}{kind}: {', '.join(str(word) for word in what if word)}"
-    yield f"    source: {wanted.provenance}"
+def _of_expectations(expected: Iterable[Expectation]) -> Iterator[str]:
+    for one in expected:
+        conditions = [one.backend and f"on {one.backend}", one.nodes and f"over {one.nodes} nodes"]
+        what = [one.of or "each", f"at {format_bytes(one.size)}" if one.size else "", *conditions]
+        kind = "" if one.severity == "fail" else " (warns)"
+        yield f"    expects {one.metric} {one.text}{kind}: {', '.join(str(word) for word in what if word)}"
+        yield f"        source: {one.provenance}"
 
 
 def _copy(words: Sequence[str], force: bool) -> Said:
@@ -113,7 +108,7 @@ def _copy(words: Sequence[str], force: bool) -> Said:
         raise BadInput(
             "checks copy takes a name, and a file to write", "nccltool checks copy preflight ./mine.toml"
         )
-    source = suite_folder.find(words[0], "any")
+    source = suite_reader.find(words[0], "any")
     goal = Path(words[1]) if len(words) == 2 else Path(source.name)
     goal = goal / source.name if goal.is_dir() else goal
     if goal.exists() and not force:
@@ -125,8 +120,8 @@ def _copy(words: Sequence[str], force: bool) -> Said:
     return Said(f"{goal}\n")
 
 
-def _validate(words: Sequence[str], force: bool) -> Said:
-    files = [suite_folder.find(word, "any") for word in words] or list(suite_folder.files())
+def _validate(words: Sequence[str]) -> Said:
+    files = [suite_reader.find(word, "any") for word in words] or list(suite_reader.files())
     found = [problem for file in files for problem in suite_reader.problems(file)]
     if found:
         return Said("".join(f"{problem}\n" for problem in found), 1)

@@ -1,4 +1,4 @@
-"""Which platform hosts are."""
+"""Suites and platforms: which platform hosts are."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Cloud, Gpu, HostFacts, Nvidia
-from nccltool.preflight import platforms, suite_folder
-from nccltool.preflight.suite import Match, Platform
+from nccltool.preflight import suite_reader
+from nccltool.preflight.suite import Match, Platform, fitting
 
 H200 = "NVIDIA H200"
 
@@ -36,12 +36,12 @@ def host(gpu: str = H200, gpus: int = 8, provider: Any = None, product: Any = ""
     ],
 )
 def test_fitting(hosts: list[HostFacts], expected: str | None) -> None:
-    found = platforms.fitting(suite_folder.platforms(), hosts)
+    found = fitting(suite_reader.platforms(), hosts)
     assert (found.name if found else None) == expected
 
 
 def test_what_is_not_known_fits_nothing() -> None:
     blind = HostFacts(host="n1")
     for match in (Match(gpu="H200"), Match(gpus=0), Match(provider="aws"), Match(product="p5")):
-        platform = Platform(name="x", title="x", path="x", match=match)
-        assert platforms.fitting([platform], [blind]) is None
+        platform = Platform(name="x", title="x", path="x", match=match, expect={})
+        assert fitting([platform], [blind]) is None
