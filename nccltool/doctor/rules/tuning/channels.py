@@ -1,36 +1,126 @@
-"""Channels and CTAs: how many NCCL makes."""
+"""Buffers, chunks, channels and CTAs: how large they are, and how many NCCL makes."""
 
+from nccltool.core.units import format_bytes
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, known, rule
-from nccltool.hosts.facts import or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, for_value
+from nccltool.hosts.facts import known, or_none
 
+_BUFFER, _SMALLEST_BUFFER, _LARGEST_BUFFER = 4 << 20, 64 << 10, 32 << 20
+"""NCCL_BUFFSIZE: its default, and what is sensible."""
 _COUNTS = (
     *("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_CTAS", "NCCL_MAX_CTAS"),
     *("NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"),
 )
-
 _MOST_CHANNELS, _MOST_BEFORE = 64, 32
-
 _MANY = (2, 25, 1)
 """The release from which there are 64 channels; 32 before."""
-
 _FEW_CHANNELS, _MANY_CHANNELS = 4, 32
 
 
-def _crossed(host: JudgedHost, least: str, most: str, what: str) -> Results:
-    low, high = host.integer(least), host.integer(most)
-    variable = host.variable(least)
-    if variable and low is not None and high is not None and high > 0 and low > high:
-        yield report.better_unset(
-            variable,
-            f"{least} is above {most}: {what}",
-            f"unset both, or make {least} at most {high}",
-            evidence=(f"{most}={high}",),
-        )
+@for_number("TUN001", "warning", "NCCL_BUFFSIZE")
+def uneven_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
+    """NCCL_BUFFSIZE is no power of two.
+
+    Why: NCCL divides the buffer into steps and slices of powers of two; what is left over is wasted.
+    Example: NCCL_BUFFSIZE=5000000
+    Instead: NCCL_BUFFSIZE=4194304
+    Source: NCCL user guide, NCCL_BUFFSIZE
+    """
+    if size >= _SMALLEST_BUFFER and size & (size - 1):
+        below = 1 << (min(size, 1 << 40).bit_length() - 1)
+        yield report.better_set(variable, str(below), f"{size} bytes are no power of two")
 
 
-@rule("TUN007", "error")
-def crossed_channel_limits(host: JudgedHost) -> Results:
+@for_number("TUN002", "error", "NCCL_BUFFSIZE")
+def tiny_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
+    """NCCL_BUFFSIZE is under 64 KiB.
+
+    Why: Pipelines become tiny. Mostly a unit was dropped: NCCL reads 4M as 4 bytes.
+    Example: NCCL_BUFFSIZE=4M
+    Instead: NCCL_BUFFSIZE=4194304
+    Source: NCCL user guide, NCCL_BUFFSIZE
+    """
+    if size < _SMALLEST_BUFFER:
+        remedy = "export NCCL_BUFFSIZE=4194304, or unset it"
+        yield report.better_unset(variable, f"the buffer has {size} bytes", remedy)
+
+
+@for_number("TUN003", "warning", "NCCL_BUFFSIZE")
+def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
+    """NCCL_BUFFSIZE is above 32 MiB.
+
+    Why: Each channel has such a buffer for each connection: memory of the GPU runs out when the job grows.
+    Example: NCCL_BUFFSIZE=134217728
+    Instead: NCCL_BUFFSIZE=8388608 at most
+    Source: NCCL user guide, NCCL_BUFFSIZE
+    """
+    if size > _LARGEST_BUFFER:
+        message = f"each channel takes {format_bytes(size)} for each connection"
+        yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608, or unset it")
+
+
+@for_number("TUN004", "warning", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE")
+def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Results:
+    """A chunk is larger than an eighth of the buffer.
+
+    Why: NCCL cuts the chunk to an eighth of NCCL_BUFFSIZE without a message.
+    Example: NCCL_P2P_NET_CHUNKSIZE=1048576 with the default buffer of 4 MiB
+    Instead: NCCL_BUFFSIZE=8388608 as well
+    Source: NCCL src/init.cc
+    """
+    given = host.integer("NCCL_BUFFSIZE") or 0
+    buffer = given if given > 0 else _BUFFER
+    most = buffer // 8
+    if chunk > most:
+        message = f"NCCL cuts it to {most}: an eighth of a buffer of {format_bytes(buffer)}"
+        remedy = f"export NCCL_BUFFSIZE={chunk * 8}, or a chunk of {most}"
+        yield report.better_set(variable, str(most), message, remedy)
+
+
+@for_number("TUN019", "error", "NCCL_P2P_PER_CHANNEL_NET_BW")
+def division_by_zero(_: JudgedHost, variable: Variable, bandwidth: int) -> Results:
+    """NCCL_P2P_PER_CHANNEL_NET_BW is 0.
+
+    Why: NCCL divides by it: the process dies of SIGFPE.
+    Example: NCCL_P2P_PER_CHANNEL_NET_BW=auto
+    Instead: unset NCCL_P2P_PER_CHANNEL_NET_BW
+    Source: NCCL src/graph/paths.cc
+    """
+    if bandwidth == 0:
+        yield report.better_unset(variable, "NCCL divides by it, and dies")
+
+
+@for_number("TUN020", "warning", "NCCL_WORK_FIFO_BYTES")
+def uneven_work_fifo(_: JudgedHost, variable: Variable, size: int) -> Results:
+    """NCCL_WORK_FIFO_BYTES is no power of two.
+
+    Why: NCCL ignores it, and warns.
+    Example: NCCL_WORK_FIFO_BYTES=1000000
+    Instead: NCCL_WORK_FIFO_BYTES=1048576
+    Source: NCCL src/init.cc
+    """
+    if size <= 0 or size & (size - 1):
+        yield report.better_unset(variable, f"{size} is no power of two; NCCL ignores it")
+
+
+@for_text("TUN023", "warning", "NCCL_THREAD_THRESHOLDS")
+def thresholds_with_commas(_: JudgedHost, variable: Variable, numbers: str) -> Results:
+    """NCCL_THREAD_THRESHOLDS has a comma.
+
+    Why: NCCL reads numbers that are separated by blanks, and stops at the comma: only the first one counts.
+    Example: NCCL_THREAD_THRESHOLDS=8,8,64,8,8,64
+    Instead: NCCL_THREAD_THRESHOLDS="8 8 64 8 8 64"
+    Source: NCCL src/graph/tuning.cc
+    """
+    if "," in numbers:
+        better = " ".join(numbers.replace(",", " ").split())
+        message = "NCCL stops at the comma: only the first number counts"
+        yield report.better_set(variable, better, message, "separate the numbers by blanks", part=",")
+
+
+@for_number("TUN007", "error", "NCCL_MIN_NCHANNELS")
+def crossed_channel_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS.
 
     Why: NCCL applies one after the other, and the result is what neither says.
@@ -38,11 +128,11 @@ def crossed_channel_limits(host: JudgedHost) -> Results:
     Instead: a minimum that is not above the maximum
     Source: NCCL src/graph/connect.cc
     """
-    yield from _crossed(host, "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "neither holds")
+    yield from _crossed(host, variable, least, "neither holds")
 
 
-@rule("TUN008", "error")
-def crossed_cta_limits(host: JudgedHost) -> Results:
+@for_number("TUN008", "error", "NCCL_MIN_CTAS")
+def crossed_cta_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_CTAS is above NCCL_MAX_CTAS.
 
     Why: NCCL sets both to the maximum.
@@ -50,11 +140,32 @@ def crossed_cta_limits(host: JudgedHost) -> Results:
     Instead: a minimum that is not above the maximum
     Source: NCCL src/init.cc
     """
-    yield from _crossed(host, "NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL takes the maximum for both")
+    yield from _crossed(host, variable, least, "NCCL takes the maximum for both")
 
 
-@rule("TUN009", "warning")
-def channels_and_ctas(host: JudgedHost) -> Results:
+@for_number("TUN015", "error", "NCCL_MIN_P2P_NCHANNELS")
+def crossed_p2p_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
+    """NCCL_MIN_P2P_NCHANNELS is above NCCL_MAX_P2P_NCHANNELS.
+
+    Why: The minimum wins, and the maximum does not hold.
+    Example: NCCL_MIN_P2P_NCHANNELS=16 and NCCL_MAX_P2P_NCHANNELS=8
+    Instead: a minimum that is not above the maximum
+    Source: NCCL src/graph/paths.cc
+    """
+    yield from _crossed(host, variable, least, "the maximum does not hold")
+
+
+def _crossed(host: JudgedHost, variable: Variable, least: int, what: str) -> Results:
+    other = variable.name.replace("_MIN_", "_MAX_")
+    most = host.integer(other)
+    if most is not None and 0 < most < least:
+        message = f"{variable.name} is above {other}: {what}"
+        remedy = f"unset both, or make {variable.name} at most {most}"
+        yield report.better_unset(variable, message, remedy, evidence=(f"{other}={most}",))
+
+
+@for_number("TUN009", "warning", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS")
+def channels_and_ctas(host: JudgedHost, variable: Variable, old: int) -> Results:
     """A limit is set under its old and its new name, to different values.
 
     Why: The narrower one wins: the lower maximum, the higher minimum.
@@ -62,20 +173,15 @@ def channels_and_ctas(host: JudgedHost) -> Results:
     Instead: NCCL_MAX_CTAS alone
     Source: NCCL user guide, NCCL_MAX_CTAS
     """
-    for kind in ("MIN", "MAX"):
-        variable = host.variable(f"NCCL_{kind}_NCHANNELS")
-        old, new = host.integer(f"NCCL_{kind}_NCHANNELS"), host.integer(f"NCCL_{kind}_CTAS")
-        if variable and old is not None and new is not None and old != new:
-            yield report.better_unset(
-                variable,
-                f"{variable.name} and NCCL_{kind}_CTAS differ: the narrower one wins",
-                part="",
-                evidence=(f"NCCL_{kind}_CTAS={new}",),
-            )
+    other = variable.name.replace("NCHANNELS", "CTAS")
+    new = host.integer(other)
+    if new is not None and old != new:
+        message = f"{variable.name} and {other} differ: the narrower one wins"
+        yield report.better_unset(variable, message, part="", evidence=(f"{other}={new}",))
 
 
-@rule("TUN010", "warning")
-def ring_limits(host: JudgedHost) -> Results:
+@for_value("TUN010", "warning", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
+def ring_limits(_: JudgedHost, variable: Variable, limit: str) -> Results:
     """A limit is set under its oldest name, that of rings.
 
     Why: NCCL does not look at it when the name with NCHANNELS is set.
@@ -83,16 +189,12 @@ def ring_limits(host: JudgedHost) -> Results:
     Instead: NCCL_MIN_CTAS=8
     Source: NCCL user guide, NCCL_MIN_NCHANNELS
     """
-    for kind in ("MIN", "MAX"):
-        variable = host.variable(f"NCCL_{kind}_NRINGS")
-        if variable:
-            yield report.better_unset(
-                variable, f"{variable.name} is a name of NCCL 2.4", f"use NCCL_{kind}_CTAS, or unset it", part=""
-            )
+    remedy = f"use {variable.name.replace('NRINGS', 'CTAS')}, or unset it"
+    yield report.better_unset(variable, f"{variable.name} is a name of NCCL 2.4", remedy, part="")
 
 
-@rule("TUN011", "warning")
-def too_many_channels(host: JudgedHost) -> Results:
+@for_number("TUN011", "warning", *_COUNTS)
+def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
     """More channels are asked for than there are.
 
     Why: NCCL cuts the number to 64, and to 32 before 2.25.
@@ -100,19 +202,14 @@ def too_many_channels(host: JudgedHost) -> Results:
     Instead: NCCL_MIN_NCHANNELS=64 at most
     Source: NCCL user guide; MAXCHANNELS in src/include/device.h
     """
-    for name in _COUNTS:
-        variable, count = host.variable(name), host.integer(name)
-        if not variable or count is None or count <= _MOST_BEFORE:
-            continue
-        most = _MOST_CHANNELS if count > _MOST_CHANNELS or host.nccl_is(since=_MANY) else _MOST_BEFORE
-        if count > most:
-            yield report.better_unset(
-                variable, f"NCCL has {most} channels, not {count}", f"at most {most}; better unset {name}"
-            )
+    if count > _MOST_BEFORE and (count > _MOST_CHANNELS or host.nccl_is(before=_MANY)):
+        most = _MOST_CHANNELS if count > _MOST_CHANNELS else _MOST_BEFORE
+        remedy = f"at most {most}; better unset {variable.name}"
+        yield report.better_unset(variable, f"NCCL has {most} channels, not {count}", remedy)
 
 
-@rule("TUN012", "warning")
-def no_channels(host: JudgedHost) -> Results:
+@for_number("TUN012", "warning", *_COUNTS)
+def no_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
     """A limit of channels is zero or negative.
 
     Why: NCCL takes a maximum of 1 for it, or ignores it.
@@ -120,14 +217,12 @@ def no_channels(host: JudgedHost) -> Results:
     Instead: unset NCCL_MAX_NCHANNELS
     Source: NCCL src/graph/connect.cc, src/init.cc
     """
-    for name in _COUNTS:
-        variable, count = host.variable(name), host.integer(name)
-        if variable and count is not None and count <= 0 and count != -2:
-            yield report.better_unset(variable, f"{count} channels cannot be had")
+    if count <= 0 and count != -2:
+        yield report.better_unset(variable, f"{count} channels cannot be had")
 
 
-@rule("TUN013", "warning", needs=("rdma", "nvidia"))
-def few_channels(host: JudgedHost) -> Results:
+@for_number("TUN013", "warning", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", needs=("rdma", "nvidia"))
+def few_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
     """At most four channels are allowed on a host with many links.
 
     Why: A channel moves 10 to 20 GB/s; four cannot fill NVSwitch, nor four adapters.
@@ -135,14 +230,9 @@ def few_channels(host: JudgedHost) -> Results:
     Instead: unset NCCL_MAX_CTAS
     Source: NCCL user guide, NCCL_MAX_CTAS
     """
-    for name in ("NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS"):
-        variable, count = host.variable(name), host.integer(name)
-        if variable and count is not None and 0 < count <= _FEW_CHANNELS:
-            links = _links(host)
-            if links:
-                yield report.better_unset(
-                    variable, f"{count} channels cannot fill the links of this host", evidence=(links,)
-                )
+    if 0 < count <= _FEW_CHANNELS and (links := _links(host)):
+        message = f"{count} channels cannot fill the links of this host"
+        yield report.better_unset(variable, message, evidence=(links,))
 
 
 def _links(host: JudgedHost) -> str:
@@ -156,8 +246,8 @@ def _links(host: JudgedHost) -> str:
     return ""
 
 
-@rule("TUN014", "warning")
-def many_channels(host: JudgedHost) -> Results:
+@for_number("TUN014", "warning", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS")
+def many_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
     """At least 32 channels are asked for.
 
     Why: Each collective takes so many multiprocessors from the computation that runs beside it.
@@ -165,21 +255,6 @@ def many_channels(host: JudgedHost) -> Results:
     Instead: unset NCCL_MIN_NCHANNELS, except for a benchmark
     Source: NCCL user guide, NCCL_MIN_CTAS
     """
-    for name in ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"):
-        variable, count = host.variable(name), host.integer(name)
-        if variable and count is not None and count >= _MANY_CHANNELS:
-            yield report.better_unset(
-                variable, f"each collective takes at least {count} multiprocessors from the computation"
-            )
-
-
-@rule("TUN015", "error")
-def crossed_p2p_limits(host: JudgedHost) -> Results:
-    """NCCL_MIN_P2P_NCHANNELS is above NCCL_MAX_P2P_NCHANNELS.
-
-    Why: The minimum wins, and the maximum does not hold.
-    Example: NCCL_MIN_P2P_NCHANNELS=16 and NCCL_MAX_P2P_NCHANNELS=8
-    Instead: a minimum that is not above the maximum
-    Source: NCCL src/graph/paths.cc
-    """
-    yield from _crossed(host, "NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", "the maximum does not hold")
+    if count >= _MANY_CHANNELS:
+        message = f"each collective takes at least {count} multiprocessors from the computation"
+        yield report.better_unset(variable, message)

@@ -1,9 +1,12 @@
-"""Policies and kernels that are chosen by name, and checks that are left on."""
+"""Threads of a block, the processes that start it, policies and kernels that are chosen by name."""
 
 import re
+from collections.abc import Sequence
 
+from nccltool.core.text import escaped
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_number, for_text, for_value, rule
+from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import values
 
 _SYMMETRIC = (
@@ -16,8 +19,34 @@ _SYMMETRIC = (
 """Names of src/sym_kernels.cc."""
 
 
-@rule("TUN016", "warning")
-def large_cluster(host: JudgedHost) -> Results:
+@for_number("TUN005", "warning", "NCCL_NTHREADS")
+def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
+    """NCCL_NTHREADS is none of 64, 128, 256, 512.
+
+    Why: What is no multiple of 32 becomes the maximum, the rest is clamped.
+    Example: NCCL_NTHREADS=100
+    Instead: unset NCCL_NTHREADS
+    Source: NCCL user guide, NCCL_NTHREADS; src/graph/tuning.cc
+    """
+    if count not in (64, 128, 256, 512, -2):
+        yield report.better_unset(variable, f"NCCL does not run blocks of {count} threads")
+
+
+@for_number("TUN006", "warning", "NCCL_LL128_NTHREADS")
+def bad_ll128_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
+    """NCCL_LL128_NTHREADS is no multiple of 32, or not in 160 to 640.
+
+    Why: NCCL replaces or clamps it.
+    Example: NCCL_LL128_NTHREADS=100
+    Instead: unset NCCL_LL128_NTHREADS
+    Source: NCCL src/graph/tuning.cc
+    """
+    if count != -2 and (count % 32 or not 160 <= count <= 640):
+        yield report.better_unset(variable, f"NCCL does not run LL128 with {count} threads")
+
+
+@for_number("TUN016", "warning", "NCCL_CGA_CLUSTER_SIZE")
+def large_cluster(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_CGA_CLUSTER_SIZE is above 8.
 
     Why: NCCL takes 8.
@@ -25,13 +54,12 @@ def large_cluster(host: JudgedHost) -> Results:
     Instead: unset NCCL_CGA_CLUSTER_SIZE
     Source: NCCL user guide, NCCL_CGA_CLUSTER_SIZE
     """
-    variable, size = host.variable("NCCL_CGA_CLUSTER_SIZE"), host.integer("NCCL_CGA_CLUSTER_SIZE")
-    if variable and size is not None and size > 8:
+    if size > 8:
         yield report.better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
 
 
-@rule("TUN017", "warning")
-def unknown_policy(host: JudgedHost) -> Results:
+@for_text("TUN017", "warning", "NCCL_CTA_POLICY")
+def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A word in NCCL_CTA_POLICY is no policy.
 
     Why: NCCL ignores it. Words are separated by |, and blanks are not removed.
@@ -39,13 +67,10 @@ def unknown_policy(host: JudgedHost) -> Results:
     Instead: NCCL_CTA_POLICY=EFFICIENCY
     Source: NCCL src/init.cc (getEnvCtaPolicyOnce)
     """
-    variable = host.variable("NCCL_CTA_POLICY")
-    if variable is None or not variable.value:
-        return
-    if variable.value[0].isascii() and variable.value[0].isdigit():
-        wrong = [] if re.fullmatch("[0-2]", variable.value) else [variable.value]
+    if text[0].isascii() and text[0].isdigit():
+        wrong = [] if re.fullmatch("[0-2]", text) else [text]
     else:
-        words = values.split(variable.value, "|")
+        words = values.split(text, "|")
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
         yield report.better_unset(
@@ -57,8 +82,8 @@ def unknown_policy(host: JudgedHost) -> Results:
         )
 
 
-@rule("TUN018", "warning")
-def contrary_policies(host: JudgedHost) -> Results:
+@for_text("TUN018", "warning", "NCCL_CTA_POLICY")
+def contrary_policies(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_CTA_POLICY has both ZERO and EFFICIENCY.
 
     Why: NCCL drops EFFICIENCY.
@@ -66,19 +91,12 @@ def contrary_policies(host: JudgedHost) -> Results:
     Instead: NCCL_CTA_POLICY=ZERO
     Source: NCCL src/init.cc
     """
-    variable = host.variable("NCCL_CTA_POLICY")
-    words = {word.upper() for word in values.split(variable.value, "|")} if variable else set()
-    if variable and {"ZERO", "EFFICIENCY"} <= words:
-        yield report.about(
-            variable,
-            "NCCL drops EFFICIENCY when ZERO is there",
-            "export NCCL_CTA_POLICY=ZERO",
-            fix=report.export("NCCL_CTA_POLICY", "ZERO"),
-        )
+    if {"ZERO", "EFFICIENCY"} <= {word.upper() for word in values.split(text, "|")}:
+        yield report.better_set(variable, "ZERO", "NCCL drops EFFICIENCY when ZERO is there")
 
 
-@rule("TUN021", "warning")
-def unknown_device_policy(host: JudgedHost) -> Results:
+@for_text("TUN021", "warning", "NCCL_NETDEVS_POLICY")
+def unknown_device_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NETDEVS_POLICY is not AUTO, ALL or MAX:N.
 
     Why: NCCL takes AUTO.
@@ -86,15 +104,13 @@ def unknown_device_policy(host: JudgedHost) -> Results:
     Instead: NCCL_NETDEVS_POLICY=MAX:2
     Source: NCCL user guide, NCCL_NETDEVS_POLICY
     """
-    variable = host.variable("NCCL_NETDEVS_POLICY")
-    if variable and variable.value and not re.fullmatch(r"auto|all|max:0*[1-9]\d*", variable.value.lower()):
-        yield report.better_unset(
-            variable, "NCCL does not know this policy, and takes AUTO", "use AUTO, ALL or MAX:N, or unset it"
-        )
+    if not re.fullmatch(r"auto|all|max:0*[1-9]\d*", text.lower()):
+        message = "NCCL does not know this policy, and takes AUTO"
+        yield report.better_unset(variable, message, "use AUTO, ALL or MAX:N, or unset it")
 
 
-@rule("TUN022", "error")
-def unknown_symmetric_kernel(host: JudgedHost) -> Results:
+@for_value("TUN022", "error", "NCCL_SYM_KERNEL")
+def unknown_symmetric_kernel(_: JudgedHost, variable: Variable, name: str) -> Results:
     """NCCL_SYM_KERNEL names a kernel that there is not.
 
     Why: No symmetric kernel is left then, without a message. The name is compared exactly.
@@ -102,13 +118,52 @@ def unknown_symmetric_kernel(host: JudgedHost) -> Results:
     Instead: unset NCCL_SYM_KERNEL
     Source: NCCL src/sym_kernels.cc
     """
-    variable = host.variable("NCCL_SYM_KERNEL")
-    if variable and variable.value not in ("^", *_SYMMETRIC):
+    if name not in ("^", *_SYMMETRIC):
+        message = "NCCL knows no such kernel, and does without symmetric kernels"
         yield report.better_unset(
-            variable,
-            "NCCL knows no such kernel, and does without symmetric kernels",
-            evidence=(f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",),
+            variable, message, evidence=(f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",)
         )
+
+
+@for_value("TUN024", "info", "NCCL_LAUNCH_MODE")
+def group_launch_mode(_: JudgedHost, variable: Variable, mode: str) -> Results:
+    """NCCL_LAUNCH_MODE is set to something else than PARALLEL.
+
+    Why: GROUP is out of use since 2.9, and everything else means PARALLEL.
+    Example: NCCL_LAUNCH_MODE=GROUP
+    Instead: unset NCCL_LAUNCH_MODE
+    Source: NCCL user guide, NCCL_LAUNCH_MODE
+    """
+    if mode != "PARALLEL":
+        yield report.better_unset(variable, "this launch mode is out of use")
+
+
+@for_number("TUN025", "error", "NCCL_GRAPH_STREAM_ORDERING")
+def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) -> Results:
+    """Graphs shall not be ordered, and may be mixed with other launches.
+
+    Why: This is not supported; NCCL warns, and orders them after all.
+    Example: NCCL_GRAPH_STREAM_ORDERING=0 alone
+    Instead: NCCL_GRAPH_MIXING_SUPPORT=0 as well
+    Source: NCCL user guide, NCCL_GRAPH_STREAM_ORDERING
+    """
+    mixing = "NCCL_GRAPH_MIXING_SUPPORT"
+    if ordering == 0 and host.integer(mixing) != 0:
+        message = f"NCCL orders graphs as long as {mixing} is on"
+        yield report.about(variable, message, f"export {mixing}=0", fix=report.export(mixing, "0"), part="")
+
+
+@for_text("TUN026", "warning", "NCCL_COMM_BLOCKING", needs=("versions",))
+def blocking_overridden(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_COMM_BLOCKING is set where torch makes the communicators.
+
+    Why: It overrides what torch asked for; 0 breaks calls that expect to block.
+    Example: NCCL_COMM_BLOCKING=0
+    Instead: unset NCCL_COMM_BLOCKING
+    Source: NCCL user guide, NCCL_COMM_BLOCKING
+    """
+    if known(host.facts.versions.torch):
+        yield report.better_unset(variable, "it overrides what torch asks NCCL for", part="")
 
 
 @rule("TUN027", "warning")
@@ -127,8 +182,8 @@ def checks_left_on(host: JudgedHost) -> Results:
         yield report.better_unset(pointers, "NCCL checks every pointer", part="")
 
 
-@rule("TUN028", "warning", needs=("nvidia",))
-def graph_registration(host: JudgedHost) -> Results:
+@for_number("TUN028", "warning", "NCCL_GRAPH_REGISTER", needs=("nvidia",))
+def graph_registration(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """CUDA graphs register their buffers, in a process that drives several GPUs.
 
     Why: With CUDA graphs this can deadlock. One rank on a host with several visible GPUs may be such a process.
@@ -136,14 +191,41 @@ def graph_registration(host: JudgedHost) -> Results:
     Instead: NCCL_GRAPH_REGISTER=0, or a process for each GPU
     Source: NCCL user guide, NCCL_GRAPH_REGISTER
     """
-    variable = host.variable("NCCL_GRAPH_REGISTER")
-    if variable is None or host.integer("NCCL_GRAPH_REGISTER") in (0, None):
-        return
-    if known(host.local_ranks) == 1 and known(host.facts.nvidia.visible_gpus) > 1:
-        yield report.about(
-            variable,
-            "one process sees several GPUs: with CUDA graphs their registration can deadlock",
-            "export NCCL_GRAPH_REGISTER=0",
-            fix=report.export("NCCL_GRAPH_REGISTER", "0"),
-            part="",
-        )
+    if is_on and known(host.local_ranks) == 1 and known(host.facts.nvidia.visible_gpus) > 1:
+        message = "one process sees several GPUs: with CUDA graphs their registration can deadlock"
+        yield report.better_set(variable, "0", message, part="")
+
+
+@across("TUN029", "error", needs=("nvidia", "boot_id", "rank"))
+def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
+    """Two ranks use one GPU.
+
+    Why: Initialization fails, or hangs with older releases. Mostly LOCAL_RANK was not given to cuda.set_device.
+    Example: CUDA_VISIBLE_DEVICES=0 for every rank of a host
+    Instead: another GPU for each rank
+    Source: NCCL user guide, NCCL_MULTI_RANK_GPU_ENABLE
+    """
+    users: dict[str, list[str]] = {}
+    for host in hosts:
+        rank = host.get("RANK")
+        if rank is not None and host.integer("NCCL_MULTI_RANK_GPU_ENABLE") != 1:
+            users.setdefault(_gpu(host), []).append(rank)
+    for gpu, ranks in users.items():
+        if len(set(ranks)) > 1:
+            yield report.device(
+                gpu,
+                f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
+                "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made",
+                evidence=(escaped(gpu),),
+            )
+
+
+def _gpu(host: JudgedHost) -> str:
+    """The GPU of a rank: that of its place in CUDA_VISIBLE_DEVICES, or the only one there."""
+    gpus = [str(known(gpu.uuid)) for gpu in host.gpus]
+    words = list(values.split(host.get("CUDA_VISIBLE_DEVICES") or "")) or list(map(str, range(len(gpus))))
+    place = values.atoi(host.get("LOCAL_RANK") or "0") if len(words) > 1 else 0
+    word = words[place] if 0 <= place < len(words) else ""
+    if word.isascii() and word.isdecimal() and int(word[:9]) < len(gpus):
+        return gpus[int(word[:9])]
+    return f"{known(host.facts.boot_id)} GPU {word or place}"

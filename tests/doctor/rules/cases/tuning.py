@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/tuning.py."""
+"""Cases of nccltool/doctor/rules/tuning."""
 
 from nccltool.doctor.rules.base import JudgedHost
 from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Rdma, RdmaDevice, Versions
