@@ -27,13 +27,13 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     from nccltool.compare import baselines, effects, inputs, judge, run_samples
     from nccltool.compare.views import comparison
     from nccltool.core import run_directory
+    from nccltool.core.documents import begun_now, this_command
 
     base = Path(shown["run_dir"]) if shown["run_dir"] else run_directory.default_base()
     store = Path(shown["store"]) if shown["store"] else baselines.default_file()
     settings = effects.CompareSettings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
-    found = judge.compare(
-        judge.circumstances(), inputs.side(a, base, store), inputs.side(b, base, store), settings
-    )
+    info = begun_now(this_command())
+    found = judge.compare(info, inputs.side(a, base, store), inputs.side(b, base, store), settings)
     text = comparison.render(found, str(shown["form"]))
     if shown["output"]:
         write(shown["output"], text)

@@ -9,14 +9,15 @@ for one another; others wait for it. What is said to be saved has been synced.
 import contextlib
 import sqlite3
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from nccltool.compare import document, run_samples
-from nccltool.compare.result import Baseline, Circumstances, RowSample, RunSample
+from nccltool.compare.result import Baseline, Circumstances, RowKey, RowSample, RunSample
+from nccltool.core.documents import now
 from nccltool.core.errors import BadInput
 from nccltool.core.run_directory import default_base
 from nccltool.core.user_files import contents
@@ -76,16 +77,15 @@ class Store:
         _check_name(name)
         with self._open(create=True) as db, _transaction(db):
             known = _load(db, name)
-            chosen = {run.id: run for run in runs}
             if known and mode == "new":
                 raise BadInput(f"there is a baseline {name!r} already", "use --add, --replace or another name")
             kept = known.runs if known and mode == "add" else ()
             baseline = Baseline(
                 name=name,
-                created=known.created if known else _now(),
-                changed=_now(),
+                created=known.created if known else now(),
+                changed=now(),
                 note=note or (known.note if known else ""),
-                runs=tuple(({run.id: run for run in kept} | chosen).values()),
+                runs=tuple({run.id: run for run in (*kept, *runs)}.values()),
             )
             _of_one_kind(baseline.runs)
             _write(db, baseline)
@@ -228,16 +228,8 @@ def _write(db: sqlite3.Connection, baseline: Baseline) -> None:
         db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", (baseline.name, run.id, run.started, *texts))
         db.executemany(
             "INSERT INTO measurement VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(baseline.name, run.id, *_cells(row)) for row in run.rows],
+            [(baseline.name, run.id, *key, *numbers) for key, *numbers in map(astuple, run.rows)],
         )
-
-
-def _cells(row: RowSample) -> tuple[object, ...]:
-    key = row.key
-    return (
-        *(key.op, key.bytes, key.dtype, key.reduce_op, key.placement, key.cadence),
-        *(row.median_s, row.mean_s, row.spread, row.iterations, row.busbw_bytes_per_s),
-    )
 
 
 def _load(db: sqlite3.Connection, name: str) -> Baseline | None:
@@ -246,29 +238,28 @@ def _load(db: sqlite3.Connection, name: str) -> Baseline | None:
         return None
     rows: dict[str, list[RowSample]] = {}
     for _, run, *cells in db.execute("SELECT * FROM measurement WHERE baseline = ? ORDER BY rowid", (name,)):
-        rows.setdefault(run, []).append(_row(*cells))
-    found = db.execute(
-        "SELECT id, started, hosts, circumstances FROM run WHERE baseline = ? ORDER BY started, id", (name,)
+        rows.setdefault(run, []).append(_row(cells))
+    runs = tuple(
+        RunSample(
+            id=run,
+            started=started,
+            hosts=msgspec.json.decode(hosts, type=tuple[str, ...]),
+            circumstances=msgspec.json.decode(circumstances, type=Circumstances),
+            rows=tuple(rows.get(run, ())),
+        )
+        for run, started, hosts, circumstances in db.execute(
+            "SELECT id, started, hosts, circumstances FROM run WHERE baseline = ? ORDER BY started, id", (name,)
+        )
     )
-    runs = tuple(_run(cells, tuple(rows.get(cells[0], ()))) for cells in found)
     return Baseline(name=name, created=head[0], changed=head[1], note=head[2], runs=runs)
 
 
-def _row(*cells: Any) -> RowSample:
+def _row(cells: Sequence[Any]) -> RowSample:
     """Columns of SQLite hold anything: what is no number must not go further."""
-    key = dict(zip(("op", "bytes", "dtype", "reduce_op", "placement", "cadence"), cells[:6], strict=True))
-    names = ("median_s", "mean_s", "spread", "iterations", "busbw_bytes_per_s")
-    return msgspec.convert({"key": key, **dict(zip(names, cells[6:], strict=True))}, type=RowSample)
-
-
-def _run(cells: Sequence[str], rows: tuple[RowSample, ...]) -> RunSample:
-    return RunSample(
-        id=cells[0],
-        started=cells[1],
-        hosts=msgspec.json.decode(cells[2], type=tuple[str, ...]),
-        circumstances=msgspec.json.decode(cells[3], type=Circumstances),
-        rows=rows,
-    )
+    names, more = [field.name for field in fields(RowKey)], [field.name for field in fields(RowSample)][1:]
+    key, numbers = cells[: len(names)], cells[len(names) :]
+    plain = {"key": dict(zip(names, key, strict=True)), **dict(zip(more, numbers, strict=True))}
+    return msgspec.convert(plain, type=RowSample)
 
 
 def _names(db: sqlite3.Connection) -> list[str]:
@@ -277,10 +268,6 @@ def _names(db: sqlite3.Connection) -> list[str]:
 
 def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def usable(run: Run) -> RunSample:

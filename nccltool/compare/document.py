@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from nccltool.compare.result import Baseline, BaselineRow, Comparison
-from nccltool.core.documents import SCHEMA
+from nccltool.core.documents import SCHEMA, encoded
 from nccltool.core.errors import BadInput
 
 
@@ -18,7 +18,7 @@ def comparison_to_json(comparison: Comparison) -> str:
     for side in (document["a"], document["b"]):
         for run in side["runs"]:
             del run["rows"], run["left_out"]
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return encoded(document)
 
 
 class _Baseline(msgspec.Struct, kw_only=True):
@@ -29,25 +29,20 @@ class _Baseline(msgspec.Struct, kw_only=True):
 
 def baseline_to_json(baseline: Baseline, expected: Sequence[BaselineRow]) -> str:
     """The document of a baseline, as indented JSON; `expected` is worked out of its runs."""
-    document = {"schema": SCHEMA, "kind": "baseline", "baseline": baseline, "expected": expected}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return encoded({"schema": SCHEMA, "kind": "baseline", "baseline": baseline, "expected": expected})
 
 
 def baselines_to_json(baselines: Sequence[Baseline]) -> str:
     """The document of a list of baselines, as indented JSON."""
     listed = [
         {
-            "name": baseline.name,
-            "created": baseline.created,
-            "changed": baseline.changed,
-            "note": baseline.note,
+            **{name: getattr(baseline, name) for name in ("name", "created", "changed", "note")},
             "runs": len(baseline.runs),
             "circumstances": baseline.runs[0].circumstances,
         }
         for baseline in baselines
     ]
-    document = {"schema": SCHEMA, "kind": "baselines", "baselines": listed}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return encoded({"schema": SCHEMA, "kind": "baselines", "baselines": listed})
 
 
 def baseline_from_json(text: bytes, where: str) -> Baseline:

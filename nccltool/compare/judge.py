@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from statistics import median
 
-from nccltool import __version__
 from nccltool.compare import run_samples, significance
 from nccltool.compare.effects import MEASURED_FREEDOM, CompareSettings, effects_of
 from nccltool.compare.paired_rows import PairedRow, RowOfRuns, busbw_at, paired, rows_of, typical_time
@@ -21,33 +19,14 @@ from nccltool.compare.result import (
     RunSample,
     Side,
 )
-from nccltool.core.documents import RunInfo, this_command
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Subject, define
-from nccltool.core.run_directory import new_id
 from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import verdict
 from nccltool.probe.result import Measurement
 
 SLOWER = define("slower", "answer")
-
-
-def circumstances() -> RunInfo:
-    """Those of a comparison that is made now."""
-    return RunInfo(
-        id=new_id(),
-        started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        command=this_command(),
-        nccltool=__version__,
-        torch=None,
-        backend=None,
-        backend_version=None,
-        backend_reason=None,
-        nodes=None,
-        emulated=False,
-        world_size=None,
-        hosts=(),
-    )
 
 
 def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> Comparison:

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+
+import msgspec
 
 from nccltool.compare.result import Circumstances, Difference, RowKey, RowSample, RunSample
 from nccltool.core.documents import RunInfo
@@ -35,31 +37,18 @@ def of_measurements(info: RunInfo, measurements: Sequence[Measurement]) -> RunSa
         id=info.id,
         started=info.started,
         hosts=info.hosts,
-        circumstances=circumstances(info),
-        rows=tuple(of_row(row) for row in usable),
+        circumstances=_circumstances(info),
+        rows=tuple(_of_row(row) for row in usable),
         left_out=tuple(f"{info.id}: {row.op} at {format_bytes(row.bytes)} has wrong data" for row in wrong),
     )
 
 
-def circumstances(info: RunInfo) -> Circumstances:
-    """The key of a run."""
-    return Circumstances(
-        transport=info.transport,
-        nics=info.nics,
-        gpu=info.gpu,
-        nodes=info.nodes,
-        ranks=info.world_size,
-        ranks_per_node=info.ranks_per_node,
-        backend=info.backend,
-        backend_version=info.backend_version,
-        torch=info.torch,
-        tool=info.tool or f"nccltool {info.nccltool}",
-        cuda_graph=info.cuda_graph,
-    )
+def _circumstances(info: RunInfo) -> Circumstances:
+    known = msgspec.convert(info, Circumstances, from_attributes=True)
+    return replace(known, ranks=info.world_size, tool=info.tool or f"nccltool {info.nccltool}")
 
 
-def of_row(row: Measurement) -> RowSample:
-    """The sample of a measurement."""
+def _of_row(row: Measurement) -> RowSample:
     middle, tail = row.time_s.median, row.time_s.p90
     return RowSample(
         key=key_of(row),
@@ -73,14 +62,7 @@ def of_row(row: Measurement) -> RowSample:
 
 def key_of(row: Measurement) -> RowKey:
     """What a measurement is of."""
-    return RowKey(
-        op=row.op,
-        bytes=row.bytes,
-        dtype=row.dtype,
-        reduce_op=row.reduce_op,
-        placement=row.placement,
-        cadence=row.cadence,
-    )
+    return msgspec.convert(row, RowKey, from_attributes=True)
 
 
 def ignored(words: Sequence[str]) -> frozenset[str]:

@@ -2,12 +2,15 @@
 
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
 
+from nccltool import __version__
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
+from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import Status, Verdict
 
 SCHEMA = 1
@@ -53,6 +56,18 @@ class RunInfo:
     """What measured it, where it was imported; None = nccltool."""
     duration_s: float | None = None
     """From the start of its processes to their end; None where this command did not start them all."""
+
+
+def begun_now(command: tuple[str, ...], **known: Any) -> RunInfo:
+    """The circumstances of what a command does now, as far as they are `known`."""
+    unknown = dict.fromkeys(("torch", "backend", "backend_version", "backend_reason", "nodes", "world_size"))
+    of_now = {"id": new_id(), "started": now(), "command": command, "nccltool": __version__}
+    return RunInfo(**{**unknown, **of_now, "emulated": False, "hosts": (), **known})
+
+
+def now() -> str:
+    """The time as documents have it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 class RunDocument(msgspec.Struct, kw_only=True):

@@ -4,13 +4,11 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from nccltool import __version__
-from nccltool.core import run_directory, statistics
-from nccltool.core.documents import RunInfo
+from nccltool.core import statistics
+from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.statistics import Stats
@@ -108,12 +106,8 @@ def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[st
 
 def _info(test: Report, command: Sequence[str]) -> RunInfo:
     hosts = test.hosts or ()
-    return RunInfo(
-        id=run_directory.new_id(),
-        started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        command=tuple(command),
-        nccltool=__version__,
-        torch=None,
+    return begun_now(
+        tuple(command),
         backend=test.backend,
         backend_version=test.backend_version,
         backend_reason=f"imported from {test.tool}",

@@ -5,12 +5,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 from nccltool import __version__
-from nccltool.core.documents import RunInfo
+from nccltool.core.documents import RunInfo, now
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
@@ -109,7 +108,7 @@ class Probe:
             parts=parts,
             ranks_seen=self.order.ranks_seen,
             command=tuple(self.command),
-            started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            started=now(),
             nccltool=__version__,
             torch=_installed_torch(),
             min_busbw_gb_per_s=self.min_busbw_gb_per_s,

@@ -1,12 +1,12 @@
 """Baselines for people and programs: a list of them, and what one expects."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 from tabulate import tabulate
 
 from nccltool.compare.document import baseline_to_json, baselines_to_json
 from nccltool.compare.result import Baseline, BaselineRow, Circumstances
+from nccltool.compare.run_samples import OF_A_RUN, shown
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
@@ -50,7 +50,7 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> st
     lines = [
         f"baseline {baseline.name}, changed {baseline.changed}",
         *([baseline.note] if baseline.note else []),
-        *_circumstances(baseline.runs[0].circumstances),
+        *_keys(baseline.runs[0].circumstances),
         "",
         *_rows(expected).split("\n"),
         "time: median over the runs of their medians   busbw: GB/s = 10**9 B/s, of that time",
@@ -63,16 +63,8 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> st
     return "\n".join(map(escaped, lines)) + "\n"
 
 
-def _circumstances(of: Circumstances) -> list[str]:
-    empty = {"nics": "no network", "gpu": "no GPU"}
-    values = [(field.name, getattr(of, field.name)) for field in fields(of)]
-    return [f"{name.replace('_', '-')}: {_value(value) or empty.get(name, 'none')}" for name, value in values]
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "not known"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+def _keys(of: Circumstances) -> list[str]:
+    return [f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN]
 
 
 def _rows(expected: Sequence[BaselineRow]) -> str:

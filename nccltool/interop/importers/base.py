@@ -3,7 +3,9 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import msgspec
 
 from nccltool.core.errors import BadInput
 from nccltool.probe import nccl_tests
@@ -14,6 +16,10 @@ _REDUCTIONS = ("sum", "prod", "max", "min", "avg", "mulsum", "none")
 _MOST_RANKS = 10**6
 MOST = 1e30
 """The largest number of a file. Sums and products of such numbers are finite."""
+SIX_DECIMALS = 0.5e-6
+"""How far a number of a JSON file can be from the true one."""
+Count = Annotated[int, msgspec.Meta(ge=0)]
+T = TypeVar("T")
 _NOT_A_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE)
 
 
@@ -95,21 +101,21 @@ class Report:
     """nccl-tests 2.19.6."""
     op: str
     world_size: int
-    hosts: tuple[str, ...] | None
-    backend: str
-    backend_version: str | None
-    emulated: bool
-    cadence: Cadence
-    cpu_time: bool
+    hosts: tuple[str, ...] | None = None
+    backend: str = "nccl"
+    backend_version: str | None = None
+    emulated: bool = False
+    cadence: Cadence = "stream"
+    cpu_time: bool = False
     """The times are those of the CPU (-C 1), and the bandwidths are not made of them."""
     rows: tuple[Row, ...]
-    out_of_bounds: int | None
+    out_of_bounds: int | None = None
     """Checks that failed; None = the source has no such count."""
-    average: Printed | None
+    average: Printed | None = None
     """Mean bus bandwidth over all halves, GB/s."""
-    under_minimum: bool
+    under_minimum: bool = False
     """nccl-tests itself judged the mean as too low (NCCL_TESTS_MIN_BW)."""
-    errors: tuple[str, ...]
+    errors: tuple[str, ...] = ()
     """What NCCL said last."""
     said: tuple[str, ...]
     """What else is worth keeping, as text."""
@@ -126,6 +132,14 @@ class Told:
 def refuse(where: str, problem: str, remedy: str = "") -> NoReturn:
     """Raise BadInput about a place."""
     raise BadInput(f"{where}: {problem}", remedy or "nothing was imported: give the whole, unchanged output")
+
+
+def converted(value: Any, kind: type[T], where: str, tool: str) -> T:
+    """What a decoded JSON file of a tool has there."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        refuse(where, f"not as {tool} writes it: {error}")
 
 
 def element_type(word: str, where: str) -> tuple[str, int]:

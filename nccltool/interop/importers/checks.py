@@ -31,26 +31,28 @@ def findings(test: Report, told: Told) -> tuple[Finding, ...]:
 
 def bandwidths(test: Report, row: Row, half: Half) -> tuple[float, float]:
     """(algbw, busbw) in GB/s: as printed, or worked out of the time where that says more digits of the same."""
-    algbw = half.algbw
-    by_time = _by_time(row, half)
-    if not test.cpu_time and by_time is not None and _meet(by_time, algbw):
-        algbw = min(algbw, by_time, key=_uncertainty)
-    by_algbw = _scaled(algbw, collectives.get(test.op).bus_factor(test.world_size))
-    busbw = min(half.busbw, by_algbw, key=_uncertainty) if _meet(half.busbw, by_algbw) else half.busbw
-    return algbw.value, busbw.value
+    algbw = _sharper(half.algbw, _by_time(test, row, half))
+    return algbw.value, _sharper(half.busbw, _by_algbw(test, algbw)).value
 
 
-def _by_time(row: Row, half: Half) -> Printed | None:
-    """The algbw that the time stands for."""
+def _by_time(test: Report, row: Row, half: Half) -> Printed | None:
+    """The algbw that the time stands for, where the one is made of the other."""
     least_us, most_us = half.time.range
-    if least_us <= 0:
+    if test.cpu_time or least_us <= 0:
         return None
     exact = row.bytes / half.time.value / 1e3
     return Printed(exact, max(row.bytes / least_us / 1e3 - exact, exact - row.bytes / most_us / 1e3))
 
 
-def _scaled(number: Printed, factor: float) -> Printed:
-    return Printed(number.value * factor, number.half * factor)
+def _by_algbw(test: Report, algbw: Printed) -> Printed:
+    """The busbw that it stands for."""
+    factor = collectives.get(test.op).bus_factor(test.world_size)
+    return Printed(algbw.value * factor, algbw.half * factor)
+
+
+def _sharper(number: Printed, other: Printed | None) -> Printed:
+    """The one with more digits, where both can be the same number."""
+    return min(number, other, key=_uncertainty) if other and _meet(number, other) else number
 
 
 def _uncertainty(number: Printed) -> float:
@@ -138,14 +140,14 @@ def _of_row(row: Row, test: Report) -> Iterator[str]:
 
 
 def _of_half(half: Half, row: Row, test: Report) -> Iterator[str]:
-    by_time = _by_time(row, half)
-    if not test.cpu_time and by_time is not None and not _meet(half.algbw, by_time):
+    by_time = _by_time(test, row, half)
+    if by_time and not _meet(half.algbw, by_time):
         yield (
             f"algbw {half.algbw.value:g} GB/s, but {row.bytes} B in {half.time.value:g} us are "
             f"{by_time.value:.4g} GB/s"
         )
     factor = collectives.get(test.op).bus_factor(test.world_size)
-    by_algbw = _scaled(half.algbw, factor)
+    by_algbw = _by_algbw(test, half.algbw)
     if not _meet(half.busbw, by_algbw):
         yield (
             f"busbw {half.busbw.value:g} GB/s, but algbw {half.algbw.value:g} GB/s x {factor:.4g} "

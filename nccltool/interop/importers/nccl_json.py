@@ -6,37 +6,21 @@ result is refused: it could change what the others mean.
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from nccltool.interop.importers.base import (
-    MOST,
-    UNMEASURED,
-    Half,
-    Printed,
-    Report,
-    Row,
-    Told,
-    element_type,
-    operation,
-    reduction,
-    refuse,
-    world_size,
-)
+from nccltool.interop.importers import base
+from nccltool.interop.importers.base import UNMEASURED, Count, Half, Printed, Report, Row, Told, refuse
 from nccltool.probe import nccl_tests
 from nccltool.probe.result import Placement
 
 _NEWEST = nccl_tests.JSON_VERSION
-_ROUNDED = 0.5e-6
-"""nccl-tests writes six decimals."""
-
-T = TypeVar("T")
+_TOOL = "nccl-tests"
 
 Number = float | str
 """A number, or "nan"."""
 Boolean = bool | int | str
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _Half(msgspec.Struct, forbid_unknown_fields=True):
@@ -129,18 +113,11 @@ def read(whole: Any, where: str, told: Told) -> Report:
     version = whole.get("version") if isinstance(whole, dict) else None
     if not isinstance(version, int) or not 1 <= version <= _NEWEST:
         refuse(where, f"version {version!r} of nccl-tests' JSON; expected 1 to {_NEWEST}", "use a newer nccltool")
-    file = _converted(whole, _File, where)
+    file = base.converted(whole, _File, where, _TOOL)
     average = file.average_bus_bandwidth or file.average_bus_bandwidith
     if file.config is None or file.out_of_bounds is None or average is None:
         refuse(where, "the test was stopped: expected config, out_of_bounds and average_bus_bandwidth")
     return _report(file, file.config, file.out_of_bounds.count, average, where, told)
-
-
-def _converted(value: Any, kind: type[T], where: str) -> T:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        refuse(where, f"not as nccl-tests writes it: {error}")
 
 
 def _report(file: _File, config: _Config, failed: int, average: _Average, where: str, told: Told) -> Report:
@@ -154,18 +131,20 @@ def _report(file: _File, config: _Config, failed: int, average: _Average, where:
         refuse(where, "average_bus_bandwidth has no bandwidth")
     version = nccl_tests.version_text(file.nccl_version) if file.nccl_version else None
     places = [f"{where}, results[{index}]" for index in range(len(file.results))]
-    results = [_converted(result, _Result, place) for result, place in zip(file.results, places, strict=True)]
+    results = [base.converted(row, _Result, at, _TOOL) for row, at in zip(file.results, places, strict=True)]
     return Report(
         where=where,
         tool=f"nccl-tests (JSON version {file.version})",
-        op=operation(file.args[0] if file.args else None, told, where),
-        world_size=world_size(ranks, told, where),
+        op=base.operation(file.args[0] if file.args else None, told, where),
+        world_size=base.world_size(ranks, told, where),
         hosts=tuple(dict.fromkeys(device.hostname for device in together)) or None,
         backend=ours.backend or "nccl",
         backend_version=ours.backend_version or version,
         emulated=ours.emulated,
         cadence="isolated" if _true(config.blocking_collectives, where) else "stream",
-        cpu_time=any(half and half.cpu_time is not None for row in results for half in _halves(row)),
+        cpu_time=any(
+            half and half.cpu_time is not None for row in results for half in (row.out_of_place, row.in_place)
+        ),
         rows=tuple(_row(result, config, place) for result, place in zip(results, places, strict=True)),
         out_of_bounds=failed,
         average=_number(mean, where),
@@ -173,10 +152,6 @@ def _report(file: _File, config: _Config, failed: int, average: _Average, where:
         errors=tuple(text for text in file.errors if text),
         said=tuple(_said(file, config, len(together))),
     )
-
-
-def _halves(result: _Result) -> tuple[_Half | None, _Half | None]:
-    return result.out_of_place, result.in_place
 
 
 def _said(file: _File, config: _Config, together: int) -> Iterator[str]:
@@ -189,7 +164,7 @@ def _said(file: _File, config: _Config, together: int) -> Iterator[str]:
 
 
 def _row(result: _Result, config: _Config, where: str) -> Row:
-    dtype, element_size = element_type(result.type, where)
+    dtype, element_size = base.element_type(result.type, where)
     root = str(result.root).strip()
     if not root.removeprefix("-").isdecimal():
         refuse(where, f"root {result.root!r} is not a rank")
@@ -204,7 +179,7 @@ def _row(result: _Result, config: _Config, where: str) -> Row:
         count=result.count,
         dtype=dtype,
         element_size=element_size,
-        reduce_op=reduction(result.redop, where),
+        reduce_op=base.reduction(result.redop, where),
         root=int(root) if int(root) >= 0 else None,
         halves=tuple(
             _half(half, single, placement, iterations, where) for placement, half, single in placements if half
@@ -238,9 +213,9 @@ def _number(value: Number, where: str) -> Printed:
         return UNMEASURED
     if value < 0:
         refuse(where, f"{value} is negative")
-    if MOST < value < math.inf:
+    if base.MOST < value < math.inf:
         refuse(where, f"{value} is more than anything that was measured")
-    return Printed(value, _ROUNDED) if math.isfinite(value) else UNMEASURED
+    return Printed(value, base.SIX_DECIMALS) if math.isfinite(value) else UNMEASURED
 
 
 def _finite(value: Number, where: str) -> float:
