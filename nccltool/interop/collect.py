@@ -8,7 +8,7 @@ where it said none, the others tell what can be known.
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -49,8 +49,8 @@ _WHOLE_LOGS = "give the whole logs of all pods: kubectl logs --prefix --tail=-1 
 
 
 @dataclass(slots=True)
-class CommandPart:
-    """What one command of the run said."""
+class _Part:
+    """What one command of the run said, and whose it was."""
 
     run_id: str
     number: int
@@ -68,14 +68,12 @@ class CommandPart:
 
     @property
     def subject(self) -> Subject:
-        """Whose command it was."""
         if self.begun is None:
             return Subject(kind="rank", name=f"part {self.number}")
         return _subject(self.begun.job, self.number)
 
     @property
     def name(self) -> str:
-        """As users know it."""
         return self.subject.name
 
 
@@ -91,8 +89,9 @@ class Collected:
 
 def collect(names: Sequence[str], base: Path) -> Collected:
     """The run in these files, stored among the runs that were measured here. Raises BadInput, RunDirError."""
-    draft = Draft(base)
-    with closing(_Discarded(draft)):
+    with ExitStack() as at_the_end:
+        draft = Draft(base)
+        at_the_end.callback(draft.discard)
         merge = _Merge(draft)
         for name in names:
             merge.read(name)
@@ -102,16 +101,11 @@ def collect(names: Sequence[str], base: Path) -> Collected:
         return Collected(run, *draft.finish(job.run_id, kept(job), text, where))
 
 
-class _Discarded:
-    def __init__(self, draft: Draft) -> None:
-        self.close = draft.discard
-
-
 class _Merge:
     """Brings the lines of each command in order, and takes them in."""
 
     def __init__(self, draft: Draft) -> None:
-        self.parts: dict[str, CommandPart] = {}
+        self.parts: dict[str, _Part] = {}
         self.state: RunState | None = None
         """Of the run, from when its first command has said what was run."""
         self.damaged = ""
@@ -144,7 +138,7 @@ class _Merge:
         if part is None:
             pod = _POD.search(text)
             where = f"{self._here()} ({pod[1].decode()})" if pod else self._here()
-            part = self.parts[line.run_id] = CommandPart(line.run_id, line.part, where)
+            part = self.parts[line.run_id] = _Part(line.run_id, line.part, where)
         if line.number != part.next:
             self._hold(part, line)
             return
@@ -157,7 +151,7 @@ class _Merge:
         name, number = self._place
         return f"{name}:{number}"
 
-    def _hold(self, part: CommandPart, line: EventLine) -> None:
+    def _hold(self, part: _Part, line: EventLine) -> None:
         """Keep what came before its turn; what was there before came twice, from two logs of the same pod."""
         if line.number < part.next or line.number in part.waiting:
             return
@@ -166,7 +160,7 @@ class _Merge:
         if self._waiting > _MOST_WAITING:
             raise _gap(self, part)
 
-    def _apply(self, part: CommandPart, line: EventLine) -> None:
+    def _apply(self, part: _Part, line: EventLine) -> None:
         part.next += 1
         event = line.event
         match event:
@@ -210,7 +204,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
 Said = TypeVar("Said")
 
 
-def _decoded(part: CommandPart, text: str, kind: type[Said]) -> Said:
+def _decoded(part: _Part, text: str, kind: type[Said]) -> Said:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
@@ -224,7 +218,7 @@ class _Asked(msgspec.Struct):
 _JOBS: dict[str, type[ProbeJob] | type[TrainJob]] = {"probe": ProbeJob, "train": TrainJob}
 
 
-def _begun(part: CommandPart, text: str) -> ProbeBegun:
+def _begun(part: _Part, text: str) -> ProbeBegun:
     begun = _decoded(part, text, ProbeBegun)
     if begun.job.kind not in _JOBS:
         raise _other_release(part, begun.job.kind)
@@ -239,7 +233,7 @@ def _begun(part: CommandPart, text: str) -> ProbeBegun:
     return replace(begun, job=job)
 
 
-def _check(part: CommandPart, event: events.Event) -> None:
+def _check(part: _Part, event: events.Event) -> None:
     """What a later release could say and this one could not work with."""
     if isinstance(event, Result) and event.op not in collectives.NAMES:
         raise _other_release(part, event.op)
@@ -247,7 +241,7 @@ def _check(part: CommandPart, event: events.Event) -> None:
         raise _other_release(part, "a time that is not positive")
 
 
-def _other_release(part: CommandPart, what: str) -> BadInput:
+def _other_release(part: _Part, what: str) -> BadInput:
     return BadInput(
         f"{part.where}: {part.name} said what this nccltool does not understand: {what}",
         "collect with the release that the pods ran",
@@ -281,14 +275,14 @@ def _ranks(begun: ProbeBegun) -> int:
     return nodes * nproc if nodes and nproc else begun.ranks_seen
 
 
-def _of_one_run(merge: _Merge, where: str) -> dict[int, CommandPart]:
+def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:
     """The parts by their numbers. Raises BadInput when there is none, one has gaps, or they are not of one run."""
     if not merge.parts:
         problem = f"; {merge.damaged} is damaged" if merge.damaged else ""
         raise BadInput(
             f"{where}: there is no event of nccltool{problem}", "was it run with --events? " + _WHOLE_LOGS
         )
-    parts: dict[int, CommandPart] = {}
+    parts: dict[int, _Part] = {}
     for part in merge.parts.values():
         if part.waiting:
             raise _gap(merge, part)
@@ -309,21 +303,21 @@ def _of_one_run(merge: _Merge, where: str) -> dict[int, CommandPart]:
     return parts
 
 
-def _asked(part: CommandPart) -> tuple[object, ...]:
+def _asked(part: _Part) -> tuple[object, ...]:
     assert part.begun is not None
     job = part.begun.job
     what = (job.ops, job.sizes, job.dtype) if isinstance(job, ProbeJob) else (getattr(job, "train", None),)
     return job.kind, *what, job.nodes, job.endpoint
 
 
-def _mixed(one: CommandPart, other: CommandPart, why: str) -> BadInput:
+def _mixed(one: _Part, other: _Part, why: str) -> BadInput:
     return BadInput(
         f"{one.where} and {other.where} are not of one run: {why}",
         "give the logs of one run; a pod that was started again makes its job two runs",
     )
 
 
-def _gap(merge: _Merge, part: CommandPart) -> BadInput:
+def _gap(merge: _Merge, part: _Part) -> BadInput:
     last = min(part.waiting) - 1
     what = f"line {part.next + 1} of the stream of {part.name} is missing"
     if last > part.next:
@@ -332,7 +326,7 @@ def _gap(merge: _Merge, part: CommandPart) -> BadInput:
     return BadInput(f"{part.where}: {what}{damaged}", _WHOLE_LOGS)
 
 
-def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, CommandPart]) -> tuple[Finding, ...]:
+def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, _Part]) -> tuple[Finding, ...]:
     """What can be known where the command of rank 0 did not say it."""
     culprit = blame.after_fault(state)
     return (
@@ -343,17 +337,16 @@ def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, CommandPart]) 
     )
 
 
-def _unheard(begun: ProbeBegun, ended: StreamEnd, parts: dict[int, CommandPart]) -> tuple[Finding, ...]:
+def _unheard(begun: ProbeBegun, ended: StreamEnd, parts: dict[int, _Part]) -> tuple[Finding, ...]:
     """What of the others did not come, unless rank 0's command said already why the run did not complete."""
-    explained = any(finding.kind.effect == "incomplete" for finding in ended.findings)
+    explained = any(finding.effect == "incomplete" for finding in ended.findings)
     return () if explained or ended.interrupted else _silent(begun, parts)
 
 
-def _silent(begun: ProbeBegun, parts: dict[int, CommandPart]) -> tuple[Finding, ...]:
+def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> tuple[Finding, ...]:
     missing = [number for number in range(begun.parts or 0) if number not in parts]
-    cut = [part for _, part in sorted(parts.items()) if part.ended is None]
-    found = [] if not missing else [_missing(begun, missing)]
-    return (*found, *map(_cut, cut))
+    cut = [_cut(part) for _, part in sorted(parts.items()) if part.ended is None]
+    return (*([_missing(begun, missing)] if missing else []), *cut)
 
 
 def _subject(job: Job, number: int) -> Subject:
@@ -373,7 +366,7 @@ def _missing(begun: ProbeBegun, missing: Sequence[int]) -> Finding:
     )
 
 
-def _cut(part: CommandPart) -> Finding:
+def _cut(part: _Part) -> Finding:
     return STREAM_CUT.finding(
         subject=part.subject,
         message=f"the stream of {part.name} stops after line {part.next}, before its end",

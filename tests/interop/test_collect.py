@@ -196,6 +196,12 @@ def test_a_pod_that_was_lost_is_no_news_when_node_0_said_so(tmp_path: Path) -> N
     assert codes(run) == [("node-missing", "node 1 of 2 did not come within 3 s")]
 
 
+def test_a_warning_of_node_0_does_not_say_why_a_pod_is_missing(tmp_path: Path) -> None:
+    older = finding(code="version-mismatch", severity="warning", message="the nodes have different kernels")
+    run = run_of(part(begun(0), [*beginning(0), *steps(0), *leaving(0)], ended([older])), tmp_path)
+    assert [code for code, _ in codes(run)] == ["version-mismatch", "stream-missing"]
+
+
 def test_a_node_that_never_met_the_others(tmp_path: Path) -> None:
     """It could not know the run; its number, and what it was asked for, say that it belongs there."""
     problem = finding(code="rdzv-unreachable", message="node 1 (beta) got no answer at alpha:1")
