@@ -46,7 +46,7 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
     asked, given = _parsed(words)
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
     batch = group(batch_script.BatchOptions, options, command=start)
-    put(batch_script.render(batch_script.script(words, asked, given, batch)))
+    put(batch_script.script(words, asked, given, batch))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -49,50 +49,29 @@ class BatchOptions:
     """How nccltool is started there."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BatchScript:
-    """What the script has."""
-
-    directives: tuple[tuple[str, str], ...]
-    """(name, value); an empty value is a directive without one."""
-    setup: tuple[str, ...]
-    command: tuple[str, ...]
-
-
-def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: BatchOptions) -> BatchScript:
+def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: BatchOptions) -> str:
     """The script for a command: its words, its options, and those `given`. Raises BadInput."""
     job = _order(asked).job
     time_s = _seconds(options.time) if options.time else job.deadline_s + ROOM_S
     extra = _deadline(time_s, job.deadline_s, "deadline" in given)
-    nodes = job.nodes or 1
     directives = [
         ("job-name", options.job_name),
-        ("nodes", str(nodes)),
+        ("nodes", str(job.nodes or 1)),
         ("ntasks-per-node", "1"),  # one process a node, which starts the ranks
         ("time", options.time or _clock(time_s)),
         ("output", options.log),
         *(
-            (name.replace("_", "-"), str(getattr(options, name)))
+            (name.replace("_", "-"), str(value))
             for name in _DIRECTIVES
-            if getattr(options, name) is not None
+            if (value := getattr(options, name)) is not None
         ),
         *_whole_nodes(options),
         *_others(options.sbatch_option),
     ]
-    for name, value in directives:
-        _check(name, value)
-    return BatchScript(
-        directives=tuple(directives),
-        setup=tuple(_one_line(line) for line in options.setup),
-        command=(*options.command, *words, *extra),
-    )
-
-
-def render(made: BatchScript) -> str:
-    """The text of a script."""
-    directives = [f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in made.directives]
+    lines = ["#!/bin/bash", *(_directive(name, value) for name, value in directives), "", "set -e"]
+    lines += [_one_line(line) for line in options.setup]
     # exec: what Slurm sends to the script then reaches nccltool
-    lines = ["#!/bin/bash", *directives, "", "set -e", *made.setup, f"exec {shlex.join(made.command)}"]
+    lines.append(f"exec {shlex.join((*options.command, *words, *extra))}")
     return "\n".join(lines) + "\n"
 
 
@@ -124,14 +103,10 @@ def _seconds(text: str) -> float:
         raise BadInput(
             f"--time {text[:40]!r} is not a time of Slurm", "30 (minutes), 1:30:00 or 2-12 (days-hours)"
         )
-    days, *rest = (int(part) if part else 0 for part in match.groups())
-    if match[1] is not None:
-        parts = [rest[0], rest[1], rest[2]]
-    elif match[4] is not None:
-        parts = rest
-    else:  # without hours
-        parts = [0, rest[0], rest[1]]
-    seconds = ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2]
+    days, hours, minutes, seconds = (int(part) if part else 0 for part in match.groups())
+    if match[1] is None and match[4] is None:  # without hours
+        hours, minutes, seconds = 0, hours, minutes
+    seconds += ((days * 24 + hours) * 60 + minutes) * 60
     if not seconds:
         raise BadInput(f"--time {text}: that is no time at all", "30 (minutes), 1:30:00 or 2-12 (days-hours)")
     return float(seconds)
@@ -145,9 +120,9 @@ def _clock(seconds: float) -> str:
 
 def _whole_nodes(options: BatchOptions) -> list[tuple[str, str]]:
     """Ranks that share cores or memory with another job measure that job too."""
-    whole = not options.shared
-    memory = options.mem or ("0" if whole else None)  # 0 = all that the node has
-    return [*([("exclusive", "")] if whole else []), *([("mem", memory)] if memory else [])]
+    if options.shared:
+        return [("mem", options.mem)] if options.mem else []
+    return [("exclusive", ""), ("mem", options.mem or "0")]  # 0 = all that the node has
 
 
 def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -163,20 +138,19 @@ def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
         yield name, value
 
 
-def _check(name: str, value: str) -> None:
+def _directive(name: str, value: str) -> str:
+    """An empty value is a directive without one."""
     if not value and name.replace("-", "_") in (*_DIRECTIVES, "job_name", "output"):
         raise BadInput(f"--{'log' if name == 'output' else name} is empty", "give it a value, or leave it out")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
         raise BadInput(
             f"--{name} {value[:60]!r} cannot be written into a script", "leave out quotes and new lines"
         )
+    quoted = value if _SAFE.fullmatch(value) else f'"{value}"'
+    return f"#SBATCH --{name}={quoted}" if value else f"#SBATCH --{name}"
 
 
 def _one_line(line: str) -> str:
     if not line.isprintable():
         raise BadInput(f"--setup {line[:60]!r} is more than one line", "give --setup again for each line")
     return line
-
-
-def _quoted(value: str) -> str:
-    return value if _SAFE.fullmatch(value) else f'"{value}"'

@@ -28,6 +28,7 @@ OF_THE_JOB = (
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 """A DNS label; shorter than its 63 characters, for kinds whose pods' names add as many."""
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_IMAGE = re.compile(r"[\w./:@-]{1,500}", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _LABEL = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?", re.ASCII)
@@ -79,26 +80,18 @@ def request(asked: PodCommand, options: ManifestOptions) -> Request:
     words = [*asked.words, *([] if "events" in asked.given else ["--events"])]
     if "join_timeout" not in asked.given:
         words += ["--join-timeout", str(JOIN_TIMEOUT_S)]
-    return Request(
-        words=tuple(words),
+    return replace(
+        _of_pods(words, options),
         nodes=order.job.nodes or 1,
         nproc_per_node=order.job.nproc_per_node if "nproc_per_node" in asked.given else None,
-        name=_matching("--name", options.name, _NAME, "lower-case letters, digits and -, 40 at most"),
         namespace=_optional("--namespace", options.namespace, _NAMESPACE),
-        image=_image(options.image),
-        gpus=options.gpus,
-        resources=_resources(options.rdma_resource, options.resource),
-        shm_size=_shm_size(options.shm_size),
-        ipc_lock=options.ipc_lock,
         host_network=options.host_network,
         allow_same_host=options.allow_same_host,
-        user=options.user,
         service_account=_optional("--service-account", options.service_account, _SUBDOMAIN),
         image_pull_secret=_optional("--image-pull-secret", options.image_pull_secret, _SUBDOMAIN),
         node_selector=dict(_pairs("--node-selector", options.node_selector, _KEY, _LABEL)),
         tolerations=tuple(_toleration(text) for text in options.toleration),
         annotations=dict(_pairs("--annotation", options.annotation, _KEY)),
-        env=_env(options.env),
         port=options.rdzv_port,
         active_deadline_s=math.ceil(order.job.deadline_s + options.pull_time),
     )
@@ -106,12 +99,17 @@ def request(asked: PodCommand, options: ManifestOptions) -> Request:
 
 def request_of_patch(asked: PodCommand, options: ManifestOptions) -> Request:
     """The request for a container in the pods of another job; its command looks at one node. Raises BadInput."""
+    return _of_pods((*asked.words, "--launcher", "local", "--nodes", "1"), options)
+
+
+def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
+    """What the options say of one pod."""
     return Request(
-        words=(*asked.words, "--launcher", "local", "--nodes", "1"),
+        words=tuple(words),
         nodes=1,
         nproc_per_node=None,
         name=_matching("--name", options.name, _NAME, "lower-case letters, digits and -, 40 at most"),
-        image=_image(options.image),
+        image=_matching("--image", options.image, _IMAGE, "REGISTRY/NAME:TAG"),
         gpus=options.gpus,
         resources=_resources(options.rdma_resource, options.resource),
         shm_size=_shm_size(options.shm_size),
@@ -142,10 +140,6 @@ def _matching(option: str, text: str, pattern: re.Pattern[str], what: str) -> st
 
 def _optional(option: str, text: str | None, pattern: re.Pattern[str]) -> str | None:
     return None if text is None else _matching(option, text, pattern, "lower-case letters, digits and -")
-
-
-def _image(text: str) -> str:
-    return _matching("--image", text, re.compile(r"[\w./:@-]{1,500}", re.ASCII), "REGISTRY/NAME:TAG")
 
 
 def _shm_size(text: str) -> str:
@@ -197,8 +191,7 @@ def _toleration(text: str) -> dict[str, str]:
     """As `kubectl taint` writes taints; without a value, all values; without an effect, all effects."""
     taint, _, effect = text.partition(":")
     key, equals, value = taint.partition("=")
-    wrong = not _KEY.fullmatch(key) or not _LABEL.fullmatch(value) or (":" in text and effect not in _EFFECTS)
-    if wrong:
+    if not _KEY.fullmatch(key) or not _LABEL.fullmatch(value) or (":" in text and effect not in _EFFECTS):
         raise BadInput(f"--toleration {text[:80]!r} cannot be used", _EXAMPLES["--toleration"])
     matched = {"operator": "Equal", "value": value} if equals else {"operator": "Exists"}
     return {"key": key, **matched, **({"effect": effect} if effect else {})}

@@ -1,9 +1,8 @@
 """Kubernetes objects that run a command on every node: one kind a file, each a pure function of a Request."""
 
-import importlib
-from collections.abc import Callable
 from typing import Any, cast
 
+from nccltool.core import members
 from nccltool.interop.manifests.base import Object, Request
 
 __all__ = ["KINDS", "PATCHES", "Object", "Request", "objects", "patch", "render"]
@@ -22,21 +21,19 @@ _HEAD = """\
 
 def objects(request: Request, kind: str) -> tuple[Object, ...]:
     """The objects to apply, in order."""
-    module = importlib.import_module(f"nccltool.interop.manifests.{KINDS[kind]}")
-    return cast(Callable[[Request], tuple[Object, ...]], module.objects)(request)
+    return cast(tuple[Object, ...], members.module(__name__, KINDS[kind]).objects(request))
 
 
 def patch(request: Request, kind: str) -> Object:
     """What to change."""
-    module = importlib.import_module(f"nccltool.interop.manifests.{PATCHES[kind]}")
-    return cast(Callable[[Request], Object], module.patch)(request)
+    return cast(Object, members.module(__name__, PATCHES[kind]).patch(request))
 
 
 def render(request: Request, kind: str) -> str:
     """The objects as YAML, under two lines that say how to use them."""
     if kind in PATCHES:
-        module = importlib.import_module(f"nccltool.interop.manifests.{PATCHES[kind]}")
-        return str(module.HEAD) + _yaml((patch(request, kind),))
+        head = str(members.module(__name__, PATCHES[kind]).HEAD)
+        return head + _yaml((patch(request, kind),))
     (label,) = request.selector.items()
     namespace = f" -n {request.namespace}" if request.namespace else ""
     head = _HEAD.format(nodes=max(request.nodes, 2), label="=".join(label), namespace=namespace)

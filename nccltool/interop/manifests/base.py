@@ -108,14 +108,10 @@ def _placement(request: Request) -> Object:
 def security(request: Request) -> Object:
     """Who runs it; of a pod, or of a container."""
     who: Object = {"runAsNonRoot": True, "runAsUser": request.user, "runAsGroup": request.user}
-    if runs_as_root(request):
+    # a capability that is added to a container is in force for root only: Kubernetes sets no ambient ones
+    if request.ipc_lock or request.user == 0:
         who = {"runAsUser": 0}
     return {**who, "seccompProfile": {"type": "RuntimeDefault"}}
-
-
-def runs_as_root(request: Request) -> bool:
-    """A capability that is added to a container is in force for root only: Kubernetes sets no ambient ones."""
-    return request.ipc_lock or request.user == 0
 
 
 def container(request: Request, name: str, env: list[Object], prefix: str = "") -> Object:
