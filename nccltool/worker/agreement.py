@@ -77,8 +77,9 @@ class Agreement:
         self.maximum([0])
 
     def settle(self) -> None:
-        """Wait for what is queued."""
-        self._complete(lambda: None)
+        """Wait for what is queued on a device."""
+        if self.device.type == "cuda":
+            self._complete(lambda: None)
 
     def _reduced(self, numbers: list[int], op: dist.ReduceOp.RedOpType) -> list[int]:
         tensor = torch.tensor(numbers, dtype=torch.int64, device=self.device)

@@ -32,6 +32,7 @@ from nccltool.worker.channel import Channel
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 
 WORLD = 2
 SIZES = extent.of(tuple(2**power for power in range(10, 22)), (2**10, 2**16))
@@ -157,9 +158,8 @@ def _size(size: int) -> Row:
         precision=PRECISION,
         budget_s=BUDGET_S,
     )
-    prober = Prober(
-        job, torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, dist.get_rank())
-    )
+    injector = FaultInjector(None, dist.get_rank())
+    prober = Prober(job, RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), injector))
     step = plan.steps(job, "gloo", WORLD)[0]
     send, recv = prober.buffers(step)
     call = prober.call(step, send, recv)

@@ -32,6 +32,7 @@ from nccltool.worker.channel import Channel
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 
 WORLD = 2
 SIZES = extent.of((8, 2**20, 2**22, 2**24), (8, 2**20))
@@ -137,9 +138,8 @@ def _smallest(op: str) -> int:
 
 def alternate(job: ProbeJob, step: plan.Step, seconds: float) -> tuple[float, tuple[float, ...], float]:
     """(bare seconds, log(ours / bare) of each pair, our own seconds)."""
-    prober = Prober(
-        job, torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, dist.get_rank())
-    )
+    injector = FaultInjector(None, dist.get_rank())
+    prober = Prober(job, RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), injector))
     send, recv = prober.buffers(step)
     ours, bare = prober.call(step, send, recv), _bare(step.op, send, recv)
     begin = time.perf_counter()

@@ -23,13 +23,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks import extent, quiet
 from benchmarks.overhead import interval
-from nccltool.train.job import TrainJob
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import strategies, transformer
-from nccltool.worker.train.loop import Trainer
 from nccltool.worker.train.strategies.base import Setup
 from nccltool.worker.train.timed_steps import Step, stepper
 
@@ -70,16 +69,15 @@ def _rank(rank: int, folder: str, said: Any) -> None:
     quiet.share_a_core()
     store = dist.FileStore(str(Path(folder) / "store"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=120))
-    job = TrainJob(run_id="bench", train=SPEC)
-    trainer = Trainer(job, torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, rank))
-    setup = trainer.setup("ddp")
+    tools = RankTools(torch.device("cpu"), ProgressPage(), Channel(1, None), FaultInjector(None, rank))
+    setup = Setup("ddp", SPEC, tools)
     pairs: list[tuple[float, float]] = []
     for block in range(BLOCKS):
         if block % 2:
             bare = _bare(rank)
-            ours = stepper(strategies.build("ddp", setup))
+            ours = stepper(strategies.build(setup))
         else:
-            ours = stepper(strategies.build("ddp", setup))
+            ours = stepper(strategies.build(setup))
             bare = _bare(rank)
         pairs += _block(ours, bare)
     own_s = _own_s(setup)

@@ -15,15 +15,12 @@ from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
 
 from nccltool.launch import events
 from nccltool.train.checkpoints import File, Mark
-from nccltool.train.spec import TrainSpec
-from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint
 from nccltool.worker.train.checkpoint_reader import CheckpointReader
-from nccltool.worker.train.faults import TrainingFaults
-from nccltool.worker.train.rank_tools import RankTools
 
 pytestmark = [
     pytest.mark.torch,
@@ -72,19 +69,13 @@ def test_it_speaks_of_its_own_files_only(tmp_path: Path) -> None:
 def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_path: Path) -> None:
     """Of another host, only its ranks can tell."""
     (tmp_path / "file").touch()
-    spec = TrainSpec(strategies=("ddp",), checkpoint=str(tmp_path / "file"))
     reading, writing = os.pipe()
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:
-        slot = ProgressPage()
-        tools = RankTools(
-            group=Agreement(torch.device("cpu"), slot),
-            slot=slot,
-            channel=Channel(writing, None),
-            faults=TrainingFaults(FaultInjector(None, 0)),
-        )
+        injector = FaultInjector(None, 0)
+        tools = RankTools(torch.device("cpu"), ProgressPage(), Channel(writing, None), injector)
         with pytest.raises(checkpoint.CheckpointsFailed):
-            checkpoint.Checkpoints(spec, tools).meet()
+            checkpoint.Checkpoints(str(tmp_path / "file"), tools).meet()
     finally:
         dist.destroy_process_group()
         os.close(writing)

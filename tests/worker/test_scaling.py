@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -12,8 +10,12 @@ import torch.distributed as dist
 
 from nccltool.train import tolerance
 from nccltool.train.spec import TrainSpec
+from nccltool.worker.channel import Channel
+from nccltool.worker.progress_page import ProgressPage
+from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import strategies, transformer
-from nccltool.worker.train.loss_scale import GROWTH_STEPS, INITIAL, Scaler
+from nccltool.worker.train.gradients import GROWTH_STEPS, INITIAL, Scaler
 from nccltool.worker.train.reference import Reference
 from nccltool.worker.train.strategies.base import Setup
 
@@ -32,19 +34,13 @@ CPU = torch.device("cpu")
 def setup() -> Iterator[Setup]:
     """A world of one."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-
-    def nothing(phase: str) -> None: ...
-
-    def inside(phase: str) -> Any:
-        return nullcontext()
-
-    yield Setup(spec=SPEC, rank=0, world=1, device=CPU, communicating=inside, computing=nothing, waiting=nothing)
+    yield Setup("ddp", SPEC, RankTools(CPU, ProgressPage(), Channel(-1, None), FaultInjector(None, 0)))
     dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("name", ["ddp", "fsdp", "zero1", "pipeline"])
 def test_what_overflows_changes_nothing(setup: Setup, name: str) -> None:
-    strategy = strategies.build(name, setup)
+    strategy = strategies.build(Setup(name, SPEC, setup.tools))
     assert strategy.scaler is not None
     reference = Reference(setup, strategy.micro_batches, tolerance.of(SPEC))
     before = [parameter.clone() for parameter in reference.model.parameters()]
@@ -68,7 +64,7 @@ def test_what_overflows_changes_nothing(setup: Setup, name: str) -> None:
 
 
 def test_an_overflow_that_one_process_does_not_have_is_wrong(setup: Setup) -> None:
-    strategy = strategies.build("ddp", setup)
+    strategy = strategies.build(setup)
     assert strategy.scaler is not None
     reference = Reference(setup, strategy.micro_batches, tolerance.of(SPEC))
     reference.forward_backward(transformer.tokens_of(SPEC, 1, setup.sequences), INITIAL)
@@ -80,8 +76,8 @@ def test_an_overflow_that_one_process_does_not_have_is_wrong(setup: Setup) -> No
 @pytest.mark.parametrize("where", ["mine", "the reference's"])
 def test_no_weights_explain_what_is_no_number(setup: Setup, where: str) -> None:
     spec = replace(SPEC, dtype="float32")
-    plain = replace(setup, spec=spec)
-    strategy = strategies.build("ddp", plain)
+    plain = Setup("ddp", spec, setup.tools)
+    strategy = strategies.build(plain)
     reference = Reference(plain, strategy.micro_batches, tolerance.of(spec))
     tokens = transformer.tokens_of(spec, 1, plain.sequences)
     strategy.forward_backward(tokens)
@@ -109,5 +105,5 @@ def test_it_grows_when_nothing_overflows_for_long() -> None:
 
 
 def test_other_types_need_no_scale(setup: Setup) -> None:
-    plain = strategies.build("ddp", replace(setup, spec=replace(SPEC, dtype="float32")))
+    plain = strategies.build(Setup("ddp", replace(SPEC, dtype="float32"), setup.tools))
     assert plain.scaler is None

@@ -9,28 +9,22 @@ from nccltool.probe import collectives
 from nccltool.probe.events import SAMPLES_PER_EVENT, Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
-from nccltool.worker.agreement import Agreement
-from nccltool.worker.channel import Channel
 from nccltool.worker.probe import clock
 from nccltool.worker.probe.check import Checker
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.graph import captured
 from nccltool.worker.probe.timing import Call, Timer
-from nccltool.worker.progress_page import ProgressPage
-from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 
 
 class Prober:
     """Runs steps, one after the other, in the same order on all ranks."""
 
-    def __init__(
-        self, job: ProbeJob, device: torch.device, slot: ProgressPage, channel: Channel, injector: FaultInjector
-    ) -> None:
-        self._job, self._slot, self._channel, self._injector = job, slot, channel, injector
-        self._comm = TorchComm(job.reduce_op)
-        self._group = Agreement(device, slot)
-        self._checker = Checker(job, self._group, slot, channel)
-        self.timer = Timer(job, self._group, clock.for_device(device, slot), slot)
+    def __init__(self, job: ProbeJob, tools: RankTools) -> None:
+        self._job, self._group, self._slot, self._channel = job, tools.group, tools.slot, tools.channel
+        self._injector, self._comm = tools.injector, TorchComm(job.reduce_op)
+        self._checker = Checker(job, tools.group, tools.slot, tools.channel)
+        self.timer = Timer(job, tools.group, clock.for_device(tools.group.device, tools.slot), tools.slot)
 
     def run(self, step: Step) -> None:
         """Time a step, then check it; rank 0 reports it and waits until the result is saved."""

@@ -29,6 +29,7 @@ from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank import facts as rank_facts
 from nccltool.worker.rank import handshake
 from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
 
 _MESSAGE = 600
 _TRACE = 1800
@@ -82,28 +83,21 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     if place.rank == 0:
         _report(channel, rank_agreement.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks))
-    _work(job, decision.backend, place, device, slot, channel, injector)
+    tools = RankTools(device, slot, channel, injector)
+    _work(job, decision.backend, tools)
     slot.phase("leaving")
     dist.destroy_process_group()
 
 
-def _work(
-    job: Job,
-    backend: str,
-    place: RankPlace,
-    device: torch.device,
-    slot: ProgressPage,
-    channel: Channel,
-    injector: FaultInjector,
-) -> None:
+def _work(job: Job, backend: str, tools: RankTools) -> None:
     if isinstance(job, TrainJob):
         from nccltool.worker.train.loop import Trainer  # the first optimizer costs 0.7 s
 
-        Trainer(job, device, slot, channel, injector).run()
+        Trainer(job.train, tools).run()
         return
     assert isinstance(job, ProbeJob)
-    prober = Prober(job, device, slot, channel, injector)
-    for step in plan.steps(job, backend, place.world_size):
+    prober = Prober(job, tools)
+    for step in plan.steps(job, backend, tools.group.size):
         prober.run(step)
 
 

@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import socket
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from torch import Tensor
 from torch.distributed.checkpoint import FileSystemWriter
 from torch.distributed.checkpoint.api import CheckpointException
 
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import FindingKind, Subject
 from nccltool.launch import events
 from nccltool.train import checkpoints
 from nccltool.train.checkpoints import File, Mark
@@ -35,13 +36,15 @@ from nccltool.train.finding_kinds import (
 from nccltool.train.spec import TrainSpec
 from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
+from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train.checkpoint_reader import CheckpointReader
-from nccltool.worker.train.rank_tools import RankTools
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import CannotTrain, Strategy
 
 SEEN_WITHIN_S = 5.0
 """How long a file of another host may take to be seen here: NFS keeps folders for three seconds and more."""
 _LOOK_AGAIN_S = 0.1
+_SHA256 = ">4q"
+"""As integers, to travel with the others."""
 _UNKNOWN = 999
 """In place of an errno, of what is no OSError."""
 
@@ -53,23 +56,20 @@ class CheckpointsFailed(Exception):
 class Checkpoints:
     """The checkpoints of a run; every method is called by all ranks together."""
 
-    def __init__(self, spec: TrainSpec, tools: RankTools) -> None:
+    def __init__(self, folder: str, tools: RankTools) -> None:
         self._group, self._slot, self._channel = tools.group, tools.slot, tools.channel
-        self._faults = tools.faults
-        self._base = Path(spec.checkpoint)
+        self._base = Path(folder)
 
     # ---- the folder
 
     def meet(self) -> None:
         """See that all ranks can write into the folder, and that it is the same one. Raises CheckpointsFailed."""
         self._slot.phase("looking for checkpoints")
-        token = f"{self._group.from_rank_0(secrets.randbits(62)):016x}"
+        token = self._token()
         mine = self._base / f".meeting-{token}-{self._group.rank}"
         first = self._base / f".meeting-{token}-0"
         try:
-            self._all(
-                lambda: self._base.mkdir(parents=True, exist_ok=True) if not self._group.rank else None, "made"
-            )
+            self._on_rank_0(lambda: self._base.mkdir(parents=True, exist_ok=True), "made")
             self._all(lambda: mine.write_bytes(b""), "written")
             seen = list[int]()
             self._all(lambda: seen.append(self._seen(first)), "read")
@@ -78,7 +78,10 @@ class Checkpoints:
             with contextlib.suppress(OSError):  # where it could not be written either, which has been said
                 mine.unlink()
         if blind:
-            self._fail(blind[0], self._not_shared, ())
+            self._fail(blind[0], self._not_shared)
+
+    def _token(self) -> str:
+        return f"{self._group.from_rank_0(secrets.randbits(62)):016x}"
 
     def _seen(self, path: Path) -> bool:
         end = time.monotonic() + SEEN_WITHIN_S
@@ -88,6 +91,9 @@ class Checkpoints:
             self._slot.tick()
             time.sleep(_LOOK_AGAIN_S)
         return False
+
+    def _on_rank_0(self, act: Callable[[], object], done: str) -> None:
+        self._all(act if not self._group.rank else lambda: None, done)
 
     def _all(self, act: Callable[[], object], done: str) -> None:
         """Do something on all ranks, or on some; when it fails on any, say so and raise on all."""
@@ -99,21 +105,19 @@ class Checkpoints:
         number = 0 if error is None else error.errno or _UNKNOWN
         failed = [rank for rank, (code,) in enumerate(self._group.everybodys([number])) if code]
         if failed:
-            self._fail(failed[0], self._cannot, (done, os.strerror(number) if number != _UNKNOWN else str(error)))
+            reason = os.strerror(number) if number != _UNKNOWN else str(error)
+            self._fail(failed[0], lambda: self._cannot(done, reason))
 
-    def _fail(self, rank: int, finding: Callable[..., Finding], words: tuple[str, ...]) -> NoReturn:
+    def _fail(self, rank: int, report: Callable[[], None]) -> NoReturn:
         if self._group.rank == rank:
-            self._channel.emit(events.Reported(finding=finding(*words)))
+            report()
         self._group.meet()  # nobody leaves before it has been said
         raise CheckpointsFailed
 
-    def _cannot(self, done: str, reason: str) -> Finding:
-        return CHECKPOINT_UNUSABLE.finding(
-            subject=Subject(kind="file", name=str(self._base)),
-            message=f"{self._me()}: --checkpoint {self._base} cannot be {done}: {reason}",
-            evidence=(self._room(),),
-            remedy="name a folder that all hosts share, with room, that this user may write",
-        )
+    def _cannot(self, done: str, reason: str) -> None:
+        message = f"{self._me()}: --checkpoint {self._base} cannot be {done}: {reason}"
+        remedy = "name a folder that all hosts share, with room, that this user may write"
+        self._report(CHECKPOINT_UNUSABLE, self._base, message, remedy, self._room())
 
     def _me(self) -> str:
         return f"rank {self._group.rank} on {socket.gethostname()}"
@@ -125,29 +129,26 @@ class Checkpoints:
             return f"its free space cannot be read: {error.strerror}"
         return f"{there.free / 2**20:.1f} MiB are free there, of {there.total / 2**20:.0f} MiB"
 
-    def _not_shared(self) -> Finding:
-        return CHECKPOINT_NOT_SHARED.finding(
-            subject=Subject(kind="file", name=str(self._base)),
-            message=f"--checkpoint {self._base} is not one folder: "
-            f"{self._me()} does not see what rank 0 wrote there",
-            evidence=(f"looked for {SEEN_WITHIN_S:.0f} s",),
-            remedy="name a folder on a file system that all hosts share",
-        )
+    def _not_shared(self) -> None:
+        seen = f"{self._me()} does not see what rank 0 wrote there"
+        message = f"--checkpoint {self._base} is not one folder: {seen}"
+        remedy = "name a folder on a file system that all hosts share"
+        self._report(CHECKPOINT_NOT_SHARED, self._base, message, remedy, f"looked for {SEEN_WITHIN_S:.0f} s")
+
+    def _report(self, kind: FindingKind, path: Path, message: str, remedy: str = "", *evidence: str) -> None:
+        subject = Subject(kind="file", name=str(path))
+        finding = kind.finding(subject=subject, message=message, remedy=remedy, evidence=evidence)
+        self._channel.emit(events.Reported(finding=finding))
 
     # ---- which one
 
     def choose(self, name: str) -> Mark | None:
         """The newest whole checkpoint of a strategy, looked at by rank 0; None = there is none."""
         self._slot.phase("looking for checkpoints")
-        folder = checkpoints.folder_of(self._base, name)
-        found: Mark | None = None
-
-        def look() -> None:
-            nonlocal found
-            if not self._group.rank:
-                found = self._looked(folder, name)
-
-        self._all(look, "read")
+        folder = self._base / name
+        marks = list[Mark | None]()
+        self._on_rank_0(lambda: marks.append(self._looked(folder, name)), "read")
+        found = marks[0] if marks else None
         step = self._group.from_rank_0(found.step + 1 if found else 0) - 1
         if step < 0 or found is not None:
             return found
@@ -169,34 +170,32 @@ class Checkpoints:
     def _looked(self, folder: Path, name: str) -> Mark | None:
         for path in checkpoints.unfinished(folder):
             shutil.rmtree(path, ignore_errors=True)
-            self._report(_unfinished(path, name))
+            removed = "a checkpoint that was half written when its writers ended was removed"
+            self._report(CHECKPOINT_UNFINISHED, path, f"{name}: {removed}: {path.name}")
         found, skipped = checkpoints.newest(folder, self._slot.tick)
+        remedy = "look at the file system and at who else writes there; the next older whole one is taken"
         for path, reason in skipped:
-            self._report(_skipped(path, name, reason))
+            message = f"{name}: the checkpoint {path} was not taken: {reason}"
+            self._report(CHECKPOINT_DAMAGED, path, message, remedy)
         if skipped and found is None:
-            self._report(_none_whole(folder, name, len(skipped)))
+            none = f"no checkpoint in {folder} is whole ({len(skipped)} looked at): it began at step 1"
+            self._report(CHECKPOINT_NONE, folder, f"{name}: {none}", "remove them, or name another --checkpoint")
         return found
-
-    def _report(self, finding: Finding) -> None:
-        self._channel.emit(events.Reported(finding=finding))
 
     # ---- out and in
 
-    def save(self, strategy: Strategy, setup: Setup, name: str, number: int) -> None:
+    def save(self, strategy: Strategy, number: int) -> None:
         """Save what the ranks have after a step. Raises CheckpointsFailed."""
-        begin = time.perf_counter_ns()
+        begin, setup, scaler = time.perf_counter_ns(), strategy.setup, strategy.scaler
         self._slot.phase("saving a checkpoint")
-        folder = checkpoints.folder_of(self._base, name)
-        token = f"{self._group.from_rank_0(secrets.randbits(62)):016x}"
-        path = checkpoints.saving(folder, number, token)
-        self._all(lambda: None if self._group.rank else path.mkdir(parents=True), "written")
+        path = checkpoints.saving(self._base / setup.name, number, self._token())
+        self._on_rank_0(lambda: path.mkdir(parents=True), "written")
         try:
             self._written(lambda: _save(tensors(strategy), path))
-            self._faults.saved(number)
+            setup.tools.injector.at("save", setup.name, step=number)
             files = self._files(path)
-            scaler = strategy.scaler
             mark = Mark(
-                strategy=name,
+                strategy=setup.name,
                 step=number,
                 ranks=self._group.size,
                 sequences=setup.sequences,
@@ -205,20 +204,20 @@ class Checkpoints:
                 scale=1.0 if scaler is None else scaler.scale,
                 good_steps=0 if scaler is None else scaler.good_steps,
             )
-            self._all(lambda: None if self._group.rank else checkpoints.publish(path, mark), "written")
+            self._on_rank_0(lambda: checkpoints.publish(path, mark), "written")
         except CheckpointsFailed:
             if not self._group.rank:
                 shutil.rmtree(path, ignore_errors=True)
             raise
         if not self._group.rank:
             size, took = sum(file.bytes for file in files.values()), time.perf_counter_ns() - begin
-            self._channel.emit(CheckpointSaved(strategy=name, number=number, bytes=size, ns=took))
+            self._channel.emit(CheckpointSaved(strategy=setup.name, number=number, bytes=size, ns=took))
 
-    def load(self, strategy: Strategy, setup: Setup, mark: Mark) -> None:
+    def load(self, strategy: Strategy, mark: Mark) -> None:
         """Give the ranks what was saved. Raises CheckpointsFailed."""
         begin = time.perf_counter_ns()
         self._slot.phase("loading a checkpoint")
-        path = checkpoints.named(checkpoints.folder_of(self._base, mark.strategy), mark.step)
+        path = checkpoints.named(self._base / mark.strategy, mark.step)
         state = tensors(strategy, into=True)
         self._written(lambda: dcp.load(state, storage_reader=CheckpointReader(path, mark)), "loaded")
         if strategy.scaler is not None:
@@ -230,7 +229,7 @@ class Checkpoints:
                     number=mark.step,
                     folder=str(path),
                     ranks_then=mark.ranks,
-                    sequences=setup.sequences,
+                    sequences=strategy.setup.sequences,
                     ns=time.perf_counter_ns() - begin,
                 )
             )
@@ -243,7 +242,8 @@ class Checkpoints:
         except CheckpointException as error:
             rank, (cause, _) = min(error.failures.items())
             self._slot.words[CALLS] = 2
-            self._fail(rank, self._cannot, (done, _reason(cause)))
+            reason = _reason(cause)
+            self._fail(rank, lambda: self._cannot(done, reason))
         except RuntimeError as error:
             if of_communication(error):
                 raise CollectiveFailed("in a checkpoint") from error
@@ -257,14 +257,15 @@ class Checkpoints:
         def look() -> None:
             if (path / name).exists():
                 file = checkpoints.look_at(path / name, self._slot.tick)
-                parts = [file.sha256[at : at + 16] for at in range(0, 64, 16)]
-                row[:] = [file.bytes, *(int.from_bytes(bytes.fromhex(part), "big", signed=True) for part in parts)]
+                row[:] = [file.bytes, *struct.unpack(_SHA256, bytes.fromhex(file.sha256))]
             if not self._group.rank:
                 files[".metadata"] = checkpoints.look_at(path / ".metadata", self._slot.tick)
 
         self._all(look, "read")
         rows = self._group.everybodys(row)
-        return files | {_file_of(rank): _file(row) for rank, row in enumerate(rows) if row[0]}
+        digests = [struct.pack(_SHA256, *digest).hex() for _, *digest in rows]
+        theirs = {rank: File(bytes=row[0], sha256=digests[rank]) for rank, row in enumerate(rows) if row[0]}
+        return files | {_file_of(rank): file for rank, file in theirs.items()}
 
 
 def _reason(cause: BaseException) -> str:
@@ -277,11 +278,6 @@ def _reason(cause: BaseException) -> str:
 
 def _file_of(rank: int) -> str:
     return f"__{rank}_0.distcp"
-
-
-def _file(row: list[int]) -> File:
-    digest = b"".join(part.to_bytes(8, "big", signed=True) for part in row[1:])
-    return File(bytes=row[0], sha256=digest.hex())
 
 
 def _save(state: dict[str, Any], path: Path) -> None:
@@ -320,26 +316,3 @@ def same_batch(spec: TrainSpec, mark: Mark, world: int) -> int:
             f"trained, cannot be shared by {world} ranks"
         )
     return mark.sequences // world
-
-
-def _unfinished(path: Path, name: str) -> Finding:
-    return CHECKPOINT_UNFINISHED.finding(
-        subject=Subject(kind="file", name=str(path)),
-        message=f"{name}: a checkpoint that was half written when its writers ended was removed: {path.name}",
-    )
-
-
-def _skipped(path: Path, name: str, reason: str) -> Finding:
-    return CHECKPOINT_DAMAGED.finding(
-        subject=Subject(kind="file", name=str(path)),
-        message=f"{name}: the checkpoint {path} was not taken: {reason}",
-        remedy="look at the file system and at who else writes there; the next older whole one is taken",
-    )
-
-
-def _none_whole(folder: Path, name: str, count: int) -> Finding:
-    return CHECKPOINT_NONE.finding(
-        subject=Subject(kind="file", name=str(folder)),
-        message=f"{name}: no checkpoint in {folder} is whole ({count} looked at): it began at step 1",
-        remedy="remove them, or name another --checkpoint",
-    )

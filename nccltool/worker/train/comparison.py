@@ -1,35 +1,35 @@
 """A strategy, trained step by step beside the reference."""
 
-import struct
+import math
 import time
 from collections.abc import Mapping, Sequence
 
+import torch
 from torch import Tensor
 
 from nccltool.train import tolerance
 from nccltool.train.events import Compared, Diverged, TrainedStep
-from nccltool.worker.train.loss_scale import Scaler
-from nccltool.worker.train.rank_tools import RankTools
+from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.reference import Reference, TensorDifference
-from nccltool.worker.train.strategies.base import Setup, Strategy
+from nccltool.worker.train.strategies.base import Strategy
 
 
 class ReferenceComparison:
     """One strategy and its reference. Every method is called by all ranks together."""
 
-    def __init__(self, strategy: Strategy, setup: Setup, name: str, tools: RankTools) -> None:
-        self._strategy, self._setup, self._name, self._tools = strategy, setup, name, tools
-        self._allowed = tolerance.of(setup.spec)
-        self._reference = Reference(setup, strategy.micro_batches, self._allowed)
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy, self._setup = strategy, strategy.setup
+        self._allowed = tolerance.of(strategy.setup.spec)
+        self._reference = Reference(strategy.setup, strategy.micro_batches, self._allowed)
         self._worst: dict[str, TensorDifference] = {}
 
     def catch_up(self, steps: int) -> None:
         """The steps that a checkpoint has already, which the reference does by itself."""
         scaler = Scaler(self._setup.device) if self._setup.is_half else None
-        self._tools.slot.phase("catching up")
+        self._setup.slot.phase("catching up")
         for number in range(1, steps + 1):
-            self._reference.catch_up(self._tools.tokens(self._setup, number), scaler)
-            self._tools.slot.tick()
+            self._reference.catch_up(self._setup.tokens(number), scaler)
+            self._setup.slot.tick()
 
     def only_parameters(self, number: int, index: int) -> bool:
         """Hold what was saved after the last step against the reference; whether it is right."""
@@ -40,13 +40,13 @@ class ReferenceComparison:
 
     def step(self, number: int, index: int) -> bool:
         """Train a step; whether it is right on all ranks."""
-        strategy, reference, tools = self._strategy, self._reference, self._tools
-        tokens = tools.tokens(self._setup, number)
+        strategy, reference, setup = self._strategy, self._reference, self._setup
+        tokens = setup.tokens(number)
         begin = time.perf_counter_ns()
         losses = self._forward_backward(tokens, number)
         mine = {at: float(loss) for at, loss in losses.items()}
         took = time.perf_counter_ns() - begin
-        tools.slot.phase("comparing")
+        setup.slot.phase("comparing")
         differences = [reference.parameters(strategy, number, "parameters")]
         scale = strategy.scaler.scale if strategy.scaler else 1.0
         theirs = reference.forward_backward(tokens, scale)
@@ -57,10 +57,10 @@ class ReferenceComparison:
             reference.forward_backward(tokens, scale)
         begin = time.perf_counter_ns()
         strategy.update()
-        tools.settle()
+        setup.group.settle()
         took += time.perf_counter_ns() - begin
         reference.update()
-        tools.slot.phase("comparing")
+        setup.slot.phase("comparing")
         norms = differences[-1].got, norm
         differences.append(reference.parameters(strategy, number, "update"))
         self._report_wrong(index, number, differences, shares or ())
@@ -69,14 +69,14 @@ class ReferenceComparison:
         return not self._is_wrong_anywhere(differences)
 
     def _forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
-        strategy = self._strategy
+        strategy, setup = self._strategy, self._setup
         strategy.clear()
-        self._tools.computing("preparing")
-        self._tools.faults.enter(number)
+        setup.computing("preparing")
+        setup.begin(number)
         losses = strategy.forward_backward(tokens)
         strategy.reduce_gradients()
         strategy.unscale()
-        self._tools.settle()
+        setup.group.settle()
         return losses
 
     def _note(self, differences: Sequence[TensorDifference]) -> None:
@@ -85,7 +85,7 @@ class ReferenceComparison:
                 self._worst[difference.what] = difference
 
     def _is_wrong_anywhere(self, differences: Sequence[TensorDifference]) -> bool:
-        return bool(self._tools.group.maximum([any(difference.is_wrong for difference in differences)])[0])
+        return bool(self._setup.group.maximum([any(difference.is_wrong for difference in differences)])[0])
 
     # ---- what is said of it
 
@@ -95,11 +95,11 @@ class ReferenceComparison:
         wrong = next((difference for difference in differences if difference.is_wrong), None)
         if wrong is None:
             return
-        self._tools.channel.emit(
+        self._setup.channel.emit(
             Diverged(
                 rank=self._setup.rank,
                 step=index,
-                strategy=self._name,
+                strategy=self._setup.name,
                 number=number,
                 what=wrong.what,
                 got=repr(wrong.got),
@@ -120,18 +120,18 @@ class ReferenceComparison:
         took_ns: int,
     ) -> None:
         """The losses of all micro-batches come together on rank 0."""
-        group, scaler = self._tools.group, self._strategy.scaler
-        known = [mine.get(at, float("nan")) for at in range(len(theirs))]
-        everybodys = group.everybodys([_bits(loss) for loss in known])
+        group, scaler = self._setup.group, self._strategy.scaler
+        known = torch.tensor([mine.get(at, math.nan) for at in range(len(theirs))], dtype=torch.float64)
+        everybodys = group.everybodys(known.view(torch.int64).tolist())  # as integers, to travel with the others
         slowest = group.maximum([took_ns])[0]
         if group.rank:
             return
-        columns = zip(*([_number(bits) for bits in row] for row in everybodys), strict=True)
-        losses = [next((loss for loss in column if loss == loss), float("nan")) for column in columns]
-        self._tools.channel.emit(
+        columns = torch.tensor(everybodys).view(torch.float64).T.tolist()
+        losses = [next((loss for loss in column if loss == loss), math.nan) for column in columns]
+        self._setup.channel.emit(
             TrainedStep(
                 step=index,
-                strategy=self._name,
+                strategy=self._setup.name,
                 number=number,
                 loss=repr(sum(losses) / len(losses)),
                 reference_loss=repr(sum(theirs) / len(theirs)),
@@ -144,21 +144,12 @@ class ReferenceComparison:
 
     def report_end(self) -> None:
         """Say how far this rank was from the reference at most."""
-        self._tools.channel.emit(
+        self._setup.channel.emit(
             Compared(
                 rank=self._setup.rank,
-                strategy=self._name,
+                strategy=self._setup.name,
                 micro_batches=self._strategy.micro_batches,
                 errors=tuple((what, repr(worst.error), worst.tolerance) for what, worst in self._worst.items()),
                 rule=self._allowed.reason,
             )
         )
-
-
-def _bits(number: float) -> int:
-    """A float64 as an integer, to travel with the others."""
-    return int(struct.unpack("<q", struct.pack("<d", number))[0])
-
-
-def _number(bits: int) -> float:
-    return float(struct.unpack("<d", struct.pack("<q", bits))[0])

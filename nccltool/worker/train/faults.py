@@ -10,51 +10,22 @@ import torch
 from torch import Tensor, nn
 
 from nccltool.launch.fault_injection import Fault
-from nccltool.worker.rank.fault import FaultInjector
-from nccltool.worker.train.splitting import COMPUTING
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, Strategy, local
+from nccltool.worker.train import gradients
+from nccltool.worker.train.gradients import local
+from nccltool.worker.train.strategies.base import Strategy
 
 
-class TrainingFaults:
-    """What is to go wrong in the trainings of a rank, and the step that they are in."""
-
-    def __init__(self, injector: FaultInjector) -> None:
-        self._injector = injector
-        self._name, self._number = "", 0
-
-    def begin(self, name: str) -> None:
-        """A strategy begins."""
-        self._name = name
-
-    def enter(self, number: int) -> None:
-        """A step begins."""
-        self._number = number
-        self._injector.at("enter", self._name, step=number)
-
-    def computing(self, phase: str) -> None:
-        """A phase begins in which this rank waits for nobody."""
-        if phase in (BETWEEN_PASSES, COMPUTING):
-            self._injector.at("timing", self._name, step=self._number)
-
-    def saved(self, number: int) -> None:
-        """This rank has written its part of a checkpoint."""
-        self._injector.at("save", self._name, step=number)
-
-    def wrapped(self, strategy: Strategy) -> Strategy:
-        """The strategy, wrong where that was asked for."""
-        fault = self._injector.numerical(self._name)
-        return strategy if fault is None else cast(Strategy, _WrongStrategy(strategy, fault, self))
-
-    def is_due(self, fault: Fault) -> bool:
-        """Whether this is the step that it names."""
-        return fault.step in (None, self._number)
+def wrapped(strategy: Strategy) -> Strategy:
+    """The strategy, wrong where that was asked for."""
+    fault = strategy.setup.tools.injector.numerical(strategy.setup.name)
+    return strategy if fault is None else cast(Strategy, _WrongStrategy(strategy, fault))
 
 
 class _WrongStrategy:
     """Another strategy, whose numbers are wrong in the steps where the fault is due."""
 
-    def __init__(self, strategy: Strategy, fault: Fault, faults: TrainingFaults) -> None:
-        self._strategy, self._fault, self._faults = strategy, fault, faults
+    def __init__(self, strategy: Strategy, fault: Fault) -> None:
+        self._strategy, self._fault = strategy, fault
         self._is_culprit = fault.rank == strategy.setup.rank
         self._calls, self._first = 0, torch.empty(0)
         if strategy.HOLDS != "layers":
@@ -75,30 +46,33 @@ class _WrongStrategy:
                 max((local(p) for p in strategy.model.parameters()), key=Tensor.numel).zero_()
         losses = strategy.forward_backward(tokens)
         if strategy.HOLDS == "layers" and (factor := self._factor()) != 1:
-            for parameter in strategy.model.parameters():
-                if parameter.grad is not None:
-                    local(parameter.grad).mul_(factor)
+            for gradient in gradients.of(strategy.model.parameters()):
+                local(gradient).mul_(factor)
         return losses
 
     def unscale(self) -> None:
         """As the strategy does; one element of one gradient is as if another one had been added to it."""
         self._strategy.unscale()
-        if self._fault.action != "corrupt" or not self._faults.is_due(self._fault):
+        if not self._is_due("corrupt"):
             return
         named = self._strategy.named_parameters()  # on all ranks, which may have to give their parts
-        gradients = [local(p.grad) for _, p in named if p.grad is not None]
+        mine = [local(gradient) for gradient in gradients.of(p for _, p in named)]
         if self._is_culprit:
-            largest = max((one for one in gradients if one.numel()), key=lambda one: float(one.abs().max()))
+            largest = max((one for one in mine if one.numel()), key=lambda one: float(one.abs().max()))
             flat = largest.view(-1)
             flat[len(flat) // 2] += float(largest.abs().max())
 
+    def _is_due(self, action: str) -> bool:
+        fault = self._fault
+        return fault.action == action and fault.step in (None, self._strategy.setup.number)
+
     def _does(self, action: str) -> bool:
-        return self._fault.action == action and self._is_culprit and self._faults.is_due(self._fault)
+        return self._is_culprit and self._is_due(action)
 
     def _factor(self) -> float:
         """How much too large the gradients are."""
         strategy, is_layers = self._strategy, self._strategy.HOLDS == "layers"
-        if self._fault.action == "sum" and self._faults.is_due(self._fault):  # on all ranks
+        if self._is_due("sum"):  # on all ranks
             return max(2.0, strategy.micro_batches / strategy.setup.spec.accumulate)
         if self._does("scale"):  # by one micro-batch too few
             return strategy.micro_batches / max(strategy.micro_batches - 1, 0.5) if is_layers else 2.0

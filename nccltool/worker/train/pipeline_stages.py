@@ -1,7 +1,6 @@
-"""A pipeline: stages of the model on ranks, and the schedule by which micro-batches flow through them."""
+"""Pipelines: stages of the model on ranks, and the schedule by which micro-batches flow through them."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch.distributed as dist
@@ -10,9 +9,9 @@ from torch.distributed import pipelining
 from torch.distributed.pipelining import PipelineStage
 
 from nccltool.train import pipeline_schedules
-from nccltool.worker.train import splitting
+from nccltool.worker.train import splitting, transformer
 from nccltool.worker.train.stopwatch import Flow, Stopwatch
-from nccltool.worker.train.strategies.base import CannotTrain, Setup
+from nccltool.worker.train.strategies.base import COMPUTING, CannotTrain, Setup, Strategy
 
 PHASE = "forward and backward"
 CLASSES = {
@@ -22,40 +21,28 @@ CLASSES = {
     "zero-bubble": "ScheduleInterleavedZeroBubble",
     "zbv": "ScheduleZBVZeroBubble",
 }
-_COMPUTING = ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk")
+_CALLS = ("forward_one_chunk", "backward_one_chunk", "backward_weight_one_chunk")
 """Of a stage: what its rank does besides waiting."""
 
 
-class Pipeline:
-    """This rank's stages of `parts`, of which there are as many on each of `ranks`."""
+class Pipelined(Strategy):
+    """What strategies share whose ranks have stages of the model."""
 
-    def __init__(
-        self,
-        setup: Setup,
-        parts: Sequence[nn.Module],
-        rank: int,
-        ranks: int,
-        micro_batches: int,
-        replicas: int = 1,
-    ) -> None:
-        spec = setup.spec
+    HOLDS = "layers"
+    flow: Flow
+
+    def take_stages(self, rank: int, ranks: int, micro_batches: int) -> None:
+        """Keep those of this rank, of as many on each of `ranks`; every replica has so many micro-batches."""
+        setup, spec, parts = self.setup, self.setup.spec, list(self.whole_model())
         stages = pipeline_schedules.stages_of(spec.schedule, spec.stages)
-        self._setup, self._count = setup, stages * ranks
-        self.flow = Flow(
-            ranks=ranks,
-            micro_batches=micro_batches,
-            stages=stages,
-            computing=Stopwatch(setup.device),
-            running=Stopwatch(setup.device),
-        )
+        self._count, self.micro_batches = stages * ranks, self.replicas * micro_batches
         if len(parts) < self._count:
             raise CannotTrain(
                 f"{spec.layers} layers and both ends make {len(parts)} stages, not {self._count} (--layers)"
             )
-        if setup.sequences % (replicas * micro_batches):
+        if setup.sequences % self.micro_batches:
             raise CannotTrain(
-                f"{setup.sequences} sequences do not make {replicas * micro_batches} micro-batches"
-                " (--micro-batches)"
+                f"{setup.sequences} sequences do not make {self.micro_batches} micro-batches (--micro-batches)"
             )
         # the second stage of a rank in a V is on the way back
         numbers = [turn * ranks + rank for turn in range(stages)]
@@ -63,39 +50,54 @@ class Pipeline:
         self._parts = {number: splitting.stage(parts, number, self._count) for number in self._numbers}
         mine = (named for part in self._parts.values() for named in part.named_children())
         self.model = nn.Sequential(OrderedDict(mine))
+        if not {0, self._count - 1} & set(self._numbers):  # tokens go to the first stage, targets to the last one
+            self.inner_layers = self._parts[min(self._numbers)]
+        watches = Stopwatch(setup.device), Stopwatch(setup.device)
+        self.flow = Flow(
+            ranks=ranks, micro_batches=micro_batches, stages=stages, computing=watches[0], running=watches[1]
+        )
 
-    @property
-    def inner_layers(self) -> nn.Module | None:
-        """As Strategy has it: tokens go to the first stage, targets to the last one."""
-        return None if {0, self._count - 1} & set(self._numbers) else self._parts[min(self._numbers)]
-
-    def schedule(self, loss_of: Callable[..., Tensor], group: Any = None) -> None:
+    def schedule(self, group: dist.ProcessGroup | None = None) -> None:
         """Make the schedule, once the model is as it shall be."""
-        setup = self._setup
+        setup = self.setup
         for part in self._parts.values():
-            splitting.note_computing(part, setup, PHASE)
+            _note_computing(part, setup)
         stages = [self._stage(number, part, group) for number, part in self._parts.items()]
         name = CLASSES[setup.spec.schedule]
         kind: Any = getattr(pipelining, name, None)
         if kind is None:
             raise CannotTrain(f"this torch has no {name}, which came with a later one (--schedule)")
         is_single = setup.spec.schedule in ("gpipe", "1f1b")
-        mine = stages[0] if is_single else stages
-        made = kind(mine, self.flow.micro_batches, loss_fn=loss_of)
+        made = kind(stages[0] if is_single else stages, self.flow.micro_batches, loss_fn=self._loss_of)
         self._step = self.flow.running.watched(made.step)
 
     def _stage(self, number: int, part: nn.Module, group: dist.ProcessGroup | None) -> PipelineStage:
-        stage = PipelineStage(part, number, self._count, self._setup.device, group=group)
-        for name in _COMPUTING:
+        stage = PipelineStage(part, number, self._count, self.setup.device, group=group)
+        for name in _CALLS:
             setattr(stage, name, self.flow.computing.watched(getattr(stage, name)))
         return stage
 
-    def step(self, tokens: Tensor) -> list[Tensor]:
-        """Forward and backward: the first stage takes tokens, the last one takes targets and gives the losses."""
-        setup, losses = self._setup, list[Tensor]()
-        arguments = (tokens[:, :-1].contiguous(),) if 0 in self._numbers else ()
+    def _loss_of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """A schedule begins the backward pass by itself."""
+        return self.scaled(transformer.loss_of(scores, targets))
+
+    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
+        """The first stage takes tokens, the last one takes targets and gives the losses."""
+        setup, losses = self.setup, list[Tensor]()
+        mine = tokens.chunk(self.replicas)[self.replica]
+        arguments = (mine[:, :-1].contiguous(),) if 0 in self._numbers else ()
         is_last = self._count - 1 in self._numbers
-        extra = {"target": tokens[:, 1:].contiguous(), "losses": losses} if is_last else {}
+        extra = {"target": mine[:, 1:].contiguous(), "losses": losses} if is_last else {}
         with setup.communicating(PHASE), setup.lower():
             self._step(*arguments, return_outputs=False, **extra)
-        return losses
+        scale = 1.0 if self.scaler is None else self.scaler.scale
+        return {
+            self.replica * self.flow.micro_batches + index: loss.detach() / scale
+            for index, loss in enumerate(losses)
+        }
+
+
+def _note_computing(part: nn.Module, setup: Setup) -> None:
+    """While a stage computes, within a phase in which it otherwise waits, its rank waits for nobody."""
+    part.register_forward_pre_hook(lambda *_: setup.computing(COMPUTING))
+    part.register_forward_hook(lambda *_: setup.waiting(PHASE))

@@ -6,7 +6,7 @@ approximate by design (PowerSGD) is done here as well, in a group of one rank.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train.tolerance import Tolerance
-from nccltool.worker.train import powersgd, transformer
-from nccltool.worker.train.loss_scale import Scaler
-from nccltool.worker.train.strategies.base import Setup, Strategy, local
+from nccltool.worker.train import gradients, powersgd, transformer
+from nccltool.worker.train.gradients import Scaler, local
+from nccltool.worker.train.strategies.base import Setup, Strategy, in_ddp
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,9 +44,7 @@ class Reference:
     def __init__(self, setup: Setup, micro_batches: int, tolerance: Tolerance) -> None:
         self._setup, self._micro_batches, self._tolerance = setup, micro_batches, tolerance
         self.model = transformer.make(replace(setup.spec, recompute=False)).to(setup.device)
-        self._optimizer = torch.optim.SGD(
-            self.model.parameters(), lr=setup.spec.learning_rate, momentum=setup.spec.momentum
-        )
+        self._optimizer = transformer.sgd(setup.spec, self.model)
         self._compressed = _compressed(self.model, setup) if setup.spec.comm_hook == "powersgd" else None
 
     def forward_backward(self, tokens: Tensor, scale: float = 1.0) -> list[float]:
@@ -82,7 +80,7 @@ class Reference:
         """A step that nobody compares: the ranks did it before they were started."""
         self.forward_backward(tokens, 1.0 if scaler is None else scaler.scale)
         if scaler is not None:
-            scaler.overflowed = not all(bool(gradient.isfinite().all()) for gradient in self._gradients())
+            scaler.overflowed = not self._is_finite()
             scaler.adapt()
         self.update()
 
@@ -90,7 +88,7 @@ class Reference:
         return all(bool(gradient.isfinite().all()) for gradient in self._gradients())
 
     def _gradients(self) -> list[Tensor]:
-        return [p.grad for p in self.model.parameters() if p.grad is not None]
+        return gradients.of(self.model.parameters())
 
     def gradient_norm(self) -> float:
         """Of the whole model."""
@@ -105,20 +103,22 @@ class Reference:
     def gradients(self, strategy: Strategy, number: int) -> TensorDifference:
         """Of what this rank holds of the gradients; what overflowed must have done so here too."""
         if strategy.scaler is not None and strategy.scaler.overflowed:
-            error = math.inf if self._is_finite() else 0.0
-            tolerance = self._tolerance.at(number)
             return TensorDifference(
-                what="gradient", got=math.inf, expected=self.gradient_norm(), error=error, tolerance=tolerance
+                what="gradient",
+                got=math.inf,
+                expected=self.gradient_norm(),
+                error=math.inf if self._is_finite() else 0.0,
+                tolerance=self._tolerance.at(number),
             )
-        part = _on_its_device(strategy)
-        pairs = [(_gradient(mine), part(_gradient(own), mine)) for mine, own in self._pairs(strategy)]
-        return _compared("gradient", pairs, self._tolerance.at(number))
+        pairs = self._pairs(strategy)
+        found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
+        return _compared("gradient", found, self._tolerance.at(number))
 
     def parameters(self, strategy: Strategy, number: int, what: str) -> TensorDifference:
         """Of what this rank holds of the parameters: before the update, or after it."""
-        part = _on_its_device(strategy)
-        pairs = [(local(mine.detach()), part(own.detach(), mine)) for mine, own in self._pairs(strategy)]
-        return _compared(what, pairs, self._tolerance.at(number))
+        pairs = self._pairs(strategy)
+        found = [(local(mine.detach()), _part(strategy, own.detach(), mine)) for mine, own in pairs]
+        return _compared(what, found, self._tolerance.at(number))
 
     def _pairs(self, strategy: Strategy) -> Iterator[tuple[Tensor, Tensor]]:
         own = dict(self.model.named_parameters())
@@ -133,15 +133,14 @@ class Reference:
         """
         if self._compressed is not None:
             return None
-        there, home = _on_its_device(strategy), torch.empty(0, dtype=torch.float64, device=self._setup.device)
-        mine = torch.cat([_gradient(p).flatten().to(home) for p, _ in self._pairs(strategy)])
+        pairs, home = list(self._pairs(strategy)), torch.empty(0, dtype=torch.float64, device=self._setup.device)
+        mine = torch.cat([_gradient(p).flatten().to(home) for p, _ in pairs])
         columns = []
         for part in tokens.chunk(self._micro_batches):
             self._optimizer.zero_grad()
             self._one(part, 1.0)
-            columns.append(
-                torch.cat([there(_gradient(own), p).flatten().to(home) for p, own in self._pairs(strategy)])
-            )
+            theirs = [_part(strategy, _gradient(own), p).flatten().to(home) for p, own in pairs]
+            columns.append(torch.cat(theirs))
         basis = torch.stack(columns, 1)
         if not (basis.isfinite().all() and mine.isfinite().all()):
             return None  # lstsq raises then
@@ -153,9 +152,9 @@ class Reference:
 def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel:
     """The model, its gradients compressed as those of the ranks are, without any of them."""
     group = dist.new_group([setup.rank], use_local_synchronization=True)
-    ddp = DistributedDataParallel(
+    ddp = in_ddp(
         model,
-        device_ids=[setup.device] if setup.device.type == "cuda" else None,
+        setup.device,
         process_group=group,
         bucket_cap_mb=setup.spec.bucket_mib,
         gradient_as_bucket_view=setup.spec.gradient_as_bucket_view,
@@ -168,13 +167,9 @@ _EXPLAINED = 1e-3
 """Share of a gradient that may be left over when weights explain it: a thousand times what rounding leaves."""
 
 
-def _on_its_device(strategy: Strategy) -> Callable[[Tensor, Tensor], Tensor]:
+def _part(strategy: Strategy, full: Tensor, mine: Tensor) -> Tensor:
     """The part of a tensor of the reference, where the strategy has its own: offloaded, or on another device."""
-
-    def part(full: Tensor, mine: Tensor) -> Tensor:
-        return strategy.same_part(full, mine).to(local(mine).device)
-
-    return part
+    return strategy.same_part(full, mine).to(local(mine).device)
 
 
 def _gradient(parameter: Tensor) -> Tensor:

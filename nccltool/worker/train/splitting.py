@@ -2,10 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
 
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import Placement, Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -17,9 +16,7 @@ from torch.distributed.tensor.parallel import (
 )
 
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import Setup
-
-COMPUTING = "computing a micro-batch"
+from nccltool.worker.train.strategies.base import CannotTrain, Setup
 
 
 def cut(model: nn.Sequential, mesh: DeviceMesh, share_tokens: bool = False) -> None:
@@ -60,14 +57,9 @@ def stage(parts: Sequence[nn.Module], index: int, stages: int) -> nn.Sequential:
     return nn.Sequential(OrderedDict((str(number), parts[number]) for number in range(first, last)))
 
 
-def note_computing(part: nn.Module, setup: Setup, phase: str) -> None:
-    """While a stage computes, within a phase in which it otherwise waits, its rank waits for nobody."""
-
-    def begin(module: nn.Module, inputs: Any) -> None:
-        setup.computing(COMPUTING)
-
-    def end(module: nn.Module, inputs: Any, output: Any) -> None:
-        setup.waiting(phase)
-
-    part.register_forward_pre_hook(begin)
-    part.register_forward_hook(end)
+def mesh_of_shards(setup: Setup, share: int) -> DeviceMesh:
+    """So many ranks share the parameters: two, or every rank has all. Raises CannotTrain."""
+    if setup.world % share:
+        raise CannotTrain(f"--shard hybrid shares parameters in pairs, and there are {setup.world} ranks")
+    shape = (setup.world // share, share)
+    return init_device_mesh(setup.device.type, shape, mesh_dim_names=("replicate", "shard"))

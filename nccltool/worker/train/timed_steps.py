@@ -7,21 +7,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from nccltool.core import processes
+from nccltool.core.findings import Subject
 from nccltool.launch.events import Reported
 from nccltool.probe.events import Samples
 from nccltool.train.events import Flowed, TimedSteps
-from nccltool.train.spec import TrainSpec
-from nccltool.worker.train import profiling
-from nccltool.worker.train.compute_only import ComputeOnly
-from nccltool.worker.train.rank_tools import RankTools
+from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
+from nccltool.worker.train import gradients, transformer
+from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.stopwatch import Flow
 from nccltool.worker.train.strategies.base import Setup, Strategy
 
 WARM_UP = 2
 """Steps before those that are timed."""
+_TRACED = 3
+"""Steps in a trace; more would make files that viewers cannot open."""
 _MOST_NS = 150
 """Numbers of nanoseconds that fit an event."""
 
@@ -31,17 +34,17 @@ Step = Callable[[Tensor], None]
 class StepTimer:
     """Times one strategy. Every method is called by all ranks together."""
 
-    def __init__(self, strategy: Strategy, setup: Setup, name: str, tools: RankTools) -> None:
-        self._strategy, self._setup, self._name, self._tools = strategy, setup, name, tools
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy, self._setup = strategy, strategy.setup
 
     def time(self, steps: int, index: int) -> None:
         """Time steps, in turns with the same work without communication; rank 0 reports them."""
-        group, flow = self._tools.group, self._strategy.flow
+        group, flow = self._setup.group, self._strategy.flow
         _forget_peak(group.device)
         step = stepper(self._strategy)
         self._loop(WARM_UP, step)
         peak = _peak_bytes(group.device)
-        compute_only = self._compute_only()
+        compute_only = _compute_only(self._setup) if self._strategy.WITHOUT_SYNC else None
         if compute_only is not None:
             self._loop(WARM_UP, compute_only)
         if flow is not None:
@@ -60,21 +63,16 @@ class StepTimer:
         if group.rank == 0:
             self._report(index, slowest, together, alone_ns, everybodys)
 
-    def _compute_only(self) -> Step | None:
-        spec = self._setup.spec
-        possible = self._strategy.WITHOUT_SYNC and not _cannot_repeat(spec)
-        return ComputeOnly(self._setup).step if possible else None
-
     def _loop(self, steps: int, *kinds: Step) -> list[list[int]]:
         """Nanoseconds of each step on this rank, for each kind of step, which take turns."""
         took: list[list[int]] = [[] for _ in kinds]
         for number in range(1, steps + 1):
-            tokens = self._tools.tokens(self._setup, number)
+            tokens = self._setup.tokens(number)
             for kind, times in zip(kinds, took, strict=True):
-                self._tools.slot.phase("timing")
+                self._setup.slot.phase("timing")
                 begin = time.perf_counter_ns()
                 kind(tokens)
-                self._tools.settle()
+                self._setup.group.settle()
                 times.append(time.perf_counter_ns() - begin)
         return took
 
@@ -86,13 +84,13 @@ class StepTimer:
         alone_ns: int | None,
         everybodys: list[list[int]],
     ) -> None:
-        emit, setup = self._tools.channel.emit, self._setup
+        emit, setup = self._setup.channel.emit, self._setup
         for start in range(0, len(slowest), _MOST_NS):
             emit(Samples(step=index, ns=tuple(slowest[start : start + _MOST_NS])))
         emit(
             TimedSteps(
                 step=index,
-                strategy=self._name,
+                strategy=self._setup.name,
                 sequences=setup.sequences,
                 tokens=setup.sequences * setup.spec.context,
                 without_sync_ns=statistics.median_low(together) if together else None,
@@ -103,12 +101,12 @@ class StepTimer:
         )
 
     def _report_flow(self, flow: Flow) -> None:
-        everybodys = self._tools.group.everybodys([flow.computing.ns(), flow.running.ns()])
-        if self._tools.group.rank:
+        everybodys = self._setup.group.everybodys([flow.computing.ns(), flow.running.ns()])
+        if self._setup.rank:
             return
-        self._tools.channel.emit(
+        self._setup.channel.emit(
             Flowed(
-                strategy=self._name,
+                strategy=self._setup.name,
                 ranks=flow.ranks,
                 micro_batches=flow.micro_batches,
                 stages=flow.stages,
@@ -119,21 +117,29 @@ class StepTimer:
 
     def profile(self, folder: Path) -> None:
         """A trace of some more steps, after those that are timed: it would slow them."""
-        tools = self._tools
-        tools.slot.phase("profiling")
-        file = folder / profiling.name(self._name, tools.group.rank)
-        step, tokens = stepper(self._strategy), tools.tokens(self._setup, 1)
-
-        def one() -> None:
-            step(tokens)
-            tools.settle()
-
-        tools.group.meet()
+        setup, step, tokens = self._setup, stepper(self._strategy), self._setup.tokens(1)
+        setup.slot.phase("profiling")
+        # so that TensorBoard's plugin finds it; Perfetto and Chrome open it too
+        file = folder / f"{setup.name}-rank{setup.rank}.pt.trace.json.gz"
+        activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if setup.device.type == "cuda" else [])]
+        setup.group.meet()
         try:
-            profiling.trace(tools.group.device, file, [one] * profiling.STEPS)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()  # the profiler does not say it when it cannot write
+            with profile(activities=activities) as profiler:
+                for number in range(1, _TRACED + 1):
+                    with record_function(f"nccltool step {number}"):
+                        step(tokens)
+                        setup.group.settle()
+            profiler.export_chrome_trace(str(file))
         except OSError as error:
-            tools.channel.emit(Reported(finding=profiling.not_written(tools.group.rank, file, error)))
-        tools.slot.phase("between steps")
+            finding = PROFILE_NOT_WRITTEN.finding(
+                subject=Subject(kind="file", name=str(file)),
+                message=f"rank {setup.rank} could not write its profiler trace {file}: {error.strerror or error}",
+                remedy="make that folder on every host, or name one that all hosts share",
+            )
+            setup.channel.emit(Reported(finding=finding))
+        setup.slot.phase("between steps")
 
 
 def stepper(strategy: Strategy) -> Step:
@@ -149,9 +155,31 @@ def stepper(strategy: Strategy) -> Step:
     return step
 
 
-def _cannot_repeat(spec: TrainSpec) -> bool:
-    """A model alone cannot compute a block again with parameters that were cast for the first time only."""
-    return spec.recompute and bool(spec.param_dtype)
+def _compute_only(setup: Setup) -> Step | None:
+    """A rank's part of a data-parallel step without any communication: the yardstick of its timed steps."""
+    spec = setup.spec
+    if spec.recompute and spec.param_dtype:
+        return None  # it cannot compute a block again with parameters that were cast for the first time only
+    model = transformer.make(spec).to(setup.device)
+    optimizer, scaler = transformer.sgd(spec, model), Scaler(setup.device) if setup.is_half else None
+    first = setup.rank * spec.accumulate
+
+    def step(tokens: Tensor) -> None:
+        optimizer.zero_grad()
+        scale = 1.0 if scaler is None else scaler.scale
+        for part in tokens.chunk(setup.world * spec.accumulate)[first : first + spec.accumulate]:
+            with setup.lower():
+                loss = transformer.loss_of(transformer.scores_in(spec, model, part[:, :-1]), part[:, 1:])
+            (loss / spec.accumulate * scale).backward()
+        if scaler is not None:
+            scaler.unscale(gradients.of(model.parameters()), together=False)
+            scaler.adapt()
+        if spec.clip_norm is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), spec.clip_norm)
+        if scaler is None or not scaler.overflowed:
+            optimizer.step()
+
+    return step
 
 
 def _forget_peak(device: torch.device) -> None:

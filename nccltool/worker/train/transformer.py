@@ -88,6 +88,11 @@ def make(spec: TrainSpec) -> nn.Sequential:
     return model.to(getattr(torch, spec.dtype) if spec.dtype == "float64" else torch.float32)
 
 
+def sgd(spec: TrainSpec, model: nn.Module) -> torch.optim.SGD:
+    """Plain SGD: Adam would hide a wrong scale of the gradients."""
+    return torch.optim.SGD(model.parameters(), lr=spec.learning_rate, momentum=spec.momentum)
+
+
 def scores_in(spec: TrainSpec, model: nn.Module, tokens: Tensor) -> Tensor:
     """What a model says that no strategy wraps, in the type that one would gather the parameters in."""
     lower: dict[str, Tensor] = {}

@@ -1,51 +1,43 @@
 """What a smoke training is: a model spread over the ranks, a step of it, and the part of it that a rank holds."""
 
 import contextlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train.spec import TrainSpec
-from nccltool.worker.train import clipping, transformer
-from nccltool.worker.train.loss_scale import Scaler
+from nccltool.worker.agreement import CollectiveFailed, of_communication
+from nccltool.worker.progress_page import CALLS
+from nccltool.worker.rank.tools import RankTools
+from nccltool.worker.train import gradients, transformer
+from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.stopwatch import Flow
 
 BETWEEN_PASSES = "between forward and backward"
+COMPUTING = "computing a micro-batch"
 
 
 class CannotTrain(Exception):
     """This strategy cannot run with these options or in this world; the message says why."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Setup:
     """What a strategy is built from."""
 
-    spec: TrainSpec
-    rank: int
-    world: int
-    device: torch.device
-    communicating: Callable[[str], AbstractContextManager[None]]
-    """Marks a phase in which a rank may wait for others."""
-    waiting: Callable[[str], None]
-    """The same, from here on."""
-    computing: Callable[[str], None]
-    """Marks the beginning of a phase in which it waits for nobody."""
-
-    @property
-    def sequences(self) -> int:
+    def __init__(self, name: str, spec: TrainSpec, tools: RankTools) -> None:
+        self.name, self.spec, self.tools = name, spec, tools
+        self.group, self.slot, self.channel = tools.group, tools.slot, tools.channel
+        self.rank, self.world, self.device = tools.group.rank, tools.group.size, tools.group.device
+        self.sequences = spec.batch * self.world
         """Of the global batch."""
-        return self.spec.batch * self.world
-
-    @property
-    def is_half(self) -> bool:
+        self.is_half = "float16" in (spec.dtype, spec.param_dtype)
         """Whether gradients come in float16, whose range needs a scaled loss."""
-        return "float16" in (self.spec.dtype, self.spec.param_dtype)
+        self.number = 0
+        """Of the last step that was begun beside the reference."""
 
     def lower(self) -> AbstractContextManager[Any]:
         """Arithmetic of the forward pass in the type that was asked for, where that is a short one."""
@@ -54,8 +46,41 @@ class Setup:
         lower: AbstractContextManager[Any] = torch.autocast(self.device.type, getattr(torch, self.spec.dtype))
         return lower
 
+    def tokens(self, number: int) -> Tensor:
+        """The global batch of a step."""
+        return transformer.tokens_of(self.spec, number, self.sequences).to(self.device)
 
-class Strategy(ABC):
+    def begin(self, number: int) -> None:
+        """A step begins that is held against the reference."""
+        self.number = number
+        self.tools.injector.at("enter", self.name, step=number)
+
+    @contextlib.contextmanager
+    def communicating(self, phase: str) -> Iterator[None]:
+        """A phase in which a rank may wait for others; what fails in it is known as a failure of communication, or
+        as one of the program."""
+        self.waiting(phase)
+        try:
+            yield
+        except RuntimeError as error:
+            if self.slot.words[CALLS] % 2 and of_communication(error):
+                raise CollectiveFailed(f"in {phase}") from error
+            raise (error.__cause__ or error) from None  # a pipeline wraps what its stages raise
+        self.slot.words[CALLS] = 2
+
+    def waiting(self, phase: str) -> None:
+        """The same, from here on."""
+        self.slot.phase(phase)
+        self.slot.words[CALLS] = 1
+
+    def computing(self, phase: str) -> None:
+        """A phase begins in which a rank waits for nobody."""
+        self.slot.phase(phase)
+        if phase in (BETWEEN_PASSES, COMPUTING):
+            self.tools.injector.at("timing", self.name, step=self.number)
+
+
+class Strategy:
     """One way to train in parallel."""
 
     COLLECTIVES: ClassVar[Mapping[str, str]] = {}
@@ -66,6 +91,8 @@ class Strategy(ABC):
     """A model alone on this rank's part of the batch does the same work without communication."""
 
     model: nn.Module
+    wrapper: nn.Module | None = None
+    """What is called in the place of the model that it wraps."""
     optimizer: torch.optim.Optimizer
     flow: Flow | None = None
     """Of a pipeline."""
@@ -73,20 +100,39 @@ class Strategy(ABC):
     """The first layers of a rank that sees neither tokens nor targets, only what other ranks put out."""
     replica, replicas = 0, 1
     """Each replica of the model has its part of the batch; this rank belongs to this one."""
+    micro_batches = 1
+    """Into how many equal parts, in order, the global batch is cut; the reference adds up in this order."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.micro_batches = setup.world
-        """Into how many equal parts, in order, the global batch is cut; the reference adds up in this order."""
+        self.holders = setup.world
+        """How many ranks hold the same parameters, before a DTensor's shares are taken into account."""
         self.scaler = Scaler(setup.device) if setup.is_half else None
         """Of the loss; None where its type needs none. The backward pass begins at `scaled`."""
 
-    @abstractmethod
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """Leave the gradients of the global batch: the losses of the micro-batches that this rank sees."""
+        return {0: self.one_pass(tokens)}
 
-    def reduce_gradients(self) -> None:  # noqa: B027 - most have nothing left to do
-        """Put together what the backward pass has left apart."""
+    def one_pass(self, tokens: Tensor, of: int = 1, is_last: bool = True) -> Tensor:
+        """Forward and backward of one micro-batch `of` some that this rank computes: its loss."""
+        setup = self.setup
+        with setup.communicating("forward"), setup.lower():
+            loss = transformer.loss_of(self.scores(tokens[:, :-1]), tokens[:, 1:])
+        share = loss / of if of > 1 else loss
+        if is_last:
+            setup.computing(BETWEEN_PASSES)
+        with setup.communicating("backward"):
+            self.scaled(share).backward()
+        return loss.detach()
+
+    def scores(self, inputs: Tensor) -> Tensor:
+        """What the model says, through whatever wraps it."""
+        scores: Tensor = (self.wrapper or self.model)(inputs)
+        return scores
+
+    def reduce_gradients(self) -> None:
+        """Put together what the backward pass has left apart; most have nothing left to do."""
 
     def clear(self) -> None:
         """Forget the gradients."""
@@ -96,19 +142,11 @@ class Strategy(ABC):
         """The loss as the backward pass begins with it."""
         return loss if self.scaler is None else loss * self.scaler.scale
 
-    def scaled_loss(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """For a schedule that begins the backward pass by itself."""
-        return self.scaled(transformer.loss_of(scores, targets))
-
-    def seen(self, loss: Tensor) -> Tensor:
-        """What such a schedule says of a loss, without the scale."""
-        return loss.detach() if self.scaler is None else loss.detach() / self.scaler.scale
-
     def unscale(self) -> None:
         """After the backward pass: the gradients as they are without a scale."""
         if self.scaler is not None:
             with self.setup.communicating("unscaling"):
-                self.scaler.unscale(local(p.grad) for _, p in self.named_parameters() if p.grad is not None)
+                self.scaler.unscale(map(local, gradients.of(p for _, p in self.named_parameters())))
 
     def update(self) -> None:
         """Change the parameters, unless a gradient overflowed."""
@@ -122,12 +160,7 @@ class Strategy(ABC):
 
     def clip(self, limit: float) -> None:
         """Scale the gradients so that the norm of all of them, on all ranks, is at most `limit`."""
-        parameters = (parameter for _, parameter in self.named_parameters())
-        clipping.clip(parameters, limit, self.holders(), self.setup.device)
-
-    def holders(self) -> int:
-        """How many ranks hold the same parameters, before a DTensor's shares are taken into account."""
-        return self.setup.world
+        gradients.clip((p for _, p in self.named_parameters()), limit, self.holders, self.setup.device)
 
     def apply(self) -> None:
         """Have the optimizer change the parameters."""
@@ -140,16 +173,22 @@ class Strategy(ABC):
 
     def same_part(self, full: Tensor, mine: Tensor) -> Tensor:
         """The part of a tensor of the reference that this rank holds of `mine`, one of `named_parameters`."""
-        return same_part(full, mine)
+        if not hasattr(mine, "to_local"):
+            return full
+        from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+        shape, offset = compute_local_shape_and_global_offset(full.shape, mine.device_mesh, mine.placements)
+        for dimension, (length, start) in enumerate(zip(shape, offset, strict=True)):
+            full = full.narrow(dimension, min(start, full.shape[dimension]), length)
+        return full
 
     def waits(self) -> Mapping[str, str]:
         """COLLECTIVES, as these options have it."""
         return self.COLLECTIVES
 
     def sgd(self) -> torch.optim.Optimizer:
-        """Plain SGD: Adam would hide a wrong scale of the gradients."""
-        spec = self.setup.spec
-        return torch.optim.SGD(self.model.parameters(), lr=spec.learning_rate, momentum=spec.momentum)
+        """Of what this rank holds of the model."""
+        return transformer.sgd(self.setup.spec, self.model)
 
     def own_optimizer(self) -> torch.optim.Optimizer:
         """The one that has the state of this rank's part of the parameters."""
@@ -158,6 +197,12 @@ class Strategy(ABC):
     def whole_model(self) -> nn.Sequential:
         """The model as every rank begins, on its device."""
         return transformer.make(self.setup.spec).to(self.setup.device)
+
+    def wrap_in_ddp(self, **options: Any) -> DistributedDataParallel:
+        """The whole model, the gradients of which torch averages over the ranks."""
+        self.wrapper = ddp = in_ddp(self.whole_model(), self.setup.device, **options)
+        self.model = ddp.module
+        return ddp
 
 
 class DataParallel(Strategy):
@@ -182,50 +227,19 @@ class DataParallel(Strategy):
         last = (self.replica + 1) * accumulate - 1
         for index in range(self.replica * accumulate, last + 1):
             with self.synchronising(index == last):
-                losses[index] = self._micro_batch(parts[index], index == last)
+                losses[index] = self.one_pass(parts[index], accumulate, index == last)
         return losses
-
-    def _micro_batch(self, part: Tensor, is_last: bool) -> Tensor:
-        setup = self.setup
-        with setup.communicating("forward"), setup.lower():
-            loss = transformer.loss_of(self.scores(part[:, :-1]), part[:, 1:])
-        accumulate = setup.spec.accumulate
-        share = loss / accumulate if accumulate > 1 else loss
-        if is_last:
-            setup.computing(BETWEEN_PASSES)
-        with setup.communicating("backward"):
-            self.scaled(share).backward()
-        return loss.detach()
 
     def clip(self, limit: float) -> None:
         """By torch's own function, which users call."""
         nn.utils.clip_grad_norm_(self.model.parameters(), limit)
 
-    def scores(self, inputs: Tensor) -> Tensor:
-        """What the model says, through whatever wraps it."""
-        scores: Tensor = self.model(inputs)
-        return scores
-
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
         """Around each micro-batch: only the last one's gradients need to travel."""
-        return contextlib.nullcontext()
+        ddp = self.wrapper if isinstance(self.wrapper, DistributedDataParallel) else None
+        return contextlib.nullcontext() if ddp is None or is_last else ddp.no_sync()
 
 
-def local(tensor: Tensor) -> Tensor:
-    """What of a tensor is on this rank."""
-    if hasattr(tensor, "to_local"):
-        part: Tensor = tensor.to_local()
-        return part
-    return tensor
-
-
-def same_part(full: Tensor, mine: Tensor) -> Tensor:
-    """The part of the reference's tensor that this rank holds of its own."""
-    if not hasattr(mine, "to_local"):
-        return full
-    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
-
-    shape, offset = compute_local_shape_and_global_offset(full.shape, mine.device_mesh, mine.placements)
-    for dimension, (length, start) in enumerate(zip(shape, offset, strict=True)):
-        full = full.narrow(dimension, min(start, full.shape[dimension]), length)
-    return full
+def in_ddp(model: nn.Module, device: torch.device, **options: Any) -> DistributedDataParallel:
+    """A model, the gradients of which torch averages over the ranks of a group."""
+    return DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None, **options)

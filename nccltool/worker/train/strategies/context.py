@@ -4,11 +4,10 @@ from typing import Any, ClassVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor
 
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -22,18 +21,13 @@ class Training(Strategy):
         spec, world = setup.spec, setup.world
         if spec.heads % world or spec.context % world:
             raise CannotTrain(f"{spec.heads} heads and {spec.context} tokens cannot be shared by {world} ranks")
-        self.micro_batches = 1
-        whole = self.whole_model()
         self._tokens = spec.context // world
-        for part in whole:
+        self.wrap_in_ddp()
+        for part in self.model.children():
             if isinstance(part, transformer.Embed):
                 part.first_place = setup.rank * self._tokens
             if isinstance(part, transformer.Block):
                 part.attend = self._attend
-        self._ddp = DistributedDataParallel(
-            whole, device_ids=[setup.device] if setup.device.type == "cuda" else None
-        )
-        self.model: nn.Module = self._ddp.module
         self.optimizer = self.sgd()
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -45,15 +39,9 @@ class Training(Strategy):
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """This rank has its tokens of all sequences."""
-        setup = self.setup
-        first = setup.rank * self._tokens
-        mine = tokens[:, first : first + self._tokens + 1]
-        with setup.communicating("forward"), setup.lower():
-            loss = transformer.loss_of(self._ddp(mine[:, :-1]), mine[:, 1:])
-        setup.computing(BETWEEN_PASSES)
-        with setup.communicating("backward"):
-            self.scaled(loss).backward()
-            mean = loss.detach() / setup.world
+        first = self.setup.rank * self._tokens
+        mean = self.one_pass(tokens[:, first : first + self._tokens + 1]) / self.setup.world
+        with self.setup.communicating("backward"):
             dist.all_reduce(mean)
         return {0: mean}
 

@@ -83,10 +83,10 @@ class Training(DataParallel):
         self._held, self._has_gradients = None, True
         return losses
 
-    def _micro_batch(self, part: Tensor, is_last: bool) -> Tensor:
+    def one_pass(self, tokens: Tensor, of: int = 1, is_last: bool = True) -> Tensor:
         setup = self.setup
         with setup.communicating("forward"):
-            loss = transformer.loss_of(self._engine(part[:, :-1]), part[:, 1:])
+            loss = transformer.loss_of(self._engine(tokens[:, :-1]), tokens[:, 1:])
         if is_last:
             setup.computing(BETWEEN_PASSES)
         with setup.communicating("backward"):

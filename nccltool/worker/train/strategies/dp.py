@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -22,18 +21,7 @@ class Training(Strategy):
         devices = torch.cuda.device_count() if setup.device.type == "cuda" else 0
         if devices < 2:  # torch then calls the model as if it were not wrapped
             raise CannotTrain(f"it spreads a batch over the GPUs of one process, and there are {devices} here")
-        self.micro_batches = 1
         order = sorted(range(devices), key=lambda index: index != setup.device.index)  # the model's own first
-        self._spread = nn.DataParallel(self.whole_model(), device_ids=order)
-        self.model: nn.Module = self._spread.module
+        self.wrapper = nn.DataParallel(self.whole_model(), device_ids=order)  # cuts the batch for its devices
+        self.model = self.wrapper.module
         self.optimizer = self.sgd()
-
-    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """Torch cuts the batch for its devices."""
-        setup = self.setup
-        with setup.communicating("forward"), setup.lower():
-            loss = transformer.loss_of(self._spread(tokens[:, :-1]), tokens[:, 1:])
-        setup.computing(BETWEEN_PASSES)
-        with setup.communicating("backward"):
-            self.scaled(loss).backward()
-        return {0: loss.detach()}

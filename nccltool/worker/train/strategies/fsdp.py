@@ -7,7 +7,8 @@ import torch
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 
-from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup, Strategy
+from nccltool.worker.train import splitting
+from nccltool.worker.train.strategies.base import DataParallel, Setup, Strategy
 
 
 class Training(DataParallel):
@@ -48,13 +49,10 @@ class Training(DataParallel):
 
     def _mesh(self) -> DeviceMesh:
         """All ranks share the parameters, or pairs of them do, or every rank has all."""
-        world, device = self.setup.world, self.setup.device.type
-        share = {"hybrid": 2, "none": 1}.get(self.setup.spec.shard)
-        if share is None:
-            return init_device_mesh(device, (world,))
-        if world % share:
-            raise CannotTrain(f"--shard hybrid shares parameters in pairs, and there are {world} ranks")
-        return init_device_mesh(device, (world // share, share), mesh_dim_names=("replicate", "shard"))
+        setup, share = self.setup, {"hybrid": 2, "none": 1}.get(self.setup.spec.shard)
+        if share is not None:
+            return splitting.mesh_of_shards(setup, share)
+        return init_device_mesh(setup.device.type, (setup.world,))
 
     def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
         assert isinstance(self.model, FSDPModule)

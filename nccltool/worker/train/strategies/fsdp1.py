@@ -6,12 +6,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
 
+from nccltool.worker.train import splitting
 from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
 _STRATEGIES = {"full": "FULL_SHARD", "grad": "SHARD_GRAD_OP", "hybrid": "HYBRID_SHARD", "none": "NO_SHARD"}
-_PAIR = 2
 _WRAPPER = "_fsdp_wrapped_module."
 
 
@@ -42,17 +41,11 @@ class Training(DataParallel):
         from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
         setup, api = self.setup, _older_api()
-        mesh = None
-        if setup.spec.shard == "hybrid":
-            if setup.world % _PAIR:
-                raise CannotTrain(f"--shard hybrid shares parameters in pairs, and there are {setup.world} ranks")
-            shape = (setup.world // _PAIR, _PAIR)
-            mesh = init_device_mesh(setup.device.type, shape, mesh_dim_names=("replicate", "shard"))
         return api.FullyShardedDataParallel(
             whole,
             sharding_strategy=getattr(api.ShardingStrategy, _STRATEGIES[setup.spec.shard]),
             auto_wrap_policy=ModuleWrapPolicy(kinds),
-            device_mesh=mesh,
+            device_mesh=splitting.mesh_of_shards(setup, 2) if setup.spec.shard == "hybrid" else None,
             device_id=setup.device,
             use_orig_params=True,
         )

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from nccltool.worker.train import splitting, transformer
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import BETWEEN_PASSES, COMPUTING, CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -21,7 +21,7 @@ class Training(Strategy):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.micro_batches = 1
+        self.holders = 1
         self.model = self._placed(list(self.whole_model()))
         self.inner_layers = self.model if 0 < setup.rank < setup.world - 1 else None
         self.optimizer = self.sgd()
@@ -37,13 +37,10 @@ class Training(Strategy):
         other = (setup.device.index + 1) % torch.cuda.device_count()
         return Halves(parts, [setup.device, torch.device("cuda", other)])
 
-    def holders(self) -> int:
-        return 1
-
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         setup = self.setup
         came = self._came(tokens)
-        setup.computing(splitting.COMPUTING)
+        setup.computing(COMPUTING)
         with setup.lower():
             went = self.model(tokens[:, :-1] if came is None else came)
         if setup.rank < setup.world - 1:

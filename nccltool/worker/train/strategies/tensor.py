@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 
-from nccltool.worker.train import splitting, transformer
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, Setup, Strategy
+from nccltool.worker.train import splitting
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):
@@ -24,7 +23,6 @@ class Training(Strategy):
             raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {world} ranks")
         if spec.sequence_parallel and spec.context % world:
             raise CannotTrain(f"{spec.context} tokens cannot be shared by {world} ranks")
-        self.micro_batches = 1
         mesh = init_device_mesh(setup.device.type, (world,))
         self.model = self.whole_model()
         splitting.cut(self.model, mesh, spec.sequence_parallel)
@@ -37,16 +35,6 @@ class Training(Strategy):
             "forward": "all_gather of the tokens that ranks share, reduce_scatter of what comes out",
             "backward": "all_gather and reduce_scatter of gradients",
         }
-
-    def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        """Every rank sees the whole batch."""
-        setup = self.setup
-        with setup.communicating("forward"), setup.lower():
-            loss = transformer.loss_of(self.model(tokens[:, :-1]), tokens[:, 1:])
-        setup.computing(BETWEEN_PASSES)
-        with setup.communicating("backward"):
-            self.scaled(loss).backward()
-        return {0: loss.detach()}
 
     def reduce_gradients(self) -> None:
         """Ranks that share tokens have parts of the gradients of norms; torch leaves it to what uses them next."""

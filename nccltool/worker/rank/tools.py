@@ -1,0 +1,18 @@
+"""What a rank works with, whatever it does: the other ranks, its progress page, its channel, its drills."""
+
+import torch
+
+from nccltool.worker.agreement import Agreement
+from nccltool.worker.channel import Channel
+from nccltool.worker.progress_page import ProgressPage
+from nccltool.worker.rank.fault import FaultInjector
+
+
+class RankTools:
+    """What a rank works with, once there is a process group."""
+
+    def __init__(
+        self, device: torch.device, slot: ProgressPage, channel: Channel, injector: FaultInjector
+    ) -> None:
+        self.group = Agreement(device, slot)
+        self.slot, self.channel, self.injector = slot, channel, injector
