@@ -1,12 +1,14 @@
 """nccltool train."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nccltool.cli.options import (
     CommandEnded,
+    F,
     Number,
     exit_styled,
     formats,
@@ -17,20 +19,39 @@ from nccltool.cli.options import (
     started,
     written,
 )
-from nccltool.train.pipeline_schedules import SCHEDULES
+from nccltool.train import strategies
 from nccltool.train.strategies import WORDS
+from nccltool.train.strategies.base import CommonOptions, OptionTraits, traits, word
 
 if TYPE_CHECKING:
     from nccltool.train.options import TrainOptions
 
 _SOME = click.IntRange(1)
-_HOOKS = ("none", "fp16", "bf16", "powersgd")
 _FOLDER = click.Path(file_okay=False)
 _HELP = f"""Small real trainings, each step held against a single process.
 
 STRATEGY is one way to train in parallel, several with commas between them, or all: {", ".join(WORDS)}. The
 ranks are started as those of `nccltool probe` are.
 """
+
+
+def _of_strategies(function: F) -> F:
+    """Options that groups of the training's options declare: most are for some strategies only."""
+    known = sorted((*strategies.options().values(), *fields(CommonOptions)), key=lambda one: traits(one).place)
+    for field in reversed(known):
+        function = option(word(field), help=traits(field).help, **_taken(field.default, traits(field)))(function)
+    return function
+
+
+def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
+    if isinstance(default, bool):
+        return {"is_flag": True}
+    kind: Any = click.Choice(traits.choices) if traits.choices else None
+    if isinstance(traits.least, float):
+        kind = Number(traits.least, min_open=traits.is_above_least)
+    elif traits.least is not None:
+        kind = click.IntRange(traits.least, traits.most)
+    return {"type": kind, "default": default or None}
 
 
 @click.command("train", help=_HELP)
@@ -48,26 +69,7 @@ ranks are started as those of `nccltool probe` are.
 @option("--learning-rate", type=Number(0), default=0.1, help="Of plain SGD.")
 @option("--momentum", type=Number(0, 1, max_open=True), default=0.0, help="Of SGD.")
 @option("-d", "--dtype", default="float32", help="Element type.")
-@option("--accumulate", type=_SOME, default=1, help="Micro-batches of each rank in a step (data parallel).")
-@option("--micro-batches", type=_SOME, default=2, help="Micro-batches for each rank of a pipeline.")
-@option("--clip-norm", type=Number(0, min_open=True), help="Largest norm of the gradient that an update may have.")
-@option("--comm-hook", type=click.Choice(_HOOKS), default="none", help="DDP: compress gradients so.")
-@option("--bucket", type=Number(0.001), default=25.0, help="DDP: MiB of a bucket of gradients.")
-@option("--gradient-as-bucket-view", is_flag=True, help="DDP: gradients are views of the buckets.")
-@option("--static-graph", is_flag=True, help="DDP: the graph of each step is the same.")
-@option("--recompute", is_flag=True, help="Activation checkpointing in every block.")
-@option(
-    "--shard", type=click.Choice(("full", "grad", "hybrid", "none")), default="full", help="FSDP: what is sharded."
-)
-@option("--no-reshard", is_flag=True, help="FSDP: keep parameters from the forward to the backward pass.")
-@option("--wrap", type=click.Choice(("block", "model")), default="block", help="FSDP: what is gathered at once.")
-@option("--offload", is_flag=True, help="FSDP, DeepSpeed: state and updates in the host's memory.")
-@option("--param-dtype", help="FSDP: gather and compute in bfloat16 or float16.")
-@option("--reduce-dtype", help="FSDP: reduce gradients in this type.  [default: as --param-dtype]")
-@option("--schedule", type=click.Choice(tuple(SCHEDULES)), default="1f1b", help="Of a pipeline.")
-@option("--stages", type=_SOME, help="Stages of a pipeline on each rank.  [default: as --schedule has]")
-@option("--sequence-parallel", is_flag=True, help="Tensor: ranks share tokens between the layers that are cut.")
-@option("--zero", type=click.IntRange(1, 3), default=1, help="DeepSpeed: stage of ZeRO.")
+@_of_strategies
 @option("--checkpoint", type=_FOLDER, help="Save into this folder, which all hosts share, and go on from there.")
 @option("--checkpoint-every", type=_SOME, default=1, help="Steps between two checkpoints.")
 @option("--max-restarts", type=click.IntRange(0, 100), default=0, help="Start all ranks anew so often.")
@@ -124,5 +126,5 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":
     from nccltool.train.checkpoint_options import CheckpointOptions
     from nccltool.train.options import TrainOptions
 
-    given = {**options, "checkpoint": group(CheckpointOptions, options)}
+    given = {**options, "checkpoint": group(CheckpointOptions, options), "own": strategies.given(options)}
     return group(TrainOptions, given, start=group(StartOptions, options, fault=fault))

@@ -8,7 +8,8 @@ from nccltool.core.errors import BadInput
 from nccltool.launch import fault_injection
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.train import checkpoints
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import ddp
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,13 +83,13 @@ def _check_restarts(options: CheckpointOptions, where: LaunchPlan) -> None:
 
 def see_that_it_goes_on(spec: TrainSpec, at_step: int | None) -> None:
     """Raises BadInput when the checkpoints that this host sees are of another training, or behind the drill."""
-    if spec.comm_hook == "powersgd":
+    if spec.of(ddp.Options).comm_hook == "powersgd":
         raise BadInput(
             "--comm-hook powersgd cannot be combined with --checkpoint: what it keeps of gradients is not saved",
             "use another hook",
         )
     for name in spec.strategies:
-        folder = checkpoints.folder_of(Path(spec.checkpoint), name)
+        folder = Path(spec.checkpoint, name)
         for step in checkpoints.steps(folder)[:1]:
             _compare(folder, step, spec, at_step if name == spec.strategies[0] else None)
 

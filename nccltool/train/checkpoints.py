@@ -13,12 +13,12 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import msgspec
 
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import fsdp
 
 MARK = "complete.json"
 KEEP = 3
@@ -31,7 +31,7 @@ _CHUNK = 1 << 20
 _MARK_BYTES = 16 << 20
 _TRAINED = (
     *("layers", "width", "heads", "context", "vocabulary", "seed", "learning_rate", "momentum", "dtype"),
-    *("clip_norm", "param_dtype", "reduce_dtype"),
+    "clip_norm",
 )
 """What must be the same for a training to go on as the reference says."""
 
@@ -68,11 +68,6 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 class DamagedCheckpoint(Exception):
     """A checkpoint that cannot be taken; the message says why."""
-
-
-def folder_of(base: Path, strategy: str) -> Path:
-    """Where the checkpoints of a strategy are."""
-    return base / strategy
 
 
 def named(folder: Path, step: int) -> Path:
@@ -206,8 +201,9 @@ def _flush(folder: Path) -> None:
 
 def trained(spec: TrainSpec) -> dict[str, int | float | str | None]:
     """What of a training must not change from one run to the next."""
-    known = {field.name for field in fields(TrainSpec)}
-    return {name: getattr(spec, name) for name in _TRAINED if name in known}
+    own = spec.of(fsdp.Options)
+    general = {name: getattr(spec, name) for name in _TRAINED}
+    return general | {"param_dtype": own.param_dtype, "reduce_dtype": own.reduce_dtype}
 
 
 def other_training(mark: Mark, spec: TrainSpec) -> str:

@@ -1,10 +1,56 @@
-"""Smoke trainings, as they cross to the workers."""
+"""Smoke trainings, as they cross to the workers: what is trained, and how."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from nccltool.launch.job import Job
-from nccltool.train.spec import TrainSpec
+from nccltool.train import strategies
 from nccltool.train.state import TrainState
+from nccltool.train.strategies.base import CommonOptions, OptionValue, StrategyOptions
+
+Group = TypeVar("Group", bound=StrategyOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSpec(CommonOptions):
+    """What to train."""
+
+    strategies: tuple[str, ...]
+    options: dict[str, OptionValue] = field(default_factory=dict)
+    """Those that are for some strategies only, where they are not the default."""
+    steps: int = 6
+    """Steps that are held against the reference."""
+    timed_steps: int = 10
+    """Steps that are timed after them; 0 = none."""
+    layers: int = 4
+    width: int = 64
+    heads: int = 4
+    context: int = 32
+    vocabulary: int = 256
+    batch: int = 4
+    """Sequences of each rank in a step: the global batch has so many times the ranks."""
+    seed: int = 1
+    learning_rate: float = 0.1
+    momentum: float = 0.0
+    dtype: str = "float32"
+    """Of the arithmetic; under a short one the parameters stay in float32."""
+    profile: str = ""
+    """Folder for profiler traces, on the host of each rank; empty = none."""
+    checkpoint: str = ""
+    """Folder for checkpoints, which all hosts share; empty = none is saved, each training begins at step 1."""
+    checkpoint_every: int = 1
+    """Steps between two of them."""
+    done: tuple[str, ...] = ()
+    """Strategies that were done before all ranks were started anew."""
+
+    def of(self, group: type[Group]) -> Group:
+        """The options of a group."""
+        return replace(group(), **{f.name: self.options[f.name] for f in fields(group) if f.name in self.options})
+
+    def for_one(self, strategy: str) -> "TrainSpec":
+        """The same with the options of this strategy only: it trains as if the others had not been given."""
+        takes = strategies.takes(strategy)
+        return replace(self, options={name: value for name, value in self.options.items() if name in takes})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

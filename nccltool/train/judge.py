@@ -15,12 +15,13 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.run import info
-from nccltool.train import divergence, events, peak_flops, pipeline_schedules, strategy_options
+from nccltool.train import divergence, events, peak_flops, pipeline_schedules
 from nccltool.train.finding_kinds import RESUMED
-from nccltool.train.job import TrainJob
+from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Bubble, Checkpointing, Oracle, TrainingResult, TrainRun, TrainStep
-from nccltool.train.spec import TrainSpec
 from nccltool.train.state import heard as heard_of
+from nccltool.train.strategies import ddp, fsdp
+from nccltool.train.strategies.base import PipelineOptions
 
 SLOW_RANK = 1.25
 """A rank whose own work took so much longer than that of the middle one is named; neighbours on one shared host
@@ -106,7 +107,7 @@ def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Tra
     times = _times(heard.timed, state)
     rate = heard.timed.sequences / times.mean if heard.timed and times else None
     tokens_per_s = rate * spec.context if rate else None
-    utilisation, source = _utilisation(tokens_per_s, strategy_options.of(name, spec), state)
+    utilisation, source = _utilisation(tokens_per_s, spec.for_one(name), state)
     return TrainingResult(
         strategy=name,
         status=status,
@@ -123,7 +124,7 @@ def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Tra
         peak_memory_bytes=heard.timed.peak_bytes if heard.timed else (),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
-        bubble=_bubble(heard.flowed, spec.schedule) if heard.flowed else None,
+        bubble=_bubble(heard.flowed, spec.of(PipelineOptions).schedule) if heard.flowed else None,
         checkpoint=_checkpointing(heard) if spec.checkpoint else None,
     )
 
@@ -178,7 +179,7 @@ def _utilisation(tokens_per_s: float | None, spec: TrainSpec, state: RunState) -
     names = {rank.facts.gpu_name if rank.facts else None for rank in state.ranks.values()} or {None}
     if None in names:
         return None, "not known: a rank has no GPU, and what its cores could do at most is not known"
-    dtype = spec.param_dtype or spec.dtype
+    dtype = spec.of(fsdp.Options).param_dtype or spec.dtype
     found = {name: peak_flops.of(name, dtype) for name in names if name}
     unknown = sorted(name for name, peak in found.items() if peak is None)
     if unknown:
@@ -273,7 +274,7 @@ def _slowest(timed: events.TimedSteps | None) -> int | None:
 
 def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Finding:
     micro_batches = heard.compared[0].micro_batches if heard.compared else 0
-    is_compressed = strategy_options.of(name, spec).comm_hook == "powersgd"
+    is_compressed = spec.for_one(name).of(ddp.Options).comm_hook == "powersgd"
     return divergence.finding(name, heard.wrong, state.world_size, micro_batches, is_compressed)
 
 

@@ -13,10 +13,11 @@ from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
 from nccltool.probe import dtypes
-from nccltool.train import checkpoint_options, pipeline_schedules, strategies, strategy_options
+from nccltool.train import checkpoint_options, pipeline_schedules, strategies
 from nccltool.train.checkpoint_options import CheckpointOptions
-from nccltool.train.job import TrainJob
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainJob, TrainSpec
+from nccltool.train.strategies import base, ddp, fsdp
+from nccltool.train.strategies.base import OptionValue, PipelineOptions
 
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"layers": 4, "width": 64, "heads": 4, "context": 32, "vocabulary": 256, "batch": 4},
@@ -28,14 +29,7 @@ SHORT_DTYPES = ("bfloat16", "float16")
 DTYPES = ("float32", "float64", *SHORT_DTYPES)
 _ALIASES = {**dtypes.ALIASES, "fp32": "float32", "fp64": "float64", "fp16": "float16"}
 _SHAPE = ("layers", "width", "heads", "context", "vocabulary", "batch")
-_AS_GIVEN = (
-    *("steps", "seed", "accumulate", "micro_batches", "comm_hook"),
-    *("gradient_as_bucket_view", "static_graph", "recompute", "shard", "schedule"),
-    *("clip_norm", "wrap", "offload"),
-    *("stages", "sequence_parallel", "zero"),
-)
-_WORDS = {"bucket_mib": "--bucket", "reshard": "--no-reshard"}
-"""Field of TrainSpec -> option, where they have different names."""
+_AS_GIVEN = ("steps", "seed", "learning_rate", "momentum", "clip_norm", "recompute")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,24 +51,10 @@ class TrainOptions:
     learning_rate: float
     momentum: float
     dtype: str
-    accumulate: int
-    micro_batches: int
     clip_norm: float | None
-    comm_hook: str
-    bucket: float
-    gradient_as_bucket_view: bool
-    static_graph: bool
     recompute: bool
-    shard: str
-    no_reshard: bool
-    wrap: str
-    offload: bool
-    param_dtype: str | None
-    reduce_dtype: str | None
-    schedule: str
-    stages: int | None
-    sequence_parallel: bool
-    zero: int
+    own: dict[str, OptionValue]
+    """Those that are for some strategies only, by field, where they are not the default."""
     checkpoint: CheckpointOptions
     profile: str | None
 
@@ -102,27 +82,25 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         raise BadInput(
             f"--width {shape['width']} cannot be divided by --heads {shape['heads']}", "make it a multiple"
         )
+    names, own = _strategies(options.strategy), options.own.copy()
+    dtype = _dtype("--dtype", options.dtype, DTYPES)
+    for name, known in (("param_dtype", SHORT_DTYPES), ("reduce_dtype", ("float32", *SHORT_DTYPES))):
+        if name in own:
+            own[name] = _dtype(f"--{name.replace('_', '-')}", str(own[name]), known)
     return TrainSpec(
-        strategies=_strategies(options.strategy),
+        strategies=names,
+        options=own,
         timed_steps=options.time_steps,
-        dtype=_dtype("--dtype", options.dtype, DTYPES),
-        param_dtype=_dtype("--param-dtype", options.param_dtype, SHORT_DTYPES),
-        reduce_dtype=_dtype("--reduce-dtype", options.reduce_dtype, ("float32", *SHORT_DTYPES)),
-        reshard=not options.no_reshard,
+        dtype=dtype,
         profile=user_files.folder("--profile", options.profile) if options.profile else "",
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
-        momentum=options.momentum,
-        learning_rate=options.learning_rate,
-        bucket_mib=options.bucket,
         **shape,
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
 
 
-def _dtype(option: str, word: str | None, known: Sequence[str]) -> str:
-    if word is None:
-        return ""
+def _dtype(option: str, word: str, known: Sequence[str]) -> str:
     name = _ALIASES.get(word, word)
     if name not in known:
         raise BadInput(f"{option}: {word[:40]!r} is not a type to train in", f"choose from {', '.join(known)}")
@@ -133,24 +111,27 @@ def _possible(
     spec: TrainSpec, options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: LaunchPlan
 ) -> TrainSpec:
     """Raises BadInput for what cannot be done together, as far as it can be told from here."""
-    for name in strategy_options.strays(spec):
-        word = _WORDS.get(name, f"--{name.replace('_', '-')}")
-        raise BadInput(
-            f"{word} is for {', '.join(strategy_options.OF[name])}, not for {', '.join(spec.strategies)}",
-            "leave it out, or train in a way that takes it",
-        )
-    if spec.static_graph and spec.accumulate > 1:
+    for name in spec.options:
+        takers = [strategy for strategy in strategies.NAMES if name in strategies.takes(strategy)]
+        if not set(takers) & set(spec.strategies):
+            word = base.word(strategies.options()[name])
+            raise BadInput(
+                f"{word} is for {', '.join(takers)}, not for {', '.join(spec.strategies)}",
+                "leave it out, or train in a way that takes it",
+            )
+    of_ddp, param_dtype = spec.of(ddp.Options), spec.of(fsdp.Options).param_dtype
+    if of_ddp.static_graph and of_ddp.accumulate > 1:
         raise BadInput(
             "--static-graph cannot be combined with --accumulate: torch leaves out no synchronisation then",
             "use one or the other",
         )
-    if spec.batch % spec.accumulate:
+    if spec.batch % of_ddp.accumulate:
         raise BadInput(
-            f"--batch {spec.batch} cannot be cut into --accumulate {spec.accumulate} parts", "make it a multiple"
+            f"--batch {spec.batch} cannot be cut into --accumulate {of_ddp.accumulate} parts", "make it a multiple"
         )
-    if spec.param_dtype and spec.dtype != "float32":
+    if param_dtype and spec.dtype != "float32":
         raise BadInput(
-            f"--param-dtype {spec.param_dtype} cannot be combined with -d {spec.dtype}: both say the type of the "
+            f"--param-dtype {param_dtype} cannot be combined with -d {spec.dtype}: both say the type of the "
             "arithmetic",
             "use one or the other",
         )
@@ -158,7 +139,7 @@ def _possible(
     _installed(spec, options, where)
     if spec.checkpoint:
         checkpoint_options.see_that_it_goes_on(spec, options.checkpoint.at_step)
-    if spec.comm_hook == "bf16" and _is_without_gpus(start.backend, env, where):
+    if of_ddp.comm_hook == "bf16" and _is_without_gpus(start.backend, env, where):
         raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
     return spec
 
@@ -174,14 +155,13 @@ def _installed(spec: TrainSpec, options: TrainOptions, where: LaunchPlan) -> Non
 
 
 def _staged(spec: TrainSpec) -> None:
-    schedule, stages = (
-        pipeline_schedules.SCHEDULES[spec.schedule],
-        pipeline_schedules.stages_of(spec.schedule, spec.stages),
-    )
+    asked = spec.of(PipelineOptions)
+    schedule = pipeline_schedules.SCHEDULES[asked.schedule]
+    stages = pipeline_schedules.stages_of(asked.schedule, asked.stages)
     if not schedule.least_stages <= stages <= (schedule.most_stages or stages):
         known = f"exactly {schedule.stages}" if schedule.most_stages else f"at least {schedule.least_stages}"
         raise BadInput(
-            f"--schedule {spec.schedule} has {known} stage{'s' if schedule.stages > 1 else ''} on each rank, "
+            f"--schedule {asked.schedule} has {known} stage{'s' if schedule.stages > 1 else ''} on each rank, "
             f"not --stages {stages}",
             "leave --stages out, or choose another schedule",
         )

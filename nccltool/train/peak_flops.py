@@ -8,7 +8,7 @@ unless it is told to.
 import re
 from dataclasses import dataclass
 
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 
 _TERA = 1e12
 

@@ -23,9 +23,8 @@ from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome, Progress
 from nccltool.train.events import Compared, Diverged, NotTrained, OfTraining, Resumed, TimedSteps
-from nccltool.train.job import TrainJob
+from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Restart
-from nccltool.train.spec import TrainSpec
 from nccltool.train.state import TrainState, heard
 
 RESTARTED = define("restarted", "note", "warning", "info")

@@ -14,7 +14,8 @@ still a thousand times above it.
 import math
 from dataclasses import dataclass
 
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import ddp, fsdp
 
 _LAST_PLACE = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 _ROUNDINGS = {"float64": 64, "float32": 64, "float16": 2, "bfloat16": 2}
@@ -40,13 +41,14 @@ _COMPRESSED = "; the reference compresses its gradients too (PowerSGD): how far 
 def of(spec: TrainSpec) -> Tolerance:
     """The tolerance for these options."""
     sums = "float64" if spec.dtype == "float64" else "float32"
-    used = (sums, spec.dtype, _OF_HOOKS.get(spec.comm_hook, ""), spec.param_dtype, spec.reduce_dtype)
+    hook, own = spec.of(ddp.Options).comm_hook, spec.of(fsdp.Options)
+    used = (sums, spec.dtype, _OF_HOOKS.get(hook, ""), own.param_dtype, own.reduce_dtype)
     roundings = {name: _ROUNDINGS[name] for name in used if name}
-    if spec.comm_hook == "powersgd":
+    if hook == "powersgd":
         roundings[sums] = round(roundings[sums] * _amplified(spec))
     parts = [f"{count} x {_LAST_PLACE[name]:.3g} ({name})" for name, count in roundings.items()]
     value = sum(count * _LAST_PLACE[name] for name, count in roundings.items())
-    note = _COMPRESSED if spec.comm_hook == "powersgd" else ""
+    note = _COMPRESSED if hook == "powersgd" else ""
     return Tolerance(value, f"step x {' + '.join(parts)}{note}")
 
 

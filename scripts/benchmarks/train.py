@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks import extent, quiet
 from benchmarks.overhead import interval
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector

@@ -23,8 +23,7 @@ from nccltool.launch.launchers.base import Command, NodeCommands
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.train.job import TrainJob
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainJob, TrainSpec
 from tests.samples import finding, job, measured
 
 PREAMBLE = """

@@ -7,10 +7,8 @@ import pytest
 from nccltool.cli.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
-from nccltool.train import checkpoints
 from nccltool.train import options as train_options
-from nccltool.train.job import TrainJob
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainJob, TrainSpec
 from tests.support.options import parsed
 from tests.train.test_checkpoints import saved
 
@@ -99,7 +97,7 @@ def test_words_that_cannot_be_used(words: tuple[str, ...], env: dict[str, str], 
     ],
 )
 def test_what_is_in_the_folder_must_fit(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    saved(checkpoints.folder_of(tmp_path, "ddp"), 4)
+    saved(tmp_path / "ddp", 4)
     with pytest.raises(BadInput) as error:
         order("fsdp,ddp" if "--layers" in words else "ddp", "--checkpoint", str(tmp_path), *words)
     assert error.value.message.endswith(f"{tmp_path}/ddp/step-000004 {message}")

@@ -10,7 +10,7 @@ import pytest
 
 from nccltool.train import checkpoints
 from nccltool.train.checkpoints import DamagedCheckpoint, Mark
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 
 SPEC = TrainSpec(strategies=("ddp",))
 PART = "__0_0.distcp"
@@ -33,7 +33,7 @@ def saved(folder: Path, step: int, content: bytes = b"numbers") -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = checkpoints.folder_of(tmp_path, "ddp")
+    place = tmp_path / "ddp"
     for step in (2, 4):
         saved(place, step)
     return place
@@ -124,7 +124,7 @@ def test_newer_ones_that_are_damaged_do_not_count_among_those_that_stay(folder: 
 
 def test_another_training_is_told_by_its_options(folder: Path) -> None:
     mark = checkpoints.read(checkpoints.named(folder, 4))
-    assert checkpoints.other_training(mark, replace(SPEC, batch=8, steps=9, accumulate=2)) == ""
+    assert checkpoints.other_training(mark, replace(SPEC, batch=8, steps=9, options={"accumulate": 2})) == ""
     other = replace(SPEC, width=128, learning_rate=0.2)
     said = checkpoints.other_training(mark, other)
     assert said == "--width is 64 there and 128 here, --learning-rate is 0.1 there and 0.2 here"

@@ -15,9 +15,8 @@ from nccltool.probe.run import ProbeBegun
 from nccltool.train import document as train_document
 from nccltool.train import judge, peak_flops
 from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, TimedSteps, TrainedStep
-from nccltool.train.job import TrainJob
+from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import TrainRun
-from nccltool.train.spec import TrainSpec
 from nccltool.train.views import table
 from tests.samples import facts, finding
 
@@ -141,7 +140,7 @@ FLOWED = Flowed(
 
 
 def test_the_bubble_of_a_pipeline() -> None:
-    run = judged(FLOWED, strategies=("pipeline",), schedule="interleaved")
+    run = judged(FLOWED, strategies=("pipeline",), options={"schedule": "interleaved"})
     (done,) = run.trainings
     assert done.bubble is not None
     assert done.bubble.measured == pytest.approx(0.25)
@@ -153,7 +152,7 @@ def test_the_bubble_of_a_pipeline() -> None:
 
 def test_the_bubble_of_too_few_micro_batches_is_not_known() -> None:
     few = msgspec.structs.replace(FLOWED, micro_batches=2, running_ns=(0, 0))
-    (done,) = judged(few, strategies=("pipeline",), schedule="zbv").trainings
+    (done,) = judged(few, strategies=("pipeline",), options={"schedule": "zbv"}).trainings
     assert done.bubble is not None
     assert (done.bubble.measured, done.bubble.formula) == (None, None)
 
@@ -365,6 +364,13 @@ def test_a_training_that_was_never_updated_is_not_right() -> None:
 
 
 def test_a_compressed_gradient_says_nothing_of_micro_batches() -> None:
-    run = judged(step(1), step(2), diverged(0, "gradient"), diverged(1, "gradient"), *BOTH, comm_hook="powersgd")
+    run = judged(
+        step(1),
+        step(2),
+        diverged(0, "gradient"),
+        diverged(1, "gradient"),
+        *BOTH,
+        options={"comm_hook": "powersgd"},
+    )
     (found,) = run.findings
     assert len(found.evidence) == 1

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 
 from nccltool.cli.train import asked
 from nccltool.core.errors import BadInput
 from nccltool.train import options as train_options
-from nccltool.train import strategies, strategy_options
-from nccltool.train.spec import TrainSpec
+from nccltool.train import strategies
+from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import base, deepspeed, fsdp
 from tests.support.options import parsed
 
 
@@ -41,10 +43,8 @@ def test_a_size_gives_what_is_not_said() -> None:
 
 def test_types_and_limits() -> None:
     asked = spec("fsdp", "--param-dtype", "bf16", "--reduce-dtype", "fp32", "--clip-norm", "0.5", "--no-reshard")
-    assert (asked.param_dtype, asked.reduce_dtype, asked.clip_norm, asked.reshard) == (
-        *("bfloat16", "float32"),
-        *(0.5, False),
-    )
+    assert asked.of(fsdp.Options) == fsdp.Options(param_dtype="bfloat16", reduce_dtype="float32", reshard=False)
+    assert asked.clip_norm == 0.5
     assert spec("ddp", "-d", "fp16").dtype == "float16"
 
 
@@ -64,19 +64,26 @@ def test_a_folder_that_takes_no_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("strategy", "words", "own"),
     [
-        ("ddp", ("--comm-hook", "fp16", "--shard", "grad"), {"comm_hook": "fp16"}),
-        ("fsdp", ("--comm-hook", "fp16", "--shard", "grad"), {"shard": "grad"}),
+        ("ddp", ("--comm-hook", "fp16", "--shard", "grad"), {"options": {"comm_hook": "fp16"}}),
+        ("fsdp", ("--comm-hook", "fp16", "--shard", "grad"), {"options": {"shard": "grad"}}),
         ("pipeline", ("--comm-hook", "fp16", "--clip-norm", "1"), {"clip_norm": 1.0}),
     ],
 )
 def test_a_strategy_takes_what_is_for_it(strategy: str, words: tuple[str, ...], own: dict[str, Any]) -> None:
     asked = spec("ddp,fsdp,pipeline", *words)
-    assert strategy_options.of(strategy, asked) == replace(TrainSpec(strategies=asked.strategies), **own)
+    assert asked.for_one(strategy) == replace(TrainSpec(strategies=asked.strategies), **own)
 
 
-@pytest.mark.parametrize("name", strategies.NAMES)
-def test_what_a_strategy_declares_is_in_the_spec(name: str) -> None:
-    assert strategies.takes(name) <= {field.name for field in fields(TrainSpec)}
+def test_options_have_different_places_in_the_help() -> None:
+    places = [base.traits(field).place for field in (*strategies.options().values(), *fields(base.CommonOptions))]
+    assert len(set(places)) == len(places)
+
+
+def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
+    asked = spec("ddp,pipeline", "--bucket", "1", "--stages", "1", "--static-graph", "--comm-hook", "fp16")
+    assert asked.options == {"bucket_mib": 1.0, "stages": 1, "static_graph": True, "comm_hook": "fp16"}
+    again = msgspec.json.decode(msgspec.json.encode(asked), type=TrainSpec)
+    assert (again, type(again.options["bucket_mib"])) == (asked, float)
 
 
 @pytest.mark.parametrize(
@@ -154,4 +161,4 @@ def test_deepspeed_is_asked_for_and_is_not_installed(words: str) -> None:
 
 
 def test_other_hosts_may_have_deepspeed() -> None:
-    assert spec("deepspeed", "--zero", "2", "--hosts", "a,b").zero == 2
+    assert spec("deepspeed", "--zero", "2", "--hosts", "a,b").of(deepspeed.Options).zero == 2

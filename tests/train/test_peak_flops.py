@@ -3,7 +3,7 @@
 import pytest
 
 from nccltool.train import peak_flops
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 
 
 @pytest.mark.parametrize(

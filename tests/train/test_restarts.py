@@ -19,9 +19,8 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.run import ProbeBegun
 from nccltool.train import judge, restarts
-from nccltool.train.job import TrainJob
+from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Restart, TrainRun
-from nccltool.train.spec import TrainSpec
 from nccltool.train.state import heard
 from tests.launch.test_runner import PREAMBLE
 

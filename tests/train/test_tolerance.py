@@ -3,7 +3,7 @@
 import pytest
 
 from nccltool.train import tolerance
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 
 
 @pytest.mark.parametrize(
@@ -17,27 +17,27 @@ from nccltool.train.spec import TrainSpec
             "step x 64 x 1.19e-07 (float32) + 2 x 0.00781 (bfloat16)",
         ),
         (
-            {"comm_hook": "fp16"},
+            {"options": {"comm_hook": "fp16"}},
             64 * 2**-23 + 2 * 2**-10,
             "step x 64 x 1.19e-07 (float32) + 2 x 0.000977 (float16)",
         ),
         (
-            {"dtype": "bfloat16", "comm_hook": "bf16"},
+            {"dtype": "bfloat16", "options": {"comm_hook": "bf16"}},
             64 * 2**-23 + 2 * 2**-7,
             "step x 64 x 1.19e-07 (float32) + 2 x 0.00781 (bfloat16)",
         ),
         (
-            {"param_dtype": "bfloat16", "reduce_dtype": "float32"},
+            {"options": {"param_dtype": "bfloat16", "reduce_dtype": "float32"}},
             64 * 2**-23 + 2 * 2**-7,
             "step x 64 x 1.19e-07 (float32) + 2 x 0.00781 (bfloat16)",
         ),
         (
-            {"param_dtype": "float16", "reduce_dtype": "bfloat16"},
+            {"options": {"param_dtype": "float16", "reduce_dtype": "bfloat16"}},
             64 * 2**-23 + 2 * 2**-10 + 2 * 2**-7,
             "step x 64 x 1.19e-07 (float32) + 2 x 0.000977 (float16) + 2 x 0.00781 (bfloat16)",
         ),
         (
-            {"comm_hook": "powersgd"},
+            {"options": {"comm_hook": "powersgd"}},
             1024 * 2**-23,  # sqrt(4 x 64) times as much
             "step x 1024 x 1.19e-07 (float32); the reference compresses its gradients too (PowerSGD): "
             "how far that is from exact is not judged",

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 from nccltool.worker.train import transformer
 
 pytestmark = [

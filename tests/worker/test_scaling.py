@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from nccltool.train import tolerance
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
 from nccltool.worker.rank.fault import FaultInjector

@@ -1,18 +1,36 @@
 """What is known of each way to train without torch: its name, and the options that it takes, a file each."""
 
-from dataclasses import fields
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import Field, fields
 from importlib import import_module
-from pathlib import Path
+from typing import Any
 
-NAMES = tuple(
-    sorted(file.stem for file in Path(__file__).parent.glob("*.py") if file.stem not in ("__init__", "base"))
-)
+from nccltool.train.strategies.base import OptionValue, word
+
+NAMES = tuple(sorted({info.name for info in pkgutil.iter_modules(__path__)} - {"base"}))
 _WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
 WORDS = tuple(sorted(_WORDS.get(name, name) for name in NAMES))
 """The names as help texts write them: not each can be that of a module."""
 
 
-def takes(name: str) -> frozenset[str]:
-    """The options of this strategy that are not for all, as fields of TrainSpec."""
-    options = import_module(f"nccltool.train.strategies.{name}").Options
-    return frozenset(field.name for field in fields(options))
+def takes(strategy: str) -> dict[str, Field[Any]]:
+    """The options that are for this strategy and not for all, by name."""
+    return {field.name: field for field in fields(import_module(f"{__name__}.{strategy}").Options)}
+
+
+def options() -> dict[str, Field[Any]]:
+    """Those of any."""
+    return {name: field for strategy in NAMES for name, field in takes(strategy).items()}
+
+
+def given(words: Mapping[str, Any]) -> dict[str, OptionValue]:
+    """What of them was asked for, of what `nccltool train` was given; the others have their default."""
+    asked = {}
+    for name, field in options().items():
+        value = words[word(field).lstrip("-").replace("-", "_")]
+        if isinstance(field.default, bool):
+            value = value != field.default
+        if value is not None and value != field.default:
+            asked[name] = value
+    return asked

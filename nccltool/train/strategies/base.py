@@ -1,42 +1,90 @@
-"""Groups of options that several ways to train take. One without any takes StrategyOptions."""
+"""Options of ways to train: how one is declared, and groups that several ways take."""
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field
+from typing import Any
+
+from nccltool.train.pipeline_schedules import SCHEDULES
+
+OptionValue = bool | int | float | str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionTraits:
+    """How `nccltool train` takes a field of a group. A truth is a flag, which says the opposite of the default."""
+
+    place: int
+    """Among these options in the help."""
+    help: str
+    word: str = ""
+    """Without its dashes, where the field has another name."""
+    choices: tuple[str, ...] = ()
+    least: int | float | None = None
+    most: int | None = None
+    is_above_least: bool = False
+
+
+def option(default: OptionValue, place: int, help: str, **traits: Any) -> Any:  # noqa: A002 - as click has it
+    """A field of a group that `nccltool train` takes."""
+    return field(default=default, metadata={"traits": OptionTraits(place=place, help=help, **traits)})
+
+
+def traits(declared: Field[Any]) -> OptionTraits:
+    """Of a field of a group."""
+    found: OptionTraits = declared.metadata["traits"]
+    return found
+
+
+def word(declared: Field[Any]) -> str:
+    """What a user writes."""
+    return f"--{traits(declared).word or declared.name.replace('_', '-')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonOptions:
+    """Of every way to train; a base of TrainSpec."""
+
+    clip_norm: float | None = option(
+        None, 30, "Largest norm of the gradient that an update may have.", least=0.0, is_above_least=True
+    )
+    """None = any."""
+    recompute: bool = option(False, 80, "Activation checkpointing in every block.")
+    """A block runs forward again in the backward pass; not so in the reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyOptions:
-    """What is for some ways to train only; those with fields of their own are bases of TrainSpec."""
+    """What is for some ways to train only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataParallelOptions(StrategyOptions):
     """Where each rank has a part of the batch."""
 
-    accumulate: int = 1
-    """Micro-batches of each rank in a step."""
+    accumulate: int = option(1, 10, "Micro-batches of each rank in a step (data parallel).", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineOptions(StrategyOptions):
     """Where micro-batches flow through stages."""
 
-    micro_batches: int = 2
-    """Micro-batches of a pipeline for each of its ranks."""
-    schedule: str = "1f1b"
-    stages: int | None = None
-    """Of a pipeline on each rank; None = as many as the schedule has."""
+    micro_batches: int = option(2, 20, "Micro-batches for each rank of a pipeline.", least=1)
+    schedule: str = option("1f1b", 150, "Of a pipeline.", choices=tuple(SCHEDULES))
+    stages: int | None = option(
+        None, 160, "Stages of a pipeline on each rank.  [default: as --schedule has]", least=1
+    )
+    """None = as many as the schedule has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions(StrategyOptions):
     """Where ranks hold shards of parameters."""
 
-    shard: str = "full"
+    shard: str = option("full", 90, "FSDP: what is sharded.", choices=("full", "grad", "hybrid", "none"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OffloadOptions(StrategyOptions):
     """Where a rank's part may live elsewhere."""
 
-    offload: bool = False
-    """Parameters, gradients and the optimizer's state live in the host's memory."""
+    offload: bool = option(False, 120, "FSDP, DeepSpeed: state and updates in the host's memory.")
+    """Parameters, gradients and the optimizer's state."""

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
-from nccltool.train.strategies.base import DataParallelOptions
+from nccltool.train.strategies.base import DataParallelOptions, option
+
+_HOOKS = ("none", "fp16", "bf16", "powersgd")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(DataParallelOptions):
     """Its options."""
 
-    comm_hook: str = "none"
-    bucket_mib: float = 25.0
-    gradient_as_bucket_view: bool = False
-    static_graph: bool = False
+    comm_hook: str = option("none", 40, "DDP: compress gradients so.", choices=_HOOKS)
+    bucket_mib: float = option(25.0, 50, "DDP: MiB of a bucket of gradients.", least=0.001, word="bucket")
+    gradient_as_bucket_view: bool = option(False, 60, "DDP: gradients are views of the buckets.")
+    static_graph: bool = option(False, 70, "DDP: the graph of each step is the same.")

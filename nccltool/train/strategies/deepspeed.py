@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions
+from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(DataParallelOptions, OffloadOptions):
     """Its options."""
 
-    zero: int = 1
-    """Stage of ZeRO: 1 shards the optimizer's state, 2 gradients too, 3 parameters too."""
+    zero: int = option(1, 180, "DeepSpeed: stage of ZeRO.", least=1, most=3)
+    """1 shards the optimizer's state, 2 gradients too, 3 parameters too."""

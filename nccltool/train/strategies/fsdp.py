@@ -2,18 +2,19 @@
 
 from dataclasses import dataclass
 
-from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions, ShardOptions
+from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions, ShardOptions, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(DataParallelOptions, ShardOptions, OffloadOptions):
     """Its options."""
 
-    reshard: bool = True
+    reshard: bool = option(
+        True, 100, "FSDP: keep parameters from the forward to the backward pass.", word="no-reshard"
+    )
     """Parameters are given back after the forward pass, and gathered again for the backward pass."""
-    wrap: str = "block"
-    """What is gathered at once: a block, or the whole model."""
-    param_dtype: str = ""
+    wrap: str = option("block", 110, "FSDP: what is gathered at once.", choices=("block", "model"))
+    param_dtype: str = option("", 130, "FSDP: gather and compute in bfloat16 or float16.")
     """Of gathered parameters and of the arithmetic; empty = as they are."""
-    reduce_dtype: str = ""
-    """In which gradients are reduced; empty = as they are."""
+    reduce_dtype: str = option("", 140, "FSDP: reduce gradients in this type.  [default: as --param-dtype]")
+    """Empty = as they are."""

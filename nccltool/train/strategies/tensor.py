@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from nccltool.train.strategies.base import StrategyOptions
+from nccltool.train.strategies.base import StrategyOptions, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StrategyOptions):
     """Its options."""
 
-    sequence_parallel: bool = False
-    """Between the layers that tensor parallelism cuts, ranks share the tokens."""
+    sequence_parallel: bool = option(False, 170, "Tensor: ranks share tokens between the layers that are cut.")

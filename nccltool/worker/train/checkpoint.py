@@ -33,7 +33,7 @@ from nccltool.train.finding_kinds import (
     CHECKPOINT_UNFINISHED,
     CHECKPOINT_UNUSABLE,
 )
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools

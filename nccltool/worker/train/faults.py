@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nccltool.launch.fault_injection import Fault
+from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.train import gradients
 from nccltool.worker.train.gradients import local
 from nccltool.worker.train.strategies.base import Strategy
@@ -73,7 +74,7 @@ class _WrongStrategy:
         """How much too large the gradients are."""
         strategy, is_layers = self._strategy, self._strategy.HOLDS == "layers"
         if self._is_due("sum"):  # on all ranks
-            return max(2.0, strategy.micro_batches / strategy.setup.spec.accumulate)
+            return max(2.0, strategy.micro_batches / strategy.setup.spec.of(DataParallelOptions).accumulate)
         if self._does("scale"):  # by one micro-batch too few
             return strategy.micro_batches / max(strategy.micro_batches - 1, 0.5) if is_layers else 2.0
         return 0.0 if self._does("lose") and strategy.HOLDS != "shards" else 1.0

@@ -9,10 +9,9 @@ import torch
 
 from nccltool.core import processes
 from nccltool.launch import events
-from nccltool.train import strategy_options
 from nccltool.train.checkpoints import Mark
 from nccltool.train.events import NotTrained
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint, faults, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
@@ -76,7 +75,7 @@ class Trainer:
 
     def setup(self, name: str, saved: Mark | None = None) -> Setup:
         """What a strategy is built from. Raises CannotTrain when what was saved is of another training."""
-        spec = strategy_options.of(name, self._spec)
+        spec = self._spec.for_one(name)
         if saved is not None:
             spec = replace(spec, batch=checkpoint.same_batch(spec, saved, self._group.size))
         return Setup(name, spec, self._tools)

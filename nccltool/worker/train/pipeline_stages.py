@@ -9,6 +9,7 @@ from torch.distributed import pipelining
 from torch.distributed.pipelining import PipelineStage
 
 from nccltool.train import pipeline_schedules
+from nccltool.train.strategies.base import PipelineOptions
 from nccltool.worker.train import splitting, transformer
 from nccltool.worker.train.stopwatch import Flow, Stopwatch
 from nccltool.worker.train.strategies.base import COMPUTING, CannotTrain, Setup, Strategy
@@ -31,14 +32,18 @@ class Pipelined(Strategy):
     HOLDS = "layers"
     flow: Flow
 
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.options = setup.spec.of(PipelineOptions)
+
     def take_stages(self, rank: int, ranks: int, micro_batches: int) -> None:
         """Keep those of this rank, of as many on each of `ranks`; every replica has so many micro-batches."""
-        setup, spec, parts = self.setup, self.setup.spec, list(self.whole_model())
-        stages = pipeline_schedules.stages_of(spec.schedule, spec.stages)
+        setup, parts, options = self.setup, list(self.whole_model()), self.options
+        stages = pipeline_schedules.stages_of(options.schedule, options.stages)
         self._count, self.micro_batches = stages * ranks, self.replicas * micro_batches
         if len(parts) < self._count:
             raise CannotTrain(
-                f"{spec.layers} layers and both ends make {len(parts)} stages, not {self._count} (--layers)"
+                f"{setup.spec.layers} layers and both ends make {len(parts)} stages, not {self._count} (--layers)"
             )
         if setup.sequences % self.micro_batches:
             raise CannotTrain(
@@ -46,7 +51,7 @@ class Pipelined(Strategy):
             )
         # the second stage of a rank in a V is on the way back
         numbers = [turn * ranks + rank for turn in range(stages)]
-        self._numbers = [rank, self._count - 1 - rank] if spec.schedule == "zbv" else numbers
+        self._numbers = [rank, self._count - 1 - rank] if options.schedule == "zbv" else numbers
         self._parts = {number: splitting.stage(parts, number, self._count) for number in self._numbers}
         mine = (named for part in self._parts.values() for named in part.named_children())
         self.model = nn.Sequential(OrderedDict(mine))
@@ -63,11 +68,11 @@ class Pipelined(Strategy):
         for part in self._parts.values():
             _note_computing(part, setup)
         stages = [self._stage(number, part, group) for number, part in self._parts.items()]
-        name = CLASSES[setup.spec.schedule]
+        name = CLASSES[self.options.schedule]
         kind: Any = getattr(pipelining, name, None)
         if kind is None:
             raise CannotTrain(f"this torch has no {name}, which came with a later one (--schedule)")
-        is_single = setup.spec.schedule in ("gpipe", "1f1b")
+        is_single = self.options.schedule in ("gpipe", "1f1b")
         made = kind(stages[0] if is_single else stages, self.flow.micro_batches, loss_fn=self._loss_of)
         self._step = self.flow.running.watched(made.step)
 

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from nccltool.train.strategies import ddp
 from nccltool.train.tolerance import Tolerance
 from nccltool.worker.train import gradients, powersgd, transformer
 from nccltool.worker.train.gradients import Scaler, local
@@ -45,7 +46,7 @@ class Reference:
         self._setup, self._micro_batches, self._tolerance = setup, micro_batches, tolerance
         self.model = transformer.make(replace(setup.spec, recompute=False)).to(setup.device)
         self._optimizer = transformer.sgd(setup.spec, self.model)
-        self._compressed = _compressed(self.model, setup) if setup.spec.comm_hook == "powersgd" else None
+        self._compressed = _compressed(self.model, setup)
 
     def forward_backward(self, tokens: Tensor, scale: float = 1.0) -> list[float]:
         """The losses of the micro-batches; the gradients are added up in their order.
@@ -60,10 +61,10 @@ class Reference:
         return losses
 
     def _one(self, part: Tensor, scale: float, is_last: bool = False) -> float:
-        model, ddp = self.model, self._compressed
-        with contextlib.nullcontext() if ddp is None or is_last else ddp.no_sync():
+        model, wrapped = self.model, self._compressed
+        with contextlib.nullcontext() if wrapped is None or is_last else wrapped.no_sync():
             with self._setup.lower():
-                scores = transformer.scores_in(self._setup.spec, ddp or model, part[:, :-1])
+                scores = transformer.scores_in(self._setup.param_dtype, wrapped or model, part[:, :-1])
                 loss = transformer.loss_of(scores, part[:, 1:])
             (loss / self._micro_batches * scale).backward()
         return float(loss.detach())
@@ -149,18 +150,21 @@ class Reference:
         return [float(weight) for weight in weights] if left <= _EXPLAINED else None
 
 
-def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel:
-    """The model, its gradients compressed as those of the ranks are, without any of them."""
+def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel | None:
+    """The model, its gradients compressed as those of the ranks are, without any of them; None = these are not."""
+    options = setup.spec.of(ddp.Options)
+    if options.comm_hook != "powersgd":
+        return None
     group = dist.new_group([setup.rank], use_local_synchronization=True)
-    ddp = in_ddp(
+    copy = in_ddp(
         model,
         setup.device,
         process_group=group,
-        bucket_cap_mb=setup.spec.bucket_mib,
-        gradient_as_bucket_view=setup.spec.gradient_as_bucket_view,
+        bucket_cap_mb=options.bucket_mib,
+        gradient_as_bucket_view=options.gradient_as_bucket_view,
     )
-    powersgd.register(ddp, group)
-    return ddp
+    powersgd.register(copy, group)
+    return copy
 
 
 _EXPLAINED = 1e-3

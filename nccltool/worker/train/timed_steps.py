@@ -16,6 +16,7 @@ from nccltool.launch.events import Reported
 from nccltool.probe.events import Samples
 from nccltool.train.events import Flowed, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
+from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.stopwatch import Flow
@@ -158,19 +159,21 @@ def stepper(strategy: Strategy) -> Step:
 def _compute_only(setup: Setup) -> Step | None:
     """A rank's part of a data-parallel step without any communication: the yardstick of its timed steps."""
     spec = setup.spec
-    if spec.recompute and spec.param_dtype:
+    if spec.recompute and setup.param_dtype:
         return None  # it cannot compute a block again with parameters that were cast for the first time only
     model = transformer.make(spec).to(setup.device)
     optimizer, scaler = transformer.sgd(spec, model), Scaler(setup.device) if setup.is_half else None
-    first = setup.rank * spec.accumulate
+    accumulate = spec.of(DataParallelOptions).accumulate
+    first = setup.rank * accumulate
 
     def step(tokens: Tensor) -> None:
         optimizer.zero_grad()
         scale = 1.0 if scaler is None else scaler.scale
-        for part in tokens.chunk(setup.world * spec.accumulate)[first : first + spec.accumulate]:
+        for part in tokens.chunk(setup.world * accumulate)[first : first + accumulate]:
             with setup.lower():
-                loss = transformer.loss_of(transformer.scores_in(spec, model, part[:, :-1]), part[:, 1:])
-            (loss / spec.accumulate * scale).backward()
+                scores = transformer.scores_in(setup.param_dtype, model, part[:, :-1])
+                loss = transformer.loss_of(scores, part[:, 1:])
+            (loss / accumulate * scale).backward()
         if scaler is not None:
             scaler.unscale(gradients.of(model.parameters()), together=False)
             scaler.adapt()

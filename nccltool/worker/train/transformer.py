@@ -9,7 +9,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
 
 
 class Embed(nn.Module):
@@ -93,11 +93,11 @@ def sgd(spec: TrainSpec, model: nn.Module) -> torch.optim.SGD:
     return torch.optim.SGD(model.parameters(), lr=spec.learning_rate, momentum=spec.momentum)
 
 
-def scores_in(spec: TrainSpec, model: nn.Module, tokens: Tensor) -> Tensor:
+def scores_in(dtype: str, model: nn.Module, tokens: Tensor) -> Tensor:
     """What a model says that no strategy wraps, in the type that one would gather the parameters in."""
     lower: dict[str, Tensor] = {}
-    if spec.param_dtype:
-        lower = {name: p.to(getattr(torch, spec.param_dtype)) for name, p in model.named_parameters()}
+    if dtype:
+        lower = {name: p.to(getattr(torch, dtype)) for name, p in model.named_parameters()}
     scores: Tensor = torch.func.functional_call(model, lower, (tokens,)) if lower else model(tokens)
     return scores
 

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nccltool.train.spec import TrainSpec
+from nccltool.train.job import TrainSpec
+from nccltool.train.strategies import fsdp
+from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools
@@ -34,7 +36,8 @@ class Setup:
         self.rank, self.world, self.device = tools.group.rank, tools.group.size, tools.group.device
         self.sequences = spec.batch * self.world
         """Of the global batch."""
-        self.is_half = "float16" in (spec.dtype, spec.param_dtype)
+        self.param_dtype = spec.of(fsdp.Options).param_dtype
+        self.is_half = "float16" in (spec.dtype, self.param_dtype)
         """Whether gradients come in float16, whose range needs a scaled loss."""
         self.number = 0
         """Of the last step that was begun beside the reference."""
@@ -215,14 +218,14 @@ class DataParallel(Strategy):
         super().__init__(setup)
         self.replica = setup.rank if replica is None else replica
         self.replicas = setup.world if replicas is None else replicas
-        accumulate = setup.spec.accumulate
+        accumulate = self.accumulate = setup.spec.of(DataParallelOptions).accumulate
         if setup.spec.batch % accumulate:
             raise CannotTrain(f"--batch {setup.spec.batch} cannot be cut into --accumulate {accumulate} parts")
         self.micro_batches = self.replicas * accumulate
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """Micro-batches of this rank one by one, synchronised in the last one's backward."""
-        accumulate, losses = self.setup.spec.accumulate, {}
+        accumulate, losses = self.accumulate, {}
         parts = tokens.chunk(self.micro_batches)
         last = (self.replica + 1) * accumulate - 1
         for index in range(self.replica * accumulate, last + 1):

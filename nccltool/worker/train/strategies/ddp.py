@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
+from nccltool.train.strategies.ddp import Options
 from nccltool.worker.train import powersgd
 from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
@@ -13,20 +14,20 @@ class Training(DataParallel):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        spec = setup.spec
-        if spec.static_graph and spec.accumulate > 1:  # an assertion inside of torch 2.13
+        options = setup.spec.of(Options)
+        if options.static_graph and options.accumulate > 1:  # an assertion inside of torch 2.13
             raise CannotTrain("DDP cannot leave out synchronisation (--accumulate) with --static-graph")
         ddp = self.wrap_in_ddp(
-            bucket_cap_mb=spec.bucket_mib,
-            gradient_as_bucket_view=spec.gradient_as_bucket_view,
-            static_graph=spec.static_graph,
+            bucket_cap_mb=options.bucket_mib,
+            gradient_as_bucket_view=options.gradient_as_bucket_view,
+            static_graph=options.static_graph,
         )
         self.optimizer = self.sgd()
-        if spec.comm_hook == "fp16":
+        if options.comm_hook == "fp16":
             ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
-        elif spec.comm_hook == "bf16":
+        elif options.comm_hook == "bf16":
             if setup.device.type != "cuda":
                 raise CannotTrain("--comm-hook bf16 needs NCCL: torch refuses it on CPUs")
             ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
-        elif spec.comm_hook == "powersgd":
+        elif options.comm_hook == "powersgd":
             powersgd.register(ddp, None)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from nccltool.train.strategies.deepspeed import Options
 from nccltool.worker.train import transformer
 from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, DataParallel, Setup
 
@@ -57,15 +58,15 @@ class Training(DataParallel):
         return engine
 
     def _config(self) -> dict[str, Any]:
-        spec = self.setup.spec
-        zero: dict[str, Any] = {"stage": spec.zero, "memory_efficient_linear": False}
-        if spec.offload:
+        spec, options = self.setup.spec, self.setup.spec.of(Options)
+        zero: dict[str, Any] = {"stage": options.zero, "memory_efficient_linear": False}
+        if options.offload:
             zero["offload_optimizer"] = {"device": "cpu"}
-            if spec.zero == 3:
+            if options.zero == 3:
                 zero["offload_param"] = {"device": "cpu"}
         return {
-            "train_micro_batch_size_per_gpu": spec.batch // spec.accumulate,
-            "gradient_accumulation_steps": spec.accumulate,
+            "train_micro_batch_size_per_gpu": spec.batch // self.accumulate,
+            "gradient_accumulation_steps": self.accumulate,
             "gradient_clipping": spec.clip_norm or 0.0,
             "zero_optimization": zero,
             "zero_allow_untested_optimizer": True,  # plain SGD

@@ -7,6 +7,7 @@ import torch
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 
+from nccltool.train.strategies.fsdp import Options
 from nccltool.worker.train import splitting
 from nccltool.worker.train.strategies.base import DataParallel, Setup, Strategy
 
@@ -20,36 +21,37 @@ class Training(DataParallel):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
+        self._options = setup.spec.of(Options)
         whole, policies = self.whole_model(), self._policies()
-        for part in whole if setup.spec.wrap == "block" else ():
+        for part in whole if self._options.wrap == "block" else ():
             fully_shard(part, **policies)
         self.model = fully_shard(whole, **policies)
         self.optimizer = self.sgd()
 
     def _policies(self) -> dict[str, Any]:
-        spec = self.setup.spec
+        options = self._options
         param_dtype, reduce_dtype = (
-            getattr(torch, name) if name else None for name in (spec.param_dtype, spec.reduce_dtype)
+            getattr(torch, name) if name else None for name in (options.param_dtype, options.reduce_dtype)
         )
         policies = {
             "mesh": self._mesh(),
-            "reshard_after_forward": spec.reshard and spec.shard != "grad",
+            "reshard_after_forward": options.reshard and options.shard != "grad",
             "mp_policy": MixedPrecisionPolicy(param_dtype=param_dtype, reduce_dtype=reduce_dtype),
         }
-        if spec.offload:  # pinned memory needs a device that it is pinned for
+        if options.offload:  # pinned memory needs a device that it is pinned for
             policies["offload_policy"] = CPUOffloadPolicy(pin_memory=self.setup.device.type == "cuda")
         return policies
 
     def clip(self, limit: float) -> None:
         """NCCL cannot add up norms that were offloaded."""
-        if self.setup.spec.offload:
+        if self._options.offload:
             Strategy.clip(self, limit)
         else:
             super().clip(limit)
 
     def _mesh(self) -> DeviceMesh:
         """All ranks share the parameters, or pairs of them do, or every rank has all."""
-        setup, share = self.setup, {"hybrid": 2, "none": 1}.get(self.setup.spec.shard)
+        setup, share = self.setup, {"hybrid": 2, "none": 1}.get(self._options.shard)
         if share is not None:
             return splitting.mesh_of_shards(setup, share)
         return init_device_mesh(setup.device.type, (setup.world,))

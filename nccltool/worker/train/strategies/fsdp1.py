@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from nccltool.train.strategies.fsdp1 import Options
 from nccltool.worker.train import splitting
 from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
@@ -40,12 +41,12 @@ class Training(DataParallel):
     def _wrapped(self, whole: nn.Module, kinds: set[type[nn.Module]]) -> Any:
         from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
-        setup, api = self.setup, _older_api()
+        setup, api, shard = self.setup, _older_api(), self.setup.spec.of(Options).shard
         return api.FullyShardedDataParallel(
             whole,
-            sharding_strategy=getattr(api.ShardingStrategy, _STRATEGIES[setup.spec.shard]),
+            sharding_strategy=getattr(api.ShardingStrategy, _STRATEGIES[shard]),
             auto_wrap_policy=ModuleWrapPolicy(kinds),
-            device_mesh=splitting.mesh_of_shards(setup, 2) if setup.spec.shard == "hybrid" else None,
+            device_mesh=splitting.mesh_of_shards(setup, 2) if shard == "hybrid" else None,
             device_id=setup.device,
             use_orig_params=True,
         )

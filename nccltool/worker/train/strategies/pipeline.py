@@ -12,6 +12,6 @@ class Training(Pipelined):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.holders = 1
-        self.take_stages(setup.rank, setup.world, setup.spec.micro_batches * setup.world)
+        self.take_stages(setup.rank, setup.world, self.options.micro_batches * setup.world)
         self.schedule()
         self.optimizer = self.sgd()

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from torch.distributed.device_mesh import init_device_mesh
 
+from nccltool.train.strategies.tensor import Options
 from nccltool.worker.train import splitting
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
@@ -21,15 +22,16 @@ class Training(Strategy):
         spec, world = setup.spec, setup.world
         if spec.heads % world:
             raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {world} ranks")
-        if spec.sequence_parallel and spec.context % world:
+        self._shares_tokens = spec.of(Options).sequence_parallel
+        if self._shares_tokens and spec.context % world:
             raise CannotTrain(f"{spec.context} tokens cannot be shared by {world} ranks")
         mesh = init_device_mesh(setup.device.type, (world,))
         self.model = self.whole_model()
-        splitting.cut(self.model, mesh, spec.sequence_parallel)
+        splitting.cut(self.model, mesh, self._shares_tokens)
         self.optimizer = self.sgd()
 
     def waits(self) -> Mapping[str, str]:
-        if not self.setup.spec.sequence_parallel:
+        if not self._shares_tokens:
             return self.COLLECTIVES
         return {
             "forward": "all_gather of the tokens that ranks share, reduce_scatter of what comes out",

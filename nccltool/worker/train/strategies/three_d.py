@@ -33,7 +33,7 @@ class Training(Pipelined):
         )
         self.replica, self.replicas = mesh.get_local_rank("data"), replicas
         self._group = mesh.get_group("data")
-        self.take_stages(mesh.get_local_rank("pipe"), STAGES, spec.micro_batches * STAGES)
+        self.take_stages(mesh.get_local_rank("pipe"), STAGES, self.options.micro_batches * STAGES)
         splitting.cut(self.model, mesh["tensor"])
         self.schedule(mesh.get_group("pipe"))
         self.optimizer = self.sgd()
