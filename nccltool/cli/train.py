@@ -47,10 +47,10 @@ def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
     if isinstance(default, bool):
         return {"is_flag": True}
     kind: Any = click.Choice(traits.choices) if traits.choices else None
-    if isinstance(traits.least, float):
+    if isinstance(default, float) or traits.is_above_least:
         kind = Number(traits.least, min_open=traits.is_above_least)
     elif traits.least is not None:
-        kind = click.IntRange(traits.least, traits.most)
+        kind = click.IntRange(int(traits.least), traits.most)
     return {"type": kind, "default": default or None}
 
 

@@ -18,9 +18,10 @@ class OptionTraits:
     word: str = ""
     """Without its dashes, where the field has another name."""
     choices: tuple[str, ...] = ()
-    least: int | float | None = None
+    least: float | None = None
     most: int | None = None
     is_above_least: bool = False
+    """Of a number with a fraction."""
 
 
 def option(default: OptionValue, place: int, help: str, **traits: Any) -> Any:  # noqa: A002 - as click has it
@@ -44,7 +45,7 @@ class CommonOptions:
     """Of every way to train; a base of TrainSpec."""
 
     clip_norm: float | None = option(
-        None, 30, "Largest norm of the gradient that an update may have.", least=0.0, is_above_least=True
+        None, 30, "Largest norm of the gradient that an update may have.", least=0, is_above_least=True
     )
     """None = any."""
     recompute: bool = option(False, 80, "Activation checkpointing in every block.")
