@@ -11,19 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from nccltool.triage.logs import nccl_warnings, prefixes
-from nccltool.triage.logs.base import (
-    LONGEST_TEXT,
-    LogEvent,
-    LogPattern,
-    SourceLine,
-    doubt,
-    echo,
-    event,
-    fitting,
-    found,
-    state,
-    success,
-)
+from nccltool.triage.logs.base import LONGEST_TEXT, LogEvent, SourceLine
+from nccltool.triage.logs.patterns import LogPattern, PatternTable, event, table
 from nccltool.triage.logs.prefixes import time_of
 
 _PREFIX = re.compile(
@@ -45,113 +34,64 @@ _INFO = " NCCL INFO "
 _MOST_WRITERS = 20_000
 """Beginnings of lines that are remembered: where each has a time in it, more would only cost memory."""
 
-PATTERNS = (
-    state("nccl.version", "CCL version", r"\bR?N?CCL version\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"),
-    state("nccl.version", "nccl==", r"nccl==(?P<version>\d+\.\d+\.\d+)"),
-    state("nccl.driver", "cudaDriverVersion", r"cudaDriverVersion (?P<version>\d+)"),
-    *(
-        state(
-            "nccl.env",
-            f" {word} ",
-            r"\b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+) " + word + r" (?P<value>.*?)\.?$",
-            before="ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
-        )
-        for word in ("set by environment to", "set to")
-    ),
-    state(
-        "nccl.bootstrap",
-        "Bootstrap",
-        r"Bootstrap ?: Using (?:\[0\])?(?P<interface>[^\s:]+):(?P<address>[\w.:%]+|\[[^\]]*\])<",
-    ),
-    state(
-        "nccl.bootstrap", "Using interface", r"NET : Using interface (?P<interface>[^\s:]+):(?P<address>[\w.:%]+)<"
-    ),
-    state("nccl.network", "Using internal Network", r"Using internal Network (?P<name>\w+)"),
-    state("nccl.ib", "NET/IB : Using", r"NET/IB : Using (?P<devices>\[.*?)\s*(?:; OOB (?P<oob>.*))?$"),
-    state("nccl.no-ib", "NET/IB : No device found"),
-    state("nccl.no-verbs", "Failed to open libibverbs"),
-    state("nccl.socket", "NET/Socket : Using", r"NET/Socket : Using (?P<interfaces>\[.*)"),
-    state("nccl.network", "Using network ", r"Using network (?P<name>.+)$"),
-    state("nccl.plugin-loaded", "Loaded net plugin", r"Loaded net plugin (?P<name>.+?) \(v(?P<api>\d+)\)"),
-    state(
-        "nccl.init-start",
-        "Init START",
-        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*?(?:busId (?P<bus>\w+))?(?: c"
-        r"ommId (?P<id>\w+))?(?: parent .*?)? ?- Init START",
-    ),
-    state(
-        "nccl.init-complete",
-        "Init COMPLETE",
-        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*Init COMPLETE",
-    ),
-    state(
-        "nccl.comm",
-        "nNodes",
-        r"comm (?P<comm>0x\w+) rank (?P<rank>\d+) nRanks (?P<nranks>\d+) nNodes (?P<nodes>\d+) localRanks "
-        r"(?P<local>\d+)",
-    ),
-    state(
-        "nccl.channel",
-        " via ",
-        r"(?:Channel|Ring) \S+ : (?P<from>\d+)\[\w+\] -> (?P<to>\d+)\[\w+\](?: \[(?P<way>send|receive)\])?"
-        r" via (?P<via>\S.*)$",
-    ),
-    state("nccl.rings", "Connected all rings", r"Connected all rings(?:, use ring PXN \d GDR (?P<gdr>\d))?"),
-    state("nccl.channels", " coll channels", r"(?P<count>\d+) coll channels"),
-    state(
-        "nccl.nvls", "NVLS multicast support is ", r"NVLS multicast support is (?P<state>not available|available)"
-    ),
-    state(
-        "nccl.gdr-hca",
-        "GPU Direct RDMA ",
-        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?",
-    ),
-    state(
-        "nccl.gdr-distance",
-        "GPU Direct RDMA ",
-        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+) \(distance ("
-        r"?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)",
-    ),
-    state("nccl.mnnvl", "MNNVL 1 ", r"MNNVL 1 cliqueId (?P<clique>\w+)"),
-    state(
-        "nccl.gid",
-        " GID ",
-        r"NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+) \((?P<value>[^)]*)\)",
-    ),
-    state("nccl.dmabuf", "DMA-BUF is available"),
-    state(
-        "nccl.p2p-disabled",
-        "P2P is disabled between",
-        r"P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)",
-    ),
-    state("nccl.simple-order", "falling back to simple order"),
-    state("nccl.p2p-check", "isAllDirectP2p", r"isAllDirectP2p (?P<direct>\d)"),
-    state(
-        "nccl.call",
-        " opCount ",
-        r"(?P<op>\w+): opCount (?P<sequence>\w+) .*?count (?P<count>\d+) datatype (?P<type>\d+) op (?P<red"
-        r"uce>\d+) root (?P<root>\d+) comm (?P<comm>\S+)",
-    ),
-    doubt(
-        "nccl.retry",
-        "retrying",
-        r"connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), retrying"
-        r"(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
-    ),
-    doubt(
-        "nccl.retry",
-        "onnect returned",
-        r"[Cc]onnect returned (?P<error>[\w ]+), retrying(?: \((?P<try>\d+)/(?P<of>\d+)\))?",
-    ),
-    success("nccl.destroyed", "Destroy COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Destroy COMPLETE"),
-    state("nccl.aborted", "Abort COMPLETE", r"comm (?P<comm>0x\w+) rank (?P<rank>\d+).*Abort COMPLETE"),
-    *(echo("nccl.trace", f" -> {code}", rf"^(?P<where>\S+):\d+ -> (?P<code>{code})\b") for code in "123456"),
+_NAME_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+_STATES = table(
+    r"""
+echo
+    nccl.trace          ^(?P<where>\S+):\d+` -> 1| -> 2| -> 3| -> 4| -> 5| -> 6`\b
+doubt
+    nccl.retry          connect to (?P<peer>[\w.:%-]+)<(?P<port>\d+)> returned (?P<error>[\w ]+), `retrying`(?:
+                        [ ]\((?P<try>\d+)/(?P<of>\d+)\))?
+    nccl.retry          [Cc]`onnect returned` (?P<error>[\w ]+), retrying(?: \((?P<try>\d+)/(?P<of>\d+)\))?
+state
+    nccl.driver         `cudaDriverVersion` (?P<version>\d+)
+    nccl.env            \b(?P<name>[A-Z][A-Z0-9]+_[A-Z0-9_]+)` set by environment to | set to `(?P<value>.*?)\.?$
+    nccl.bootstrap      `Bootstrap` ?: Using (?:\[0\])?(?P<interface>[^\s:]+):(?P<address>[\w.:%]+|\[[^\]]*\])<
+    nccl.bootstrap      NET : `Using interface` (?P<interface>[^\s:]+):(?P<address>[\w.:%]+)<
+    nccl.network        `Using internal Network` (?P<name>\w+)
+    nccl.ib             `NET/IB : Using` (?P<devices>\[.*?)\s*(?:; OOB (?P<oob>.*))?$
+    nccl.no-ib          `NET/IB : No device found`
+    nccl.no-verbs       `Failed to open libibverbs`
+    nccl.socket         `NET/Socket : Using` (?P<interfaces>\[.*)
+    nccl.network        `Using network `(?P<name>.+)$
+    nccl.plugin-loaded  `Loaded net plugin` (?P<name>.+?) \(v(?P<api>\d+)\)
+    nccl.init-start     comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*?(?:busId
+                        [ ](?P<bus>\w+))?(?: commId (?P<id>\w+))?(?: parent .*?)? ?- `Init START`
+    nccl.init-complete  comm (?P<comm>0x\w+) rank (?P<rank>\d+) n[rR]anks (?P<nranks>\d+).*`Init COMPLETE`
+    nccl.comm           comm (?P<comm>0x\w+) rank (?P<rank>\d+) nRanks (?P<nranks>\d+) `nNodes` (?P<nodes>\d+)
+                        [ ]localRanks (?P<local>\d+)
+    nccl.channel        (?:Channel|Ring) \S+ : (?P<from>\d+)\[\w+\] -> (?P<to>\d+)\[\w+\](?: \[(?P<way>send|
+                        receive)\])?` via `(?P<via>\S.*)$
+    nccl.rings          `Connected all rings`(?:, use ring PXN \d GDR (?P<gdr>\d))?
+    nccl.channels       (?P<count>\d+)` coll channels`
+    nccl.nvls           `NVLS multicast support is `(?P<state>not available|available)
+    nccl.gdr-hca        `GPU Direct RDMA `(?P<state>Enabled|Disabled) for HCA (?P<index>\d+)(?: '(?P<hca>[^']+)')?
+    nccl.gdr-distance   `GPU Direct RDMA `(?P<state>Enabled|Disabled) for GPU (?P<gpu>\S+) / HCA (?P<hca>\S+)
+                        [ ]\(distance (?P<distance>\d+) (?P<sign>\S+) (?P<limit>\d+)
+    nccl.mnnvl          `MNNVL 1 `cliqueId (?P<clique>\w+)
+    nccl.gid            ` GID ` => NET/IB: .*(?:Dev|IbDev) (?P<device>\d+) Port \d+ .*GID (?P<gid>\d+)
+                        [ ]\((?P<value>[^)]*)\)
+    nccl.dmabuf         `DMA-BUF is available`
+    nccl.p2p-disabled   `P2P is disabled between` connected GPUs (?P<a>\d+) and (?P<b>\d+)
+    nccl.simple-order   `falling back to simple order`
+    nccl.p2p-check      `isAllDirectP2p` (?P<direct>\d)
+    nccl.call           (?P<op>\w+):` opCount `(?P<sequence>\w+) .*?count (?P<count>\d+) datatype (?P<type>\d+) op
+                        [ ](?P<reduce>\d+) root (?P<root>\d+) comm (?P<comm>\S+)
+    nccl.aborted        comm (?P<comm>0x\w+) rank (?P<rank>\d+).*`Abort COMPLETE`
+success
+    nccl.destroyed      comm (?P<comm>0x\w+) rank (?P<rank>\d+).*`Destroy COMPLETE`
+""",
+    before={" set by environment to ": _NAME_LETTERS, " set to ": _NAME_LETTERS},
 )
 """How things are; what went wrong is in nccl_warnings."""
-_BARE = 2
-"""The first patterns are those of lines that NCCL or others print without the prefix: the version."""
-_WITH_PREFIX = (*nccl_warnings.PATTERNS, *PATTERNS)
-_WITHOUT = (*nccl_warnings.PATTERNS, *PATTERNS[:_BARE])
+_VERSIONS = table(r"""
+state
+    nccl.version  \bR?N?`CCL version`\s*:?\s*(?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)
+    nccl.version  `nccl==`(?P<version>\d+\.\d+\.\d+)
+""")
+"""What NCCL and others print without the prefix too."""
+PATTERNS = PatternTable(*nccl_warnings.PATTERNS, *_VERSIONS, *_STATES)
+_WITHOUT = PatternTable(*nccl_warnings.PATTERNS, *_VERSIONS)
 """Without the prefix a text of NCCL is one that torch repeats ("Last error:"), or a bare version line."""
 
 
@@ -210,7 +150,7 @@ def events(line: SourceLine) -> Iterator[LogEvent]:
         if prefix:
             known = {"host": prefix["host"], "pid": prefix["pid"], "device": prefix["dev"]}
             where = {"where": prefix["where"]} if prefix["where"] else {}
-        matches = list(found(_WITH_PREFIX if prefix else _WITHOUT, part.text))
+        matches = list((PATTERNS if prefix else _WITHOUT).found(part.text))
         yield from (event(item, part, fields | where, **known) for item, fields in matches)
         if prefix and prefix["level"] == "WARN" and not matches:
             yield event(nccl_warnings.UNKNOWN, part, where, **known)
@@ -270,7 +210,7 @@ class PlainInfoLine(NamedTuple):
 
     def events(self, there: tuple[str, ...]) -> list[LogEvent]:
         """What NCCL says in it; its literals are known."""
-        return [self._event(*found) for found in fitting(_WITH_PREFIX, self.message, there)]
+        return [self._event(*found) for found in PATTERNS.found(self.message, there)]
 
     def _event(self, item: LogPattern, fields: dict[str, str]) -> LogEvent:
         """As `event` makes it; this is most of what is read of a large log."""

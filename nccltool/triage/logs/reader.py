@@ -1,15 +1,13 @@
 """LOOK at text: lines of NCCL, torch, launchers and kernels become typed events. One dialect a file."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from nccltool.triage.logs import (
-    base,
     channel_lines,
     fabrics,
     gloo,
@@ -27,24 +25,17 @@ from nccltool.triage.logs import (
     torchrun,
     tracebacks,
 )
-from nccltool.triage.logs.base import LogEvent, LogPattern, SourceLine, literals
+from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.patterns import literals
 
-_Events: TypeAlias = Callable[[SourceLine], Iterator[LogEvent]]
-_STATELESS: tuple[tuple[tuple[LogPattern, ...], _Events], ...] = (
-    (torch.PATTERNS, torch.events),
-    (gloo.PATTERNS, partial(base.events, gloo.PATTERNS)),
-    (rendezvous.PATTERNS, rendezvous.events),
-    (schedulers.PATTERNS, schedulers.events),
-    (kernel.PATTERNS, partial(base.events, kernel.PATTERNS)),
-    (fabrics.PATTERNS, partial(base.events, fabrics.PATTERNS)),
-    (nccl_tests.PATTERNS, nccl_tests.events),
-    (shell.PATTERNS, partial(base.events, shell.PATTERNS)),
-)
-"""Dialects that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
+_DIALECTS = (torch, gloo, rendezvous, schedulers, kernel, fabrics, nccl_tests, shell)
+"""Those that look at one line at a time. NCCL's writers can share a line; torchrun's tables and tracebacks have
 several lines."""
+_STATELESS = tuple(
+    (dialect.PATTERNS, getattr(dialect, "events", dialect.PATTERNS.events)) for dialect in _DIALECTS
+)
 _BY_LITERAL = (*(table for table, _ in _STATELESS), torchrun.PATTERNS, tracebacks.PATTERNS)
-_OF_NCCL = (*nccl.PATTERNS, *nccl_warnings.PATTERNS)
-PATTERNS = (*_OF_NCCL, nccl_warnings.UNKNOWN, *chain(*_BY_LITERAL))
+PATTERNS = (*nccl.PATTERNS, nccl_warnings.UNKNOWN, *chain(*_BY_LITERAL))
 """All patterns; a line that contains none of their literals says nothing, unless a traceback is open."""
 _OF_TRACEBACKS = len(_BY_LITERAL) - 1
 _ASKED: dict[str, list[int]] = {}
@@ -58,7 +49,7 @@ _REPEATS_OF = dict.fromkeys(("nccl.init-start", "nccl.init-complete", "nccl.comm
 """More, where each line says it of another rank and communicator: which rank is missing must be seen."""
 _CAN_END = frozenset(
     item.kind
-    for item in (*_OF_NCCL, *chain(*(table for table, _ in _STATELESS if table is not nccl_tests.PATTERNS)))
+    for item in (*nccl.PATTERNS, *chain(*(table for table, _ in _STATELESS if table is not nccl_tests.PATTERNS)))
     if item.role in ("state", "success")
 ) - {"nccl.channel"}
 """Kinds whose lines are no longer looked for when enough of them have been read: nothing else is made of them."""

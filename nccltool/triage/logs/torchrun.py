@@ -6,41 +6,33 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from nccltool.triage.logs.base import LogEvent, SourceLine, each, echo, event, found, state, success
+from nccltool.triage.logs.base import LogEvent, SourceLine
+from nccltool.triage.logs.patterns import LogPattern, event, table
 
-PATTERNS = (
-    echo("torchrun.sigterm", "closing signal SIGTERM", r"Sending process (?P<victim>\d+)"),
-    echo("torchrun.sigterm", "Killing subprocess"),
-    echo("torchrun.unkillable", "forcefully exiting via", r"shutdown process (?P<victim>\d+)"),
-    echo(
-        "torchrun.failed",
-        "failed (exitcode:",
-        r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\)",
-    ),
-    echo(
-        "torchrun.failed",
-        "exits with return code",
-        r"(?:Process (?P<pid>\d+)|\]) exits with return code = (?P<code>-?[1-9]\d*)",
-    ),
-    echo("torchrun.failed", "died with <Signals.", r"died with <Signals\.(?P<signal>SIG\w+): (?P<number>\d+)>"),
-    echo("torchrun.failed", "returned non-zero exit status", r"exit status (?P<code>\d+)"),
-    echo(
-        "torchrun.failed",
-        "terminated with signal",
-        r"process (?P<local>\d+) terminated with signal (?P<signal>SIG\w+)",
-    ),
-    echo("torchrun.failed", "exit code: ", r"(?:[Pp]rocess|[Ww]orker)\b.* exit code: (?P<code>-?[1-9]\d*)"),
-    echo("torchrun.failed", "137", r"(?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b"),
-    state("torchrun.restart", "will restart worker group", r"(?P<left>\d+)/(?P<of>\d+) attempts left"),
-    state("torchrun.joined", "restart_count=", r"restart_count=(?P<count>\d+)"),
-    *each(success, "torchrun.succeeded", "worker group successfully finished", "WorkerState.SUCCEEDED"),
-    state("torchrun.row", " : ", r"^\s*(?P<key>time|host|rank|exitcode|error_file|traceback) *: (?P<value>.*)$"),
-    state("torchrun.root", "Root Cause (first observed failure)"),
-    echo("torchrun.banner", " FAILED", r"^\S+\.py FAILED$"),
-)
+PATTERNS = table(r"""
+echo
+    torchrun.sigterm     `closing signal SIGTERM` => Sending process (?P<victim>\d+)
+    torchrun.sigterm     `Killing subprocess`
+    torchrun.unkillable  `forcefully exiting via` => shutdown process (?P<victim>\d+)
+    torchrun.failed      `failed (exitcode:` (?P<code>-?\d+)\) local_rank: (?P<local>\d+) \(pid: (?P<pid>\d+)\)
+    torchrun.failed      (?:Process (?P<pid>\d+)|\]) `exits with return code` = (?P<code>-?[1-9]\d*)
+    torchrun.failed      `died with <Signals.`(?P<signal>SIG\w+): (?P<number>\d+)>
+    torchrun.failed      `returned non-zero exit status` => exit status (?P<code>\d+)
+    torchrun.failed      process (?P<local>\d+) `terminated with signal` (?P<signal>SIG\w+)
+    torchrun.failed      (?:[Pp]rocess|[Ww]orker)\b.* `exit code: `(?P<code>-?[1-9]\d*)
+    torchrun.failed      `137` => (?i)exit(?:ed)?(?: with)?(?: status| code)?\D{0,12}(?P<code>137)\b
+    torchrun.banner      ^\S+\.py` FAILED`$
+state
+    torchrun.restart     `will restart worker group` => (?P<left>\d+)/(?P<of>\d+) attempts left
+    torchrun.joined      `restart_count=`(?P<count>\d+)
+    torchrun.row         ` : ` => ^\s*(?P<key>time|host|rank|exitcode|error_file|traceback) *: (?P<value>.*)$
+    torchrun.root        `Root Cause (first observed failure)`
+success
+    torchrun.succeeded   `worker group successfully finished|WorkerState.SUCCEEDED`
+""")
 _RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _EXIT = re.compile(r"(-?\d+) *\(pid: (\d+)\)(?: *\((SIG\w+)\))?")
-_EXIT_ROW = echo("torchrun.exit", "exitcode")
+_EXIT_ROW = LogPattern("torchrun.exit", "echo")
 
 
 @dataclass(slots=True)
@@ -58,7 +50,7 @@ def reader() -> Callable[[SourceLine], Iterator[LogEvent]]:
     rows: dict[str, _Row] = {}
 
     def events(line: SourceLine) -> Iterator[LogEvent]:
-        for item, fields in found(PATTERNS, line.text):
+        for item, fields in PATTERNS.found(line.text):
             if item.kind == "torchrun.root":
                 rows[line.label] = _Row(first=True)
             elif item.kind == "torchrun.row":

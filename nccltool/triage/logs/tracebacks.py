@@ -8,54 +8,42 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nccltool.triage.logs.base import LogEvent, SourceLine, doubt, each, echo, event, failure, found, state
+from nccltool.triage.logs.base import LogEvent, SourceLine
+from nccltool.triage.logs.patterns import LogPattern, event, table
 
-PATTERNS = (
-    state("app.traceback", "Traceback (most recent call last)"),
-    state("app.chained", "above exception"),
-    state("app.ignored", "Exception ignored in"),
-    state("app.frame", '  File "', r'^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?'),
-    failure("app.exception", "Error", r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Error)(?:: (?P<message>.*))?$"),
-    failure("app.exception", "Exception", r"^(?P<type>(?:[A-Za-z_]\w*\.)*\w*Exception)(?:: (?P<message>.*))?$"),
-    *each(failure, "app.segfault", "Segmentation fault", "Caught signal 11"),
-    failure("app.segfault", "SIGSEGV", r"(?<!due to )SIGSEGV"),
-    *each(failure, "app.assert", "device-side assert triggered", "Assertion `"),
-    *each(failure, "shm.sigbus", "Bus error", "SIGBUS"),
-    failure("app.nccl-crash", "libnccl.so", r"(?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*libnccl\.so[.\d]*[(+]"),
-    failure(
-        "app.nccl-crash",
-        " nccl",
-        r"^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?(?P<symbol>nc"
-        r"cl[A-Z]\w+|ras[A-Z]\w+)\b",
-        before="]0123456789abcdefn \t",
-    ),
-    *each(
-        failure,
-        "app.heap",
-        "free(): ",
-        "invalid next size",
-        "double free or corruption",
-        "malloc(): ",
-        "corrupted size",
-        "munmap_chunk(): ",
-    ),
-    *each(failure, "app.segfault", "Signal: Segmentation fault", "segmentation fault"),
-    state(
-        "app.rank-left",
-        "exit",
-        r"^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\bexit(?:ing)?\b",
-    ),
-    failure("app.launch", "can't open file", r"python\S*: can't open file '(?P<path>[^']+)'"),
-    failure("app.launch", "error: ", r"^\S+: error: (?:unrecognized|the following) arguments"),
-    failure(
-        "app.launch", "command not found", r"(?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not"
-    ),
-    *each(echo, "app.abort", "terminate called", "*** SIGABRT"),
-    echo("app.abort", "Aborted (core dumped)", r"^(?!srun).*Aborted \(core dumped\)"),
+PATTERNS = table(
+    r"""
+failure
+    app.exception   ^(?P<type>(?:[A-Za-z_]\w*\.)*\w*`Error|Exception`)(?:: (?P<message>.*))?$
+    app.segfault    `Segmentation fault|Caught signal 11`
+    app.segfault    (?<!due to )`SIGSEGV`
+    app.assert      `device-side assert triggered`
+    app.assert      `Assertion `\x60
+    shm.sigbus      `Bus error|SIGBUS`
+    app.nccl-crash  (?:^|\])\s*(?:\[ *\d+\]|#?\d+:?|@)\s.*`libnccl.so`[.\d]*[(+]
+    app.nccl-crash  ` nccl` => ^\s*(?:\[ *\d+\]|#\d+|\d+ +0x[0-9a-f]+|@ +0x[0-9a-f]+)\s+(?:0x[0-9a-f]+ +)?(?:in )?
+                    (?P<symbol>nccl[A-Z]\w+|ras[A-Z]\w+)\b
+    app.heap        `free(): |invalid next size|double free or corruption|malloc(): |corrupted size`
+    app.heap        `munmap_chunk(): `
+    app.segfault    `Signal: Segmentation fault|segmentation fault`
+    app.launch      python\S*: `can't open file` '(?P<path>[^']+)'
+    app.launch      ^\S+: `error: `(?:unrecognized|the following) arguments
+    app.launch      `command not found` => (?:torchrun|mpirun|srun|python\S*|deepspeed|accelerate): command not
+echo
+    app.abort       `terminate called|*** SIGABRT`
+    app.abort       ^(?!srun).*`Aborted (core dumped)`
+state
+    app.traceback   `Traceback (most recent call last)`
+    app.chained     `above exception`
+    app.ignored     `Exception ignored in`
+    app.frame       `  File "` => ^\s+File "(?P<path>[^"]+)", line (?P<number>\d+)(?:, in (?P<function>\S+))?
+    app.rank-left   ^(?:\[?[Rr]ank[ :]*(?P<rank>\d+)\]?:?.*)?\b(?:done|finished|leaving)\b.*\b`exit`(?:ing)?\b
+""",
+    before={" nccl": "]0123456789abcdefn \t"},
 )
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
 """What ends a traceback, whatever its name is."""
-_TRACED = failure("app.exception", "")
+_TRACED = LogPattern("app.exception", "failure")
 
 _ECHO_TYPES = re.compile(
     r"(?:DistBackendError|DistNetworkError|DistStoreError|DistError|ChildFailedError|CalledProcessError|ActorDiedError|"
@@ -114,7 +102,7 @@ class Tracebacks:
     def events(self, line: SourceLine) -> Iterator[LogEvent]:
         """What a line says, and the exception that it ends a traceback with."""
         now = self._opened.get(line.label)
-        for item, fields in found(PATTERNS, line.text):
+        for item, fields in PATTERNS.found(line.text):
             if item.kind == "app.traceback":
                 now = self._open(line)
             elif item.kind == "app.chained":
@@ -150,7 +138,7 @@ def _frame(now: _Open | None, fields: dict[str, str]) -> None:
 def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     """The exception that a line names."""
     if now is None:
-        named = [fields for item, fields in found(PATTERNS, line.text) if item.kind == "app.exception"]
+        named = [fields for item, fields in PATTERNS.found(line.text) if item.kind == "app.exception"]
         fields = named[0] if named else None
     else:
         match = None if line.text[:1] in (" ", "\t", "") else _LAST.match(line.text)
@@ -167,8 +155,8 @@ def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     return event(_ECHO, line, about)
 
 
-_ECHO = echo("app.echo", "")
-_IGNORED = doubt("app.ignored", "")
+_ECHO = LogPattern("app.echo", "echo")
+_IGNORED = LogPattern("app.ignored", "doubt")
 
 
 def _is_echo(fields: dict[str, str]) -> bool:

@@ -1,12 +1,13 @@
 """Whatever is done for speed changes no event: RE2, plain lines, blocks of channels, kinds that have ended."""
 
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nccltool.triage.logs import base, channel_lines, literal_search, nccl, reader
+from nccltool.triage.logs import channel_lines, nccl, patterns, reader
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from tests.incidents import INCIDENTS, Incident
@@ -14,18 +15,13 @@ from tests.triage.logs.test_channel_lines import channel
 
 
 def read(text: bytes, size: int = 1 << 16) -> list[LogEvent]:
-    base.literals.cache_clear()
+    for cached in (patterns.literals, patterns._engine, reader._search_without):
+        cached.cache_clear()
     return list(LogReader().read("log", [text[at : at + size] for at in range(0, len(text), size)]))
 
 
 def without_re2(patch: pytest.MonkeyPatch) -> None:
-    def slow(ended: frozenset[str]) -> literal_search.LiteralSearch:
-        return literal_search.LiteralSearch(
-            (item for item in reader.PATTERNS if item.kind not in ended), use_re2=False
-        )
-
-    patch.setattr(reader, "_search_without", slow)
-    patch.setattr(base, "_engine", lambda count: (tuple(base._LITERALS)[:count], None))
+    patch.setitem(sys.modules, "re2", None)
 
 
 def without_plain_lines(patch: pytest.MonkeyPatch) -> None:
