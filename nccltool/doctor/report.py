@@ -19,6 +19,11 @@ class Fix:
     name: str
     value: str | None
 
+    @property
+    def command(self) -> str:
+        """What a shell would be told."""
+        return f"unset {self.name}" if self.value is None else f"export {self.name}={self.value}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RuleFinding:
@@ -40,17 +45,26 @@ class _More(TypedDict, total=False):
 
 
 def finding(
-    kind: SubjectKind, name: str, message: str, remedy: str, *, fix: tuple[Fix, ...] = (), **more: Unpack[_More]
+    kind: SubjectKind,
+    name: str,
+    message: str,
+    remedy: str = "",
+    *,
+    fix: tuple[Fix, ...] = (),
+    **more: Unpack[_More],
 ) -> RuleFinding:
-    """What is wrong with something that is no variable that is set: a host, a device, an interface, a file."""
-    subject = Subject(kind=kind, name=name)
-    return RuleFinding(subject=subject, message=message, remedy=remedy, fix=fix, **more)
+    """What is wrong with something that is no variable that is set: a host, a device, an interface, a file.
+
+    Without a remedy, the fix is it.
+    """
+    remedy = remedy or "; ".join(one.command for one in fix)
+    return RuleFinding(subject=Subject(kind=kind, name=name), message=message, remedy=remedy, fix=fix, **more)
 
 
 def about(
     variable: Variable,
     message: str,
-    remedy: str,
+    remedy: str = "",
     *,
     part: str | None = None,
     fix: tuple[Fix, ...] = (),
@@ -66,7 +80,7 @@ def better_unset(
     variable: Variable, message: str, remedy: str = "", *, part: str | None = None, **more: Unpack[_More]
 ) -> RuleFinding:
     """What is wrong with a variable that `--fix` unsets."""
-    return about(variable, message, remedy or f"unset {variable.name}", part=part, fix=unset(variable), **more)
+    return about(variable, message, remedy, part=part, fix=unset(variable), **more)
 
 
 def better_set(
@@ -79,8 +93,7 @@ def better_set(
     **more: Unpack[_More],
 ) -> RuleFinding:
     """What is wrong with a variable that `--fix` sets to another value."""
-    fix = export(variable.name, value)
-    return about(variable, message, remedy or f"export {variable.name}={value}", part=part, fix=fix, **more)
+    return about(variable, message, remedy, part=part, fix=export(variable.name, value), **more)
 
 
 device = partial(finding, "device")

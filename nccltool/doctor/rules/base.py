@@ -53,6 +53,11 @@ NO_NODES = Unknown("how many nodes the job has is not known; say it with --nodes
 NOT_ASKED = Unknown("NCCL itself was not asked; see --ask-nccl")
 NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --nproc-per-node")
 
+SHARED_FILE_SYSTEMS = (
+    *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3"),
+)
+"""That several hosts have in common, and that are slow."""
+
 Results: TypeAlias = Iterator[report.RuleFinding | Unknown]
 
 

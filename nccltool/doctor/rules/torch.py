@@ -1,15 +1,17 @@
 """Variables of torch: waiting, watching, the flight recorder, diagnostics that cost."""
 
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
+from nccltool.doctor.rules.base import SHARED_FILE_SYSTEMS, JudgedHost, Results, for_text, for_value, rule
+from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
 _SHORTEST_HEARTBEAT_S = 60
 _RECORD_STREAMS = Version(2, 8)
 """The release of torch whose default TORCH_NCCL_AVOID_RECORD_STREAMS asked for."""
-_SLOW = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3")
 
 
 def _set(host: JudgedHost, *names: str) -> Variable | None:
@@ -17,8 +19,10 @@ def _set(host: JudgedHost, *names: str) -> Variable | None:
     return next((variable for name in names if (variable := host.variable(name)) is not None), None)
 
 
-def _is_on(variable: Variable | None) -> bool:
-    return variable is not None and values.torch_bool(variable.value) is True
+def _on(host: JudgedHost, *names: str) -> Variable | None:
+    """The first of these names that is set, when it is on."""
+    variable = _set(host, *names)
+    return variable if variable is not None and values.torch_bool(variable.value) is True else None
 
 
 @rule("TRC001", "warning")
@@ -30,8 +34,7 @@ def blocking_wait(host: JudgedHost) -> Results:
     Instead: unset TORCH_NCCL_BLOCKING_WAIT
     Source: https://github.com/pytorch/pytorch/pull/138001
     """
-    variable = _set(host, "TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
-    if variable and _is_on(variable):
+    if variable := _on(host, "TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"):
         yield report.better_unset(variable, "each wait blocks the host, and no watchdog runs", part="")
 
 
@@ -63,15 +66,12 @@ def abort_without_end(host: JudgedHost) -> Results:
     """
     variable = _set(host, *_HANDLING)
     if variable and host.integer(variable.name) == 2:
-        yield report.better_unset(
-            variable,
-            "communicators are aborted, and the process goes on",
-            f"unset {variable.name}, unless the program handles it",
-        )
+        remedy = f"unset {variable.name}, unless the program handles it"
+        yield report.better_unset(variable, "communicators are aborted, and the process goes on", remedy)
 
 
-@rule("TRC004", "warning")
-def no_monitor(host: JudgedHost) -> Results:
+@for_text("TRC004", "warning", "TORCH_NCCL_ENABLE_MONITORING")
+def no_monitor(_: JudgedHost, variable: Variable, text: str) -> Results:
     """TORCH_NCCL_ENABLE_MONITORING is off.
 
     Why: A watchdog that is stuck is never ended, nor is its process.
@@ -79,13 +79,12 @@ def no_monitor(host: JudgedHost) -> Results:
     Instead: unset TORCH_NCCL_ENABLE_MONITORING
     Source: pytorch documentation, torch_nccl_environment_variables
     """
-    variable = host.variable("TORCH_NCCL_ENABLE_MONITORING")
-    if variable and values.torch_bool(variable.value) is False:
+    if values.torch_bool(text) is False:
         yield report.better_unset(variable, "a watchdog that is stuck is never ended", part="")
 
 
-@rule("TRC005", "warning")
-def short_heartbeat(host: JudgedHost) -> Results:
+@for_text("TRC005", "warning", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
+def short_heartbeat(_: JudgedHost, variable: Variable, seconds: str) -> Results:
     """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is under a minute.
 
     Why: Processes are killed while they write a checkpoint or compile.
@@ -93,12 +92,8 @@ def short_heartbeat(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=480, the default, or more
     Source: pytorch documentation, torch_nccl_environment_variables
     """
-    variable = host.variable("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
-    if variable and variable.value and values.atoi(variable.value) < _SHORTEST_HEARTBEAT_S:
+    if values.atoi(seconds) < _SHORTEST_HEARTBEAT_S:
         yield report.better_unset(variable, "processes are killed during checkpoints and compilation")
-
-
-_BUFFER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 
 
 @rule("TRC006", "warning")
@@ -110,19 +105,11 @@ def empty_recorder(host: JudgedHost) -> Results:
     Instead: TORCH_FR_BUFFER_SIZE=2000
     Source: pytorch documentation, torch_nccl_environment_variables
     """
-    variable = _set(host, *_BUFFER)
+    variable = _set(host, "TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
     dump = _set(host, "TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT")
     wanted = dump is None or values.torch_bool(dump.value) is not False
     if variable and variable.value and values.atoi(variable.value) <= 0 and wanted:
-        yield report.about(
-            variable,
-            "nothing is recorded that could be dumped",
-            f"export {variable.name}=2000",
-            fix=report.export(variable.name, "2000"),
-        )
-
-
-_DUMPS = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+        yield report.better_set(variable, "2000", "nothing is recorded that could be dumped")
 
 
 @rule("TRC007", "warning", needs=("files",))
@@ -134,7 +121,7 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
     Instead: TORCH_FR_DUMP_TEMP_FILE=/tmp/nccl_trace_rank_
     Source: pytorch documentation, torch_nccl_environment_variables
     """
-    variable = _set(host, *_DUMPS)
+    variable = _set(host, "TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
     if variable is None or not variable.value:
         return
     file = host.facts.file(variable.name)
@@ -142,13 +129,13 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
         yield Unknown(f"nothing is known about {escaped(variable.value[:80])}")
         return
     writable = known(file.parent_writable)
-    if not writable or known(file.fstype) in _SLOW:
-        yield report.about(
+    if not writable or known(file.fstype) in SHARED_FILE_SYSTEMS:
+        yield report.better_set(
             variable,
+            "/tmp/nccl_trace_rank_",  # noqa: S108 - it is a value, not a file of ours
             "the folder is on a shared file system" if writable else "the folder cannot be written",
             "use a folder on a local disk",
             evidence=(f"file system: {file.fstype}",) if writable else (),
-            fix=report.export(variable.name, "/tmp/nccl_trace_rank_"),  # noqa: S108 - it is a value, not a file of ours
         )
 
 
@@ -169,7 +156,7 @@ def diagnostics_left_on(host: JudgedHost) -> Results:
     """
     detail = host.variable("TORCH_DISTRIBUTED_DEBUG")
     found = [detail] if detail and detail.value.upper() == "DETAIL" else []
-    found += [variable for name in _COSTLY if (variable := host.variable(name)) and _is_on(variable)]
+    found += [variable for name in _COSTLY if (variable := _on(host, name))]
     for variable in found:
         yield report.better_unset(variable, f"{variable.name} costs time in each step", part="")
 
@@ -183,13 +170,12 @@ def nonblocking_communicators(host: JudgedHost) -> Results:
     Instead: unset TORCH_NCCL_USE_COMM_NONBLOCKING
     Source: https://github.com/pytorch/pytorch/issues/153960
     """
-    variable = host.variable("TORCH_NCCL_USE_COMM_NONBLOCKING")
-    if variable and _is_on(variable):
+    if variable := _on(host, "TORCH_NCCL_USE_COMM_NONBLOCKING"):
         yield report.better_unset(variable, "hangs were reported with communicators that do not block", part="")
 
 
-@rule("TRC010", "info")
-def idle_torch_variable(host: JudgedHost) -> Results:
+@for_value("TRC010", "info", "TORCH_NCCL_AVOID_RECORD_STREAMS")
+def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results:
     """TORCH_NCCL_AVOID_RECORD_STREAMS is set, and this torch does so anyway.
 
     Why: It has been the default since torch 2.8; setting it only prints a warning.
@@ -197,8 +183,7 @@ def idle_torch_variable(host: JudgedHost) -> Results:
     Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
     Source: pytorch ProcessGroupNCCL.cpp
     """
-    variable = host.variable("TORCH_NCCL_AVOID_RECORD_STREAMS")
-    if variable and known(host.torch) >= _RECORD_STREAMS:
+    if known(host.torch) >= _RECORD_STREAMS:
         yield report.better_unset(variable, f"torch {host.torch} does so anyway", part="")
 
 
@@ -212,10 +197,9 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
     Source: pytorch ProcessGroupNCCL.cpp
     """
     name = "USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
-    variable = _set(host, f"TORCH_NCCL_{name}", f"NCCL_{name}")
+    variable = _on(host, f"TORCH_NCCL_{name}", f"NCCL_{name}")
     conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
-    segments = conf is not None and "expandable_segments:true" in conf.value.replace(" ", "").lower()
-    if variable and _is_on(variable) and segments and conf:
+    if variable and conf and "expandable_segments:true" in conf.value.replace(" ", "").lower():
         yield report.better_unset(
             variable,
             f"torch does not register tensors: {conf.name} has expandable segments",
