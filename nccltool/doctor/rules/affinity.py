@@ -1,20 +1,20 @@
 """Processors for NCCL's threads: near the GPU, and allowed."""
 
 import re
-from collections.abc import Iterator
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
-from nccltool.hosts.facts import Gpu, numbers, or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_number, for_text, known, rule
+from nccltool.hosts.facts import Gpu, numbers
 from nccltool.hosts.nccl import values
 
 
-def _near(host: JudgedHost) -> Iterator[tuple[Gpu, frozenset[int]]]:
-    """The GPUs of this rank (of this host, where no rank is known), with the processors near them."""
-    cpus = {device.address: device.local_cpus for device in known(host.facts.pci.devices)}
-    for gpu in _own(host, host.gpus):
-        if gpu.pci in cpus:
-            yield gpu, numbers(known(cpus[gpu.pci]))
+def _far(host: JudgedHost, cpus: frozenset[int]) -> list[tuple[str, frozenset[int]]]:
+    """The GPUs of this rank (of this host, where no rank is known) without one of these processors near them, and
+    which are near.
+    """
+    local = {device.address: device.local_cpus for device in known(host.facts.pci.devices)}
+    near = {gpu.pci: numbers(known(local[gpu.pci])) for gpu in _own(host, host.gpus) if gpu.pci in local}
+    return [(gpu, own) for gpu, own in near.items() if own and not own & cpus]
 
 
 def _own(host: JudgedHost, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
@@ -43,15 +43,14 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     """
     if host.integer("NCCL_IGNORE_CPU_AFFINITY") or not host.gpus:
         return
-    text = known(host.facts.cpu.allowed)
-    allowed = numbers(text)
-    far = [(gpu, near) for gpu, near in _near(host) if near and not near & allowed]
-    if far:
+    allowed = known(host.facts.cpu.allowed)
+    if far := _far(host, numbers(allowed)):
+        gpu, near = far[0]
         yield report.device(
-            f"GPU {far[0][0].pci}",
+            f"GPU {gpu}",
             f"{len(far)} GPUs have no processor near them that this process may use",
             "bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
-            evidence=(f"allowed {escaped(text[:80])}; near {far[0][0].pci}: {_shown(far[0][1])}",),
+            evidence=(f"allowed {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",),
         )
 
 
@@ -59,8 +58,10 @@ def _shown(cpus: frozenset[int]) -> str:
     return f"{min(cpus)} to {max(cpus)}, {len(cpus)} of them"
 
 
-@rule("AFF002", "info", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank"))
-def affinity_ignored_in_vain(host: JudgedHost) -> Results:
+@for_number(
+    "AFF002", "info", "NCCL_IGNORE_CPU_AFFINITY", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank")
+)
+def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int) -> Results:
     """NCCL_IGNORE_CPU_AFFINITY is on, and the cpuset of the job has no processor near the GPU.
 
     Why: The kernel refuses processors outside the cpuset: the threads stay where they are.
@@ -68,25 +69,24 @@ def affinity_ignored_in_vain(host: JudgedHost) -> Results:
     Instead: ask the scheduler for cores near the GPUs
     Source: NCCL user guide, NCCL_IGNORE_CPU_AFFINITY; sched_setaffinity(2)
     """
-    variable = host.variable("NCCL_IGNORE_CPU_AFFINITY")
-    if variable is None or not host.integer("NCCL_IGNORE_CPU_AFFINITY") or not host.gpus:
+    if not ignored or not host.gpus:
         return
     cpuset = numbers(known(host.facts.limits.cpuset))
-    far = [(gpu, near) for gpu, near in _near(host) if near and not near & cpuset]
-    if far:
+    if far := _far(host, cpuset):
+        gpu, near = far[0]
         yield report.about(
             variable,
             "the cpuset has no processor near the GPU: the kernel refuses the others",
             "ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest",
-            evidence=(f"near {far[0][0].pci}: {_shown(far[0][1])}; cpuset: {_shown(cpuset or frozenset({0}))}",),
+            evidence=(f"near {gpu}: {_shown(near)}; cpuset: {_shown(cpuset or frozenset({0}))}",),
         )
 
 
 _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
 
 
-@rule("AFF003", "warning", covers="P2P-025", needs=("cpu",))
-def wrong_proxy_cores(host: JudgedHost) -> Results:
+@for_text("AFF003", "warning", "NCCL_PROXY_CPUSET", covers="P2P-025", needs=("cpu",))
+def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_PROXY_CPUSET has a word that is no number, or a processor that is not allowed.
 
     Why: It is a list of single numbers. Of a range the first number counts, any other word is processor 0: all
@@ -95,28 +95,21 @@ def wrong_proxy_cores(host: JudgedHost) -> Results:
     Instead: NCCL_PROXY_CPUSET=0,1,2,3,4,5,6,7
     Source: NCCL src/include/cpuset.h (ncclStrListToCpuset: strtoull with base 0), src/proxy.cc
     """
-    variable = host.variable("NCCL_PROXY_CPUSET")
-    if variable is None or not variable.value:
-        return
-    words = list(values.split(variable.value))
+    words = list(values.split(text))
     odd = [word for word in words if not (match := _NUMBER.match(word)) or word[match.end() :].strip()]
     if odd:
         number = values.integer(odd[0])
-        yield report.better_unset(
-            variable,
-            f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}",
-            "write single numbers, separated by commas",
-            part=odd[0],
-        )
+        message = f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}"
+        yield report.better_unset(variable, message, "write single numbers, separated by commas", part=odd[0])
         return
-    allowed = numbers(known(host.facts.cpu.allowed))
+    allowed = known(host.facts.cpu.allowed)
     wanted = {number.value for word in words if (number := values.integer(word)) and number.value is not None}
-    outside = sorted(wanted - allowed)
+    outside = sorted(wanted - numbers(allowed))
     if outside:
         yield report.better_unset(
             variable,
             f"processor {outside[0]} is not allowed to this process",
             "use processors of Cpus_allowed_list in /proc/self/status",
             part=str(outside[0]),
-            evidence=(f"allowed: {escaped((or_none(host.facts.cpu.allowed) or '')[:120])}",),
+            evidence=(f"allowed: {escaped(allowed[:120])}",),
         )

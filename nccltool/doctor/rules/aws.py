@@ -4,7 +4,7 @@ import re
 
 from nccltool.core.versions import Version, parse
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value, known, rule
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl import variables as nccl_variables
@@ -49,14 +49,14 @@ def efa_without_plugin(host: JudgedHost) -> Results:
     if not devices or _net_plugins(host) or or_none(host.nodes) == 1:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
-    folder = elsewhere[0].rpartition("/")[0] if elsewhere else ""
+    folder = escaped(elsewhere[0].rpartition("/")[0][:160]) if elsewhere else ""
     yield report.device(
         f"{devices[0].name}, ...",
         f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
-        f"export LD_LIBRARY_PATH={escaped(folder[:160])}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl",
-        evidence=(f"not searched by the loader: {escaped(elsewhere[0][:160])}",)
-        if elsewhere
-        else ("no libnccl-net*.so",),
+        f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl",
+        evidence=(
+            f"not searched by the loader: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",
+        ),
     )
 
 
@@ -76,14 +76,13 @@ def several_network_interfaces(host: JudgedHost) -> Results:
         yield report.variable(
             "NCCL_SOCKET_IFNAME",
             f"NCCL may choose any of {len(own)} interfaces to meet over",
-            "export NCCL_SOCKET_IFNAME=^docker,lo,veth",
             evidence=(escaped(", ".join(own)[:160]),),
             fix=report.export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
         )
 
 
-@rule("AWS003", "info", needs=("plugins",))
-def obsolete_efa_switch(host: JudgedHost) -> Results:
+@for_value("AWS003", "info", "FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE", needs=("plugins",))
+def obsolete_efa_switch(host: JudgedHost, variable: Variable, _: str) -> Results:
     """FI_EFA_USE_DEVICE_RDMA or RDMAV_FORK_SAFE is set for a plugin that needs neither.
 
     Why: They do nothing good with aws-ofi-nccl 1.7 or newer; RDMAV_FORK_SAFE slows registration down.
@@ -91,14 +90,9 @@ def obsolete_efa_switch(host: JudgedHost) -> Results:
     Instead: unset both
     Source: aws-ofi-nccl doc/efa-env-var.md
     """
-    variables = [host.variable(name) for name in ("FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE")]
-    found = [variable for variable in variables if variable]
-    if not found:
-        return
     version = _plugin_version(host)
     if version is not None and version >= _WITHOUT_SWITCHES:
-        for variable in found:
-            yield report.better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
+        yield report.better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
 
 
 def _plugin_version(host: JudgedHost) -> Version | None:
@@ -111,8 +105,8 @@ def _plugin_version(host: JudgedHost) -> Version | None:
     return parse(texts[0]) if texts else parse(known(told[0]))
 
 
-@rule("AWS004", "warning", needs=("rdma",))
-def plugin_overruled(host: JudgedHost) -> Results:
+@for_text("AWS004", "warning", *_DEFAULTS, needs=("rdma",))
+def plugin_overruled(host: JudgedHost, variable: Variable, value: str) -> Results:
     """A variable that the plugin of AWS tunes is set by hand, to something else.
 
     Why: The plugin sets its values, which are measured for the instance, only where nothing is set.
@@ -120,17 +114,10 @@ def plugin_overruled(host: JudgedHost) -> Results:
     Instead: unset it
     Source: aws-ofi-nccl src/platform-aws.cpp
     """
-    found = [variable for name in _DEFAULTS if (variable := host.variable(name)) and variable.value]
-    if not found or not _efa(host):
-        return
-    for variable in found:
-        own = _DEFAULTS[variable.name]
-        if variable.value != own:
-            yield report.better_unset(
-                variable,
-                f"the plugin of AWS would set {variable.name} for this instance",
-                evidence=(f"the plugin sets {own}",) if own else (),
-            )
+    own = _DEFAULTS[variable.name]
+    if _efa(host) and value != own:
+        message = f"the plugin of AWS would set {variable.name} for this instance"
+        yield report.better_unset(variable, message, evidence=(f"the plugin sets {own}",) if own else ())
 
 
 _WORDS = {
@@ -154,14 +141,11 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
     Instead: OFI_NCCL_PROTOCOL=RDMA
     Source: aws-ofi-nccl include/nccl_ofi_param.h, include/nccl_ofi_param_impl.h
     """
-    entries = nccl_variables.every()
     for variable in host.settings.beginning("OFI_NCCL_"):
-        entry = entries.get(variable.name)
-        why = _refused(entry, variable.value) if entry else ""
-        if why:
-            yield report.better_unset(
-                variable, f"the plugin refuses to start: {why}", f"unset {variable.name}, or correct it"
-            )
+        entry = nccl_variables.every().get(variable.name)
+        if entry and (why := _refused(entry, variable.value)):
+            remedy = f"unset {variable.name}, or correct it"
+            yield report.better_unset(variable, f"the plugin refuses to start: {why}", remedy)
 
 
 def _refused(entry: KnownVariable, value: str) -> str:
@@ -179,8 +163,8 @@ def _refused(entry: KnownVariable, value: str) -> str:
     return ""
 
 
-@rule("AWS006", "error", needs=("rdma",))
-def other_provider(host: JudgedHost) -> Results:
+@for_text("AWS006", "error", "FI_PROVIDER", needs=("rdma",))
+def other_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
     """FI_PROVIDER keeps libfabric from using EFA on a host that has it.
 
     Why: The plugin finds no EFA device.
@@ -188,11 +172,8 @@ def other_provider(host: JudgedHost) -> Results:
     Instead: unset FI_PROVIDER, or FI_PROVIDER=efa
     Source: aws-ofi-nccl doc/efa-env-var.md; libfabric, fabric(7)
     """
-    variable = host.variable("FI_PROVIDER")
-    if variable is None or not variable.value:
-        return
-    words = {word for part in values.split(variable.value.removeprefix("^").lower()) for word in part.split(";")}
-    allowed = ("efa" in words) != variable.value.startswith("^")
+    words = {word for part in values.split(text.removeprefix("^").lower()) for word in part.split(";")}
+    allowed = ("efa" in words) != text.startswith("^")
     if not allowed and _efa(host):
         yield report.better_unset(variable, "libfabric may not use EFA")
 
@@ -219,8 +200,8 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         )
 
 
-@rule("AWS008", "warning")
-def dead_tip(host: JudgedHost) -> Results:
+@for_value("AWS008", "warning", "NCCL_SHM_USE_CUDA_MEMCPY")
+def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
 
     Why: The advice for g5 and g6 is about older releases: the variable left the sources in 2.30.7.
@@ -228,8 +209,6 @@ def dead_tip(host: JudgedHost) -> Results:
     Instead: measure without it
     Source: the sources of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
     """
-    variable = host.variable("NCCL_SHM_USE_CUDA_MEMCPY")
-    if variable and host.nccl_is(since=_TIP_IS_DEAD):
-        yield report.better_unset(
-            variable, f"NCCL {host.nccl} does not read it", "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure", part=""
-        )
+    if host.nccl_is(since=_TIP_IS_DEAD):
+        remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure"
+        yield report.better_unset(variable, f"NCCL {host.nccl} does not read it", remedy, part="")

@@ -26,7 +26,7 @@ and the size and versions of the job in JudgedHost.
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeAlias, TypedDict, TypeVar, Unpack
@@ -74,6 +74,11 @@ class JudgedHost(NcclHost):
     local_ranks: int | Unknown = NO_LOCAL_RANKS
     answer: LibraryAnswer | Unknown = NOT_ASKED
     """What NCCL itself said about this environment."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.facts.host
 
     def nccl_is(self, *, since: tuple[int, ...] = (0,), before: tuple[int, ...] = (9999,)) -> bool:
         """Whether NCCL is `since` or newer, and older than `before`. Raises NotKnown without a version."""
@@ -214,6 +219,20 @@ def _rule(
         check=check,
         is_across=is_across,
     )
+
+
+def by_value(
+    hosts: Iterable[JudgedHost], value: Callable[[JudgedHost], T | Unknown | None]
+) -> Generator[Unknown, None, dict[T, list[JudgedHost]]]:
+    """The hosts that have each value; those without one are left out. Yields what is not known."""
+    found: dict[T, list[JudgedHost]] = {}
+    for host in hosts:
+        own = value(host)
+        if isinstance(own, Unknown):
+            yield own
+        elif own is not None:
+            found.setdefault(own, []).append(host)
+    return found
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:

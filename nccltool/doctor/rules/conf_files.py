@@ -1,31 +1,27 @@
 """The configuration files that NCCL reads, and what it does not tell about them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
+from nccltool.core.text import escaped, shortened
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule, shortened
-from nccltool.hosts.facts import ConfFile
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, across, for_text, listed, rule
+from nccltool.hosts.facts import known, or_none
 from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import CONF_FILE, ConfLine, ParsedConfFile
 
 _PATHS = (
     *("NCCL_CONF_FILE", "NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_TOPO_DUMP_FILE"),
-    *(
-        "NCCL_GRAPH_DUMP_FILE",
-        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
-        "TORCH_FR_DUMP_TEMP_FILE",
-        "NCCL_TUNER_CONFIG_PATH",
-    ),
+    *("NCCL_GRAPH_DUMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"),
+    "NCCL_TUNER_CONFIG_PATH",
 )
 _PLUGINS_FROM = (2, 28, 7)
 """The release that reads NCCL_ENV_PLUGIN first."""
 _OF_IMAGES = {
     "azure": ("NCCL_IB_PCI_RELAXED_ORDERING",),
     "gcp": (
-        "NCCL_NET_GDR_LEVEL",
-        "NCCL_P2P_NET_CHUNKSIZE",
-        "NCCL_IB_ADAPTIVE_ROUTING",
+        *("NCCL_NET_GDR_LEVEL", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_IB_ADAPTIVE_ROUTING"),
         "NCCL_IB_QPS_PER_CONNECTION",
     ),
 }
@@ -48,16 +44,14 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
     """
     for file in host.settings.read_files():
         if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
-            yield report.file(
-                file.path,
-                f"NCCL_CONF_FILE names {escaped(file.path)}, which cannot be read",
-                f"make it readable for the user of the job: ls -l {escaped(file.path)}",
-                evidence=(file.lines.reason,),
-            )
+            path = escaped(file.path)
+            message = f"NCCL_CONF_FILE names {path}, which cannot be read"
+            remedy = f"make it readable for the user of the job: ls -l {path}"
+            yield report.file(file.path, message, remedy, evidence=(file.lines.reason,))
 
 
-@rule("CNF002", "error")
-def tilde_in_path(host: JudgedHost) -> Results:
+@for_text("CNF002", "error", *_PATHS)
+def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
     """A path begins with ~.
 
     Why: Only a shell expands ~, and only where it is not in quotes. NCCL looks for a folder that is called ~.
@@ -65,16 +59,13 @@ def tilde_in_path(host: JudgedHost) -> Results:
     Instead: NCCL_TOPO_FILE=$HOME/topo.xml
     Source: NCCL user guide, NCCL_CONF_FILE and NCCL_DEBUG_FILE
     """
-    for name in _PATHS:
-        variable = host.variable(name)
-        if variable and variable.value.startswith("~"):
-            yield report.about(
-                variable, f"{name} begins with ~, which nothing expands", "write the whole path", part="~"
-            )
+    if path.startswith("~"):
+        message = f"{variable.name} begins with ~, which nothing expands"
+        yield report.about(variable, message, "write the whole path", part="~")
 
 
-@rule("CNF003", "info", needs=("conf_files",))
-def hidden_home_file(host: JudgedHost) -> Results:
+@for_text("CNF003", "info", "NCCL_CONF_FILE", needs=("conf_files",))
+def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
     """There is a ~/.nccl.conf, and NCCL_CONF_FILE hides it.
 
     Why: NCCL_CONF_FILE replaces the file of the home folder completely; only /etc/nccl.conf is read after it.
@@ -82,16 +73,11 @@ def hidden_home_file(host: JudgedHost) -> Results:
     Instead: one file with all the lines
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
-    if not host.get("NCCL_CONF_FILE"):
-        return
     for file in host.facts.conf_files:
         if file.role in ("home", "HOME") and known(file.exists):
-            yield report.file(
-                file.path,
-                f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set",
-                "merge the two files, or remove one",
-                evidence=(f"NCCL_CONF_FILE={escaped(host.get('NCCL_CONF_FILE') or '')}",),
-            )
+            message = f"NCCL does not read {escaped(file.path)}: NCCL_CONF_FILE is set"
+            evidence = (f"NCCL_CONF_FILE={escaped(path)}",)
+            yield report.file(file.path, message, "merge the two files, or remove one", evidence=evidence)
 
 
 @rule("CNF004", "info")
@@ -105,13 +91,9 @@ def overridden_line(host: JudgedHost) -> Results:
     """
     for file, line in host.settings.lines():
         if line.fate == "overridden" and line.winner is not None and line.winner.value != line.value:
-            where = f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}"
-            yield _at(
-                file,
-                line,
-                f"{escaped(line.name[:60])} is set to something else before this line",
-                f"delete the line; what counts is {escaped(where)}",
-            )
+            where = escaped(f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}")
+            why = f"{escaped(line.name[:60])} is set to something else before this line"
+            yield _at(file, line, why, f"delete the line; what counts is {where}")
 
 
 _SLIPS = (
@@ -161,23 +143,13 @@ def debugging_made_permanent(host: JudgedHost) -> Results:
     Instead: export it in the script of the experiment, and remove it afterwards
     Source: NCCL user guide, introduction of the variables; https://github.com/NVIDIA/nccl/issues/790
     """
-    entries = variables.every()
     for file, line in host.settings.lines():
-        entry = entries.get(line.name)
+        entry = variables.every().get(line.name)
         if line.fate != "used" or entry is None or not entry.debugging:
             continue
-        if line.name not in _OF_IMAGES.get(_provider(host), ()):
-            yield _at(
-                file,
-                line,
-                f"{line.name} is meant for debugging, and this file sets it for every job",
-                "move it into the script of the experiment",
-            )
-
-
-def _provider(host: JudgedHost) -> str:
-    provider = host.facts.cloud.provider
-    return provider if isinstance(provider, str) else ""
+        if line.name not in _OF_IMAGES.get(str(host.facts.cloud.provider), ()):
+            why = f"{line.name} is meant for debugging, and this file sets it for every job"
+            yield _at(file, line, why, "move it into the script of the experiment")
 
 
 @across("CNF007", "error", needs=("conf_files",))
@@ -192,30 +164,20 @@ def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
     """
     for role in ("NCCL_CONF_FILE", "HOME", "home", "system"):
         files = [(host, file) for host in hosts for file in host.facts.conf_files if file.role == role]
-        yield from _different(files)
-
-
-def _different(files: Sequence[tuple[JudgedHost, ConfFile]]) -> Iterator[report.RuleFinding | Unknown]:
-    texts: dict[str | None, list[str]] = {}
-    for host, file in files:
-        if isinstance(file.text, Unknown) and file.exists is not False:
-            yield Unknown(f"{file.path} of {host.facts.host}: {file.text.reason}")
-            continue
-        text = None if isinstance(file.text, Unknown) else file.text
-        texts.setdefault(text, []).append(host.facts.host)
-    if len(texts) > 1:
-        ordered = sorted(texts.items(), key=lambda item: len(item[1]))
-        yield report.file(
-            files[0][1].path,
-            f"{escaped(files[0][1].path)} differs between hosts: {len(texts)} versions",
-            "distribute the same file to all hosts",
-            evidence=tuple(f"{_named(names)}: {_first(text)}" for text, names in ordered[:8]),
-        )
-
-
-def _named(hosts: Sequence[str]) -> str:
-    unique = list(dict.fromkeys(hosts))
-    return ", ".join(unique[:4]) + (f" and {len(unique) - 4} more" if len(unique) > 4 else "")
+        texts = defaultdict[str | None, list[str]](list)
+        for host, file in files:
+            if isinstance(file.text, Unknown) and file.exists is not False:
+                yield Unknown(f"{file.path} of {host.name}: {file.text.reason}")
+            else:
+                texts[or_none(file.text)].append(host.name)
+        if len(texts) > 1:
+            path, ordered = files[0][1].path, sorted(texts.items(), key=lambda item: len(item[1]))[:8]
+            yield report.file(
+                path,
+                f"{escaped(path)} differs between hosts: {len(texts)} versions",
+                "distribute the same file to all hosts",
+                evidence=tuple(f"{listed(dict.fromkeys(names), 4)}: {_first(text)}" for text, names in ordered),
+            )
 
 
 def _first(text: str | None) -> str:
@@ -225,8 +187,8 @@ def _first(text: str | None) -> str:
     return f"{len(lines)} lines, the first {escaped(shortened(lines[0], 60))!r}" if lines else "empty"
 
 
-@rule("CNF008", "warning")
-def conf_file_not_read(host: JudgedHost) -> Results:
+@for_text("CNF008", "warning", "NCCL_CONF_FILE")
+def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_CONF_FILE is set, and this version of NCCL does not read it.
 
     Why: Releases before 2.23 read ~/.nccl.conf and /etc/nccl.conf only.
@@ -234,14 +196,9 @@ def conf_file_not_read(host: JudgedHost) -> Results:
     Instead: export the variables, or a newer NCCL
     Source: NCCL user guide, NCCL_CONF_FILE
     """
-    variable = host.variable("NCCL_CONF_FILE")
-    if variable and variable.value and known(host.nccl) < CONF_FILE:
-        yield report.better_unset(
-            variable,
-            f"NCCL {host.nccl} does not read NCCL_CONF_FILE",
-            "export the variables of the file, or use ~/.nccl.conf",
-            part="",
-        )
+    if known(host.nccl) < CONF_FILE:
+        remedy = "export the variables of the file, or use ~/.nccl.conf"
+        yield report.better_unset(variable, f"NCCL {host.nccl} does not read NCCL_CONF_FILE", remedy, part="")
 
 
 @rule("CNF009", "info", needs=("plugins",))
@@ -253,26 +210,19 @@ def environment_plugin(host: JudgedHost) -> Results:
     Instead: compare with the lines "set by environment" of a log at the level INFO
     Source: NCCL user guide, NCCL_ENV_PLUGIN
     """
-    variable = host.variable("NCCL_ENV_PLUGIN")
-    if variable and variable.value.lower() != "none":
-        yield report.about(
-            variable,
-            "a plugin may give NCCL other values than those that are seen here",
-            "compare with `set by environment` in a log of NCCL_DEBUG=INFO",
-            part="",
-        )
-    elif variable is None:
-        yield from _found_plugin(host)
-
-
-def _found_plugin(host: JudgedHost) -> Results:
-    names = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"]
-    if names and host.nccl_is(since=_PLUGINS_FROM):
+    other = "other values than those that are seen here"
+    compare = "compare with `set by environment` in a log of NCCL_DEBUG=INFO"
+    if variable := host.variable("NCCL_ENV_PLUGIN"):
+        if variable.value.lower() != "none":
+            yield report.about(variable, f"a plugin may give NCCL {other}", compare, part="")
+        return
+    found = next((plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"), None)
+    if found and host.nccl_is(since=_PLUGINS_FROM):
         yield report.file(
-            names[0].library.path,
-            "NCCL loads libnccl-env.so, which may give it other values than those that are seen here",
-            "compare with `set by environment` in a log of NCCL_DEBUG=INFO, or export NCCL_ENV_PLUGIN=none",
-            evidence=(escaped(names[0].library.path),),
+            found.library.path,
+            f"NCCL loads libnccl-env.so, which may give it {other}",
+            f"{compare}, or export NCCL_ENV_PLUGIN=none",
+            evidence=(escaped(found.library.path),),
             fix=report.export("NCCL_ENV_PLUGIN", "none"),
         )
 

@@ -1,13 +1,17 @@
 """GPUs that reach each other inside a node: switches and levels, identities of hosts, registration."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from nccltool.core.host_lists import fold
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
-from nccltool.hosts.facts import Gpu, or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, across, by_value, for_number, for_text, for_value, rule
+from nccltool.hosts.facts import Gpu, known, or_none
 from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.settings import Variable
 
 _FAR = ("PHB", "SYS")
 _BELOW_DEFAULT = ("NVL", "NVB", "C2C", "PIX")
@@ -19,19 +23,13 @@ def _disabled(host: JudgedHost) -> bool:
     return host.integer("NCCL_P2P_DISABLE") == 1
 
 
-def _with_nvlink(gpus: Sequence[Gpu]) -> int:
-    """How many GPUs have an active NVLink. Raises NotKnown."""
-    return sum(1 for gpu in gpus if any(link.active for link in known(gpu.nvlinks)))
+def _has_nvlink(gpu: Gpu) -> bool:
+    """An active NVLink is there for sure; what cannot be read does not count."""
+    return any(link.active for link in or_none(gpu.nvlinks) or ())
 
 
-def _nvlink_seen(host: JudgedHost) -> bool:
-    """NVLink is there for sure; what cannot be read does not count."""
-    links = [or_none(gpu.nvlinks) or () for gpu in or_none(host.facts.nvidia.gpus) or ()]
-    return any(link.active for some in links for link in some)
-
-
-@rule("P2P001", "warning", needs=("nvidia",))
-def p2p_disabled(host: JudgedHost) -> Results:
+@for_number("P2P001", "warning", "NCCL_P2P_DISABLE", needs=("nvidia",))
+def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE=1 keeps GPUs of a node from reaching each other.
 
     Why: It takes NVLink away, too: everything inside the node goes through host memory.
@@ -39,9 +37,8 @@ def p2p_disabled(host: JudgedHost) -> Results:
     Instead: unset NCCL_P2P_DISABLE, and cure what made it necessary: ACS, the IOMMU, the driver
     Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631
     """
-    variable = host.variable("NCCL_P2P_DISABLE")
-    if variable and _disabled(host):
-        nvlink = _nvlink_seen(host)
+    if disabled == 1:
+        nvlink = any(map(_has_nvlink, or_none(host.facts.nvidia.gpus) or ()))
         yield report.better_unset(
             variable,
             "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly",
@@ -50,8 +47,8 @@ def p2p_disabled(host: JudgedHost) -> Results:
         )
 
 
-@rule("P2P002", "warning")
-def odd_disable_value(host: JudgedHost) -> Results:
+@for_text("P2P002", "warning", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
+def odd_disable_value(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_DISABLE or NCCL_SHM_DISABLE is neither 0 nor 1.
 
     Why: Only 1 acts; true, yes and 2 leave the transport as it is.
@@ -59,19 +56,14 @@ def odd_disable_value(host: JudgedHost) -> Results:
     Instead: NCCL_P2P_DISABLE=1, or unset it
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
     """
-    for name in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"):
-        variable = host.variable(name)
-        number = values.integer(variable.value) if variable else None
-        if variable and number and not (number.digits and number.value in (0, 1)):
-            yield report.better_unset(
-                variable,
-                f"{name} acts only when it is 1; NCCL reads {number.value}",
-                f"unset {name}, or export {name}=1",
-            )
+    name, number = variable.name, values.integer(text)
+    if number and not (number.digits and number.value in (0, 1)):
+        message = f"{name} acts only when it is 1; NCCL reads {number.value}"
+        yield report.better_unset(variable, message, f"unset {name}, or export {name}=1")
 
 
-@rule("P2P003", "warning")
-def overruled_level(host: JudgedHost) -> Results:
+@for_text("P2P003", "warning", "NCCL_P2P_LEVEL")
+def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_P2P_LEVEL is set, and NCCL_P2P_DISABLE=1 overrules it.
 
     Why: Disabled means level LOC; the other variable is not read any more.
@@ -79,18 +71,13 @@ def overruled_level(host: JudgedHost) -> Results:
     Instead: one of the two
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
     """
-    variable = host.variable("NCCL_P2P_LEVEL")
-    if variable and variable.value and _disabled(host):
-        yield report.better_unset(
-            variable,
-            "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1",
-            "unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL",
-            part="",
-        )
+    if _disabled(host):
+        message = "NCCL_P2P_LEVEL has no effect while NCCL_P2P_DISABLE is 1"
+        yield report.better_unset(variable, message, "unset NCCL_P2P_DISABLE, or NCCL_P2P_LEVEL", part="")
 
 
-@rule("P2P004", "error")
-def unknown_level(host: JudgedHost) -> Results:
+@for_text("P2P004", "error", "NCCL_P2P_LEVEL")
+def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
     """NCCL_P2P_LEVEL is no level that NCCL knows.
 
     Why: It is dropped without a word. Names are in capital letters; numbers are those of old releases.
@@ -98,21 +85,18 @@ def unknown_level(host: JudgedHost) -> Results:
     Instead: NCCL_P2P_LEVEL=NVL
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
     """
-    variable = host.variable("NCCL_P2P_LEVEL")
-    if variable and variable.value and values.path_level(variable.value) is None:
-        meant = variable.value.strip().upper()
-        right = meant in values.PATHS
+    if values.path_level(level) is None:
+        meant = level.strip().upper()
         yield report.about(
             variable,
             "NCCL does not know this level, and drops it",
-            f"export NCCL_P2P_LEVEL={meant}" if right else "unset NCCL_P2P_LEVEL",
             evidence=(f"known: {', '.join(values.PATHS)}",),
-            fix=report.export("NCCL_P2P_LEVEL", meant) if right else report.unset(variable),
+            fix=report.export("NCCL_P2P_LEVEL", meant) if meant in values.PATHS else report.unset(variable),
         )
 
 
-@rule("P2P005", "warning", needs=("kernel", "nvidia", "pci"))
-def level_forced_up(host: JudgedHost) -> Results:
+@for_text("P2P005", "warning", "NCCL_P2P_LEVEL", needs=("kernel", "nvidia", "pci"))
+def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL lets GPUs reach each other across root ports of the processor.
 
     Why: That can be slower than shared memory, and hangs where ACS or the IOMMU redirects it.
@@ -120,15 +104,13 @@ def level_forced_up(host: JudgedHost) -> Results:
     Instead: unset NCCL_P2P_LEVEL; p2pBandwidthLatencyTest measures both ways
     Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117
     """
-    variable = host.variable("NCCL_P2P_LEVEL")
-    if variable is None or _disabled(host) or values.path_level(variable.value) not in _FAR:
+    forced = not _disabled(host) and values.path_level(text) in _FAR
+    if not forced or known(host.facts.kernel.arch) != "x86_64":
         return
-    if known(host.facts.kernel.arch) != "x86_64":
-        return
-    gpus = host.gpus
-    roots = {root for root in _roots(host, gpus) if root}
+    above = {device.address: device.upstream for device in known(host.facts.pci.devices)} if host.gpus else {}
+    roots = {(*above[gpu.pci], gpu.pci)[0] for gpu in host.gpus if gpu.pci in above}
     if len(roots) > 1:
-        every = all(any(link.active for link in or_none(gpu.nvlinks) or ()) for gpu in gpus)
+        every = all(map(_has_nvlink, host.gpus))
         yield report.better_unset(
             variable,
             f"GPUs behind {len(roots)} root ports reach each other through the processor",
@@ -138,16 +120,8 @@ def level_forced_up(host: JudgedHost) -> Results:
         )
 
 
-def _roots(host: JudgedHost, gpus: Sequence[Gpu]) -> Iterator[str]:
-    """The root port of each GPU; '' where the tree does not show it."""
-    above = {device.address: device.upstream for device in known(host.facts.pci.devices)}
-    for gpu in gpus:
-        upstream = above.get(gpu.pci)
-        yield "" if upstream is None else upstream[0] if upstream else gpu.pci
-
-
-@rule("P2P006", "warning", needs=("nvidia",))
-def level_forced_down(host: JudgedHost) -> Results:
+@for_text("P2P006", "warning", "NCCL_P2P_LEVEL", needs=("nvidia",))
+def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_LEVEL allows less than NCCL would by itself.
 
     Why: LOC switches everything off, NVLink included. PIX and the levels below it leave NVLink alone, and take
@@ -156,28 +130,23 @@ def level_forced_down(host: JudgedHost) -> Results:
     Instead: unset NCCL_P2P_LEVEL
     Source: NCCL user guide, NCCL_P2P_LEVEL; src/graph/topo.cc (topoPathTypeStr: LOC, NVL, ..., PIX, PXB)
     """
-    variable = host.variable("NCCL_P2P_LEVEL")
-    level = values.path_level(variable.value) if variable else None
-    if variable is None or _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT):
+    level = values.path_level(text)
+    if _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT) or len(host.gpus) < 2:
         return
-    gpus = host.gpus
-    if len(gpus) < 2:
-        return
-    linked = _with_nvlink(gpus)
+    linked = sum(any(link.active for link in known(gpu.nvlinks)) for gpu in host.gpus)
+    message = f"only GPUs at level {level} reach each other; by itself NCCL allows PXB"
     if level == "LOC":
-        message = "no GPU reaches another one, not even over NVLink" if linked else "no GPU reaches another one"
-    else:
-        message = f"only GPUs at level {level} reach each other; by itself NCCL allows PXB"
+        message = f"no GPU reaches another one{', not even over NVLink' if linked else ''}"
     yield report.better_unset(
         variable,
         message,
-        evidence=(f"{linked} of {len(gpus)} GPUs have NVLink",),
-        severity="info" if level != "LOC" and linked == len(gpus) else "warning",
+        evidence=(f"{linked} of {len(host.gpus)} GPUs have NVLink",),
+        severity="info" if level != "LOC" and linked == len(host.gpus) else "warning",
     )
 
 
-@rule("P2P013", "warning")
-def own_host_id(host: JudgedHost) -> Results:
+@for_value("P2P013", "warning", "NCCL_HOSTID")
+def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_HOSTID is set.
 
     Why: It replaces the identity of the host. Equal values on two hosts make NCCL try shared memory and NVLink
@@ -186,9 +155,7 @@ def own_host_id(host: JudgedHost) -> Results:
     Instead: unset NCCL_HOSTID
     Source: NCCL src/misc/utils.cc (getHostHash)
     """
-    variable = host.variable("NCCL_HOSTID")
-    if variable:
-        yield report.better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
+    yield report.better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
 
 
 @across("P2P030", "error", covers="P2P-013", needs=("boot_id",))
@@ -200,24 +167,21 @@ def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     Instead: unset NCCL_HOSTID
     Source: NCCL src/misc/utils.cc (getHostHash)
     """
-    boots: dict[str, dict[str, list[str]]] = {}
-    for host in hosts:
-        value = host.get("NCCL_HOSTID")
-        if value is None:
-            continue
-        if isinstance(host.facts.boot_id, Unknown):
-            yield Unknown(host.facts.boot_id.reason)
-        else:
-            boots.setdefault(value, {}).setdefault(host.facts.boot_id, []).append(host.facts.host)
-    for value, machines in boots.items():
-        if len(machines) > 1:
-            names = [name for some in machines.values() for name in some]
+    machines = yield from by_value(hosts, _id_and_boot)
+    for value, count in Counter(value for value, _ in machines).items():
+        if count > 1:
+            names = fold(host.name for own, some in machines.items() if own[0] == value for host in some)
             yield report.variable(
                 "NCCL_HOSTID",
-                f"{len(machines)} machines have one NCCL_HOSTID",
+                f"{count} machines have one NCCL_HOSTID",
                 "unset NCCL_HOSTID",
-                evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(fold(names)[:200])}",),
+                evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(names[:200])}",),
             )
+
+
+def _id_and_boot(host: JudgedHost) -> tuple[str, str] | Unknown | None:
+    value, boot = host.get("NCCL_HOSTID"), host.facts.boot_id
+    return None if value is None else boot if isinstance(boot, Unknown) else (value, boot)
 
 
 @across("P2P014", "error", needs=("boot_id", "names", "nvidia", "rdma"))
@@ -258,8 +222,8 @@ def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
             yield f"adapter {device.pci}", device.node_guid
 
 
-@rule("P2P015", "warning")
-def hidden_p2p_fault(host: JudgedHost) -> Results:
+@for_number("P2P015", "warning", "NCCL_IGNORE_DISABLED_P2P")
+def hidden_p2p_fault(_: JudgedHost, variable: Variable, ignored: int) -> Results:
     """NCCL_IGNORE_DISABLED_P2P hides that GPUs with NVLink between them cannot reach each other.
 
     Why: That is a fault of the hardware or of the fabric manager. With the variable the job runs, at a fraction of
@@ -268,13 +232,9 @@ def hidden_p2p_fault(host: JudgedHost) -> Results:
     Instead: unset NCCL_IGNORE_DISABLED_P2P, and look at the node with dcgmi diag
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p)
     """
-    variable = host.variable("NCCL_IGNORE_DISABLED_P2P")
-    if variable and host.integer("NCCL_IGNORE_DISABLED_P2P"):
-        yield report.better_unset(
-            variable,
-            "a fault of NVLink would not be reported",
-            "unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs",
-        )
+    if ignored:
+        remedy = "unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs"
+        yield report.better_unset(variable, "a fault of NVLink would not be reported", remedy)
 
 
 @rule("P2P021", "warning")
@@ -294,8 +254,8 @@ def pxn_disabled(host: JudgedHost) -> Results:
         yield report.better_unset(level, "sends and receives do not use the adapter of another GPU")
 
 
-@rule("P2P022", "info")
-def no_nvlink_relay(host: JudgedHost) -> Results:
+@for_number("P2P022", "info", "NCCL_NVB_DISABLE")
+def no_nvlink_relay(_: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_NVB_DISABLE forbids to reach a GPU over NVLink through another GPU.
 
     Why: It matters where not all GPUs have links to each other, as in a DGX-1.
@@ -303,13 +263,12 @@ def no_nvlink_relay(host: JudgedHost) -> Results:
     Instead: unset NCCL_NVB_DISABLE
     Source: NCCL user guide, NCCL_NVB_DISABLE
     """
-    variable = host.variable("NCCL_NVB_DISABLE")
-    if variable and host.integer("NCCL_NVB_DISABLE"):
+    if disabled:
         yield report.better_unset(variable, "no GPU passes on what comes over NVLink")
 
 
-@rule("P2P026", "warning")
-def legacy_registration(host: JudgedHost) -> Results:
+@for_number("P2P026", "warning", "NCCL_LEGACY_CUDA_REGISTER")
+def legacy_registration(_: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_LEGACY_CUDA_REGISTER lets NCCL register memory of cudaMalloc.
 
     Why: That synchronizes implicitly, and may hang.
@@ -317,13 +276,12 @@ def legacy_registration(host: JudgedHost) -> Results:
     Instead: an allocator on cuMem (ncclMemAlloc, expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
     Source: NCCL user guide, NCCL_LEGACY_CUDA_REGISTER
     """
-    variable = host.variable("NCCL_LEGACY_CUDA_REGISTER")
-    if variable and host.integer("NCCL_LEGACY_CUDA_REGISTER"):
+    if enabled:
         yield report.better_unset(variable, "registering buffers synchronizes, and may hang")
 
 
-@rule("P2P029", "warning", needs=("cloud",))
-def cumem_disabled(host: JudgedHost) -> Results:
+@for_number("P2P029", "warning", "NCCL_CUMEM_ENABLE", needs=("cloud",))
+def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_CUMEM_ENABLE=0 switches the cuMem allocator off.
 
     Why: Multi-node NVLink, symmetric memory, registered buffers with NVLS and parts of dma-buf need it. Oracle's
@@ -332,11 +290,8 @@ def cumem_disabled(host: JudgedHost) -> Results:
     Instead: unset NCCL_CUMEM_ENABLE
     Source: NCCL user guide, NCCL_CUMEM_ENABLE
     """
-    variable = host.variable("NCCL_CUMEM_ENABLE")
-    if variable is None or host.integer("NCCL_CUMEM_ENABLE") != 0 or host.facts.cloud.provider == "oci":
-        return
     version = or_none(host.nccl)
-    if version is None or version >= _CUMEM_BY_DEFAULT:
-        yield report.better_unset(
-            variable, "no multi-node NVLink, symmetric memory, or registered buffers with NVLS"
-        )
+    new = version is None or version >= _CUMEM_BY_DEFAULT
+    if not enabled and new and host.facts.cloud.provider != "oci":
+        message = "no multi-node NVLink, symmetric memory, or registered buffers with NVLS"
+        yield report.better_unset(variable, message)

@@ -1,14 +1,16 @@
 """Shared memory between ranks of a node: /dev/shm, host allocations of cuMem, namespaces."""
 
 # ruff: noqa: S108 - nothing is written to /dev/shm
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from nccltool.core.host_lists import fold
+from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes
+from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version, parse
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
-from nccltool.hosts.facts import or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, by_value, for_number, rule
+from nccltool.hosts.facts import known, or_none
 
 _MIB = 1 << 20
 _BASE, _PER_RANK = 64 * _MIB, 32 * _MIB
@@ -19,8 +21,8 @@ _PLENTY = 4096 * _MIB
 _FOLDER = "/dev/shm"
 
 
-@rule("SHM001", "warning", covers="P2P-007")
-def shared_memory_disabled(host: JudgedHost) -> Results:
+@for_number("SHM001", "warning", "NCCL_SHM_DISABLE", covers="P2P-007")
+def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_SHM_DISABLE=1 forbids shared memory.
 
     Why: GPUs of a node that cannot reach each other directly then go through the network.
@@ -28,17 +30,14 @@ def shared_memory_disabled(host: JudgedHost) -> Results:
     Instead: unset NCCL_SHM_DISABLE, and enlarge /dev/shm
     Source: NCCL user guide, NCCL_SHM_DISABLE
     """
-    variable = host.variable("NCCL_SHM_DISABLE")
-    if variable and host.integer("NCCL_SHM_DISABLE") == 1:
-        yield report.better_unset(
-            variable,
-            "GPUs of a node that do not reach each other use the network",
-            "unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g",
-        )
+    if disabled == 1:
+        remedy = "unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g"
+        message = "GPUs of a node that do not reach each other use the network"
+        yield report.better_unset(variable, message, remedy)
 
 
-@rule("SHM002", "error", covers="P2P-008")
-def no_way_inside_the_node(host: JudgedHost) -> Results:
+@for_number("SHM002", "error", "NCCL_SHM_DISABLE", covers="P2P-008")
+def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
     Why: Everything inside the node goes through adapters or the loopback of TCP. Only a test of the network wants
@@ -47,15 +46,15 @@ def no_way_inside_the_node(host: JudgedHost) -> Results:
     Instead: unset both
     Source: https://github.com/NVIDIA/nccl/issues/2079
     """
-    p2p, shm = host.variable("NCCL_P2P_DISABLE"), host.variable("NCCL_SHM_DISABLE")
-    if p2p and shm and host.integer(p2p.name) == 1 and host.integer(shm.name) == 1:
+    p2p = host.variable("NCCL_P2P_DISABLE")
+    if p2p and disabled == 1 and host.integer(p2p.name) == 1:
         yield report.about(
             shm,
             "GPUs of one node have nothing but the network between them",
             "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE",
+            part="",
             evidence=(f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",),
             fix=report.unset(p2p, shm),
-            part="",
         )
 
 
@@ -69,25 +68,21 @@ def small_shared_memory(host: JudgedHost) -> Results:
     Instead: docker run --shm-size=1g, --ipc=host; in Kubernetes an emptyDir of medium Memory at /dev/shm
     Source: NCCL user guide, troubleshooting, shared memory; https://github.com/NVIDIA/nccl/issues/290
     """
-    shm = host.facts.shm
-    if shm.exists is False:
+    if host.facts.shm.exists is False:
         return
-    size = known(shm.size_bytes)
-    free = or_none(shm.free_bytes)
+    size, free = known(host.facts.shm.size_bytes), or_none(host.facts.shm.free_bytes)
     least = size if free is None else min(size, free)
-    if least >= _PLENTY:
-        return
     ranks = or_none(host.local_ranks) or 1
     needed = _BASE + _PER_RANK * ranks
-    if least < needed:
+    if least < min(needed, _PLENTY):
         yield report.file(
             _FOLDER,
             f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
             "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm",
             evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
-            severity="error" if least < _BASE else "warning",
+            severity="error" if least < _BASE else None,
         )
-    else:
+    elif least < _PLENTY:
         known(host.local_ranks)
 
 
@@ -106,18 +101,13 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
         why = "/dev/shm is not there"
     elif shm.writable is False:
         why = "this user cannot write in /dev/shm"
-    elif shm.fstype not in ("tmpfs", "ramfs") and isinstance(shm.fstype, str):
+    elif isinstance(shm.fstype, str) and shm.fstype not in ("tmpfs", "ramfs"):
         why, severity = f"/dev/shm is on {escaped(shm.fstype[:40])}, not in memory", "warning"
-    if why:
-        yield report.file(
-            _FOLDER,
-            why,
-            "mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
-            evidence=("NCCL makes its segments as /dev/shm/nccl-*",),
-            severity="warning" if severity else None,
-        )
+    if not why:
+        yield from (leaf for leaf in (shm.writable, shm.fstype) if isinstance(leaf, Unknown))
         return
-    yield from (leaf for leaf in (shm.writable, shm.fstype) if isinstance(leaf, Unknown))
+    remedy, made = "mount -t tmpfs -o mode=1777 tmpfs /dev/shm", "NCCL makes its segments as /dev/shm/nccl-*"
+    yield report.file(_FOLDER, why, remedy, evidence=(made,), severity="warning" if severity else None)
 
 
 @rule("SHM005", "info", covers="P2P-011", needs=("shm",))
@@ -152,14 +142,10 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     Instead: one container a node; or equal host names, a shared /dev/shm, and NCCL_IPC_USE_ABSTRACT_SOCKET=0
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p), src/misc/utils.cc; https://github.com/NVIDIA/nccl/issues/1328
     """
-    for machine in _machines(hosts):
-        if isinstance(machine, Unknown):
-            yield machine
-            continue
+    for machine in (yield from _machines(hosts)):
         for what, values in _differing(machine):
-            names = fold(host.facts.host for host in machine)
             yield report.host(
-                escaped(names[:120]),
+                escaped(fold(host.name for host in machine)[:120]),
                 f"ranks of one machine have {len(values)} different {what}",
                 "one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
                 evidence=tuple(escaped(value[:80]) for value in values[:4]),
@@ -167,15 +153,10 @@ def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
             )
 
 
-def _machines(hosts: Sequence[JudgedHost]) -> Iterator[list[JudgedHost] | Unknown]:
+def _machines(hosts: Sequence[JudgedHost]) -> Generator[Unknown, None, list[list[JudgedHost]]]:
     """Those that share a kernel and are several."""
-    boots: dict[str, list[JudgedHost]] = {}
-    for host in hosts:
-        if isinstance(host.facts.boot_id, Unknown):
-            yield Unknown(host.facts.boot_id.reason)
-        else:
-            boots.setdefault(host.facts.boot_id, []).append(host)
-    yield from (some for some in boots.values() if len(some) > 1)
+    boots = yield from by_value(hosts, lambda host: host.facts.boot_id)
+    return [some for some in boots.values() if len(some) > 1]
 
 
 def _differing(machine: Sequence[JudgedHost]) -> Iterator[tuple[str, list[str]]]:
@@ -192,7 +173,7 @@ def _differing(machine: Sequence[JudgedHost]) -> Iterator[tuple[str, list[str]]]
             yield what, seen
 
 
-_HOST_BY_DEFAULT, _FALLS_BACK = Version(2, 24), Version(2, 26, 5)
+_HOST_BY_DEFAULT, _FALLS_BACK = (2, 24), (2, 26, 5)
 _CUDA_NEEDED = Version(12, 6)
 _DRIVER_OF_IT = 560
 """The branch of the driver that brought CUDA 12.6."""
@@ -210,7 +191,7 @@ def no_host_allocation(host: JudgedHost) -> Results:
     """
     if host.integer("NCCL_CUMEM_HOST_ENABLE") is not None or not known(host.facts.nvidia.driver):
         return
-    if known(host.facts.container.mempolicy) or not _HOST_BY_DEFAULT <= known(host.nccl) < _FALLS_BACK:
+    if known(host.facts.container.mempolicy) or not host.nccl_is(since=_HOST_BY_DEFAULT, before=_FALLS_BACK):
         return
     if _cuda_is_new(host):
         yield report.variable(
@@ -242,19 +223,15 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
     Instead: NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or equal containers
     Source: https://github.com/NVIDIA/nccl/issues/2190; https://github.com/NVIDIA/nccl/pull/2388
     """
-    for machine in _machines(hosts):
-        if isinstance(machine, Unknown):
-            yield machine
-            continue
+    for machine in (yield from _machines(hosts)):
         left = [host for host in machine if host.integer("NCCL_CUMEM_HOST_ENABLE") is None]
-        may: dict[bool, list[str]] = {True: [], False: []}
-        for host in left:
-            may[known(host.facts.container.mempolicy)].append(host.facts.host)
-        if may[True] and may[False] and any(known(host.nccl) >= _FALLS_BACK for host in left):
+        may = yield from by_value(left, lambda host: known(host.facts.container.mempolicy))
+        if len(may) > 1 and any(known(host.nccl) >= _FALLS_BACK for host in left):
+            refused = fold(host.name for host in may[False])
             yield report.variable(
                 "NCCL_CUMEM_HOST_ENABLE",
                 "ranks of one machine allocate host memory in different ways",
                 "export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
-                evidence=(f"get_mempolicy is not permitted to {escaped(fold(may[False])[:160])}",),
+                evidence=(f"get_mempolicy is not permitted to {escaped(refused[:160])}",),
                 fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
             )
