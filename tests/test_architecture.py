@@ -111,6 +111,7 @@ FAMILIES = (
         "preflight.stages",
         "preflight.views",
         "monitor.alerts",
+        "monitor.exporters",
     ),
     *("interop.manifests", "train.strategies", "worker.train.strategies"),
 )

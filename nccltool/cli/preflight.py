@@ -98,9 +98,9 @@ def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
     """Where to hand metrics over. What that needs is imported only where it is asked for."""
     if not texts:
         return ()
-    from nccltool.monitor import export
+    from nccltool.monitor import exporters
 
-    return export.destinations(texts)
+    return tuple(exporters.named(text) for text in texts)
 
 
 def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) -> Any:

@@ -21,13 +21,13 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     from pathlib import Path
 
     from nccltool.core import run_directory
-    from nccltool.monitor import export, serve
+    from nccltool.monitor import export, http_server, serve
     from nccltool.monitor.web_config import WebConfig, check, read
 
     web = read(web_config) if web_config else WebConfig()
     if web_config:
         check(web, web_config)
-    listening = serve.listen(listen)
+    listening = http_server.listen(listen)
     run_dir, against = others["run_dir"], export.against(others["baseline"], others["store"])
     base = Path(run_dir) if run_dir else run_directory.default_base()
     server = serve.Server(

@@ -11,8 +11,6 @@ from prometheus_client.registry import Collector
 from nccltool.monitor import metrics
 from nccltool.monitor.metrics import Sample
 
-FORMATS = ("prometheus", "openmetrics")
-
 
 def text(samples: Iterable[Sample], form: str = "prometheus") -> bytes:
     """The exposition of samples, with help and type of each metric."""

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import errno
 import gzip
 import hashlib
 import logging
@@ -21,6 +22,7 @@ import bcrypt
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
 
+from nccltool.core.errors import BadInput
 from nccltool.monitor.web_config import WebConfig
 
 SILENCE_S = 10
@@ -145,8 +147,31 @@ async def _send(
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises OSError."""
+def listen(address: str) -> socket.socket:
+    """A socket on HOST:PORT or :PORT (all addresses). Raises BadInput."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise BadInput(
+            f"--listen {address!r} is not HOST:PORT", "write 127.0.0.1:9779, or :9779 for all addresses"
+        )
+    try:
+        return _listening(host.strip("[]"), int(port))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadInput(f"--listen {address}: {reason}", "choose another port or address") from error
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Without a host, on all addresses: where the kernel has no IPv6, those of IPv4."""
+    try:
+        return _bound(host or "::", port)
+    except OSError as error:
+        if host or error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+            raise
+        return _bound("0.0.0.0", port)  # noqa: S104
+
+
+def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:

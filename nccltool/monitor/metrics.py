@@ -5,15 +5,17 @@ One meaning a metric, base units, and labels whose values come from short lists:
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
+from nccltool.compare.result import Against
+from nccltool.core.documents import RunInfo
 from nccltool.core.findings import CheckStatus
 from nccltool.core.verdicts import Status
-from nccltool.monitor.exported_run import ExportedRun
-from nccltool.preflight.result import HostVerdict
-from nccltool.probe.result import Measurement
-from nccltool.train.result import TrainingResult
+from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
+from nccltool.probe.result import Measurement, Run
+from nccltool.train.result import TrainingResult, TrainRun
 
 Kind = Literal["gauge", "counter", "summary"]
 About = Literal["build", "command", "row", "training"]
@@ -21,8 +23,67 @@ CHECK_STATUSES: tuple[str, ...] = get_args(CheckStatus)
 RUN_STATUSES: tuple[str, ...] = get_args(Status)
 HOST_STATUSES: tuple[str, ...] = get_args(HostVerdict.__annotations__["status"])
 PREFIX = "nccltool_"
-Values: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
-"""Of a metric: the values of its labels, and the number."""
+_ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
+_MEASURED = "measurement_timestamp_seconds"
+_KEYS: dict[About, int] = {"build": 0, "command": 1, "row": len(_ROW), "training": 1}
+"""Labels that name what a metric is about."""
+_UNITS = ("bytes_per_second", "samples_per_second", "seconds")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportedRun:
+    """What metrics are taken from: a run of any command, or what is known of one that did not end in order."""
+
+    command: str
+    """That made it, as the label has it."""
+    started: float
+    """Unix time."""
+    status: Status
+    info: RunInfo | None = None
+    duration_s: float | None = None
+    measurements: tuple[Measurement, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
+    checks: tuple[CheckOutcome, ...] = ()
+    hosts: tuple[HostVerdict, ...] | None = None
+    """None = it was no preflight."""
+    baseline: tuple[Against, ...] = ()
+    """Its rows, held against a baseline."""
+
+    @property
+    def world(self) -> tuple[str, str]:
+        """Nodes and ranks, as labels; empty where they are not known."""
+        nodes, size = (self.info.nodes, self.info.world_size) if self.info else (None, None)
+        return "" if nodes is None else str(nodes), "" if size is None else str(size)
+
+    def brief(self) -> "ExportedRun":
+        """That it was, and what came of it: its numbers are too old."""
+        return replace(self, measurements=(), trainings=(), checks=(), hosts=None, baseline=())
+
+
+def exported(run: Run | Preflight, baseline: Iterable[Against] = ()) -> ExportedRun:
+    """What metrics are taken from, of a run of any command."""
+    suite = run if isinstance(run, Preflight) else None
+    return ExportedRun(
+        command=run.kind,
+        started=unix_time(run.info.started),
+        status=run.verdict.status,
+        info=run.info,
+        duration_s=suite.duration_s if suite else run.info.duration_s,
+        measurements=run.measurements,
+        trainings=run.trainings if isinstance(run, TrainRun | Preflight) else (),
+        checks=suite.outcomes if suite else (),
+        hosts=suite.hosts if suite else None,
+        baseline=tuple(baseline),
+    )
+
+
+def unix_time(started: str) -> float:
+    """Seconds since 1970 of a time in RFC 3339."""
+    return datetime.fromisoformat(started).timestamp()
+
+
+Values: TypeAlias = Iterable[tuple[tuple[str, ...], float | None]]
+"""Of a metric: the values of its labels, and the number; None = it is not known, and not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +91,17 @@ class PrometheusMetric:
     """One metric: what it means, its labels in the order of a sample's values, and how it is taken from a run."""
 
     name: str
-    kind: Kind
-    unit: str
     help: str
     labels: tuple[str, ...] = ()
     take: Callable[[ExportedRun], Values] = lambda run: ()
-    """A number that is not known has no value."""
     about: About | None = None
     """With what it is one statement: of that, an older run adds nothing. None = with itself."""
+    kind: Kind = "gauge"
+
+    @property
+    def unit(self) -> str:
+        """The end of its name, where that is a unit."""
+        return next((unit for unit in _UNITS if self.name.endswith(f"_{unit}")), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +115,12 @@ class Sample:
 
 def samples(run: ExportedRun) -> tuple[Sample, ...]:
     """All that a run shows."""
-    return tuple(Sample(metric.name, labels, value) for metric in METRICS for labels, value in metric.take(run))
+    return tuple(
+        Sample(metric.name, labels, float(value))
+        for metric in METRICS
+        for labels, value in metric.take(run)
+        if value is not None
+    )
 
 
 def _build(run: ExportedRun) -> Values:
@@ -64,19 +133,10 @@ def _row_labels(run: ExportedRun, row: Measurement) -> tuple[str, ...]:
     return (row.op, str(row.bytes), row.dtype, *run.world, row.placement)
 
 
-def _of_rows(number: Callable[[Measurement], float | None]) -> Callable[[ExportedRun], Values]:
-    def take(run: ExportedRun) -> Values:
-        numbers = ((_row_labels(run, row), number(row)) for row in run.measurements)
-        return ((labels, value) for labels, value in numbers if value is not None)
-
-    return take
-
-
 def _latency(run: ExportedRun) -> Values:
     for row in run.measurements:
         for quantile, seconds in (("0.5", row.time_s.median), ("0.9", row.time_s.p90), ("0.99", row.time_s.p99)):
-            if seconds is not None:
-                yield (*_row_labels(run, row), quantile), seconds
+            yield (*_row_labels(run, row), quantile), seconds
 
 
 def _wrong(run: ExportedRun) -> Values:
@@ -84,7 +144,7 @@ def _wrong(run: ExportedRun) -> Values:
     for row in run.measurements:
         if row.wrong is not None:
             wrong[row.op] += row.wrong
-    return (((op,), float(elements)) for op, elements in wrong.items())
+    return (((op,), elements) for op, elements in wrong.items())
 
 
 def _baseline_ratio(run: ExportedRun) -> Values:
@@ -98,139 +158,102 @@ def _baseline_ratio(run: ExportedRun) -> Values:
     return worst.items()
 
 
-def _of_trainings(number: Callable[[TrainingResult], float | None]) -> Callable[[ExportedRun], Values]:
-    def take(run: ExportedRun) -> Values:
-        numbers = ((training.strategy, number(training)) for training in run.trainings)
-        return (((strategy,), float(value)) for strategy, value in numbers if value is not None)
-
-    return take
-
-
-def _of_hosts(number: Callable[[tuple[HostVerdict, ...]], float]) -> Callable[[ExportedRun], Values]:
-    return lambda run: () if run.hosts is None else (((), number(run.hosts)),)
-
-
 def _states(labels: tuple[str, ...], status: str, of: tuple[str, ...]) -> Values:
     """A set of states: 1 for the one that is."""
-    return (((*labels, each), float(each == status)) for each in of)
+    return (((*labels, each), each == status) for each in of)
 
 
-_ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
-_MEASURED = "measurement_timestamp_seconds"
-_KEYS: dict[About, int] = {"build": 0, "command": 1, "row": len(_ROW), "training": 1}
-"""Labels that name what a metric is about."""
+def _of_command(name: str, text: str, number: Callable[[ExportedRun], float | None]) -> PrometheusMetric:
+    return PrometheusMetric(name, text, ("command",), lambda run: [((run.command,), number(run))], "command")
+
+
+def _of_row(name: str, text: str, number: Callable[[Measurement], float | None]) -> PrometheusMetric:
+    def take(run: ExportedRun) -> Values:
+        return ((_row_labels(run, row), number(row)) for row in run.measurements)
+
+    return PrometheusMetric(name, text, _ROW, take, "row")
+
+
+def _of_training(name: str, text: str, number: Callable[[TrainingResult], float | None]) -> PrometheusMetric:
+    def take(run: ExportedRun) -> Values:
+        return (((training.strategy,), number(training)) for training in run.trainings)
+
+    return PrometheusMetric(name, text, ("strategy",), take, "training")
+
+
+def _of_hosts(name: str, text: str, number: Callable[[tuple[HostVerdict, ...]], float]) -> PrometheusMetric:
+    return PrometheusMetric(name, text, (), lambda run: [((), None if run.hosts is None else number(run.hosts))])
+
 
 METRICS = (
     PrometheusMetric(
-        "build_info",
-        "gauge",
-        "",
-        "1 for the versions of the newest run.",
-        ("version", "torch", "nccl"),
-        _build,
-        "build",
+        "build_info", "1 for the versions of the newest run.", ("version", "torch", "nccl"), _build, "build"
     ),
-    PrometheusMetric(
+    _of_command(
         "last_run_timestamp_seconds",
-        "gauge",
-        "seconds",
         "Unix time at which the newest run of a command began.",
-        ("command",),
-        lambda run: [((run.command,), run.started)],
-        "command",
+        lambda run: run.started,
     ),
-    PrometheusMetric(
+    _of_command(
         "last_run_success",
-        "gauge",
-        "",
         "1 when the newest run of a command passed or only warned; 0 when it failed, did not complete, or could "
         "not judge.",
-        ("command",),
-        lambda run: [((run.command,), float(run.status in ("pass", "warn")))],
-        "command",
+        lambda run: run.status in ("pass", "warn"),
     ),
     PrometheusMetric(
         "last_run_status",
-        "gauge",
-        "",
         "1 for the status of the newest run of a command, 0 for the others.",
         ("command", "status"),
         lambda run: _states((run.command,), run.status, RUN_STATUSES),
         "command",
     ),
-    PrometheusMetric(
-        "last_run_duration_seconds",
-        "gauge",
-        "seconds",
-        "How long the newest run of a command took.",
-        ("command",),
-        lambda run: [] if run.duration_s is None else [((run.command,), run.duration_s)],
-        "command",
+    _of_command(
+        "last_run_duration_seconds", "How long the newest run of a command took.", lambda run: run.duration_s
     ),
-    PrometheusMetric(
+    _of_row(
         "bus_bandwidth_bytes_per_second",
-        "gauge",
-        "bytes_per_second",
         "Bus bandwidth (busbw) of an operation at a size, from the mean time of the slowest rank.",
-        _ROW,
-        _of_rows(lambda row: row.busbw_bytes_per_s),
-        "row",
+        lambda row: row.busbw_bytes_per_s,
     ),
-    PrometheusMetric(
+    _of_row(
         "bus_bandwidth_limit_bytes_per_second",
-        "gauge",
-        "bytes_per_second",
         "The most that the wires allow; absent where it is not known.",
-        _ROW,
-        _of_rows(lambda row: row.limit_busbw_bytes_per_s),
-        "row",
+        lambda row: row.limit_busbw_bytes_per_s,
     ),
     PrometheusMetric(
         "latency_seconds",
-        "summary",
-        "seconds",
         "Time of one call on the slowest rank: median, and 0.9 and 0.99 where there are enough samples.",
         (*_ROW, "quantile"),
         _latency,
         "row",
+        "summary",
     ),
-    PrometheusMetric(
+    _of_row(
         "late_seconds",
-        "gauge",
-        "seconds",
         "How long the others waited for one rank; absent where no rank stood out.",
-        _ROW,
-        _of_rows(lambda row: row.late_s),
-        "row",
+        lambda row: row.late_s,
     ),
     PrometheusMetric(
         _MEASURED,
-        "gauge",
-        "seconds",
         "Unix time of the oldest run that rows of an operation come from.",
         ("op", "nodes", "world_size"),
         lambda run: [((row.op, *run.world), run.started) for row in run.measurements],
     ),
     PrometheusMetric(
         "baseline_ratio",
-        "gauge",
-        "",
         "Bus bandwidth over that of the baseline; absent where runs are not comparable or too noisy to tell.",
         ("op", "bytes", "nodes", "world_size"),
         _baseline_ratio,
     ),
     PrometheusMetric(
         "wrong_elements_total",
-        "counter",
-        "",
         "Wrong elements that ranks received, over the runs that are exported.",
         ("op",),
         _wrong,
+        kind="counter",
     ),
     PrometheusMetric(
         "check_status",
-        "gauge",
-        "",
         "1 for the status of a check on a host, 0 for the others; host is empty for all hosts together.",
         ("check", "host", "status"),
         lambda run: (
@@ -239,8 +262,6 @@ METRICS = (
     ),
     PrometheusMetric(
         "host_status",
-        "gauge",
-        "",
         "1 for what the newest preflight came to for a host, 0 for the others.",
         ("host", "status"),
         lambda run: (
@@ -249,72 +270,43 @@ METRICS = (
     ),
     PrometheusMetric(
         "suspect",
-        "gauge",
-        "",
         "1 when a host should be taken out, 0 when not.",
         ("host",),
-        lambda run: [((host.host,), float(host.exclude)) for host in run.hosts or ()],
+        lambda run: [((host.host,), host.exclude) for host in run.hosts or ()],
     ),
-    PrometheusMetric(
-        "expected_hosts", "gauge", "", "Hosts that the newest preflight was asked about.", (), _of_hosts(len)
-    ),
-    PrometheusMetric(
+    _of_hosts("expected_hosts", "Hosts that the newest preflight was asked about.", len),
+    _of_hosts(
         "missing_hosts",
-        "gauge",
-        "",
         "Hosts of the newest preflight that did not come.",
-        (),
-        _of_hosts(lambda hosts: sum(host.status == "missing" for host in hosts)),
+        lambda hosts: sum(host.status == "missing" for host in hosts),
     ),
-    PrometheusMetric(
+    _of_training(
         "train_step_seconds",
-        "gauge",
-        "seconds",
         "Mean time of a step on the slowest rank.",
-        ("strategy",),
-        _of_trainings(lambda training: training.step_time_s.mean if training.step_time_s else None),
-        "training",
+        lambda training: training.step_time_s.mean if training.step_time_s else None,
     ),
-    PrometheusMetric(
+    _of_training(
         "train_loss_error",
-        "gauge",
-        "",
         "Largest difference of a loss from the reference in one process, relative to it.",
-        ("strategy",),
-        _of_trainings(lambda training: training.oracle.loss_error if training.oracle else None),
-        "training",
+        lambda training: training.oracle.loss_error if training.oracle else None,
     ),
-    PrometheusMetric(
+    _of_training(
         "train_correct",
-        "gauge",
-        "",
         "1 when the training equals the reference, 0 when not; absent where that could not be told.",
-        ("strategy",),
-        _of_trainings(lambda training: training.oracle.ok if training.oracle else None),
-        "training",
+        lambda training: training.oracle.ok if training.oracle else None,
     ),
-    PrometheusMetric(
+    _of_training(
         "train_samples_per_second",
-        "gauge",
-        "samples_per_second",
         "Sequences a second over all ranks.",
-        ("strategy",),
-        _of_trainings(lambda training: training.throughput_samples_per_s),
-        "training",
+        lambda training: training.throughput_samples_per_s,
     ),
-    PrometheusMetric(
+    _of_training(
         "train_exposed_communication_ratio",
-        "gauge",
-        "",
         "Share of a step that would be saved if communication took no time.",
-        ("strategy",),
-        _of_trainings(lambda training: training.exposed_communication_ratio),
-        "training",
+        lambda training: training.exposed_communication_ratio,
     ),
-    PrometheusMetric("damaged_runs", "gauge", "", "Runs in the run directory that cannot be read."),
-    PrometheusMetric(
-        "run_directory_readable", "gauge", "", "1 when the run directory could be read at the last look."
-    ),
+    PrometheusMetric("damaged_runs", "Runs in the run directory that cannot be read."),
+    PrometheusMetric("run_directory_readable", "1 when the run directory could be read at the last look."),
 )
 """All metrics there are, in the order of the exposition; the last two are those of the run directory."""
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -15,7 +15,7 @@ import msgspec
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.launch.job import Job
-from nccltool.monitor import exported_run, metrics, run_list
+from nccltool.monitor import metrics, run_list
 from nccltool.monitor.export import HeldAgainst, without_baseline
 from nccltool.monitor.metrics import Sample
 from nccltool.monitor.run_list import Entry
@@ -31,13 +31,22 @@ AHEAD_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RunScan:
-    """What a look at the run directory found."""
+    """What a look at the run directory found. Two that found the same are equal: then nothing is new."""
 
-    samples: tuple[Sample, ...]
-    entries: tuple[Entry, ...]
+    sets: tuple[tuple[Sample, ...], ...] = ()
+    """Samples of each run, the newest first."""
+    entries: tuple[Entry, ...] = ()
     """The newest first."""
+    damaged: int = 0
     problem: str = ""
     """Why the run directory could not be read; empty = it could."""
+
+    def samples(self) -> tuple[Sample, ...]:
+        """All of them as one set, with those of the run directory."""
+        if self.problem:
+            return (Sample("run_directory_readable", (), 0.0),)
+        damaged = Sample("damaged_runs", (), float(self.damaged))
+        return (*metrics.merged(self.sets), damaged, Sample("run_directory_readable", (), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +63,15 @@ class _Read:
     is_damaged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a look shows, before it is put together."""
-
-    sets: tuple[tuple[Sample, ...], ...]
-    """Samples of each run, the newest first."""
-    entries: tuple[Entry, ...]
-    damaged: int
-
-
 class RunCache:
     """The runs of a folder."""
 
     def __init__(self, base: Path, max_age_s: float, against: HeldAgainst = without_baseline) -> None:
         self._base, self._max_age_s, self._against = base, max_age_s, against
         self._read: dict[tuple[str, int], _Read] = {}
-        self._last: tuple[_Found, RunScan] | None = None
 
     def look(self, now: float | None = None) -> RunScan:
-        """What is there now (`now`: Unix time); the same object as before where nothing is new.
-
-        Never raises for what is in the folder.
-        """
+        """What is there now (`now`: Unix time). Never raises for what is in the folder."""
         now = time.time() if now is None else now
         try:
             if not self._base.is_dir():
@@ -84,15 +79,11 @@ class RunCache:
             folders = run_directory.folders(self._base)[-NEWEST:]
         except (BadInput, OSError) as error:
             self._read.clear()
-            return RunScan((Sample("run_directory_readable", (), 0.0),), (), str(error))
+            return RunScan(problem=str(error))
         there = {folder.name for folder in folders}
         self._read = {known: read for known, read in self._read.items() if known[0] in there}
         runs_there = (self._run(folder, now) for folder in reversed(folders))
-        reads = [_believed(read, now) for read in runs_there if read]
-        found = _found(reads, now, self._max_age_s)
-        if self._last is None or self._last[0] != found:
-            self._last = found, _seen(found)
-        return self._last[1]
+        return _scan([_believed(read, now) for read in runs_there if read], now, self._max_age_s)
 
     def _run(self, folder: Path, now: float) -> _Read | None:
         """The run in a folder; None = it may still go on."""
@@ -120,27 +111,21 @@ def _believed(read: _Read, now: float) -> _Read:
     return replace(read, samples=(), brief=(), is_damaged=True)
 
 
-def _found(reads: list[_Read], now: float, max_age_s: float) -> _Found:
+def _scan(reads: list[_Read], now: float, max_age_s: float) -> RunScan:
     """Samples of all runs that are young enough; of the others, that they were."""
     sets, suite_seen = [], False
     for read in sorted(reads, key=lambda read: read.started, reverse=True):
         is_shown = now - read.started <= max_age_s and not (read.is_suite and suite_seen)
         sets.append(read.samples if is_shown else read.brief)
         suite_seen = suite_seen or (is_shown and read.is_suite)
-    entries = tuple(read.entry for read in reads)
-    return _Found(tuple(sets), entries, sum(read.is_damaged for read in reads))
-
-
-def _seen(found: _Found) -> RunScan:
-    damaged = Sample("damaged_runs", (), float(found.damaged))
-    readable = Sample("run_directory_readable", (), 1.0)
-    return RunScan((*metrics.merged(found.sets), damaged, readable), found.entries)
+    damaged = sum(read.is_damaged for read in reads)
+    return RunScan(tuple(sets), tuple(read.entry for read in reads), damaged)
 
 
 def _finished(folder: Path, against: HeldAgainst) -> _Read:
     try:
         run = run_list.load(folder)
-        exported = exported_run.exported(run, against(run))
+        exported = metrics.exported(run, against(run))
         return _Read(
             entry=run_list.entry(folder, run),
             started=exported.started,
@@ -160,7 +145,7 @@ def _unfinished(folder: Path, now: float) -> _Read | None:
     started = _time_of(folder.name)
     if now - started < job.deadline_s + GRACE_S:
         return None
-    failed = metrics.samples(exported_run.ExportedRun(command=job.kind, started=started, status="incomplete"))
+    failed = metrics.samples(metrics.ExportedRun(command=job.kind, started=started, status="incomplete"))
     return _Read(run_list.nameless(folder, "incomplete"), started, failed, failed)
 
 

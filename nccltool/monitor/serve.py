@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import json
 import signal
 import socket
@@ -11,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from nccltool.core.errors import BadInput
 from nccltool.monitor import exposition, http_server
 from nccltool.monitor.export import HeldAgainst, without_baseline
+from nccltool.monitor.http_server import MetricsPage
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.monitor.web_config import WebConfig
 
@@ -42,11 +41,12 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        cache = RunCache(self.base, self.max_age_s, self.against)
-        pages = _Pages(cache)
-        newest = [await asyncio.to_thread(pages.look)]
-        app = http_server.MetricsApp(lambda: newest[0], max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web)
-        looking = asyncio.create_task(self._look(pages, newest))
+        pages = _Pages(RunCache(self.base, self.max_age_s, self.against))
+        await asyncio.to_thread(pages.look)
+        app = http_server.MetricsApp(
+            lambda: pages.newest, max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web
+        )
+        looking = asyncio.create_task(self._look(pages))
         ready()
         try:
             await http_server.serve(app, self.listening, self.web, ended.wait)
@@ -55,64 +55,36 @@ class Server:
             with contextlib.suppress(asyncio.CancelledError):
                 await looking
 
-    async def _look(self, pages: "_Pages", newest: list[http_server.MetricsPage]) -> None:
+    async def _look(self, pages: "_Pages") -> None:
         """In a thread: a file system that hangs holds up the looks, not the answers."""
         while True:
             await asyncio.sleep(self.every_s)
-            newest[0] = await asyncio.to_thread(pages.look)
-
-
-def listen(address: str) -> socket.socket:
-    """A socket on HOST:PORT or :PORT (all addresses). Raises BadInput."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise BadInput(
-            f"--listen {address!r} is not HOST:PORT", "write 127.0.0.1:9779, or :9779 for all addresses"
-        )
-    try:
-        return _listening(host.strip("[]"), int(port))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadInput(f"--listen {address}: {reason}", "choose another port or address") from error
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Without a host, on all addresses: where the kernel has no IPv6, those of IPv4."""
-    try:
-        return http_server.listen(host or "::", port)
-    except OSError as error:
-        if host or error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
-            raise
-        return http_server.listen("0.0.0.0", port)  # noqa: S104
+            await asyncio.to_thread(pages.look)
 
 
 class _Pages:
-    """The page of each look; where nothing is new in the cache, it is the one before, made now.
+    """The page of the newest look; where nothing is new in the cache, it is the one before, made now.
 
     To write 10,000 series anew at each look would cost 0.2 s of a core and leave holes in the process's memory.
     """
 
     def __init__(self, cache: RunCache) -> None:
         self._cache = cache
-        self._last: tuple[RunScan, http_server.MetricsPage] | None = None
+        self._seen: RunScan | None = None
+        self.newest: MetricsPage
 
-    def look(self) -> http_server.MetricsPage:
+    def look(self) -> None:
         seen = self._cache.look()
-        if self._last is not None and self._last[0] is seen:
-            page = replace(self._last[1], made=time.monotonic())
-        else:
-            page = _page(seen)
-        self._last = seen, page
-        return page
+        self.newest = replace(self.newest, made=time.monotonic()) if seen == self._seen else _page(seen)
+        self._seen = seen
 
 
-def _page(seen: RunScan) -> http_server.MetricsPage:
-    return http_server.MetricsPage(
-        text=http_server.ResponseBody.of(http_server.TEXT, exposition.text(seen.samples)),
-        openmetrics=http_server.ResponseBody.of(
-            http_server.OPENMETRICS, exposition.text(seen.samples, "openmetrics")
-        ),
-        runs=http_server.ResponseBody.of(http_server.JSON, _runs(seen)),
+def _page(seen: RunScan) -> MetricsPage:
+    samples, body = seen.samples(), http_server.ResponseBody.of
+    return MetricsPage(
+        text=body(http_server.TEXT, exposition.text(samples)),
+        openmetrics=body(http_server.OPENMETRICS, exposition.text(samples, "openmetrics")),
+        runs=body(http_server.JSON, _runs(seen)),
         made=time.monotonic(),
     )
 

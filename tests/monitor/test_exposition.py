@@ -20,7 +20,7 @@ EVERY = [
 PARSERS: dict[str, Callable[[str], Iterable[Metric]]] = {"prometheus": prometheus, "openmetrics": openmetrics}
 
 
-@pytest.mark.parametrize("form", exposition.FORMATS)
+@pytest.mark.parametrize("form", PARSERS)
 def test_every_metric_is_read_back(form: str) -> None:
     text = exposition.text(EVERY, form).decode()
     read = {

@@ -7,7 +7,7 @@ import pytest
 
 from nccltool.compare.result import Against, RowKey
 from nccltool.core.verdicts import Status, Verdict
-from nccltool.monitor import exported_run, metrics
+from nccltool.monitor import metrics
 from nccltool.monitor.metrics import METRICS, Sample
 from nccltool.preflight.result import Check, CheckOutcome, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
@@ -86,7 +86,7 @@ def of(found: object, name: str) -> dict[tuple[str, ...], float]:
 
 
 def seen(run: Run | Preflight) -> tuple[Sample, ...]:
-    return metrics.samples(exported_run.exported(run))
+    return metrics.samples(metrics.exported(run))
 
 
 def trained(one: TrainingResult, *rows: Measurement) -> TrainRun:
@@ -95,7 +95,7 @@ def trained(one: TrainingResult, *rows: Measurement) -> TrainRun:
 
 
 def end(started: float, status: Status) -> tuple[Sample, ...]:
-    return metrics.samples(exported_run.ExportedRun(command="probe", started=started, status=status))
+    return metrics.samples(metrics.ExportedRun(command="probe", started=started, status=status))
 
 
 def test_every_sample_has_the_labels_of_its_metric() -> None:
@@ -229,5 +229,5 @@ def baseline_row(status: str, measured: float, expected: float | None, dtype: st
 )
 def test_a_ratio_to_the_baseline_where_it_can_be_told(rows: list[Against], ratio: float | None) -> None:
     run = replace(samples.good_run(), info=samples.info(nodes=2, world_size=4))
-    found = of(metrics.samples(exported_run.exported(run, rows)), "baseline_ratio")
+    found = of(metrics.samples(metrics.exported(run, rows)), "baseline_ratio")
     assert found == ({} if ratio is None else {("all_reduce", "8", "2", "4"): ratio})

@@ -12,7 +12,7 @@ from nccltool.compare.result import Against
 from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of
-from nccltool.monitor import export, exported_run
+from nccltool.monitor import export, metrics
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.preflight.result import Preflight
 from nccltool.probe.document import to_json
@@ -21,7 +21,7 @@ from nccltool.train import document as train_document
 from tests import samples
 from tests.monitor.test_metrics import baseline_row
 
-NOW = exported_run.unix_time("2025-01-02T04:00:00Z")
+NOW = metrics.unix_time("2025-01-02T04:00:00Z")
 DAY_S = 86400.0
 
 
@@ -38,7 +38,7 @@ def put(base: Path, started: str, *rows: Measurement, status: str = "pass", docu
 
 
 def of(seen: RunScan, name: str) -> dict[tuple[str, ...], float]:
-    return {sample.labels: sample.value for sample in seen.samples if sample.metric == name}
+    return {sample.labels: sample.value for sample in seen.samples() if sample.metric == name}
 
 
 def test_of_each_row_the_newest_number(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_of_each_row_the_newest_number(tmp_path: Path) -> None:
     assert found[str(2**20)] == 2.0
     assert "8" in found
     assert of(seen, "last_run_success") == {("probe",): 0.0}
-    assert of(seen, "last_run_timestamp_seconds") == {("probe",): exported_run.unix_time("2025-01-02T03:30:00Z")}
+    assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:30:00Z")}
     assert of(seen, "damaged_runs") == {(): 0.0}
     assert of(seen, "run_directory_readable") == {(): 1.0}
     assert [entry.id for entry in seen.entries] == ["20250102T033000Z-beef", "20250102T030000Z-beef"]
@@ -59,7 +59,7 @@ def test_numbers_that_are_too_old_are_not_shown_but_that_there_was_a_run_is(tmp_
     put(tmp_path, "03:00:00", samples.measurement())
     seen = RunCache(tmp_path, 60.0).look(NOW)
     assert not of(seen, "bus_bandwidth_bytes_per_second")
-    assert of(seen, "last_run_timestamp_seconds") == {("probe",): exported_run.unix_time("2025-01-02T03:00:00Z")}
+    assert of(seen, "last_run_timestamp_seconds") == {("probe",): metrics.unix_time("2025-01-02T03:00:00Z")}
 
 
 @pytest.mark.parametrize(("started", "failed"), [("03:00:00", True), ("03:48:59", True), ("03:55:00", False)])
@@ -97,7 +97,7 @@ def test_a_run_directory_that_goes_away_takes_its_numbers_with_it(tmp_path: Path
     assert of(shelf.look(NOW), "bus_bandwidth_bytes_per_second")
     base.rename(tmp_path / "elsewhere")
     seen = shelf.look(NOW)
-    assert [(sample.metric, sample.value) for sample in seen.samples] == [("run_directory_readable", 0.0)]
+    assert [(sample.metric, sample.value) for sample in seen.samples()] == [("run_directory_readable", 0.0)]
     assert "is not a folder" in seen.problem
     (tmp_path / "elsewhere").rename(base)
     assert of(shelf.look(NOW), "bus_bandwidth_bytes_per_second")
@@ -149,11 +149,11 @@ def test_where_nothing_is_new_the_same_is_seen(tmp_path: Path) -> None:
     put(tmp_path, "03:00:00", samples.measurement())
     shelf = RunCache(tmp_path, 3 * 3600.0)
     seen = shelf.look(NOW)
-    assert shelf.look(NOW + 1) is seen
+    assert shelf.look(NOW + 1) == seen
     put(tmp_path, "03:30:00", samples.measurement(bytes=8))
     more = shelf.look(NOW + 2)
     assert len(of(more, "bus_bandwidth_bytes_per_second")) == 2
-    assert shelf.look(NOW + 3) is more
+    assert shelf.look(NOW + 3) == more
     aged = shelf.look(NOW + DAY_S)
     assert not of(aged, "bus_bandwidth_bytes_per_second")
     away = tmp_path.rename(tmp_path.with_name("away"))

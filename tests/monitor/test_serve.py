@@ -24,7 +24,6 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.monitor import http_server
-from nccltool.monitor import serve as monitor_serve
 from nccltool.monitor.web_config import WebConfig
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
@@ -211,7 +210,7 @@ def test_all_addresses_also_where_the_kernel_has_no_ipv6(monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched:
         patched.setattr(socket, "socket", Socket)
-        listening = monitor_serve.listen(":0")
+        listening = http_server.listen(":0")
     with listening:
         assert listening.family == (socket.AF_INET6 if has_ipv6 else socket.AF_INET)
         socket.create_connection(("127.0.0.1", listening.getsockname()[1]), LIMIT_S).close()

@@ -5,9 +5,11 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from pathlib import Path
+from typing import ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, Request, build_opener
@@ -15,11 +17,15 @@ from urllib.request import HTTPSHandler, Request, build_opener
 from prometheus_client import push_to_gateway
 
 from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
+from nccltool.monitor.exporters.base import AnyRun, TakeSamples
 from nccltool.monitor.metrics import METRICS, Sample
 
 FIRST_PAUSE_S = 0.5
 ONE_TRY_S = 10.0
+AFTER_VERDICT_S = 10.0
+"""How long a command that has its verdict goes on trying."""
 JOB = "nccltool"
 LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -33,14 +39,11 @@ class PushFailed(NccltoolError):
     exit_code = 3
 
 
-class PasswordInAddress(BadInput):
-    """An address of a gateway with a user's name in it."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Gateway:
-    """Where to push to, under which labels, and how to get in."""
+class Destination:
+    """A gateway: where it is, under which labels to push, and how to get in."""
 
+    EXAMPLE: ClassVar = "http://host:9091"
     url: str
     grouping: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
@@ -51,62 +54,97 @@ class Gateway:
     timeout_s: float = 30.0
     """How long to go on trying."""
 
+    @classmethod
+    def of_text(cls, where: str) -> "Destination":
+        """The gateway at an address. Raises BadInput."""
+        made = cls(url=where, timeout_s=AFTER_VERDICT_S)
+        made.check("use `nccltool export latest` with its options")
+        return made
 
-def check(gateway: Gateway) -> None:
-    """Raises BadInput for an address that cannot be one, and for labels that would overwrite those of metrics."""
-    taken = {label for metric in METRICS for label in metric.labels} | {"job"}
-    for name in gateway.grouping:
-        if name in taken or not LABEL.fullmatch(name):
-            why = "a label of the metrics, which it would overwrite" if name in taken else "no name of a label"
-            raise BadInput(f"--group {name}: it is {why}", "use instance=HOST or cluster=NAME")
-    parts = urlsplit(gateway.url)
-    try:
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        good = good and gateway.url.isprintable() and " " not in gateway.url
-    except ValueError:
-        good = False
-    if not good:
-        raise BadInput(f"--pushgateway {gateway.url!r} is not an address", "write http://host:9091")
-    if parts.username is not None:
-        raise PasswordInAddress(
-            "--pushgateway: a password in an address ends in logs", "use --push-user and --push-password-file"
-        )
-    if gateway.key_file and not gateway.cert_file:
-        raise BadInput(f"--push-key {gateway.key_file} is the key of no certificate", "add --push-cert FILE")
+    def check(self, remedy: str = "use --push-user and --push-password-file") -> None:
+        """Raises BadInput for an address that cannot be one, and for labels that would overwrite those of metrics.
 
-
-def push(samples: Iterable[Sample], command: str, gateway: Gateway) -> None:
-    """Replace all that the gateway has of this command in the group, so that no number of an earlier run
-    stays. Raises PushFailed when time is up, or at once
-    when it says that the samples or the credentials are wrong."""
-    registry = exposition.registry(samples)
-    grouping = {"command": command, **gateway.grouping}
-    deadline = time.monotonic() + gateway.timeout_s
-    pause = FIRST_PAUSE_S
-    handler = _handler(gateway)
-    while True:
-        left = deadline - time.monotonic()
+        `remedy`: of a password in the address.
+        """
+        taken = {label for metric in METRICS for label in metric.labels} | {"job"}
+        for name in self.grouping:
+            if name in taken or not LABEL.fullmatch(name):
+                why = "a label of the metrics, which it would overwrite" if name in taken else "no name of a label"
+                raise BadInput(f"--group {name}: it is {why}", "use instance=HOST or cluster=NAME")
+        parts = urlsplit(self.url)
         try:
-            push_to_gateway(gateway.url, JOB, registry, grouping, min(ONE_TRY_S, max(left, 0.1)), handler)
-        except HTTPError as error:
-            if error.code < 500:
-                raise _refused(gateway, error) from error
-            error.close()
-            problem = f"HTTP {error.code}"
-        except (URLError, HTTPException, OSError) as error:
-            problem = str(getattr(error, "reason", error)).strip() or type(error).__name__
-        else:
-            return
-        if deadline - time.monotonic() <= pause:
-            raise PushFailed(
-                f"{gateway.url} did not take the metrics within {gateway.timeout_s:g} s: {problem}",
-                "see whether the gateway runs there, and --push-timeout",
-            )
-        time.sleep(pause)
-        pause *= 2
+            good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            good = good and self.url.isprintable() and " " not in self.url
+        except ValueError:
+            good = False
+        if not good:
+            raise BadInput(f"--pushgateway {self.url!r} is not an address", "write http://host:9091")
+        if parts.username is not None:
+            raise BadInput("--pushgateway: a password in an address ends in logs", remedy)
+        if self.key_file and not self.cert_file:
+            raise BadInput(f"--push-key {self.key_file} is the key of no certificate", "add --push-cert FILE")
+
+    @property
+    def subject(self) -> Subject:
+        """Its address."""
+        return Subject(kind="link", name=self.url)
+
+    def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:
+        """Push what each command found into a group of its own. Raises BadInput, PushFailed."""
+        for command in dict.fromkeys(run.kind for run in found):
+            self.push(samples(run for run in found if run.kind == command), command)
+        return f"pushed to {self.url}"
+
+    def push(self, samples: Iterable[Sample], command: str) -> None:
+        """Replace all that the gateway has of this command in the group, so that no number of an earlier run
+        stays. Raises PushFailed when time is up, or at once
+        when it says that the samples or the credentials are wrong."""
+        registry = exposition.registry(samples)
+        grouping = {"command": command, **self.grouping}
+        deadline = time.monotonic() + self.timeout_s
+        pause = FIRST_PAUSE_S
+        handler = _handler(self)
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                push_to_gateway(self.url, JOB, registry, grouping, min(ONE_TRY_S, max(left, 0.1)), handler)
+            except HTTPError as error:
+                if error.code < 500:
+                    raise _refused(self, error) from error
+                error.close()
+                problem = f"HTTP {error.code}"
+            except (URLError, HTTPException, OSError) as error:
+                problem = str(getattr(error, "reason", error)).strip() or type(error).__name__
+            else:
+                return
+            if deadline - time.monotonic() <= pause:
+                raise PushFailed(
+                    f"{self.url} did not take the metrics within {self.timeout_s:g} s: {problem}",
+                    "see whether the gateway runs there, and --push-timeout",
+                )
+            time.sleep(pause)
+            pause *= 2
 
 
-def _refused(gateway: Gateway, error: HTTPError) -> PushFailed:
+def groups(texts: Iterable[str]) -> dict[str, str]:
+    """More labels of the group, of --group NAME=VALUE. Raises BadInput."""
+    pairs = {text: text.partition("=") for text in texts}
+    for text, (_, _, value) in pairs.items():
+        if not value:
+            raise BadInput(f"--group {text}: a value is missing", "write --group instance=HOST")
+    return {name: value for name, _, value in pairs.values()}
+
+
+def password(file: str) -> str:
+    """The one in a file. Raises BadInput."""
+    try:
+        return Path(file).read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BadInput(f"--push-password-file {file} cannot be read: {reason}", "check the name") from error
+
+
+def _refused(gateway: Destination, error: HTTPError) -> PushFailed:
     with error:
         said = error.read(300).decode(errors="replace").strip().splitlines()
     hint = "see --push-user and --push-password-file" if error.code in (401, 403) else "see the gateway's log"
@@ -115,7 +153,7 @@ def _refused(gateway: Gateway, error: HTTPError) -> PushFailed:
     )
 
 
-def _handler(gateway: Gateway) -> Handler:
+def _handler(gateway: Destination) -> Handler:
     """Sends a request over TLS as asked for, with the user's name where there is one."""
     opener = build_opener(HTTPSHandler(context=_context(gateway)))
     signed: Headers = []
@@ -152,7 +190,7 @@ def _in_time(ask: Callable[[], None], timeout: float | None) -> None:
         raise caught[0]
 
 
-def _context(gateway: Gateway) -> ssl.SSLContext:
+def _context(gateway: Destination) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=gateway.ca_file)
         if gateway.cert_file:

@@ -2,36 +2,58 @@
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from nccltool.core.errors import BadInput
+from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
-from nccltool.monitor.metrics import Sample
+from nccltool.monitor.exporters.base import AnyRun, TakeSamples
 
 SUFFIX = ".prom"
 """The collector reads no others."""
 
 
-def check(file: str) -> None:
-    """Raises BadInput for a name that the collector does not read."""
-    path = Path(file)
-    if path.suffix != SUFFIX:
-        raise BadInput(
-            f"--textfile {file}: the collector reads {SUFFIX} files only", f"name it {path.stem}{SUFFIX}"
-        )
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The file."""
 
+    EXAMPLE: ClassVar = "FILE.prom"
+    file: str
 
-def write(samples: Iterable[Sample], file: str) -> None:
-    """Replace the file in one step, so that no scrape sees half of it. Raises BadInput."""
-    check(file)
-    try:
-        _replace(Path(file), exposition.text(samples))
-    except OSError as error:
-        raise BadInput(
-            f"--textfile {file} cannot be written: {error.strerror}",
-            "name a file in the folder of node_exporter's --collector.textfile.directory that you may write to",
-        ) from error
+    @classmethod
+    def of_text(cls, where: str) -> "Destination":
+        """Raises BadInput for a name that the collector does not read."""
+        made = cls(where)
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Raises BadInput for a name that the collector does not read."""
+        path = Path(self.file)
+        if path.suffix != SUFFIX:
+            raise BadInput(
+                f"--textfile {self.file}: the collector reads {SUFFIX} files only", f"name it {path.stem}{SUFFIX}"
+            )
+
+    @property
+    def subject(self) -> Subject:
+        """The file."""
+        return Subject(kind="file", name=self.file)
+
+    def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:
+        """Replace the file in one step, so that no scrape sees half of it. Raises BadInput."""
+        text = exposition.text(samples(found))
+        self.check()
+        try:
+            _replace(Path(self.file), text)
+        except OSError as error:
+            folder = "the folder of node_exporter's --collector.textfile.directory that you may write to"
+            message = f"--textfile {self.file} cannot be written: {error.strerror}"
+            raise BadInput(message, f"name a file in {folder}") from error
+        return f"written to {self.file}"
 
 
 def _replace(path: Path, text: bytes) -> None:

@@ -11,8 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.monitor.exporters import pushgateway
-from nccltool.monitor.exporters.pushgateway import Gateway, PushFailed
+from nccltool.monitor.exporters.pushgateway import Destination, PushFailed
 from nccltool.monitor.metrics import Sample
 
 SAMPLES = [Sample("suspect", ("alpha",), 1)]
@@ -55,7 +54,7 @@ def gateway() -> Iterator[FakeGateway]:
 
 
 def test_it_replaces_what_the_group_has(gateway: FakeGateway) -> None:
-    pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, grouping={"instance": "node 1/2"}))
+    Destination(url=gateway.url, grouping={"instance": "node 1/2"}).push(SAMPLES, "probe")
     [(method, path, authorization, text)] = gateway.requests
     assert method == "PUT"
     assert path.startswith("/metrics/job/nccltool/")
@@ -66,13 +65,13 @@ def test_it_replaces_what_the_group_has(gateway: FakeGateway) -> None:
 
 
 def test_it_says_who_it_is(gateway: FakeGateway) -> None:
-    pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, user="sre", password="geheim:1"))
+    Destination(url=gateway.url, user="sre", password="geheim:1").push(SAMPLES, "probe")
     assert gateway.requests[0][2] == f"Basic {base64.b64encode(b'sre:geheim:1').decode()}"
 
 
 def test_it_tries_again_while_the_gateway_is_ill(gateway: FakeGateway) -> None:
     gateway.statuses = [503, 200]
-    pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url))
+    Destination(url=gateway.url).push(SAMPLES, "probe")
     assert len(gateway.requests) == 2
 
 
@@ -80,7 +79,7 @@ def test_it_tries_again_while_the_gateway_is_ill(gateway: FakeGateway) -> None:
 def test_it_does_not_repeat_what_is_refused(gateway: FakeGateway, status: int, hint: str) -> None:
     gateway.statuses = [status]
     with pytest.raises(PushFailed, match=f"refused the metrics: HTTP {status} because") as caught:
-        pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url))
+        Destination(url=gateway.url).push(SAMPLES, "probe")
     assert len(gateway.requests) == 1
     assert hint in caught.value.remedy
 
@@ -88,7 +87,7 @@ def test_it_does_not_repeat_what_is_refused(gateway: FakeGateway, status: int, h
 def test_it_gives_up_in_time(gateway: FakeGateway) -> None:
     gateway.statuses = [500]
     with pytest.raises(PushFailed, match=r"did not take the metrics within 0.2 s: HTTP 500"):
-        pushgateway.push(SAMPLES, "probe", Gateway(url=gateway.url, timeout_s=0.2))
+        Destination(url=gateway.url, timeout_s=0.2).push(SAMPLES, "probe")
 
 
 def test_one_that_answers_byte_by_byte() -> None:
@@ -104,34 +103,34 @@ def test_one_that_answers_byte_by_byte() -> None:
         threading.Thread(target=drip, daemon=True).start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(PushFailed, match="no whole answer in time"):
-            pushgateway.push(SAMPLES, "probe", Gateway(url=url, timeout_s=0.5))
+            Destination(url=url, timeout_s=0.5).push(SAMPLES, "probe")
 
 
 def test_nobody_is_there() -> None:
     with pytest.raises(PushFailed, match="Connection refused"):
-        pushgateway.push(SAMPLES, "probe", Gateway(url="http://127.0.0.1:9", timeout_s=0.2))
+        Destination(url="http://127.0.0.1:9", timeout_s=0.2).push(SAMPLES, "probe")
 
 
 @pytest.mark.parametrize(
     ("gateway", "message"),
     [
-        (Gateway(url="localhost:9091"), "is not an address"),
-        (Gateway(url="http://"), "is not an address"),
-        (Gateway(url="file:///etc/passwd"), "is not an address"),
-        (Gateway(url="http://host:99999"), "is not an address"),
-        (Gateway(url="http://ho st:9091"), "is not an address"),
-        (Gateway(url="https://host", key_file="key.pem"), "the key of no certificate"),
-        (Gateway(url="http://sre:geheim@host:9091"), "ends in logs"),
-        (Gateway(url="http://host", grouping={"host": "a"}), "a label of the metrics"),
-        (Gateway(url="http://host", grouping={"job": "a"}), "a label of the metrics"),
-        (Gateway(url="http://host", grouping={"a-b": "a"}), "no name of a label"),
+        (Destination(url="localhost:9091"), "is not an address"),
+        (Destination(url="http://"), "is not an address"),
+        (Destination(url="file:///etc/passwd"), "is not an address"),
+        (Destination(url="http://host:99999"), "is not an address"),
+        (Destination(url="http://ho st:9091"), "is not an address"),
+        (Destination(url="https://host", key_file="key.pem"), "the key of no certificate"),
+        (Destination(url="http://sre:geheim@host:9091"), "ends in logs"),
+        (Destination(url="http://host", grouping={"host": "a"}), "a label of the metrics"),
+        (Destination(url="http://host", grouping={"job": "a"}), "a label of the metrics"),
+        (Destination(url="http://host", grouping={"a-b": "a"}), "no name of a label"),
     ],
 )
-def test_what_a_gateway_cannot_be(gateway: Gateway, message: str) -> None:
+def test_what_a_gateway_cannot_be(gateway: Destination, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        pushgateway.check(gateway)
+        gateway.check()
 
 
 def test_files_that_are_no_certificates() -> None:
     with pytest.raises(BadInput, match="--push-ca"):
-        pushgateway.push(SAMPLES, "probe", Gateway(url="https://host", ca_file=__file__))
+        Destination(url="https://host", ca_file=__file__).push(SAMPLES, "probe")
