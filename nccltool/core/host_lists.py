@@ -12,6 +12,14 @@ from ClusterShell.RangeSet import RangeSet
 _LAST_NUMBER = re.compile(r"^(.*?)([0-9]+)(\D*)$", re.DOTALL)
 
 
+_RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
+
+
+def has_wide_range(hosts: str, most: int) -> bool:
+    """Whether a list such as n[1-9999999] has a range of more than `most`, which would take all memory."""
+    return any(int(last[:16]) - int(first) >= most for first, last in _RANGE.findall(hosts))
+
+
 def fold(names: Iterable[str]) -> str:
     """The names, each once, sorted; neighbours that differ in their last number become a range."""
     numbers: dict[tuple[str, str], set[str]] = defaultdict(set)

@@ -51,6 +51,12 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
 
 
+def listed(words: Iterable[str], most: int = 8) -> str:
+    """The words with commas between them; `, ...` where there are more."""
+    every = list(words)
+    return ", ".join(every[:most]) + (", ..." if len(every) > most else "")
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that may have been meant; empty = none is near."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")

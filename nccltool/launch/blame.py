@@ -11,17 +11,10 @@ import signal
 from collections.abc import Sequence
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import listed
 from nccltool.core.units import format_bytes
+from nccltool.launch import finding_kinds
 from nccltool.launch.events import AgentKilled
-from nccltool.launch.finding_kinds import (
-    AGENT_KILLED,
-    COLLECTIVE_FAILED,
-    HANG,
-    RANK_DIED,
-    RANK_ERROR,
-    RANK_HUNG,
-    RANK_MISSING,
-)
 from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
 
 _OTHERS_SHOWN = 4
@@ -69,15 +62,15 @@ def _terminated(states: Sequence[RankState]) -> list[RankState]:
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:
     """The culprit when nothing moved for `waited_s` seconds."""
-    missing = _missing(run)
-    if missing:
+    missing = [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
+    if missing and not run.everybody_spawned:
         return _never_came(run, missing, waited_s)
     living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
     silent = _silent_for(living, waited_s / 2)
     if silent:
         reason = f"nothing was heard from {silent[0].host} since then: it is down, or cut off from the network"
         return _hung(run, silent, waited_s, reason)
-    stopped = [s for s in living if s.beat and s.beat.state in ("T", "t")]
+    stopped = [s for s in living if s.is_stopped]
     if stopped:
         return _hung(run, stopped, waited_s, "its process is stopped (state T): something sent it SIGSTOP")
     outside = [s for s in living if not s.inside_call and not s.said_bye]
@@ -92,15 +85,9 @@ def _silent_for(living: Sequence[RankState], seconds: float) -> list[RankState]:
     return [s for s in living if s.heard_at < latest - seconds]
 
 
-def _missing(run: RunState) -> list[int]:
-    if run.everybody_spawned:
-        return []
-    return [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
-
-
 def _raised(run: RunState, state: RankState) -> Finding:
     assert state.failed is not None
-    return RANK_ERROR.finding(
+    return finding_kinds.RANK_ERROR.finding(
         subject=_subject(state),
         message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
         evidence=(*_waiting(run, state), *_tail(state)),
@@ -109,11 +96,11 @@ def _raised(run: RunState, state: RankState) -> Finding:
 
 
 def _died(run: RunState, state: RankState) -> Finding:
-    return RANK_DIED.finding(
+    return finding_kinds.RANK_DIED.finding(
         subject=_subject(state),
         message=f"{_who(state)} {_how(state)} {_where(run, state)}",
         evidence=(*_waiting(run, state), *_tail(state)),
-        remedy=_died_remedy(state),
+        remedy=_killed_remedy(state.host, -(state.exit_code or 0)),
     )
 
 
@@ -122,7 +109,7 @@ def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
     where = f" {_where(run, ranks[0])}" if ranks else ""
     who = f", and with it {_several(ranks)}" if ranks else ""
     how = f"was killed by {_signal(-agent.code)}{where}{who}"
-    return AGENT_KILLED.finding(
+    return finding_kinds.AGENT_KILLED.finding(
         subject=Subject(kind="host", name=agent.host),
         message=f"the agent of node {agent.node_rank} on {agent.host} {how}",
         evidence=_waiting(run, *ranks),
@@ -134,16 +121,15 @@ def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
     """Everybody who spoke only echoed; one who said nothing at all is the cause."""
     # one that has ended was ended by its agent after another rank's error, or it would be the culprit already
     quiet = [s for _, s in sorted(run.ranks.items()) if s.failed is None and not s.ended and not s.said_bye]
-    stopped = [s for s in quiet if s.beat and s.beat.state in ("T", "t")] or quiet
+    stopped = [s for s in quiet if s.is_stopped] or quiet
     if not stopped or len(stopped) > len(run.ranks) // 2:
         return None
-    reason = "the others failed while talking to it, and it said nothing"
-    return _hung(run, stopped, 0.0, reason)
+    return _hung(run, stopped, 0.0, "the others failed while talking to it, and it said nothing")
 
 
 def _collective_failed(run: RunState, state: RankState) -> Finding:
     assert state.failed is not None
-    return COLLECTIVE_FAILED.finding(
+    return finding_kinds.COLLECTIVE_FAILED.finding(
         subject=_subject(state),
         message=f"communication failed {_where(run, state)}; {_who(state)} said so first: "
         + _first_line(state.failed.text),
@@ -153,11 +139,10 @@ def _collective_failed(run: RunState, state: RankState) -> Finding:
 
 
 def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Finding:
-    names = ", ".join(str(rank) for rank in missing[:8]) + (", ..." if len(missing) > 8 else "")
     came = sorted({state.host for state in run.ranks.values()})
-    return RANK_MISSING.finding(
+    return finding_kinds.RANK_MISSING.finding(
         subject=Subject(kind="rank", name=str(missing[0])),
-        message=f"rank {names} of {run.expected_ranks} never came in {waited_s:.0f} s",
+        message=f"rank {listed(map(str, missing))} of {run.expected_ranks} never came in {waited_s:.0f} s",
         evidence=(f"came: {', '.join(came)}" if came else "no rank came",),
         remedy="look at the host that should have started it; --join-timeout waits longer",
     )
@@ -167,8 +152,9 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
     first = states[0]
     who = _who(first) if len(states) == 1 else _several(states)
     waited = f" for {waited_s:.0f} s" if waited_s else ""
-    stack = (f"stack: {_top_of(first.stack)}",) if first.stack else ()
-    return RANK_HUNG.finding(
+    frames = "\n".join(first.stack.splitlines()[:_FRAMES_SHOWN])
+    stack = (f"stack: {frames}",) if frames else ()
+    return finding_kinds.RANK_HUNG.finding(
         subject=_subject(first),
         message=f"{who} did not come{waited} {_where(run, first)}",
         evidence=(reason, *_waiting(run, *states), *stack, *_tail(first)),
@@ -178,7 +164,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
 
 def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -> Finding:
     at = _where(run, living[0]) if living else "after the ranks had ended"
-    return HANG.finding(
+    return finding_kinds.HANG.finding(
         subject=Subject(kind="run", name="all ranks"),
         message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
@@ -212,10 +198,6 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _died_remedy(state: RankState) -> str:
-    return _killed_remedy(state.host, -(state.exit_code or 0))
 
 
 def _killed_remedy(host: str, number: int) -> str:
@@ -254,7 +236,3 @@ def _tail(state: RankState) -> tuple[str, ...]:
 
 def _first_line(text: str) -> str:
     return text.splitlines()[0][:300] if text else "an error"
-
-
-def _top_of(stack: str) -> str:
-    return "\n".join(stack.splitlines()[:_FRAMES_SHOWN])

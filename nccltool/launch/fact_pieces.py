@@ -35,11 +35,6 @@ class Assembly:
         self._pieces: dict[int, dict[int, str]] = {}
         self._reader = hosts_facts.SnapshotReader()
 
-    @property
-    def waiting(self) -> bool:
-        """Whether pieces are there whose others are not."""
-        return bool(self._pieces)
-
     def take(self, piece: events.FactsPiece) -> None:
         """Take a piece in."""
         if piece.of > _MOST_PIECES or piece.node in self.snapshots:
@@ -50,9 +45,8 @@ class Assembly:
             return
         del self._pieces[piece.node]
         try:
-            self.snapshots[piece.node] = self._reader.read(
-                _joined([there[number] for number in sorted(there)]), "a snapshot"
-            )
+            text = _joined([there[number] for number in sorted(there)])
+            self.snapshots[piece.node] = self._reader.read(text, "a snapshot")
         except (ValueError, zlib.error, BadInput) as error:
             self.damaged[piece.node] = str(error)
 

@@ -1,31 +1,6 @@
 """Fault injection: NCCLTOOL_FAULT makes one chosen rank misbehave at a chosen place.
 
-Grammar: `ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1MiB,at=timing`.
-
-    ACTION   kill     SIGKILL to itself
-             stop     SIGSTOP to itself
-             hang     sleeps for ever, in Python
-             raise    raises a Python exception
-             exit     leaves with exit code 3, without a word
-             slow     sleeps `ms` (default 50) before each iteration
-             corrupt  changes one element of the receive buffer before it is checked; of a training, one of
-                      a gradient after it was reduced
-             sum      of a training: gradients are summed where they should be averaged, on all ranks
-             duplicate  of a training: the rank trains on the data of the next one
-             lose     of a training: the rank's part of the data, of the parameters or of the gradients is lost
-             scale    of a training: the rank's micro-batches count twice, or otherwise too much
-    rank     which rank (default 1)
-    op       at which operation, or in which strategy of a training (default: at each)
-    step     in which step of a training, from 1 on (default: in each)
-    size     at which size, as the table shows it (default: at each)
-    attempt  in which attempt of a run with --max-restarts, from 0 on (default: in each)
-    at       start    before the rank says hello
-             hello    after hello, before the group is made
-             enter    between two operations: before it enters the step
-             timing   in the middle of the timed iterations; of a training, in the middle of a step (the default)
-             check    during the check of the data (always so for corrupt)
-             save     of a training: after a rank has written its part of a checkpoint, before that is whole
-    ms       for slow: milliseconds
+`ACTION:KEY=VALUE,...`, for example `kill:rank=1,op=all_reduce,size=1MiB,at=timing`; docs/faults.md has the words.
 """
 
 from collections.abc import Collection

@@ -12,7 +12,7 @@ from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.finding_kinds import HOST_MISCONFIGURED, HOST_SILENT
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import NodeCommands
+from nccltool.launch.launchers.base import NodeCommands, last_said
 from nccltool.launch.session import NodeProcess, Session
 
 COME_S = 20.0
@@ -23,21 +23,21 @@ ALL_TO_ALL = 48
 """Up to so many hosts each one calls every other one; among more, those 1, 2, 4, ... places on in the ring."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Survey:
     """What was seen. Keys are numbers of nodes."""
 
     hosts: Mapping[int, str]
     """Their names, as the user or the scheduler wrote them."""
-    snapshots: Mapping[int, HostFacts] = field(default_factory=dict)
-    nodes: Mapping[int, events.Node] = field(default_factory=dict)
-    lost: Mapping[int, Finding] = field(default_factory=dict)
+    snapshots: dict[int, HostFacts] = field(default_factory=dict)
+    nodes: dict[int, events.Node] = field(default_factory=dict)
+    lost: dict[int, Finding] = field(default_factory=dict)
     """Hosts that did not come, and why."""
-    unseen: Mapping[int, str] = field(default_factory=dict)
+    unseen: dict[int, str] = field(default_factory=dict)
     """Hosts that were not waited for as long as a host may take, and why."""
     calls: tuple[tuple[int, Goal], ...] = ()
     """(caller, whom it was to reach)."""
-    reached: tuple[events.Reached, ...] = ()
+    reached: Sequence[events.Reached] = ()
     cut_short: str = ""
     """Why answers were not waited for as long as they may take."""
     seconds: float = 0.0
@@ -67,73 +67,60 @@ def take(
     A job of kind `facts` asks for their facts, one of kind `reach` then has them call each other.
     """
     begin = time.monotonic()
-    survey = _Surveying(Session(launch), job.kind == "reach", hosts, begin + limit_s, stop)
+    session = Session(launch)
+    surveying = _Surveying(session, job.kind == "reach", Survey(hosts=hosts), begin + limit_s, stop)
     try:
-        survey.session.start(job)
-        survey.until_came()
-        survey.until_tried()
+        session.start(job)
+        surveying.until_came()
+        surveying.until_tried()
     finally:
-        survey.session.end()
-    return survey.result(time.monotonic() - begin)
+        session.end()
+    survey = surveying.survey
+    survey.snapshots, survey.lost = dict(sorted(survey.snapshots.items())), dict(sorted(survey.lost.items()))
+    survey.seconds = time.monotonic() - begin
+    return survey
 
 
 class _Surveying:
     def __init__(
-        self, session: Session, is_reach: bool, hosts: Mapping[int, str], end: float, stop: Callable[[], bool]
+        self, session: Session, is_reach: bool, survey: Survey, end: float, stop: Callable[[], bool]
     ) -> None:
-        self.session, self._is_reach = session, is_reach
-        self._hosts, self._end, self._stop = hosts, end, stop
+        self._session, self._is_reach, self.survey, self._end, self._stop = session, is_reach, survey, end, stop
         self._assembly = Assembly()
-        self._nodes: dict[int, events.Node] = {}
-        self._lost: dict[int, Finding] = {}
-        self._unseen: dict[int, str] = {}
-        self._cut_short = ""
-        self._calls: tuple[tuple[int, Goal], ...] = ()
+        survey.snapshots = self._assembly.snapshots
         self._reached: dict[tuple[int, int, int], events.Reached] = {}
         self._come_by = min(time.monotonic() + COME_S, end)
 
     def until_came(self) -> None:
-        while self._goes_on(self._come_by) and not self._all_came():
+        survey = self.survey
+        while self._goes_on(self._come_by) and not all(map(self._is_settled, survey.hosts)):
             self._listen()
         why = self._hurried(self._come_by)
-        for node in self._hosts:
-            if not self._has_come(node) and node not in self._lost:
+        for node, host in survey.hosts.items():
+            if not self._is_settled(node):
                 damaged = self._assembly.damaged.get(node)
                 if why and not damaged:
-                    self._unseen[node] = why
-                    continue
-                self._lost[node] = _silent(self._hosts[node], COME_S, damaged)
+                    survey.unseen[node] = why
+                else:
+                    survey.lost[node] = _silent(host, COME_S, damaged)
 
     def until_tried(self) -> None:
-        gone = self._lost.keys() | self._unseen.keys()
-        left = [self._nodes[node] for node in sorted(self._nodes) if node not in gone]
-        self._calls = tuple(calls(left))
-        if not self._calls:
+        survey = self.survey
+        gone = survey.lost.keys() | survey.unseen.keys()
+        survey.calls = tuple(calls([survey.nodes[node] for node in sorted(survey.nodes) if node not in gone]))
+        if not survey.calls:
             return
         goals: dict[int, tuple[Goal, ...]] = {}
-        for node, goal in self._calls:
+        for node, goal in survey.calls:
             goals[node] = (*goals.get(node, ()), goal)
-        self.session.tell(instructions.Try(goals=goals))
+        self._session.tell(instructions.Try(goals=goals))
         end = min(time.monotonic() + TRY_S, self._end)
         while self._goes_on(end) and not self._all_tried():
             self._listen()
-        self._cut_short = self._hurried(end)
-
-    def result(self, seconds: float) -> Survey:
-        return Survey(
-            hosts=self._hosts,
-            snapshots={node: self._assembly.snapshots[node] for node in sorted(self._assembly.snapshots)},
-            nodes=self._nodes,
-            lost=dict(sorted(self._lost.items())),
-            unseen=self._unseen,
-            calls=self._calls,
-            reached=tuple(self._reached.values()),
-            cut_short=self._cut_short,
-            seconds=seconds,
-        )
+        survey.cut_short, survey.reached = self._hurried(end), tuple(self._reached.values())
 
     def _goes_on(self, end: float) -> bool:
-        return self.session.speaking and time.monotonic() < end and not self._stop()
+        return self._session.speaking and time.monotonic() < end and not self._stop()
 
     def _hurried(self, end: float) -> str:
         """Why waiting ended before a host had the time that is its due; empty = it had."""
@@ -141,43 +128,45 @@ class _Surveying:
             return "interrupted before it had answered"
         return "the budget ended before it had answered" if end == self._end <= time.monotonic() else ""
 
-    def _all_came(self) -> bool:
-        return all(self._has_come(node) or node in self._lost for node in self._hosts)
+    def _is_settled(self, node: int) -> bool:
+        return self._has_come(node) or node in self.survey.lost
 
     def _has_come(self, node: int) -> bool:
-        return node in self._assembly.snapshots and (node in self._nodes or not self._is_reach)
+        return node in self.survey.snapshots and (node in self.survey.nodes or not self._is_reach)
 
     def _all_tried(self) -> bool:
-        awaited = {(node, goal.node, goal.port) for node, goal in self._calls if node not in self._lost}
-        return awaited <= self._reached.keys()
+        lost = self.survey.lost
+        return {(node, goal.node, goal.port) for node, goal in self.survey.calls if node not in lost} <= (
+            self._reached.keys()
+        )
 
     def _listen(self) -> None:
-        for _, _, event in self.session.listen(events.decode):
+        for _, _, event in self._session.listen(events.decode):
             match event:
                 case events.FactsPiece() as piece:
                     self._assembly.take(piece)
-                case events.Node() as node if node.node in self._hosts:
-                    self._nodes[node.node] = node
+                case events.Node() as node if node.node in self.survey.hosts:
+                    self.survey.nodes[node.node] = node
                 case events.Reached() as reached:
                     self._reached[reached.node, reached.goal, reached.port] = reached
-        for process in self.session.newly_ended():
+        for process in self._session.newly_ended():
             self._lose_nodes_of(process)
-        self.session.keep_alive()
+        self._session.keep_alive()
 
     def _lose_nodes_of(self, process: NodeProcess) -> None:
         """A command has ended, which none should before we end it, or before its nodes have sent their facts."""
         command, code = process.command, process.exit_code() or 0
         for node in command.nodes:
-            if node not in self._lost and (self._is_reach or not self._has_come(node)):
-                why = self.session.launch.explain(command.host, code, process.words)
-                self._lost[node] = why or _ended(self._hosts[node], code, process.words)
+            if node not in self.survey.lost and (self._is_reach or not self._has_come(node)):
+                why = self._session.launch.explain(command.host, code, process.words)
+                self.survey.lost[node] = why or _ended(self.survey.hosts[node], code, process.words)
 
 
 def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
     return HOST_MISCONFIGURED.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} sent no facts: the process there ended (exit code {code})",
-        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        evidence=last_said(lines),
         remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
     )
 
@@ -194,13 +183,14 @@ def _silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
 def calls(nodes: Sequence[events.Node]) -> Iterator[tuple[int, Goal]]:
     """(caller, goal): where node 0 serves the store, any port of the others, by their addresses and their name."""
     count = len(nodes)
+    steps = range(1, count) if count <= ALL_TO_ALL else [1 << power for power in range(count.bit_length() - 1)]
     for place, node in enumerate(nodes):
-        steps = range(1, count) if count <= ALL_TO_ALL else [1 << power for power in range(count.bit_length() - 1)]
         for step in steps:
             other = nodes[(place + step) % count]
-            where = tuple(dict.fromkeys((other.host, *other.addresses)))
-            yield node.node, Goal(node=other.node, port=other.data_port, addresses=where)
-        first = nodes[0]
-        if node is not first and first.port:
-            where = tuple(dict.fromkeys((first.host, *first.addresses)))
-            yield node.node, Goal(node=first.node, port=first.port, addresses=where)
+            yield node.node, _goal(other, other.data_port)
+        if place and nodes[0].port:
+            yield node.node, _goal(nodes[0], nodes[0].port)
+
+
+def _goal(node: events.Node, port: int) -> Goal:
+    return Goal(node=node.node, port=port, addresses=tuple(dict.fromkeys((node.host, *node.addresses))))

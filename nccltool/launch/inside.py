@@ -19,11 +19,7 @@ _MAY_BIND = ("srun", "mpirun", "mpiexec")
 """Launchers that may show each rank other GPUs, so that they are fewer than ranks on the node."""
 _DAEMONS = (
     "OMPI_MCA_orte_local_daemon_uri",
-    "PMIX_SERVER_URI41",
-    "PMIX_SERVER_URI4",
-    "PMIX_SERVER_URI3",
-    "PMIX_SERVER_URI21",
-    "PMIX_SERVER_URI2",
+    *(f"PMIX_SERVER_URI{version}" for version in ("41", "4", "3", "21", "2")),
 )
 """Where Open MPI (4: ORTE, 5: PRRTE) names the daemon of a rank's node: `923926528.1;tcp4://...`,
 `prterun-n1-12868@0.1;tcp4://...`. The number after the last dot counts nodes; mpirun itself is 0."""
@@ -57,14 +53,16 @@ class RankPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
+    """How a launcher calls its variables; the first of them tells that it is the one."""
+
     name: str
     marker: str
-    rank: str
-    world_size: str
-    local_rank: str
-    local_world_size: str
-    node_rank: str
-    job_id: str
+    rank: str = "RANK"
+    world_size: str = "WORLD_SIZE"
+    local_rank: str = "LOCAL_RANK"
+    local_world_size: str = "LOCAL_WORLD_SIZE"
+    node_rank: str = "GROUP_RANK"
+    job_id: str = ""
 
 
 _HYDRA = _Dialect(
@@ -72,42 +70,19 @@ _HYDRA = _Dialect(
 )
 
 _DIALECTS = (
+    _Dialect("torchrun", "LOCAL_RANK", job_id="TORCHELASTIC_RUN_ID"),
     _Dialect(
-        "torchrun",
-        "LOCAL_RANK",
-        "RANK",
-        "WORLD_SIZE",
-        "LOCAL_RANK",
-        "LOCAL_WORLD_SIZE",
-        "GROUP_RANK",
-        "TORCHELASTIC_RUN_ID",
-    ),
-    _Dialect(
-        "mpirun",
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-        "OMPI_COMM_WORLD_LOCAL_SIZE",
-        "",
-        "OMPI_MCA_ess_base_jobid",
+        *("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        *("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "", "OMPI_MCA_ess_base_jobid"),
     ),
     _HYDRA,  # before srun: Hydra may start its helpers with srun, and the ranks inherit their variables
     _Dialect(
-        "srun",
-        "SLURM_STEP_ID",
-        "SLURM_PROCID",
-        "SLURM_STEP_NUM_TASKS",
-        "SLURM_LOCALID",
-        "SLURM_STEP_TASKS_PER_NODE",
-        "SLURM_NODEID",
-        "SLURM_JOB_ID",
+        *("srun", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+        *("SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_JOB_ID"),
     ),
     replace(_HYDRA, marker="PMI_RANK"),  # after srun: with --mpi=pmi2 it sets PMI_RANK, but not the local rank
     # what Kubernetes operators set for PyTorch, and people by hand: one rank for each of the hosts
-    _Dialect(
-        "a launcher", "MASTER_ADDR", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", ""
-    ),
+    _Dialect("a launcher", "MASTER_ADDR"),
 )
 
 
@@ -147,18 +122,16 @@ def detect(env: Mapping[str, str], endpoint: str = "") -> RankPlace | None:
     Raises BadInput when a variable is damaged or the address of the store cannot be known.
     """
     for dialect in _DIALECTS:
-        if dialect.marker in env and dialect.rank in env and dialect.world_size in env:
-            if dialect.name == "srun" and not _is_started_by_srun(env):
-                continue
-            if dialect.marker == "MASTER_ADDR" and node(env) is not None:
-                continue
+        if {dialect.marker, dialect.rank, dialect.world_size} <= env.keys() and _has_ranks(dialect, env):
             return _place(dialect, env, endpoint)
     return None
 
 
-def _is_started_by_srun(env: Mapping[str, str]) -> bool:
-    """Whether a step has ranks: `srun --pty bash`, say, is one task, and nobody's rank."""
-    return _number(env, "SLURM_STEP_ID") < _PSEUDO_STEPS and _number(env, "SLURM_STEP_NUM_TASKS") > 1
+def _has_ranks(dialect: _Dialect, env: Mapping[str, str]) -> bool:
+    """Not a step such as `srun --pty bash`, which is one task, and nobody's rank; nor a node of Kubeflow."""
+    if dialect.name == "srun":
+        return _number(env, "SLURM_STEP_ID") < _PSEUDO_STEPS and _number(env, "SLURM_STEP_NUM_TASKS") > 1
+    return dialect.marker != "MASTER_ADDR" or node(env) is None
 
 
 def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> RankPlace:
@@ -169,8 +142,7 @@ def _place(dialect: _Dialect, env: Mapping[str, str], endpoint: str) -> RankPlac
             "start the job again",
         )
     local_rank = _number(env, dialect.local_rank, 0)
-    local_world_size = _local_world_size(dialect, env)
-    node_rank = _node_rank(dialect, env)
+    local_world_size, node_rank = _local_world_size(dialect, env), _node_rank(dialect, env)
     if node_rank == UNNUMBERED and local_world_size == world_size:
         node_rank = 0
     host, port = _store(dialect, env, endpoint, rank, world_size == local_world_size)
@@ -273,7 +245,6 @@ def _number(env: Mapping[str, str], name: str, default: int | None = None) -> in
     text = env.get(name)
     if text is None and default is not None:
         return default
-    match = re.fullmatch(r"(\d+)", text or "", re.ASCII)
-    if match is None:
+    if not re.fullmatch(r"\d+", text or "", re.ASCII):
         raise BadInput(f"the launcher's variable {name}={text!r} is not a number", "start the job again")
-    return int(match[1])
+    return int(text or "")

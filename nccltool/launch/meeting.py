@@ -66,7 +66,7 @@ class Meeting:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What kept nodes, or all of them, from taking part, in the order of the nodes."""
-        found = [finding for _, finding in sorted(self.lost.items(), key=lambda item: item[0])]
+        found = [self.lost[node] for node in sorted(self.lost)]
         return _folded([*found, *([self._uneven] if self._uneven else [])])
 
     def step(self, now: float) -> instructions.Instruction | None:
@@ -83,7 +83,7 @@ class Meeting:
         if silent and now - self.begin < patience:
             return None
         for node in silent:
-            self.lose(node, self._silent(node, patience))
+            self._lose_silent(node, patience)
         self._check_versions()
         self._check_places()
         self._check_twins()
@@ -115,7 +115,7 @@ class Meeting:
         if self._awaited and now - self.begin < TRY_S:
             return None
         for node in sorted({node for node, _, _ in self._awaited}):
-            self.lose(node, self._silent(node, TRY_S))
+            self._lose_silent(node, TRY_S)
         self._judge_store()
         self._judge_neighbours()
         if self._must_stop():
@@ -140,18 +140,33 @@ class Meeting:
         first = self.came[self._first]
         callers = [node for node, goal in self._goals() if (goal.node, goal.port) == (first.node, first.port)]
         failed = [(n, a) for n, g, a in self._failed_at() if (g.node, g.port) == (first.node, first.port)]
+        named = self.job.endpoint
+        where = f"at {named}, which --rdzv-endpoint names" if named else f"at port {first.port}"
+        other_way = "--rdzv-endpoint HOST:PORT names an address and a port that are open"
         if len(failed) > 1 and len(failed) == len(callers):
-            self.lose(first.node, self._isolated(first, len(callers), failed[0][1]))
+            self._refuse(
+                first.node,
+                finding_kinds.RDZV_UNREACHABLE,
+                f"is node 0, and none of the {len(callers)} other nodes can reach it {where}",
+                f"look at the firewall and the interfaces of {self.name(first.node)}; {other_way}",
+                failed[0][1].failures,
+            )
             return
         for node, answer in failed:
-            self.lose(node, self._cut_off(first, node, answer))
+            self._refuse(
+                node,
+                finding_kinds.RDZV_UNREACHABLE,
+                f"cannot reach node 0 ({self.name(first.node)}) {where}",
+                f"look at the firewalls of both hosts and the routes between them; {other_way}",
+                answer.failures,
+            )
 
     def _judge_neighbours(self) -> None:
         """Ports that ranks will talk through: the host that most of what fails leads to, or comes from."""
         while failed := list(self._failed_at()):
             into, out_of = Counter(g.node for _, g, _ in failed), Counter(n for n, _, _ in failed)
             worst = max(sorted(into | out_of), key=lambda node: (into[node] + out_of[node], into[node]))
-            self.lose(worst, self._walled(worst, [(n, g.node, a) for n, g, a in failed if worst in (n, g.node)]))
+            self._lose_walled(worst, [(n, g.node, a) for n, g, a in failed if worst in (n, g.node)])
 
     def _go(self, left: Sequence[events.Node], addresses: Mapping[int, str]) -> instructions.Go | None:
         nproc = self._nproc()
@@ -205,26 +220,18 @@ class Meeting:
     def _check_versions(self) -> None:
         for node in self._left():
             if node.nccltool != __version__:
-                finding = self._finding(
-                    node.node,
-                    finding_kinds.VERSION_MISMATCH,
-                    f"has nccltool {node.nccltool}, and this is {__version__}",
-                    "install the same version there, or name the right one: --remote-python",
-                )
-                self.lose(node.node, finding)
+                what = f"has nccltool {node.nccltool}, and this is {__version__}"
+                remedy = "install the same version there, or name the right one: --remote-python"
+                self._refuse(node.node, finding_kinds.VERSION_MISMATCH, what, remedy)
 
     def _check_places(self) -> None:
         """A name that leads to the loopback interface where the runner is leads to the runner's own host."""
         for node in self._left():
             address = self.at_home.get(node.node)
             if address and not self._is_named(node):
-                finding = self._finding(
-                    node.node,
-                    finding_kinds.HOST_TWICE,
-                    f"leads to {address} here, so that ssh reached this host, {node.host}, in its place",
-                    f"correct the address of {self.name(node.node)} in /etc/hosts here, or use its address",
-                )
-                self.lose(node.node, finding)
+                what = f"leads to {address} here, so that ssh reached this host, {node.host}, in its place"
+                remedy = f"correct the address of {self.name(node.node)} in /etc/hosts here, or use its address"
+                self._refuse(node.node, finding_kinds.HOST_TWICE, what, remedy)
 
     def _is_named(self, node: events.Node) -> bool:
         """Whether the name that the user wrote is the host's own."""
@@ -239,81 +246,46 @@ class Meeting:
                 continue
             right, wrong = (node, other) if self._is_named(node) and not self._is_named(other) else (other, node)
             seen[node.host_id] = right
-            finding = self._finding(
-                wrong.node,
-                finding_kinds.HOST_TWICE,
-                f"is the same host as {self.name(right.node)}: both are {wrong.host}",
-                "does its name lead to another host's address here? getent hosts " + self.name(wrong.node),
-            )
-            self.lose(wrong.node, finding)
+            what = f"is the same host as {self.name(right.node)}: both are {wrong.host}"
+            remedy = f"does its name lead to another host's address here? getent hosts {self.name(wrong.node)}"
+            self._refuse(wrong.node, finding_kinds.HOST_TWICE, what, remedy)
 
     def _check_ports(self) -> None:
         for node in self._left()[:1]:
             if not node.port:
-                self.lose(
-                    node.node,
-                    self._finding(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port"),
-                )
+                self._refuse(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port")
 
-    def _silent(self, node: int, seconds: float) -> Finding:
-        return self._finding(
+    def _lose_silent(self, node: int, seconds: float) -> None:
+        self._refuse(
             node,
             finding_kinds.HOST_SILENT,
             f"said nothing for {seconds:.0f} s: its login or its Python hangs, perhaps in a file system",
             "try by hand what is started there: ssh, and python -c 'import nccltool'; look at its load",
         )
 
-    def _cut_off(self, first: events.Node, node: int, answer: events.Reached) -> Finding:
-        return self._finding(
-            node,
-            finding_kinds.RDZV_UNREACHABLE,
-            f"cannot reach node 0 ({self.name(first.node)}) {self._meeting_place(first)}",
-            "look at the firewalls of both hosts and the routes between them; "
-            "--rdzv-endpoint HOST:PORT names an address and a port that are open",
-            answer.failures,
-        )
-
-    def _meeting_place(self, first: events.Node) -> str:
-        named = self.job.endpoint
-        return f"at {named}, which --rdzv-endpoint names" if named else f"at port {first.port}"
-
-    def _isolated(self, first: events.Node, callers: int, answer: events.Reached) -> Finding:
-        return self._finding(
-            first.node,
-            finding_kinds.RDZV_UNREACHABLE,
-            f"is node 0, and none of the {callers} other nodes can reach it {self._meeting_place(first)}",
-            f"look at the firewall and the interfaces of {self.name(first.node)}; "
-            "--rdzv-endpoint HOST:PORT names an address and a port that are open",
-            answer.failures,
-        )
-
-    def _walled(self, worst: int, failed: Sequence[tuple[int, int, events.Reached]]) -> Finding:
+    def _lose_walled(self, worst: int, failed: Sequence[tuple[int, int, events.Reached]]) -> None:
         callers = [self.name(node) for node, goal, _ in failed if goal == worst]
         called = [self.name(goal) for node, goal, _ in failed if node == worst]
         parts = [f"cannot be reached by {', '.join(callers)}"] if callers else []
         parts += [f"cannot reach {', '.join(called)}"] if called else []
-        return self._finding(
+        failures = [f"{self.name(node)}: {failure}" for node, _, answer in failed for failure in answer.failures]
+        self._refuse(
             worst,
             finding_kinds.PEER_UNREACHABLE,
             f"{' and '.join(parts)}: connections between ranks, which use any port, will fail",
             f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job",
-            [f"{self.name(node)}: {failure}" for node, _, answer in failed for failure in answer.failures][
-                :_SHOWN
-            ],
+            failures[:_SHOWN],
         )
 
     def name(self, node: int) -> str:
         """The host as the user knows it."""
         return self.hosts.get(node) or (self.came[node].host if node in self.came else node_name(node))
 
-    def _finding(
-        self, node: int, kind: FindingKind, what: str, remedy: str, evidence: Sequence[str] = ()
-    ) -> Finding:
-        return kind.finding(
-            subject=Subject(kind="host", name=self.name(node)),
-            message=f"{self.name(node)} {what}",
-            evidence=tuple(evidence),
-            remedy=remedy,
+    def _refuse(self, node: int, kind: FindingKind, what: str, remedy: str, evidence: Sequence[str] = ()) -> None:
+        name = self.name(node)
+        subject = Subject(kind="host", name=name)
+        self.lose(
+            node, kind.finding(subject=subject, message=f"{name} {what}", evidence=tuple(evidence), remedy=remedy)
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
+from nccltool.core.host_lists import has_wide_range
 from nccltool.core.user_files import contents
 from nccltool.launch.job import OF_THE_LIBRARIES
 from nccltool.launch.options import StartOptions
@@ -48,9 +49,7 @@ def parse_hostfile(text: str, where: str) -> tuple[Host, ...]:
                 f"{there}: {' '.join(words[1:])[:60]!r} is not understood",
                 "one host or set of hosts a line; --nproc-per-node sets the ranks of a host",
             )
-        hosts.extend(
-            (host, there) for word in words for part in _split(word, there) for host in _expand(part, there)
-        )
+        hosts += [(host, there) for word in words for part in _split(word, there) for host in _expand(part, there)]
     return _each_once(hosts, where)
 
 
@@ -71,18 +70,9 @@ def _each_once(hosts: Sequence[tuple[Host, str]], where: str) -> tuple[Host, ...
 
 def _split(text: str, where: str) -> list[str]:
     """At commas outside of brackets."""
-    depth, words = 0, [""]
-    for character in text:
-        depth += (character == "[") - (character == "]")
-        if depth not in (0, 1):
-            break
-        if character == "," and depth == 0:
-            words.append("")
-        else:
-            words[-1] += character
-    if depth:
+    if re.search(r"[\[\]]", re.sub(r"\[[^\[\]]*\]", "", text)):
         raise BadInput(f"{where} {text[:60]!r}: the brackets do not match", "for example n[01-04],x3")
-    return [word.strip() for word in words if word.strip()]
+    return [word.strip() for word in re.split(r",(?![^\[\]]*\])", text) if word.strip()]
 
 
 _WORD = re.compile(
@@ -91,11 +81,10 @@ _WORD = re.compile(
     r"(?::(?P<port>\d{1,5}))?"
 )
 
-_RANGE = re.compile(r"(\d{1,15})-(\d+)")
-
 
 def _expand(word: str, where: str) -> list[Host]:
-    match = _WORD.fullmatch(f"[{word}]" if _is_bare_v6(word) else word)
+    is_bare_v6 = word.count(":") > 1 and "[" not in word and "@" not in word
+    match = _WORD.fullmatch(f"[{word}]" if is_bare_v6 else word)
     port = int(match["port"] or 0) if match else 0
     if match is None or port > 65535 or (match["port"] and not port):
         raise BadInput(f"{where}: {word[:60]!r} is not a host", "a host is name, user@name, name:port or n[01-04]")
@@ -105,12 +94,8 @@ def _expand(word: str, where: str) -> list[Host]:
     return [Host(name, user, port) for name in _names(match["name"], word, where)]
 
 
-def _is_bare_v6(word: str) -> bool:
-    return word.count(":") > 1 and "[" not in word and "@" not in word
-
-
 def _names(nodes: str, word: str, where: str) -> list[str]:
-    if any(int(last[:16]) - int(first) >= MOST for first, last in _RANGE.findall(nodes)):
+    if has_wide_range(nodes, MOST):
         raise BadInput(f"{where}: {word[:60]!r} is more than {MOST} hosts", "is the bracket too wide?")
     from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 

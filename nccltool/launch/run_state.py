@@ -47,6 +47,11 @@ class RankState:
         return self.exit_code is not None and not self.said_bye and self.failed is None
 
     @property
+    def is_stopped(self) -> bool:
+        """Its process is in state T: something sent it SIGSTOP."""
+        return self.beat is not None and self.beat.state in ("T", "t")
+
+    @property
     def inside_call(self) -> bool:
         """In a communication call: waiting for others, as far as anyone can tell."""
         return self.beat is not None and self.beat.calls % 2 == 1

@@ -16,6 +16,7 @@ from nccltool.core import external_commands, signals
 from nccltool.core.errors import RunDirError
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import RunDir
+from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
 from nccltool.launch import blame, events, instructions
@@ -30,6 +31,7 @@ from nccltool.launch.finding_kinds import (
     RUN_DIR_FULL,
 )
 from nccltool.launch.job import Job, node_number
+from nccltool.launch.launchers.base import last_said
 from nccltool.launch.meeting import Meeting
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
@@ -339,7 +341,7 @@ def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
     return HOST_MISCONFIGURED.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it began",
-        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        evidence=last_said(lines),
         remedy="try there: python -c 'import torch, nccltool'; --remote-python names another Python",
     )
 
@@ -367,7 +369,7 @@ def _alone(here: str, others: Sequence[str]) -> Finding:
     return HOST_LOST.finding(
         subject=Subject(kind="host", name=here),
         message=f"this host, {here}, is cut off: nothing comes from any of the {len(others)} other hosts any more",
-        evidence=(f"the others: {', '.join(others[:8])}{', ...' if len(others) > 8 else ''}",),
+        evidence=(f"the others: {listed(others)}",),
         remedy=f"look at the network of {here}: its link, its interface, its switch port",
     )
 

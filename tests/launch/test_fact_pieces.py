@@ -74,7 +74,7 @@ def test_damaged_pieces_are_said_to_be(data: bytes) -> None:
 def test_endless_pieces_are_not_kept() -> None:
     assembly = Assembly()
     assembly.take(events.FactsPiece(node=0, number=0, of=10**9, text="A"))
-    assert not assembly.waiting
+    assert not assembly._pieces
 
 
 def test_characters_of_no_base64() -> None:

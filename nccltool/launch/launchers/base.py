@@ -36,14 +36,9 @@ Unwrap = Callable[[bytes], tuple[bytes, ...]]
 """A line of a command's standard output -> the lines that its nodes wrote, as far as they are complete."""
 
 
-def unexplained(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
-    """Nothing is known about the ends of these commands."""
-    return None
-
-
-def quiet(line: str) -> bool:
-    """No line of these commands says so."""
-    return False
+def last_said(lines: Sequence[str]) -> tuple[str, ...]:
+    """The evidence for why a command ended: the last lines that it said."""
+    return tuple(line.strip()[:300] for line in lines if line.strip())[-4:]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,8 +61,8 @@ class NodeCommands:
     commands: tuple[Command, ...]
     remote: bool = False
     """The nodes are on other hosts: they meet before they start ranks, and end when they hear no more of us."""
-    explain: Explain = unexplained
-    announces_end: AnnouncesEnd = quiet
+    explain: Explain = lambda host, exit_code, lines: None
+    announces_end: AnnouncesEnd = lambda line: False
     scheduler_query: SchedulerQuery | None = None
     unwrapper: Callable[[], Unwrap] | None = None
     """Makes what reads the output of one command, where lines of its nodes come wrapped."""
@@ -170,6 +165,11 @@ class Launcher(Protocol):
 
     def start(self, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:
         """How it starts the nodes, if options and environment call for it. Raises BadInput."""
+
+
+def starts_nothing(options: StartOptions, env: Mapping[str, str]) -> NotChosen:
+    """Of a launcher that only others can start: it says how (`instead`)."""
+    return NotChosen()
 
 
 _COUNT_DIGITS = 4

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.errors import BadInput
+from nccltool.core.host_lists import has_wide_range
+from nccltool.core.text import listed
 from nccltool.launch import inside
 from nccltool.launch.launchers.base import (
     MOST_NODES,
@@ -84,26 +86,20 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     )
 
 
-_RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
-
-
 def expand_nodes(nodelist: str) -> tuple[str, ...]:
     """The nodes of a Slurm node list, in its order. Raises BadInput."""
     from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
     words = re.findall(r"(?:\[[^\]]*\]|[^,\[\]])+", nodelist)
     # to ClusterShell, @ begins the name of a group, and -, ! and & subtract and intersect
-    wide = any(int(last[:16]) - int(first) >= MOST_NODES for first, last in _RANGE.findall(nodelist))
-    if wide or ",".join(words) != nodelist or not re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist):
-        raise BadInput(
-            f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list", "is the allocation still there?"
-        )
+    is_plain = ",".join(words) == nodelist and re.fullmatch(r"[A-Za-z0-9_.,\[\]-]+", nodelist)
+    problem, remedy = f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list", "is the allocation still there?"
+    if not is_plain or has_wide_range(nodelist, MOST_NODES):
+        raise BadInput(problem, remedy)
     try:
         return tuple(str(node) for word in words for node in NodeSet(word))
     except NodeSetParseError as error:
-        raise BadInput(
-            f"SLURM_JOB_NODELIST={nodelist[:80]!r} is not a node list: {error}", "is the allocation still there?"
-        ) from error
+        raise BadInput(f"{problem}: {error}", remedy) from error
 
 
 def _tasks_per_node(env: Mapping[str, str], nodes: int) -> tuple[int, ...] | None:
@@ -112,11 +108,9 @@ def _tasks_per_node(env: Mapping[str, str], nodes: int) -> tuple[int, ...] | Non
         return None
     text = env.get("SLURM_TASKS_PER_NODE", "")
     counts = expand_counts(text)
-    if counts is not None and len(counts) != nodes:
-        return None  # a step on other nodes than those of the allocation
     if counts is None:
         raise BadInput(f"SLURM_TASKS_PER_NODE={text[:80]!r} is not a list of counts", "start the job again")
-    return counts
+    return counts if len(counts) == nodes else None  # else a step on other nodes than those of the allocation
 
 
 def _gpus_per_node(env: Mapping[str, str], tasks: tuple[int, ...] | None, nodes: int) -> int | None:
@@ -143,7 +137,7 @@ def ranks_per_node(allocated: Allocation) -> int | None:
     """
     tasks = allocated.tasks_per_node or (1,)
     if len(set(tasks)) > 1:
-        told = ", ".join(str(count) for count in tasks[:8]) + (", ..." if len(tasks) > 8 else "")
+        told = listed(map(str, tasks))
         raise BadInput(
             f"job {allocated.job_id} has {told} tasks on its nodes, and every node must have as many ranks",
             "say --nproc-per-node N, or allocate with --ntasks-per-node=N",
@@ -168,7 +162,7 @@ def chosen(allocated: Allocation, names: Sequence[str]) -> tuple[str, ...]:
     if unknown:
         raise BadInput(
             f"--hosts: {unknown[0]} is no node of job {allocated.job_id} of Slurm",
-            f"it has {', '.join(allocated.nodes[:8])}{', ...' if len(allocated.nodes) > 8 else ''}",
+            f"it has {listed(allocated.nodes)}",
         )
     return tuple(node for node in allocated.nodes if node in names)
 

@@ -23,6 +23,7 @@ from nccltool.launch.launchers.base import (
     NodeCommands,
     NotChosen,
     asked_nproc,
+    last_said,
 )
 from nccltool.launch.named_hosts import Host, forwarded, named_hosts
 from nccltool.launch.options import StartOptions
@@ -216,7 +217,7 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
     return cause.kind.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} {what}: {cause.what}",
-        evidence=tuple(line.strip()[:300] for line in lines if line.strip())[-4:],
+        evidence=last_said(lines),
         remedy=cause.remedy,
     )
 
