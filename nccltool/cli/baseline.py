@@ -9,7 +9,6 @@ from nccltool.cli.options import formats, kept, option, stored, written
 
 if TYPE_CHECKING:
     from nccltool.compare.baselines import Store
-    from nccltool.compare.result import RunSample
 
 
 @click.group("baseline")
@@ -28,13 +27,15 @@ def command() -> None:
 def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, **where: str | None) -> None:
     """Keep runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of one kind."""
     from nccltool.cli.screen import put
-    from nccltool.compare import baselines
+    from nccltool.compare import baselines, inputs
     from nccltool.compare.views import baseline
+    from nccltool.core import run_directory
     from nccltool.core.errors import BadInput
 
     if add and replace:
         raise BadInput("--add and --replace exclude each other", "leave one out")
-    samples = _samples(runs, where["run_dir"])
+    base = run_directory.base_folder(where["run_dir"])
+    samples = [baselines.usable(run) for word in runs for run in inputs.loaded(word, base)]
     mode: baselines.Mode = "add" if add else "replace" if replace else "new"
     put(baseline.saved(_store(where["store"]).save(name, note, samples, mode)))
 
@@ -45,9 +46,10 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
 @stored
 def listed(form: str, output: str | None, store: str | None) -> None:
     """The baselines there are."""
+    from nccltool.cli.screen import deliver
     from nccltool.compare.views import baseline
 
-    _show(baseline.render_list(_store(store).all(), form), output)
+    deliver(baseline.render_list(_store(store).all(), form), output)
 
 
 @command.command("show")
@@ -57,11 +59,7 @@ def listed(form: str, output: str | None, store: str | None) -> None:
 @stored
 def show(name: str, form: str, output: str | None, store: str | None) -> None:
     """What the baseline NAME is made of, and what it expects."""
-    from nccltool.compare import judge
-    from nccltool.compare.views import baseline
-
-    found = _store(store).load(name)
-    _show(baseline.render(found, judge.summary(found), form), output)
+    _show(name, form, output, store)
 
 
 @command.command("export")
@@ -70,11 +68,7 @@ def show(name: str, form: str, output: str | None, store: str | None) -> None:
 @stored
 def export(name: str, output: str | None, store: str | None) -> None:
     """Write the baseline NAME as JSON, for another store."""
-    from nccltool.compare import judge
-    from nccltool.compare.views import baseline
-
-    found = _store(store).load(name)
-    _show(baseline.render(found, judge.summary(found), "json"), output)
+    _show(name, "json", output, store)
 
 
 @command.command("import")
@@ -115,18 +109,10 @@ def _store(file: str | None) -> "Store":
     return baselines.Store(Path(file) if file else baselines.default_file())
 
 
-def _samples(words: tuple[str, ...], run_dir: str | None) -> "list[RunSample]":
-    from nccltool.compare import baselines, inputs
-    from nccltool.core import run_directory
+def _show(name: str, form: str, output: str | None, store: str | None) -> None:
+    from nccltool.cli.screen import deliver
+    from nccltool.compare import judge
+    from nccltool.compare.views import baseline
 
-    base = Path(run_dir) if run_dir else run_directory.default_base()
-    return [baselines.usable(run) for word in words for run in inputs.loaded(word, base)]
-
-
-def _show(text: str, output: str | None) -> None:
-    from nccltool.cli.screen import put, write
-
-    if output:
-        write(output, text)
-    else:
-        put(text)
+    found = _store(store).load(name)
+    deliver(baseline.render(found, judge.summary(found), form), output)

@@ -26,7 +26,7 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     from nccltool.core.errors import BadInput
     from nccltool.interop import bundle
 
-    base = Path(run_dir) if run_dir else run_directory.default_base()
+    base = run_directory.base_folder(run_dir)
     folders = (
         tuple(_folder(name, run_directory.find(base, name)) for name in run) or run_directory.folders(base)[-1:]
     )

@@ -16,18 +16,14 @@ def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str 
     `kubectl logs` shows of that, with prefixes, times and other lines; - is standard input. The run is judged,
     kept and shown like one that ran here.
     """
-    from pathlib import Path
 
-    from nccltool.cli.screen import put, text_of, write
+    from nccltool.cli.screen import deliver, text_of
     from nccltool.core import run_directory
     from nccltool.interop import collect
 
-    collected = collect.collect(files, Path(run_dir) if run_dir else run_directory.default_base())
+    collected = collect.collect(files, run_directory.base_folder(run_dir))
     text = text_of(collected.run, form)
-    if output:
-        write(output, text)
-    else:
-        put(text)
+    deliver(text, output)
     kept_in = "kept in" if collected.is_new else "not kept: this run is there already,"
     click.echo(f"{kept_in} {collected.folder}", err=True)
     raise SystemExit(collected.run.verdict.exit_code)

@@ -23,20 +23,17 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     """
     from pathlib import Path
 
-    from nccltool.cli.screen import put, write
+    from nccltool.cli.screen import deliver
     from nccltool.compare import baselines, effects, inputs, judge, run_samples
     from nccltool.compare.views import comparison
     from nccltool.core import run_directory
     from nccltool.core.documents import begun_now, this_command
 
-    base = Path(shown["run_dir"]) if shown["run_dir"] else run_directory.default_base()
+    base = run_directory.base_folder(shown["run_dir"])
     store = Path(shown["store"]) if shown["store"] else baselines.default_file()
     settings = effects.CompareSettings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
     info = begun_now(this_command())
     found = judge.compare(info, inputs.side(a, base, store), inputs.side(b, base, store), settings)
     text = comparison.render(found, str(shown["form"]))
-    if shown["output"]:
-        write(shown["output"], text)
-    else:
-        put(text)
+    deliver(text, shown["output"])
     raise SystemExit(found.verdict.exit_code)

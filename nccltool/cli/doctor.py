@@ -1,5 +1,7 @@
 """nccltool doctor."""
 
+from typing import Any
+
 import click
 
 from nccltool.cli.options import CommandEnded, exit_styled, formats, group, launched, option, written
@@ -30,13 +32,13 @@ from nccltool.doctor.views import FORMATS, renderer
 @formats(*FORMATS)
 @exit_styled
 @written
-def command(**options: object) -> None:
+def command(**options: Any) -> None:
     """Judge the settings of NCCL, and the host that they meet.
 
     Exit code 1 when there is an error, 4 when nothing could be judged. `nccltool explain CODE` has the page of a
     rule.
     """
-    from nccltool.cli.screen import put, write
+    from nccltool.cli.screen import deliver, put
     from nccltool.core.documents import this_command
     from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run
@@ -44,15 +46,15 @@ def command(**options: object) -> None:
     from nccltool.launch.options import StartOptions
 
     if options["list_rules"] or options["list_variables"]:
-        put(_lists(rules=bool(options["list_rules"]), variables=bool(options["list_variables"])))
+        put(_lists(rules=options["list_rules"], variables=options["list_variables"]))
         return
     order = doctor_options.order(group(DoctorOptions, options), group(StartOptions, options))
     answer = run.diagnose(order, this_command())
     if options["fix"]:
         put("".join(f"{line}\n" for line in answer.fixes))
     else:
-        text = renderer(str(options["form"]), bool(options["show_settings"]))(answer.diagnosis)
-        write(str(options["output"]), text) if options["output"] else put(text)
+        text = renderer(options["form"], options["show_settings"])(answer.diagnosis)
+        deliver(text, options["output"])
     verdict = answer.diagnosis.verdict
     raise CommandEnded(verdict.status, verdict.exit_code)
 

@@ -35,19 +35,18 @@ def command(**options: Any) -> None:
     Without --textfile and --pushgateway it is printed.
     """
     from functools import partial
-    from pathlib import Path
 
-    from nccltool.cli.screen import put, write
+    from nccltool.cli.screen import deliver
     from nccltool.core import run_directory
     from nccltool.monitor import export, exposition
 
     asked = group(export.ExportOptions, options)
     destinations = export.destinations(asked)
-    base = Path(asked.run_dir) if asked.run_dir else run_directory.default_base()
+    base = run_directory.base_folder(asked.run_dir)
     found, against = export.read(asked.run, base), export.against(asked.baseline, asked.store)
     samples = partial(export.samples, against=against)
     if not destinations:
         text = exposition.text(samples(found), asked.exposition).decode()
-        write(asked.output, text) if asked.output else put(text)
+        deliver(text, asked.output)
     for said in [one.hand_over(found, samples) for one in destinations]:
         click.echo(said, err=True)

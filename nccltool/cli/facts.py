@@ -16,7 +16,7 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
     """
     from pathlib import Path
 
-    from nccltool.cli.screen import put, write
+    from nccltool.cli.screen import deliver
     from nccltool.core.errors import BadInput
     from nccltool.hosts import reader
     from nccltool.hosts.views import table
@@ -27,8 +27,5 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
     if not any((folder / name).is_dir() for name in ("proc", "sys")):
         raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
     host = reader.take(folder)
-    if output:
-        asked = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
-        write(output, table.render(host, form if asked else "json"))
-    else:
-        put(table.render(host, form))
+    asked = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
+    deliver(table.render(host, "json" if output and not asked else form), output)

@@ -1,9 +1,8 @@
 """Which page a word asks for: that of a rule, a variable, a root cause or an alert; or what is like it."""
 
 import difflib
-import sys
+import re
 from collections.abc import Iterator
-from types import ModuleType
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, shortened
@@ -25,7 +24,7 @@ def page_of_variable(entry: KnownVariable) -> VariablePage:
     low, high = ("any" if limit is None else str(limit) for limit in (entry.min, entry.max))
     bounded = entry.min is not None or entry.max is not None
     read = {"ghost": "nobody", "reserved": "scripts and images, not NCCL"}.get(entry.status, entry.component)
-    about = [rule for rule in rules.every() if entry.name in _names(rule)]
+    about = [rule for rule in rules.every() if _is_about(rule, entry.name)]
     rows = (
         ("read by", read),
         ("type", entry.type),
@@ -44,21 +43,9 @@ def page_of_variable(entry: KnownVariable) -> VariablePage:
     return VariablePage(name=entry.name, summary=entry.summary, rows=rows, note=entry.note)
 
 
-def _names(rule: Rule) -> set[str]:
+def _is_about(rule: Rule, variable: str) -> bool:
     page = rule.page
-    text = " ".join((page.what, page.example, page.instead))
-    return {word for word in nccl_variables.every() if word in text and _stands_alone(word, text)}
-
-
-def _stands_alone(word: str, text: str) -> bool:
-    start = text.find(word)
-    while start >= 0:
-        end = start + len(word)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            return True
-        start = text.find(word, end)
-    return False
+    return bool(re.search(rf"(?<!\w){variable}(?!\w)", " ".join((page.what, page.example, page.instead))))
 
 
 def find(word: str) -> RulePage | VariablePage | str:
@@ -84,20 +71,3 @@ def variables() -> Iterator[tuple[str, str, str]]:
     """(name, who reads it, what it does) of every variable."""
     for entry in nccl_variables.every().values():
         yield entry.name, "nobody" if entry.status == "ghost" else entry.component, entry.summary
-
-
-def families() -> Iterator[tuple[str, str, tuple[RulePage, ...]]]:
-    """(letters, what they are about, pages) of each family of rules."""
-    by_family: dict[str, list[Rule]] = {}
-    for rule in rules.every():
-        by_family.setdefault(rule.family, []).append(rule)
-    for name, members in by_family.items():
-        homes = dict.fromkeys(_home(rule.function.__module__) for rule in members)
-        summary = " ".join(" ".join((home.__doc__ or "").split("\n\n")[0].split()) for home in homes)
-        yield name, summary, tuple(rule.page for rule in members)
-
-
-def _home(name: str) -> ModuleType:
-    """The module of a rule; of one in a folder, the folder."""
-    module = sys.modules[name]
-    return module if module.__package__ == rules.__name__ else sys.modules[str(module.__package__)]

@@ -18,9 +18,8 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     FILE is the unchanged output of one or more tests; - is standard input. Files that are cut, and numbers that
     cannot be read, are refused; numbers that do not fit each other are findings.
     """
-    from pathlib import Path
 
-    from nccltool.cli.screen import put, write
+    from nccltool.cli.screen import deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.interop import import_results
@@ -28,13 +27,10 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
 
     found = import_results.read(files, import_results.told(op, ranks), this_command())
     if keep:
-        base = Path(shown["run_dir"]) if shown["run_dir"] else run_directory.default_base()
+        base = run_directory.base_folder(shown["run_dir"])
         for imported in found:
             click.echo(f"kept in {import_results.keep(imported, base)}", err=True)
     form, output = str(shown["form"]), shown["output"]
     text = views.joined([imported.run for imported in found], form)
-    if output:
-        write(output, text)
-    else:
-        put(text)
+    deliver(text, output)
     raise SystemExit(import_results.exit_code(found))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, group, option, without_twins
+from nccltool.cli.options import Number, given, group, option, refuse, words_of
 from nccltool.interop import manifests
 
 if TYPE_CHECKING:
@@ -59,25 +59,16 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
 
 def _without_the_jobs() -> dict[str, str]:
     """Refuses what is the job's to say; the name, where none is given. Raises BadInput."""
-    from click.core import ParameterSource
-
-    from nccltool.core.errors import BadInput
     from nccltool.interop.manifest_options import OF_THE_JOB
 
     context = click.get_current_context()
-    for name in OF_THE_JOB:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise BadInput(
-                f"--{name.replace('_', '-')} has no meaning for an init container", "leave it out: the job says it"
-            )
-    given = context.get_parameter_source("name") is not ParameterSource.DEFAULT
-    return {} if given else {"name": "nccltool-preflight"}
+    refuse(given(context, OF_THE_JOB), OF_THE_JOB, "for an init container", "leave it out: the job says it")
+    is_default = context.get_parameter_source("name") is click.core.ParameterSource.DEFAULT
+    return {"name": "nccltool-preflight"} if is_default else {}
 
 
 def _parsed(words: tuple[str, ...], command: str) -> "PodCommand":
-    """The options of the command in the pods, as it would read them there: variables of here do not count."""
-    from click.core import ParameterSource
-
+    """The options of the command in the pods, as it would read them there."""
     from nccltool.cli import preflight, probe
     from nccltool.core.errors import BadInput
     from nccltool.interop.manifest_options import ELSEWHERE, PodCommand
@@ -86,17 +77,11 @@ def _parsed(words: tuple[str, ...], command: str) -> "PodCommand":
         raise BadInput(
             f"manifest {words[0]!r} is not known", f"nccltool manifest [OPTIONS] {command} [ITS OPTIONS]"
         )
-    above = click.get_current_context().parent
-    of_it = {"probe": probe.command, "preflight": preflight.command}[command]
-    context = without_twins(of_it).make_context(f"manifest {command}", list(words[1:]), parent=above)
-    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    for name in (*ELSEWHERE, *(("nodes",) if command == "preflight" else ())):
-        if name in given:
-            raise BadInput(
-                f"--{name.replace('_', '-')} has no meaning in a manifest",
-                "leave it out: the pods are numbered, and meet at the first of them"
-                if command == "probe"
-                else "leave it out: each pod looks at its own node",
-            )
-    options = probe.asked(context.params) if command == "probe" else None
-    return PodCommand(words=words, options=options, given=frozenset(given))
+    if command == "preflight":
+        _, named = words_of(preflight.command, "manifest preflight", words[1:])
+        refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "leave it out: each pod looks at its own node")
+        return PodCommand(words=words, options=None, given=named)
+    options, named = words_of(probe.command, "manifest probe", words[1:])
+    remedy = "leave it out: the pods are numbered, and meet at the first of them"
+    refuse(named, ELSEWHERE, "in a manifest", remedy)
+    return PodCommand(words=words, options=probe.asked(options), given=named)

@@ -3,11 +3,12 @@
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from nccltool.core import verdicts
 from nccltool.launch import launchers
@@ -54,18 +55,37 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, envvar=twin, show_default=settings.get("default") is not None, **settings)
 
 
-def without_twins(command: click.Command) -> click.Command:
-    """The same command that reads no variables: for words that another host will read."""
+def words_of(command: click.Command, name: str, words: Sequence[str]) -> tuple[dict[str, Any], frozenset[str]]:
+    """Options of a command, as another host will read them: without the variables of here; and which are given."""
     bare = copy(command)
     bare.params = [copy(parameter) for parameter in command.params]
     for parameter in bare.params:
         parameter.envvar = None
-    return bare
+    context = bare.make_context(name, list(words), parent=click.get_current_context().parent)
+    return context.params, given(context, context.params)
 
 
-def shown(function: F) -> F:
-    """--format, --output: where and how the result of a run is shown."""
-    return formats(*FORMATS)(written(function))
+def given(context: click.Context, names: Iterable[str]) -> frozenset[str]:
+    """Those of the options that are words of the command line."""
+    return frozenset(name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+
+
+def refuse(named: Container[str], names: Iterable[str], where: str, remedy: str) -> None:
+    """Options that have no meaning somewhere. Raises BadInput for the first that is named."""
+    from nccltool.core.errors import BadInput
+
+    for name in names:
+        if name in named:
+            raise BadInput(f"--{name.replace('_', '-')} has no meaning {where}", remedy)
+
+
+def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options, in this order."""
+
+    def decorate(function: F) -> F:
+        return functools.reduce(lambda made, one: one(made), reversed(decorators), function)
+
+    return decorate
 
 
 def formats(*names: str) -> Callable[[F], F]:
@@ -73,9 +93,19 @@ def formats(*names: str) -> Callable[[F], F]:
     return option("--format", "form", type=click.Choice(names), default="table", help="How to show it.")
 
 
-def written(function: F) -> F:
-    """--output: where the result goes."""
-    return option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")(function)
+written = option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")
+shown = together(formats(*FORMATS), written)
+"""Where and how the result of a run is shown."""
+kept = option(
+    "--run-dir",
+    type=click.Path(file_okay=False),
+    help="The folder that keeps runs (default: nccltool/runs in your XDG state folder).",
+)
+stored = option(
+    "--store",
+    type=click.Path(dir_okay=False),
+    help="The file that keeps baselines (default: nccltool/baselines.sqlite in your XDG state folder).",
+)
 
 
 class CommandEnded(SystemExit):
@@ -116,76 +146,34 @@ def exit_styled(function: F) -> F:
     return option("--exit-style", type=click.Choice(verdicts.EXIT_STYLES), help=text)(styled)  # type: ignore[return-value]
 
 
-def kept(function: F) -> F:
-    """--run-dir: where runs are kept."""
-    text = "The folder that keeps runs (default: nccltool/runs in your XDG state folder)."
-    return option("--run-dir", type=click.Path(file_okay=False), help=text)(function)
-
-
-def stored(function: F) -> F:
-    """--store: where baselines are kept."""
-    text = "The file that keeps baselines (default: nccltool/baselines.sqlite in your XDG state folder)."
-    return option("--store", type=click.Path(dir_okay=False), help=text)(function)
-
-
-_BACKENDS = ("auto", "nccl", "gloo")
-
-
-def launched(function: F) -> F:
-    """How the nodes are started: --launcher, --hosts and what ssh needs."""
-    for decorate in reversed(
-        (
-            option(
-                "--launcher",
-                type=click.Choice(("auto", *launchers.NAMES)),
-                default="auto",
-                help="Who starts the nodes.",
-            ),
-            option("--hosts", help="Hosts to reach by ssh: n[01-04],user@x3:2222."),
-            option("--hostfile", type=click.Path(dir_okay=False), help="The same, one a line, in a file."),
-            option("--ssh", default="ssh", help="The ssh command, with options of its own."),
-            option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
-            option("--remote-env", help="Variables to take there, besides NCCL_*, GLOO_*, TORCH_*."),
-        )
-    ):
-        function = decorate(function)
-    return function
-
-
 _NODES = option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: 1, or as the launcher says]")
 _NPROC = option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
-_KEEP_GOING = option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part.")
-_BACKEND = option("--backend", type=click.Choice(_BACKENDS), default="auto", help="torch backend.")
-_TIMEOUT = option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move.")
-_JOIN = option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes.")
-
-
-def laddered(function: F) -> F:
-    """Where runs are started, of a command that starts several of them from here."""
-    for decorate in reversed((_NODES, _NPROC, launched, _KEEP_GOING, _BACKEND, _TIMEOUT, _JOIN)):
-        function = decorate(function)
-    return function
-
-
-def started(function: F) -> F:
-    """Where ranks run, who starts them, and how long anything may take: of commands that start ranks."""
-    for decorate in reversed(
-        (
-            _NODES,
-            _NPROC,
-            option(
-                "--node-rank",
-                type=click.IntRange(0),
-                help="This host is node R of --nodes; needs --rdzv-endpoint.",
-            ),
-            option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node."),
-            launched,
-            _KEEP_GOING,
-            _BACKEND,
-            _TIMEOUT,
-            _JOIN,
-            option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run."),
-        )
-    ):
-        function = decorate(function)
-    return function
+_LAUNCHERS = click.Choice(("auto", *launchers.NAMES))
+_BACKENDS = click.Choice(("auto", "nccl", "gloo"))
+launched = together(
+    option("--launcher", type=_LAUNCHERS, default="auto", help="Who starts the nodes."),
+    option("--hosts", help="Hosts to reach by ssh: n[01-04],user@x3:2222."),
+    option("--hostfile", type=click.Path(dir_okay=False), help="The same, one a line, in a file."),
+    option("--ssh", default="ssh", help="The ssh command, with options of its own."),
+    option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
+    option("--remote-env", help="Variables to take there, besides NCCL_*, GLOO_*, TORCH_*."),
+)
+"""How the nodes are started."""
+_PATIENCE = together(
+    option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part."),
+    option("--backend", type=_BACKENDS, default="auto", help="torch backend."),
+    option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move."),
+    option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes."),
+)
+laddered = together(_NODES, _NPROC, launched, _PATIENCE)
+"""Where runs are started, of a command that starts several of them from here."""
+started = together(
+    _NODES,
+    _NPROC,
+    option("--node-rank", type=click.IntRange(0), help="This host is node R of --nodes; needs --rdzv-endpoint."),
+    option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node."),
+    launched,
+    _PATIENCE,
+    option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run."),
+)
+"""Where ranks run, who starts them, and how long anything may take: of commands that start ranks."""

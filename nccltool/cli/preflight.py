@@ -1,7 +1,7 @@
 """nccltool preflight."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -41,30 +41,29 @@ if TYPE_CHECKING:
 @written
 @stored
 @kept
-def command(**options: object) -> None:
+def command(**options: Any) -> None:
     """One verdict for a cluster: is everything there, set, reachable, right and fast enough.
 
     Climbs the rungs of a suite: inventory, doctor, reach, within nodes, across nodes, train. One that fails stops
     what depends on it. Exit code 1 when a check failed, 3 when a host or rank is missing, 4 when nothing could be
     judged.
     """
-    from pathlib import Path
 
-    from nccltool.cli.screen import put, writable, write
+    from nccltool.cli.screen import deliver, put, writable
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
     from nccltool.preflight import run
 
     run_dir, output = options["run_dir"], options["output"]
-    base = Path(str(run_dir)) if run_dir else run_directory.default_base()
+    base = run_directory.base_folder(run_dir)
     ask = _order(options)
-    ways = _ways(cast("tuple[str, ...]", options["metrics"]))
+    ways = _ways(options["metrics"])
     if options["dry_run"]:
         put(run.plan(ask))
         return
     if output:
-        writable(str(output))
+        writable(output)
 
     def tell(line: str) -> None:
         if not options["quiet"]:
@@ -74,11 +73,8 @@ def command(**options: object) -> None:
     found = run.preflight(ask, base, this_command(), tell)
     if ways:
         found = _handed_over(found, ways, options)
-    text = renderer(str(options["form"]))(found)
-    if output:
-        write(str(output), text)
-    else:
-        put(text)
+    text = renderer(options["form"])(found)
+    deliver(text, output)
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
     raise CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)

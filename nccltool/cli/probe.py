@@ -1,12 +1,11 @@
 """nccltool probe."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nccltool.cli.options import (
-    CommandEnded,
     Number,
     exit_styled,
     group,
@@ -53,40 +52,30 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @shown
 @exit_styled
 @kept
-def command(**options: object) -> None:
+def command(**options: Any) -> None:
     """Bandwidth and latency of collectives over ranks and nodes, with checked data.
 
     With no cluster around, --nodes N starts N torch elastic agents on this host and says that the nodes are
     emulated. On real hosts, start the same command on each with --node-rank R --rdzv-endpoint HOST:PORT.
     Inside a job of torchrun, srun or mpirun the command is the worker, and rank 0 shows the result.
     """
-    from pathlib import Path
-    from signal import SIGHUP, SIGTERM
-
-    from nccltool.cli.screen import Screen, put
-    from nccltool.core import run_directory, signals
+    from nccltool.cli.screen import carry_out, put
     from nccltool.core.documents import this_command
+    from nccltool.core.run_directory import base_folder
     from nccltool.probe import options as probe_options
     from nccltool.probe.run import Probe
 
-    run_dir = options.pop("run_dir")
     loop, serve = options.pop("loop"), options.pop("serve")
     if loop or serve:
-        raise SystemExit(_looped(loop, serve, options, run_dir))
+        raise SystemExit(_looped(loop, serve, options))
     probe = Probe(
         order=probe_options.from_options(asked(options, injected_fault())),
-        runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
-        min_busbw_gb_per_s=cast("float | None", options["min_busbw"]),
+        runs_folder=base_folder(options["run_dir"]),
+        min_busbw_gb_per_s=options["min_busbw"],
         command=this_command(),
         tell=put if options["events"] else None,
     )
-    screen = Screen.of(options, probe.order.leads)
-    screen.begin(probe.order.launch)
-    with signals.held():
-        run, folder = probe.run(screen.progress)
-    with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
-        screen.show(run, folder)
-    raise CommandEnded(run.verdict.status, run.verdict.exit_code)
+    carry_out(probe, options)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
@@ -97,8 +86,7 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
     return group(ProbeOptions, options, start=group(StartOptions, options, fault=fault))
 
 
-def _looped(loop: object, serve: object, options: dict[str, object], run_dir: object) -> int:
-    from pathlib import Path
+def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> int:
 
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
@@ -109,7 +97,7 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
 
     if not loop:
         raise BadInput("--serve goes with --loop", "use nccltool serve beside single runs")
-    every_s = parse_duration(str(loop), "--loop")
+    every_s = parse_duration(loop, "--loop")
     if every_s < probe_loop.LEAST_S:
         raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")
     if not probe_options.from_options(asked(options, injected_fault())).job.node_ranks:
@@ -117,7 +105,7 @@ def _looped(loop: object, serve: object, options: dict[str, object], run_dir: ob
     return probe_loop.ProbeLoop(
         words=this_command()[1:],
         every_s=every_s,
-        listen=None if serve is None else str(serve),
-        base=Path(str(run_dir)) if run_dir else run_directory.default_base(),
+        listen=serve,
+        base=run_directory.base_folder(options["run_dir"]),
         say=lambda text: click.echo(text, err=True),
     ).run()

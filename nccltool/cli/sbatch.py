@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import group, option, without_twins
+from nccltool.cli.options import group, option, refuse, words_of
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -63,26 +63,16 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _parsed(words: tuple[str, ...]) -> "tuple[ProbeOptions, frozenset[str]]":
-    """The options as the script will read them, without the variables of here; and which of them are given."""
-    from click.core import ParameterSource
-
+    """The options as the script will read them; and which of them are given."""
     from nccltool.cli import probe
     from nccltool.core.errors import BadInput
 
     if words[0] != "probe":
         raise BadInput(f"sbatch {words[0]!r} is not known", "nccltool sbatch [OPTIONS] probe [PROBE OPTIONS]")
-    above = click.get_current_context().parent
-    context = without_twins(probe.command).make_context("sbatch probe", list(words[1:]), parent=above)
-    given = frozenset(n for n in context.params if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
-    for name in _ELSEWHERE:
-        if name in given:
-            raise BadInput(
-                f"--{name.replace('_', '-')} has no meaning in a batch script",
-                "leave it out: srun starts the nodes",
-            )
-    if context.params["launcher"] not in ("auto", "slurm"):
+    options, given = words_of(probe.command, "sbatch probe", words[1:])
+    refuse(given, _ELSEWHERE, "in a batch script", "leave it out: srun starts the nodes")
+    if options["launcher"] not in ("auto", "slurm"):
         raise BadInput(
-            f"--launcher {context.params['launcher']} has no meaning in a batch script",
-            "leave it out, or say slurm",
+            f"--launcher {options['launcher']} has no meaning in a batch script", "leave it out, or say slurm"
         )
-    return probe.asked(context.params), given
+    return probe.asked(options), given

@@ -4,12 +4,15 @@ import math
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from signal import SIGHUP, SIGTERM
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from nccltool.cli.options import CommandEnded
+from nccltool.core import signals
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
@@ -25,36 +28,44 @@ from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
 from nccltool.train.result import TrainRun
 from nccltool.train.state import TrainState
 
+if TYPE_CHECKING:
+    from nccltool.probe.run import Probe
+
 _REFRESH_S = 0.1
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
 """Formats that have no place for findings: what went wrong is then said beside them."""
 
 
-class Screen:
+def carry_out(probe: "Probe", options: Mapping[str, Any], at_end: Callable[[Run], None] | None = None) -> NoReturn:
+    """Run an order, show what came of it, and end with its exit code. Raises BadInput."""
+    if options["output"] and probe.order.leads:
+        writable(options["output"])
+    screen = _Screen(options, probe.order.leads)
+    screen.begin(probe.order.launch)
+    with signals.held():
+        run, folder = probe.run(screen.progress)
+    with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
+        screen.show(run, folder)
+        if at_end:
+            at_end(run)
+    raise CommandEnded(run.verdict.status, run.verdict.exit_code)
+
+
+class _Screen:
     """Progress while it runs, the result at its end."""
 
-    def __init__(self, form: str, output: str | None, verbose: bool, quiet: bool, leads: bool) -> None:
-        self._form, self._output = form, output
-        self._verbose, self._quiet, self._leads = verbose, quiet, leads
-        self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not quiet and leads
+    def __init__(self, options: Mapping[str, Any], leads: bool) -> None:
+        self._form, self._output, self._leads = options["form"], options["output"], leads
+        self._quiet, self._verbose = options["quiet"], options["verbose"]
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not self._quiet and leads
         self._shown_rows = 0
         self._drawn_at = 0.0
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any], leads: bool) -> "Screen":
-        """The screen that the options ask for. Raises BadInput when the output file cannot be written."""
-        output = options["output"]
-        if output and leads:
-            writable(output)
-        return cls(options["form"], output, options["verbose"], options["quiet"], leads)
-
     def begin(self, launch: NodeCommands) -> None:
-        """Say who starts the nodes, and why."""
         if self._leads and not self._quiet:
             click.echo(f"launcher: {launch.launcher} ({launch.why})", err=True)
 
     def progress(self, state: RunState) -> None:
-        """Called often while the run goes on."""
         if self._verbose and self._leads and not self._quiet:
             self._new_rows(state)
         now = time.monotonic()
@@ -69,10 +80,7 @@ class Screen:
             _name_errors(run)
             return
         text = text_of(run, self._form)
-        if self._output:
-            write(self._output, text)
-        else:
-            put(text)
+        deliver(text, self._output)
         if self._form in _WITHOUT_FINDINGS:
             _name_errors(run)
         if not self._quiet:
@@ -141,21 +149,21 @@ def _trained_row(event: OfTraining, heard: TrainState) -> str | None:
     return None
 
 
-def text_of(run: Run, form: str) -> str:
+def text_of(run: Run | Preflight, form: str) -> str:
     """A run in a format. Raises BadInput where that has no place for what was run."""
-    if not isinstance(run, TrainRun):
-        return views.renderer(form)(run)
-    if form not in train_views.FORMATS:
-        known = ", ".join(train_views.FORMATS)
-        raise BadInput(f"--format {form} has no place for trainings", f"choose from {known}")
-    return train_views.renderer(form)(run)
+    match run:
+        case Preflight():
+            _fits(form, ("table", "json"), "a preflight")
+            return preflight_views.renderer(form)(run)
+        case TrainRun():
+            _fits(form, train_views.FORMATS, "trainings")
+            return train_views.renderer(form)(run)
+    return views.renderer(form)(run)
 
 
-def preflight_text(preflight: Preflight, form: str) -> str:
-    """A suite in a format. Raises BadInput where that is for runs."""
-    if form not in ("table", "json"):
-        raise BadInput(f"--format {form} has no place for a preflight", "choose from table, json")
-    return preflight_views.renderer(form)(preflight)
+def _fits(form: str, known: Sequence[str], what: str) -> None:
+    if form not in known:
+        raise BadInput(f"--format {form} has no place for {what}", f"choose from {', '.join(known)}")
 
 
 def put(text: str) -> None:
@@ -189,12 +197,19 @@ def writable(path: str) -> None:
         with Path(path).open("a"):
             return
     except OSError as error:
-        raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error
+        raise _not_written(path, error) from error
 
 
-def write(path: str, text: str) -> None:
-    """Write the result. Raises BadInput."""
+def deliver(text: str, output: str | None) -> None:
+    """The result: into the file of --output, else to standard output. Raises BadInput."""
+    if not output:
+        put(text)
+        return
     try:
-        Path(path).write_bytes(text.encode(errors="replace"))  # whatever the locale's encoding is
+        Path(output).write_bytes(text.encode(errors="replace"))  # whatever the locale's encoding is
     except OSError as error:
-        raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error
+        raise _not_written(output, error) from error
+
+
+def _not_written(output: str, error: OSError) -> BadInput:
+    return BadInput(f"--output {output} cannot be written: {error.strerror}", "name another file")

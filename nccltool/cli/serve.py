@@ -18,7 +18,6 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
 
     Of each operation, size and world the newest number is shown, and when it was measured.
     """
-    from pathlib import Path
 
     from nccltool.core import run_directory
     from nccltool.monitor import export, http_server, serve
@@ -29,7 +28,7 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
         check(web, web_config)
     listening = http_server.listen(listen)
     run_dir, against = others["run_dir"], export.against(others["baseline"], others["store"])
-    base = Path(run_dir) if run_dir else run_directory.default_base()
+    base = run_directory.base_folder(run_dir)
     server = serve.Server(
         base=base, listening=listening, web=web, every_s=every, max_age_s=max_age, against=against
     )

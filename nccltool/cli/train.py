@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nccltool.cli.options import (
-    CommandEnded,
     F,
     Number,
     exit_styled,
@@ -24,6 +23,7 @@ from nccltool.train.strategies import WORDS
 from nccltool.train.strategies.base import CommonOptions, OptionTraits, traits, word
 
 if TYPE_CHECKING:
+    from nccltool.probe.result import Run
     from nccltool.train.options import TrainOptions
 
 _SOME = click.IntRange(1)
@@ -85,39 +85,35 @@ def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
 @exit_styled
 @written
 @kept
-def command(**options: object) -> None:
+def command(**options: Any) -> None:
     """Small real trainings, each step held against a single process."""
     from pathlib import Path
-    from signal import SIGHUP, SIGTERM
 
-    from nccltool.cli.screen import Screen, put
-    from nccltool.core import run_directory, signals
+    from nccltool.cli.screen import carry_out, put
     from nccltool.core.documents import this_command
+    from nccltool.core.run_directory import base_folder
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
     from nccltool.train.result import TrainRun
     from nccltool.train.run import SmokeTrainings
 
-    run_dir, event_files = options.pop("run_dir"), options.pop("tensorboard")
     train = SmokeTrainings(
         order=train_options.from_options(asked(options, injected_fault())),
-        runs_folder=Path(str(run_dir)) if run_dir else run_directory.default_base(),
+        runs_folder=base_folder(options["run_dir"]),
         min_busbw_gb_per_s=None,
         command=this_command(),
         tell=put if options["events"] else None,
     )
-    if event_files and train.order.leads:
-        tensorboard.ready(Path(str(event_files)))
-    screen = Screen.of(options, train.order.leads)
-    screen.begin(train.order.launch)
-    with signals.held():
-        run, folder = train.run(screen.progress)
-    with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
-        screen.show(run, folder)
-        if event_files and train.order.leads:
-            assert isinstance(run, TrainRun)
-            tensorboard.write(Path(str(event_files)), run.info, run.trainings)
-    raise CommandEnded(run.verdict.status, run.verdict.exit_code)
+    if not options["tensorboard"] or not train.order.leads:
+        carry_out(train, options)
+    folder = Path(options["tensorboard"])
+    tensorboard.ready(folder)
+
+    def write_events(run: "Run") -> None:
+        assert isinstance(run, TrainRun)
+        tensorboard.write(folder, run.info, run.trainings)
+
+    carry_out(train, options, write_events)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":

@@ -72,7 +72,7 @@ def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
 
 
 def _show(incident: Any, options: dict[str, Any]) -> None:
-    from nccltool.cli.screen import put, write
+    from nccltool.cli.screen import deliver
     from nccltool.triage.document import incident_to_json
     from nccltool.triage.views import table
 
@@ -80,7 +80,4 @@ def _show(incident: Any, options: dict[str, Any]) -> None:
         text = incident_to_json(incident) + "\n"
     else:
         text = table.summary(incident.overview) if options["summary"] else table.render(incident)
-    if options["output"]:
-        write(options["output"], text)
-    else:
-        put(text)
+    deliver(text, options["output"])

@@ -19,7 +19,7 @@ from nccltool.compare import document, run_samples
 from nccltool.compare.result import Baseline, Circumstances, RowKey, RowSample, RunSample
 from nccltool.core.documents import now
 from nccltool.core.errors import BadInput
-from nccltool.core.run_directory import default_base
+from nccltool.core.run_directory import base_folder
 from nccltool.core.user_files import contents
 from nccltool.probe.result import Run
 
@@ -56,7 +56,7 @@ Mode = Literal["new", "add", "replace"]
 
 def default_file() -> Path:
     """Beside the runs. Raises BadInput when there is no home folder."""
-    return default_base().parent / "baselines.sqlite"
+    return base_folder().parent / "baselines.sqlite"
 
 
 def named(word: str, store: str | Path | None) -> Baseline:

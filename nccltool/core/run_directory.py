@@ -24,8 +24,10 @@ LATEST = "latest"
 """The word for the newest run."""
 
 
-def default_base() -> Path:
-    """Where runs go when nothing is said: the state folder of the XDG base directories."""
+def base_folder(named: str | None = None) -> Path:
+    """Where runs are kept: in the folder that is named, else in the state folder of the XDG base directories."""
+    if named:
+        return Path(named)
     state = os.environ.get("XDG_STATE_HOME")
     if not state:
         try:

@@ -27,7 +27,7 @@ def kept(number: int, factor: float = 1.0, **changes: object) -> str:
         measurements=tuple(rows),
         findings=(),
     )
-    folder = run_dir_of(run_directory.default_base(), job(run_id=name))
+    folder = run_dir_of(run_directory.base_folder(), job(run_id=name))
     folder.finish(to_json(run))
     folder.close()
     return name

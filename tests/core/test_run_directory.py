@@ -84,7 +84,7 @@ def test_a_folder_that_is_gone_when_the_result_comes(tmp_path: Path) -> None:
 def test_where_runs_go_when_nothing_is_said(state: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", state)
     monkeypatch.setenv("HOME", "/home/me")
-    assert run_directory.default_base() == Path(base)
+    assert run_directory.base_folder() == Path(base)
 
 
 def test_ids_sort_by_time_and_differ() -> None:

@@ -1,16 +1,38 @@
 """docs/rules is made of the docstrings of the rules; UPDATE_GOLDEN=1 writes it."""
 
 import os
+import sys
+from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
-from nccltool.cli import help_pages
-from nccltool.doctor import pages
+from nccltool.doctor import pages, rules
 from nccltool.doctor.diagnosis import RulePage
+from nccltool.doctor.rules.base import Rule
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs/rules"
-FAMILIES = {name: (summary, members) for name, summary, members in help_pages.families()}
+
+
+def _families() -> Iterator[tuple[str, str, tuple[RulePage, ...]]]:
+    """(letters, what they are about, pages) of each family of rules."""
+    by_family: dict[str, list[Rule]] = {}
+    for rule in rules.every():
+        by_family.setdefault(rule.family, []).append(rule)
+    for name, members in by_family.items():
+        homes = dict.fromkeys(_home(rule.function.__module__) for rule in members)
+        summary = " ".join(" ".join((home.__doc__ or "").split("\n\n")[0].split()) for home in homes)
+        yield name, summary, tuple(rule.page for rule in members)
+
+
+def _home(name: str) -> ModuleType:
+    """The module of a rule; of one in a folder, the folder."""
+    module = sys.modules[name]
+    return module if module.__package__ == rules.__name__ else sys.modules[str(module.__package__)]
+
+
+FAMILIES = {name: (summary, members) for name, summary, members in _families()}
 
 
 def _hold(name: str, text: str) -> None:
