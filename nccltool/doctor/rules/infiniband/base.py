@@ -1,21 +1,19 @@
-"""What rules about RDMA have in common: ports as evidence, the GIDs of an index."""
+"""What rules about RDMA have in common: the ports that they look at, as a sentence and as evidence."""
 
 from collections.abc import Iterable, Sequence
 
 from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, escaped, known, listed
-from nccltool.hosts.facts import Gid, or_none
-from nccltool.hosts.nccl import adapters
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl.adapters import Port
-from nccltool.hosts.nccl.settings import Variable
 
 HCA = "NCCL_IB_HCA"
 
 
-def port_names(ports: Iterable[Port], most: int = 8) -> str:
+def port_names(ports: Iterable[Port]) -> str:
     """The names of these ports, for a sentence."""
-    return listed([port.name for port in ports], most)
+    return listed(port.name for port in ports)
 
 
 def port_lines(ports: Iterable[Port]) -> tuple[str, ...]:
@@ -35,10 +33,10 @@ def about_ports(
     host: JudgedHost, ports: Sequence[Port], message: str, remedy: str, severity: Severity | None = None
 ) -> report.RuleFinding:
     """A finding about the list that chose these ports, else about the first of them."""
-    variable = host.variable(HCA)
+    variable, lines = host.variable(HCA), port_lines(ports)
     if variable is not None:
-        return report.about(variable, message, remedy, evidence=port_lines(ports), severity=severity, part="")
-    return report.device(ports[0].name, message, remedy, evidence=port_lines(ports), severity=severity)
+        return report.about(variable, message, remedy, part="", evidence=lines, severity=severity)
+    return report.device(ports[0].name, message, remedy, evidence=lines, severity=severity)
 
 
 def all_ports(host: JudgedHost) -> tuple[Port, ...]:
@@ -48,9 +46,6 @@ def all_ports(host: JudgedHost) -> tuple[Port, ...]:
     )
 
 
-GID_INDEX = "NCCL_IB_GID_INDEX"
-
-
 def roce_ports(host: JudgedHost) -> tuple[Port, ...]:
     """The Ethernet ports that NCCL would use. Raises NotKnown."""
     return tuple(port for port in host.active_ports if port.roce)
@@ -58,29 +53,4 @@ def roce_ports(host: JudgedHost) -> tuple[Port, ...]:
 
 def only_infiniband(host: JudgedHost) -> bool:
     """Whether every port that NCCL may use is InfiniBand, and there is one. Raises NotKnown."""
-    ports = host.ports
-    return bool(ports) and not any(port.roce for port in ports)
-
-
-def given_index(host: JudgedHost) -> tuple[Variable, int] | None:
-    """NCCL_IB_GID_INDEX, when it is an index."""
-    variable, index = host.variable(GID_INDEX), host.integer(GID_INDEX)
-    return (variable, index) if variable is not None and index is not None and index >= 0 else None
-
-
-def gid_at(port: Port, index: int) -> Gid | None:
-    """What is at an index of its table. Raises NotKnown."""
-    return next((gid for gid in known(port.port.gids) if gid.index == index), None)
-
-
-def gid_line(port: Port, gid: Gid | None, index: int) -> str:
-    """`mlx5_0:1 gid 3: ::ffff:10.0.0.1, RoCE v2, eth0`."""
-    if gid is None:
-        return f"{escaped(port.name)} gid {index}: empty"
-    words = (adapters.shown(gid), or_none(gid.type), or_none(gid.netdev))
-    return f"{escaped(port.name)} gid {index}: {escaped(', '.join(word for word in words if word))}"
-
-
-def gid_lines(ports: Sequence[Port], index: int) -> tuple[str, ...]:
-    """Evidence: what is at an index of the GID table of each port."""
-    return tuple(gid_line(port, gid_at(port, index), index) for port in ports[:8])
+    return bool(host.ports) and not any(port.roce for port in host.ports)

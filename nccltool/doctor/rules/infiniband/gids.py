@@ -1,27 +1,28 @@
-"""The GIDs of RoCE ports: what NCCL takes, and whether others can reach it."""
+"""The GIDs of RoCE ports: what NCCL takes, whether others can reach it, and the variables that choose it."""
 
+import ipaddress
 from collections.abc import Sequence
 
+from nccltool.core.findings import Severity
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, across, escaped, known, rule
-from nccltool.doctor.rules.infiniband.base import (
-    GID_INDEX,
-    gid_at,
-    gid_line,
-    gid_lines,
-    given_index,
-    port_names,
-    roce_ports,
-)
-from nccltool.hosts.facts import Gid, or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_number, for_text, listed, rule
+from nccltool.doctor.rules.infiniband.base import only_infiniband, port_names, roce_ports
+from nccltool.hosts.facts import Gid, NotKnown, known, or_none
 from nccltool.hosts.nccl import adapters
-from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.adapters import Port
 
-_REMEDY = f"unset {GID_INDEX}: NCCL finds the GID itself since 2.21"
+_INDEX = "NCCL_IB_GID_INDEX"
+_REMEDY = f"unset {_INDEX}: NCCL finds the GID itself since 2.21"
+_FILTERS = ("NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ROCE_VERSION_NUM")
+_OF_CLOUDS = {"gcp": 3, "oci": 3}
+"""Published for their own machines: cluster-toolkit, oci-hpc."""
+_AUTOMATIC = tuple(adapters.AUTOMATIC_GID)
 
 
-@rule("IB016", "error", needs=("rdma",))
-def empty_gid(host: JudgedHost) -> Results:
+@for_number("IB016", "error", _INDEX, needs=("rdma",))
+def empty_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     """Nothing is at the index of NCCL_IB_GID_INDEX on a RoCE port.
 
     Why: The connection cannot be made: ibv_modify_qp fails with "Invalid argument".
@@ -29,22 +30,12 @@ def empty_gid(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL user guide, troubleshooting of networks; https://github.com/NVIDIA/nccl/issues/426
     """
-    given = given_index(host)
-    if given is None:
-        return
-    variable, index = given
-    empty = [port for port in roce_ports(host) if gid_at(port, index) is None]
-    if empty:
-        yield report.better_unset(
-            variable,
-            f"{port_names(empty)}: nothing is at index {index} of the GID table",
-            _REMEDY,
-            evidence=gid_lines(empty, index),
-        )
+    empty = [port for port in roce_ports(host) if _gid_at(port, index) is None] if index >= 0 else []
+    yield from _wrong(variable, index, empty, f"nothing is at index {index} of the GID table")
 
 
-@rule("IB017", "error", needs=("rdma",))
-def gid_of_roce_v1(host: JudgedHost) -> Results:
+@for_number("IB017", "error", _INDEX, needs=("rdma",))
+def gid_of_roce_v1(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX points to a GID that is not RoCE v2.
 
     Why: RoCE v1 does not cross routers, and switches often block it; the symptom is an error with status 12.
@@ -52,23 +43,12 @@ def gid_of_roce_v1(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_GID_INDEX
     Source: https://github.com/NVIDIA/nccl/issues/426; NCCL user guide, NCCL_IB_GID_INDEX
     """
-    given = given_index(host)
-    if given is None:
-        return
-    variable, index = given
-    found = [(port, gid) for port in roce_ports(host) if (gid := gid_at(port, index)) is not None]
-    wrong = [port for port, gid in found if known(gid.type) != "RoCE v2"]
-    if wrong:
-        yield report.better_unset(
-            variable,
-            f"{port_names(wrong)}: the GID at index {index} is not RoCE v2",
-            _REMEDY,
-            evidence=gid_lines(wrong, index),
-        )
+    old = [port for port, gid in _gids_at(host, index) if known(gid.type) != "RoCE v2"]
+    yield from _wrong(variable, index, old, f"the GID at index {index} is not RoCE v2")
 
 
-@rule("IB018", "error", needs=("rdma",))
-def link_local_gid(host: JudgedHost) -> Results:
+@for_number("IB018", "error", _INDEX, needs=("rdma",))
+def link_local_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX points to a link-local GID.
 
     Why: It reaches its own segment only.
@@ -76,29 +56,21 @@ def link_local_gid(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL src/transport/net_ib/connect.cc (validGid)
     """
-    given = given_index(host)
-    if given is None:
-        return
-    variable, index = given
-    found = [(port, gid) for port in roce_ports(host) if (gid := gid_at(port, index)) is not None]
-    wrong = [port for port, gid in found if adapters.is_link_local(adapters.address(gid))]
-    if wrong:
-        yield report.better_unset(
-            variable,
-            f"{port_names(wrong)}: the GID at index {index} is link-local",
-            _REMEDY,
-            evidence=gid_lines(wrong, index),
-            severity=host.if_several_nodes("error", "info"),
-        )
+    local = [port for port, gid in _gids_at(host, index) if adapters.is_link_local(adapters.address(gid))]
+    severity = host.if_several_nodes("error", "info")
+    yield from _wrong(variable, index, local, f"the GID at index {index} is link-local", severity)
 
 
-def _meaning(gid: Gid) -> str:
-    """What a GID is: its type and the family of its address. Raises NotKnown."""
-    return f"{known(gid.type)}, {adapters.family(adapters.address(gid))}"
+def _wrong(
+    variable: Variable, index: int, ports: Sequence[Port], what: str, severity: Severity | None = None
+) -> Results:
+    if ports:
+        lines, message = _lines(ports, index), f"{port_names(ports)}: {what}"
+        yield report.better_unset(variable, message, _REMEDY, evidence=lines, severity=severity)
 
 
-@rule("IB019", "error", needs=("rdma",))
-def index_of_different_gids(host: JudgedHost) -> Results:
+@for_number("IB019", "error", _INDEX, needs=("rdma",))
+def index_of_different_gids(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX means something else on one port than on another.
 
     Why: The index is used on every port as it is. The order of a table changes with VLANs, IPv6 and containers.
@@ -106,18 +78,38 @@ def index_of_different_gids(host: JudgedHost) -> Results:
     Instead: NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
     Source: NCCL user guide, NCCL_IB_ADDR_RANGE
     """
-    given = given_index(host)
-    if given is None:
-        return
-    variable, index = given
-    found = [(port, gid) for port in roce_ports(host) if (gid := gid_at(port, index)) is not None]
+    found = _gids_at(host, index)
     if len({_meaning(gid) for _, gid in found}) > 1:
-        yield report.better_unset(
-            variable,
-            f"index {index} is not the same kind of GID on all ports",
-            _REMEDY,
-            evidence=gid_lines([port for port, _ in found], index),
-        )
+        lines = _lines([port for port, _ in found], index)
+        message = f"index {index} is not the same kind of GID on all ports"
+        yield report.better_unset(variable, message, _REMEDY, evidence=lines)
+
+
+def _meaning(gid: Gid) -> str:
+    """What a GID is: its type and the family of its address. Raises NotKnown."""
+    return f"{known(gid.type)}, {adapters.family(adapters.address(gid))}"
+
+
+def _gid_at(port: Port, index: int) -> Gid | None:
+    """What is at an index of its table. Raises NotKnown."""
+    return next((gid for gid in known(port.port.gids) if gid.index == index), None)
+
+
+def _gids_at(host: JudgedHost, index: int) -> list[tuple[Port, Gid]]:
+    """What is at an index of the RoCE ports, where something is. Raises NotKnown."""
+    ports = roce_ports(host) if index >= 0 else ()
+    return [(port, gid) for port in ports if (gid := _gid_at(port, index)) is not None]
+
+
+def _lines(ports: Sequence[Port], index: int) -> tuple[str, ...]:
+    """Evidence: what is at an index of the GID table of each port."""
+    return tuple(_line(port, index, _gid_at(port, index)) for port in ports[:8])
+
+
+def _line(port: Port, index: int, gid: Gid | None) -> str:
+    """`mlx5_0:1 gid 3: ::ffff:10.0.0.1, RoCE v2, eth0`."""
+    words = (adapters.shown(gid), or_none(gid.type), or_none(gid.netdev)) if gid else ("empty",)
+    return f"{escaped(port.name)} gid {index}: {escaped(', '.join(word for word in words if word))}"
 
 
 @across("IB060", "error", covers="IB-019", needs=("rdma",))
@@ -133,9 +125,9 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
     variables: list[Variable] = []
     for host in hosts:
         try:
-            given = given_index(host)
+            given = _given(host)
             for port in roce_ports(host) if given else ():
-                gid = gid_at(port, given[1]) if given else None
+                gid = _gid_at(port, given[1]) if given else None
                 names = meanings.setdefault(_meaning(gid) if gid else "empty", [])
                 names += [host.facts.host] if host.facts.host not in names[-1:] else []
             variables += [given[0]] if given else []
@@ -147,12 +139,142 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
             variables[0],
             "this index is not the same kind of GID on all hosts",
             _REMEDY,
-            evidence=tuple(f"{escaped(kind)}: {_some(names)}" for kind, names in rarest[:8]),
+            evidence=tuple(f"{escaped(kind)}: {listed(names, 4)}" for kind, names in rarest[:8]),
         )
 
 
-def _some(hosts: Sequence[str]) -> str:
-    return escaped(", ".join(hosts[:4])) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")
+def _given(host: JudgedHost) -> tuple[Variable, int] | None:
+    """NCCL_IB_GID_INDEX, when it is an index."""
+    given = host.number(_INDEX)
+    return given if given and given[1] >= 0 else None
+
+
+@for_text("IB020", "info", _INDEX, needs=("rdma",))
+def gid_index_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_IB_GID_INDEX is set, and all ports are InfiniBand.
+
+    Why: It concerns Ethernet ports; InfiniBand finds its peers by LID.
+    Example: NCCL_IB_GID_INDEX=3 on a host with InfiniBand
+    Instead: unset NCCL_IB_GID_INDEX
+    Source: NCCL src/transport/net_ib/connect.cc (ncclIbGetGidIndex)
+    """
+    if only_infiniband(host):
+        yield report.better_unset(variable, "it has no effect on InfiniBand", part="")
+
+
+@for_number("IB021", "info", _INDEX, needs=("cloud",))
+def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results:
+    """NCCL_IB_GID_INDEX is set although NCCL finds the index itself.
+
+    Why: Since 2.21 NCCL looks for a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a
+    table changes.
+    Example: NCCL_IB_GID_INDEX=3
+    Instead: unset NCCL_IB_GID_INDEX, after a test
+    Source: NCCL user guide, troubleshooting of networks
+    """
+    published = _OF_CLOUDS.get(str(host.facts.cloud.provider))
+    if index >= 0 and index != published and host.nccl_is(since=_AUTOMATIC):
+        message = f"NCCL {host.nccl} finds the index itself"
+        yield report.better_unset(variable, message, f"unset {_INDEX}, after a test")
+
+
+@rule("IB022", "error", needs=("rdma",))
+def roce_with_old_default(host: JudgedHost) -> Results:
+    """NCCL before 2.21 takes the first GID of a RoCE port, which is not RoCE v2 or is link-local.
+
+    Why: Before 2.21 NCCL_IB_GID_INDEX is 0 when it is not set. Other networks cannot be reached with this GID.
+    Example: NCCL 2.18 on RoCE
+    Instead: NCCL_IB_GID_INDEX=3 (where `show_gids` shows RoCE v2 with IPv4), or NCCL 2.21
+    Source: NCCL user guide, troubleshooting of networks
+    """
+    ports = roce_ports(host) if host.integer(_INDEX) is None else ()
+    if not ports or host.nccl_is(since=_AUTOMATIC):
+        return
+    wrong = [port for port in ports if not _is_good(_gid_at(port, 0))]
+    if wrong:
+        good = {gid.index for port in wrong for gid in known(port.port.gids) if _is_good(gid)}
+        better = f"export {_INDEX}={min(good)}, or " if len(good) == 1 else ""
+        yield report.device(
+            wrong[0].name,
+            f"NCCL {host.nccl} takes GID 0 of {port_names(wrong)}, which others cannot reach",
+            f"{better}upgrade NCCL to 2.21 or newer",
+            evidence=_lines(wrong, 0),
+            severity=host.if_several_nodes("error", "info"),
+        )
+
+
+def _is_good(gid: Gid | None) -> bool:
+    """RoCE v2, and not link-local. Raises NotKnown."""
+    return gid is not None and known(gid.type) == "RoCE v2" and not adapters.is_link_local(adapters.address(gid))
+
+
+@for_text("IB023", "warning", *_FILTERS)
+def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_IB_GID_INDEX is set together with variables that restrict the search for an index.
+
+    Why: There is no search when the index is given.
+    Example: NCCL_IB_GID_INDEX=3 and NCCL_IB_ADDR_RANGE=10.1.0.0/16
+    Instead: one of the two ways
+    Source: NCCL user guide, NCCL_IB_ADDR_FAMILY
+    """
+    given = _given(host)
+    if given:
+        yield report.about(
+            variable,
+            f"NCCL does not look at it, because {_INDEX} is set",
+            f"unset {_INDEX} or {variable.name}",
+            evidence=(f"{escaped(given[0].origin)}: {_INDEX}={escaped(given[0].value[:40])}",),
+            fix=report.unset(given[0]),
+            part="",
+        )
+
+
+@for_text("IB024", "error", "NCCL_IB_ADDR_RANGE", needs=("rdma",))
+def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NCCL_IB_ADDR_RANGE is ignored, or no GID of a port lies in it.
+
+    Why: What is no network of the family in NCCL_IB_ADDR_FAMILY (IPv4 unless set) is ignored; a line at the level
+    INFO is all. Without a GID in the range NCCL takes the first one, which is link-local.
+    Example: NCCL_IB_ADDR_RANGE=10.1.0.0
+    Instead: NCCL_IB_ADDR_RANGE=10.1.0.0/16
+    Source: NCCL src/transport/net_ib/connect.cc (envIbAddrRange)
+    """
+    wanted = adapters.wanted_range(host.settings)
+    if wanted is None:
+        remedy = "write network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY"
+        yield report.about(variable, f"NCCL ignores it: {_why_ignored(host, text)}", remedy)
+        return
+    ports = roce_ports(host) if _given(host) is None else ()
+    outside = [port for port in ports if not _has(port, wanted)]
+    if outside:
+        usable = ((port, gid) for port in outside[:4] for gid in _usable(port)[:4])
+        yield report.better_unset(
+            variable,
+            f"{port_names(outside)}: no GID lies in this range",
+            "write a range that holds the addresses of all ports, or unset it",
+            evidence=tuple(_line(port, gid.index, gid) for port, gid in usable),
+        )
+
+
+def _why_ignored(host: JudgedHost, text: str) -> str:
+    if "/" not in text:
+        return "there is no /"
+    try:
+        version = ipaddress.ip_address(text.partition("/")[0]).version
+    except ValueError:
+        return "it is no address"
+    family, asked = "AF_INET" if version == 4 else "AF_INET6", adapters.wanted_family(host.settings)
+    if family != asked:
+        return f"it is {family}, and NCCL_IB_ADDR_FAMILY asks for {asked}"
+    return "the prefix is too long"
+
+
+def _has(port: Port, wanted: adapters.Range) -> bool:
+    return any(adapters.within(adapters.address(gid), wanted) for gid in known(port.port.gids))
+
+
+def _usable(port: Port) -> list[Gid]:
+    return [gid for gid in known(port.port.gids) if not adapters.is_link_local(adapters.address(gid))]
 
 
 @rule("IB025", "error", needs=("rdma",))
@@ -166,7 +288,7 @@ def no_routable_gid(host: JudgedHost) -> Results:
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbGetGidIndex); gid_attrs in sysfs
     """
     version = or_none(host.nccl)
-    if given_index(host) is not None or (version is not None and version < adapters.AUTOMATIC_GID):
+    if _given(host) or (version is not None and version < adapters.AUTOMATIC_GID):
         return  # IB016 to IB018; IB022
     kind = "IB/RoCE v1" if host.integer("NCCL_IB_ROCE_VERSION_NUM") == 1 else "RoCE v2"
     wrong = [
@@ -175,17 +297,14 @@ def no_routable_gid(host: JudgedHost) -> Results:
         if gid is None or adapters.is_link_local(adapters.address(gid)) or known(gid.type) != kind
     ]
     if wrong:
+        family = "IPv6" if adapters.wanted_family(host.settings) == "AF_INET6" else "IPv4"
         yield report.device(
             wrong[0][0].name,
             f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
-            f"give the interface an {_kind_of_address(host)} address (inside the container too)",
-            evidence=tuple(f"{gid_line(port, gid, index)} is what NCCL takes" for port, index, gid in wrong[:8]),
+            f"give the interface an {family} address (inside the container too)",
+            evidence=tuple(f"{_line(*one)} is what NCCL takes" for one in wrong[:8]),
             severity=host.if_several_nodes("error", "info"),
         )
-
-
-def _kind_of_address(host: JudgedHost) -> str:
-    return "IPv6" if adapters.wanted_family(host.settings) == "AF_INET6" else "IPv4"
 
 
 @rule("IB026", "error", needs=("rdma", "network"))
@@ -202,18 +321,16 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
         if gid is None:
             continue
         netdev = gid.netdev
-        if isinstance(netdev, Unknown):
-            if not netdev.reason.endswith("Invalid argument"):  # the kernel's answer for another namespace
-                yield Unknown(f"the interface of {port.name}: {netdev.reason}")
-                continue
-            lost.append((port, index, gid))
-        elif host.facts.network.interface(netdev) is None:
+        # the kernel's answer for an interface of another namespace
+        if isinstance(netdev, Unknown) and not netdev.reason.endswith("Invalid argument"):
+            yield Unknown(f"the interface of {port.name}: {netdev.reason}")
+        elif isinstance(netdev, Unknown) or host.facts.network.interface(netdev) is None:
             lost.append((port, index, gid))
     if lost:
         yield report.device(
             lost[0][0].name,
             f"{port_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
             "use the network of the host, or move the interface into the container (RDMA CNI)",
-            evidence=tuple(gid_line(port, gid, index) for port, index, gid in lost[:8]),
+            evidence=tuple(_line(*one) for one in lost[:8]),
             severity=host.if_several_nodes("error", "info"),
         )

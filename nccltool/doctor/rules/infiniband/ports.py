@@ -1,12 +1,16 @@
-"""Ports of RDMA adapters: whether they are up, as fast as they can be, and free of errors."""
+"""Ports of RDMA adapters: whether they are up, fast and free of errors, and may be opened by a process."""
 
 from collections.abc import Iterator, Sequence
 
-from nccltool.core.findings import Subject
+from nccltool.core.units import format_bytes
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.doctor.rules.infiniband.base import HCA, about_ports, all_ports, port_line, port_lines, port_names
 from nccltool.hosts.facts import RdmaPort, or_none
+
+_LEAST_MEMLOCK = 64 << 20
+"""Buffers of one rank that are registered when it starts; from the reports in nccl-tests issue 206."""
+_IPC_LOCK = 1 << 14
 
 
 @rule("IB006", "error", needs=("rdma",))
@@ -43,13 +47,9 @@ def port_down(host: JudgedHost) -> Results:
     ports = host.ports
     down = [port for port in ports if not port.active]
     if down and len(down) < len(ports):
-        yield about_ports(
-            host,
-            down,
-            f"{len(down)} of {len(ports)} ports are not active: {port_names(down)}",
-            "repair the link, or name the ports that are meant in NCCL_IB_HCA",
-            None if host.variable(HCA) else "info",
-        )
+        message = f"{len(down)} of {len(ports)} ports are not active: {port_names(down)}"
+        remedy = "repair the link, or name the ports that are meant in NCCL_IB_HCA"
+        yield about_ports(host, down, message, remedy, None if host.variable(HCA) else "info")
 
 
 @rule("IB052", "error", needs=("rdma",))
@@ -70,17 +70,15 @@ def degraded_port(host: JudgedHost) -> Results:
             best[board] = max(best.get(board, 0.0), rate)
     for port in ports:
         board, rate = known(port.device.board_id), known(port.port.rate_gbps)
-        if (board and rate < best[board]) or (not port.roce and known(port.port.width) == "1X"):
+        fastest = best[board] if board else rate
+        if rate < fastest or (not port.roce and known(port.port.width) == "1X"):
+            others = f", others of its kind at {fastest:g} Gb/s" if fastest > rate else " on one lane"
             yield report.device(
                 port.name,
-                f"{escaped(port.name)} runs at {rate:g} Gb/s" + _of_others(best.get(board, rate), rate),
+                f"{escaped(port.name)} runs at {rate:g} Gb/s{others}",
                 "reseat or replace the cable; drain the node until the rate is right",
                 evidence=(escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
             )
-
-
-def _of_others(best: float, rate: float) -> str:
-    return f", others of its kind at {best:g} Gb/s" if best > rate else " on one lane"
 
 
 @rule("IB053", "error", needs=("rdma",))
@@ -93,9 +91,7 @@ def no_subnet_manager(host: JudgedHost) -> Results:
     Source: NCCL user guide, troubleshooting of networks
     """
     for port in host.ports:
-        if port.roce or known(port.port.state) != "INIT":
-            continue
-        if known(port.port.phys_state) == "LinkUp":
+        if not port.roce and known(port.port.state) == "INIT" and known(port.port.phys_state) == "LinkUp":
             yield report.device(
                 port.name,
                 f"{escaped(port.name)} waits for the subnet manager",
@@ -117,17 +113,12 @@ def rdma_without_ip(host: JudgedHost) -> Results:
     ports = host.active_ports
     if ports and host.interfaces.failure:
         variable = host.variable("NCCL_SOCKET_IFNAME") or host.variable("NCCL_COMM_ID")
-        message, remedy = (
-            "RDMA needs an IP interface, and none fits",
-            "name an interface that is up in NCCL_SOCKET_IFNAME",
-        )
+        message = "RDMA needs an IP interface, and none fits"
+        remedy = "name an interface that is up in NCCL_SOCKET_IFNAME"
         if variable:
             yield report.about(variable, message, remedy, evidence=port_lines(ports[:4]), part="")
         else:
-            subject = Subject(kind="device", name=ports[0].name)
-            yield report.RuleFinding(
-                subject=subject, message=message, evidence=port_lines(ports[:4]), remedy=remedy
-            )
+            yield report.device(ports[0].name, message, remedy, evidence=port_lines(ports[:4]))
 
 
 @across("IB059", "warning", needs=("rdma", "boot_id", "taken"))
@@ -142,8 +133,7 @@ def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
     """
     looks: dict[tuple[str, str], list[JudgedHost]] = {}
     for host in hosts:
-        boot = host.facts.boot_id
-        looks.setdefault((host.facts.host, "" if isinstance(boot, Unknown) else boot), []).append(host)
+        looks.setdefault((host.facts.host, or_none(host.facts.boot_id) or ""), []).append(host)
     for same in looks.values():
         if len(same) > 1:
             first, *_, last = sorted(same, key=lambda host: host.facts.taken)
@@ -158,9 +148,8 @@ def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
     before = {port.name: _counters(port.port) for port in all_ports(first)}
     for port in all_ports(last):
         old = before.get(port.name, {})
-        more = {
-            name: count - old[name] for name, count in _counters(port.port).items() if count > old.get(name, count)
-        }
+        now = _counters(port.port)
+        more = {name: count - old[name] for name, count in now.items() if count > old.get(name, count)}
         if more:
             yield report.device(
                 port.name,
@@ -178,3 +167,83 @@ def _counters(port: RdmaPort) -> dict[str, int]:
 
 def _has_errors(host: JudgedHost) -> bool:
     return any(count for port in all_ports(host) for count in _counters(port.port).values())
+
+
+@rule("IB013", "error", needs=("rdma", "container"))
+def verbs_device_missing(host: JudgedHost) -> Results:
+    """The host has RDMA devices, and their files in /dev/infiniband are missing or may not be opened.
+
+    Why: /sys shows the devices in every container, the character devices are only there when somebody passes them
+    on. NCCL goes on over TCP, with a warning at most.
+    Example: docker run without --device=/dev/infiniband
+    Instead: docker run --device=/dev/infiniband, or the RDMA device plugin of Kubernetes
+    Source: NCCL user guide, troubleshooting
+    """
+    ports = host.active_ports
+    for device in dict.fromkeys(port.device for port in ports):
+        path = f"/dev/infiniband/{known(device.uverbs)}"
+        file = host.facts.container.device(path)
+        if file is None or not (known(file.readable) and known(file.writable)):
+            state = "is missing" if file is None else "may not be opened"
+            yield report.device(
+                device.name,
+                f"{escaped(path)} {state}: NCCL cannot use it",
+                "pass /dev/infiniband to the container, and read and write permission on uverbs*",
+                evidence=port_lines(port for port in ports if port.device == device),
+                severity=host.if_several_nodes("error", "info", "error"),
+            )
+
+
+@rule("IB014", "error", needs=("rdma", "files"))
+def verbs_library_missing(host: JudgedHost) -> Results:
+    """Ports are active, and libibverbs.so.1 is not on the loader's path.
+
+    Why: NCCL loads the library when it starts. Without it the job goes on over TCP.
+    Example: an image without the package libibverbs1
+    Instead: apt-get install libibverbs1 ibverbs-providers
+    Source: NCCL src/misc/ibvsymbols.cc
+    """
+    ports = host.active_ports
+    if not ports or known(host.facts.rdma.ibverbs):
+        return
+    file = host.facts.file("NCCL_IBVERBS_LIB")
+    if host.get("NCCL_IBVERBS_LIB") and (file is None or known(file.exists)):
+        if file is None:
+            yield Unknown("whether the loader finds what NCCL_IBVERBS_LIB names is not known")
+        return
+    yield report.file(
+        "libibverbs.so.1",
+        "the loader finds no libibverbs: NCCL goes on over TCP",
+        "apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image",
+        evidence=port_lines(ports),
+        severity=host.if_several_nodes("error", "info", "error"),
+    )
+
+
+@rule("IB015", "error", needs=("rdma", "limits", "container"))
+def little_locked_memory(host: JudgedHost) -> Results:
+    """A process may lock less than 64 MiB of memory, and ports are active.
+
+    Why: Memory that RDMA uses is locked. Registration fails with "Cannot allocate memory" from ibv_reg_mr or
+    ibv_create_qp. The limit holds for each process; CAP_IPC_LOCK lifts it.
+    Example: ulimit -l 64
+    Instead: ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity for slurmd and containerd
+    Source: NCCL user guide, troubleshooting of networks; https://github.com/NVIDIA/nccl-tests/issues/206
+    """
+    limit = host.facts.limits.memlock_soft_bytes
+    if limit is None or (isinstance(limit, int) and limit >= _LEAST_MEMLOCK) or not host.active_ports:
+        return
+    size = known(limit)
+    if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
+        yield report.host(
+            host.facts.host,
+            f"a process may lock {format_bytes(size)}: registration of memory fails",
+            "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit",
+            evidence=(f"Max locked memory: {size} bytes",),
+        )
+
+
+def _may_lock(host: JudgedHost) -> bool:
+    """Whether CAP_IPC_LOCK counts: that of a user namespace does not. Raises NotKnown."""
+    container = host.facts.container
+    return bool(known(container.capabilities) & _IPC_LOCK) and not known(container.user_namespace)

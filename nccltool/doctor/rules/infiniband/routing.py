@@ -5,13 +5,17 @@ from collections.abc import Iterator
 
 from nccltool.core.units import format_bytes
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
-from nccltool.doctor.rules.infiniband.base import port_names, roce_ports
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_number, for_text, known
+from nccltool.doctor.rules.infiniband.base import HCA, port_names, roce_ports
 from nccltool.hosts.nccl import adapters
 
+_Net = ipaddress.IPv4Network | ipaddress.IPv6Network
+_BUFFSIZE = 4 << 20
+_OOO_SINCE = (2, 30, 3)
 
-@rule("IB041", "info", needs=("rdma", "cloud"))
-def adaptive_routing_on_roce(host: JudgedHost) -> Results:
+
+@for_number("IB041", "info", "NCCL_IB_ADAPTIVE_ROUTING", needs=("rdma", "cloud"))
+def adaptive_routing_on_roce(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """NCCL_IB_ADAPTIVE_ROUTING=1 on RoCE.
 
     Why: It is for switches that spray packets and adapters that put them in order (Spectrum-X, gIB). Elsewhere it
@@ -20,20 +24,14 @@ def adaptive_routing_on_roce(host: JudgedHost) -> Results:
     Instead: unset it, unless the maker of the fabric asks for it
     Source: NCCL user guide, NCCL_IB_ADAPTIVE_ROUTING
     """
-    variable = host.variable("NCCL_IB_ADAPTIVE_ROUTING")
-    if variable is None or host.integer("NCCL_IB_ADAPTIVE_ROUTING") != 1 or host.facts.cloud.provider == "gcp":
-        return
-    ports = roce_ports(host)
+    ports = roce_ports(host) if is_on == 1 and host.facts.cloud.provider != "gcp" else ()
     if ports:
-        yield report.about(
-            variable,
-            f"it is on for RoCE: {port_names(ports)}",
-            "unset it, unless the maker of the fabric asks for it",
-        )
+        remedy = "unset it, unless the maker of the fabric asks for it"
+        yield report.about(variable, f"it is on for RoCE: {port_names(ports)}", remedy)
 
 
-@rule("IB049", "warning", needs=("rdma", "network"))
-def rails_without_route(host: JudgedHost) -> Results:
+@for_number("IB049", "warning", "NCCL_CROSS_NIC", needs=("rdma", "network"))
+def rails_without_route(host: JudgedHost, variable: Variable, cross: int) -> Results:
     """NCCL_CROSS_NIC allows a rail to talk to another one, and no route leads there.
 
     Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries are used
@@ -42,10 +40,7 @@ def rails_without_route(host: JudgedHost) -> Results:
     Instead: NCCL_CROSS_NIC=0, or routes between the rails
     Source: https://github.com/NVIDIA/nccl/issues/2013; NCCL src/misc/ibvwrap.cc
     """
-    variable = host.variable("NCCL_CROSS_NIC")
-    if variable is None or host.integer("NCCL_CROSS_NIC") not in (1, 2):
-        return
-    rails = dict(_rails(host))
+    rails = dict(_rails(host)) if cross in (1, 2) else {}
     routes = known(host.facts.network.routes) if len(set(rails.values())) > 1 else ()
     ways = [(one.interface, ipaddress.ip_network(one.destination, strict=False)) for one in routes]
     cut = [
@@ -55,15 +50,9 @@ def rails_without_route(host: JudgedHost) -> Results:
         if other != own and not any(way == netdev and _covers(whole, other) for way, whole in ways)
     ]
     if cut:
-        yield report.about(
-            variable,
-            "rails in different networks may talk to each other, and no route leads there",
-            "export NCCL_CROSS_NIC=0, or route between the rails",
-            evidence=tuple(cut[:8]),
-        )
-
-
-_Net = ipaddress.IPv4Network | ipaddress.IPv6Network
+        message = "rails in different networks may talk to each other, and no route leads there"
+        remedy = "export NCCL_CROSS_NIC=0, or route between the rails"
+        yield report.about(variable, message, remedy, evidence=tuple(cut[:8]))
 
 
 def _covers(whole: _Net, part: _Net) -> bool:
@@ -81,13 +70,8 @@ def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
                 yield netdev, ipaddress.ip_interface(f"{one.address}/{known(one.prefix_len)}").network
 
 
-_BUFFSIZE = 4 << 20
-
-_OOO_SINCE = (2, 30, 3)
-
-
-@rule("IB040", "warning")
-def threshold_above_every_message(host: JudgedHost) -> Results:
+@for_number("IB040", "warning", "NCCL_IB_AR_THRESHOLD")
+def threshold_above_every_message(host: JudgedHost, variable: Variable, threshold: int) -> Results:
     """NCCL_IB_AR_THRESHOLD is not less than NCCL_BUFFSIZE.
 
     Why: No message is larger than the buffer, so adaptive routing is never used.
@@ -95,16 +79,15 @@ def threshold_above_every_message(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_AR_THRESHOLD
     Source: NCCL user guide, NCCL_IB_AR_THRESHOLD
     """
-    given, size = host.number("NCCL_IB_AR_THRESHOLD"), host.integer("NCCL_BUFFSIZE")
-    size = _BUFFSIZE if size is None else size
-    if given and given[1] >= size:
-        yield report.better_unset(
-            given[0], f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
-        )
+    given = host.integer("NCCL_BUFFSIZE")
+    size = _BUFFSIZE if given is None else given
+    if threshold >= size:
+        message = f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
+        yield report.better_unset(variable, message)
 
 
-@rule("IB042", "error", needs=("rdma",))
-def out_of_order_without_routing(host: JudgedHost) -> Results:
+@for_number("IB042", "error", "NCCL_IB_OOO_RQ", needs=("rdma",))
+def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """NCCL_IB_OOO_RQ=1 and adaptive routing is off.
 
     Why: NCCL demands adaptive routing for it; making the connection fails. On RoCE it is off unless
@@ -113,23 +96,19 @@ def out_of_order_without_routing(host: JudgedHost) -> Results:
     Instead: NCCL_IB_ADAPTIVE_ROUTING=1 as well, or neither
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbSenderQpsCreate)
     """
-    given = host.number("NCCL_IB_OOO_RQ")
     routing = host.integer("NCCL_IB_ADAPTIVE_ROUTING")
-    if given is None or not given[1] or routing not in (None, -2, 0):
+    if not is_on or routing not in (None, -2, 0):
         return
     ports = [port for port in host.active_ports if known(port.device.driver) == "mlx5_core"]
     without = [port for port in ports if routing == 0 or port.roce]
     if without and host.nccl_is(since=_OOO_SINCE):
         names = escaped(", ".join(port.name for port in without[:8]))
-        yield report.better_unset(
-            given[0],
-            f"adaptive routing is off on {names}: connecting fails",
-            "export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ",
-        )
+        message = f"adaptive routing is off on {names}: connecting fails"
+        yield report.better_unset(variable, message, "export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")
 
 
-@rule("IB043", "warning", needs=("cpu",))
-def strict_ordering_in_vm(host: JudgedHost) -> Results:
+@for_number("IB043", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("cpu",))
+def strict_ordering_in_vm(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING=0 in a virtual machine.
 
     Why: Without relaxed ordering the IOMMU puts the writes of the adapter in a row, and bandwidth drops.
@@ -137,13 +116,12 @@ def strict_ordering_in_vm(host: JudgedHost) -> Results:
     Instead: unset NCCL_IB_PCI_RELAXED_ORDERING
     Source: NCCL user guide, NCCL_IB_PCI_RELAXED_ORDERING
     """
-    given = host.number("NCCL_IB_PCI_RELAXED_ORDERING")
-    if given and given[1] == 0 and known(host.facts.cpu.hypervisor):
-        yield report.better_unset(given[0], "relaxed ordering is off in a virtual machine")
+    if not relaxed and known(host.facts.cpu.hypervisor):
+        yield report.better_unset(variable, "relaxed ordering is off in a virtual machine")
 
 
-@rule("IB044", "warning", needs=("rdma",))
-def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
+@for_number("IB044", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("rdma",))
+def ordering_asked_for_in_vain(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
     """NCCL_IB_PCI_RELAXED_ORDERING=1, and libibverbs cannot do it.
 
     Why: It takes ibv_reg_mr_iova2, which came with rdma-core 28. NVIDIA's guide says that 1 fails without it; the
@@ -152,19 +130,13 @@ def ordering_asked_for_in_vain(host: JudgedHost) -> Results:
     Instead: a newer rdma-core in the image
     Source: NCCL src/transport/net_ib/init.cc (ncclIbRelaxedOrderingCapable)
     """
-    given = host.number("NCCL_IB_PCI_RELAXED_ORDERING")
-    if given is None or given[1] != 1 or not host.active_ports:
-        return
-    if not known(host.facts.rdma.ibverbs_iova2):
-        yield report.about(
-            given[0],
-            "libibverbs has no ibv_reg_mr_iova2: NCCL goes on without relaxed ordering",
-            "install rdma-core 28 or newer in the image",
-        )
+    if relaxed == 1 and host.active_ports and not known(host.facts.rdma.ibverbs_iova2):
+        message = "libibverbs has no ibv_reg_mr_iova2: NCCL goes on without relaxed ordering"
+        yield report.about(variable, message, "install rdma-core 28 or newer in the image")
 
 
-@rule("IB045", "warning")
-def rail_policy_without_rails(host: JudgedHost) -> Results:
+@for_text("IB045", "warning", "NCCL_NET_MERGE_POLICY")
+def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str) -> Results:
     """NCCL_NET_MERGE_POLICY=RAIL, and no entry of NCCL_IB_HCA has a rail.
 
     Why: Ports without a rail are never merged under this policy.
@@ -172,20 +144,15 @@ def rail_policy_without_rails(host: JudgedHost) -> Results:
     Instead: NCCL_IB_HCA==mlx5_0::0,mlx5_1::0
     Source: NCCL user guide, NCCL_NET_MERGE_POLICY; src/graph/topo.cc
     """
-    variable = host.variable("NCCL_NET_MERGE_POLICY")
-    if variable is None or variable.value.upper() != "RAIL":
-        return
-    wanted = host.settings.names("NCCL_IB_HCA")
-    if not wanted or wanted.exclude or all(entry.rail == -1 for entry in wanted.entries):
-        yield report.better_unset(
-            variable,
-            "no port has a rail, so none is merged",
-            "give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY",
-        )
+    wanted = host.settings.names(HCA)
+    railed = wanted is not None and not wanted.exclude and any(entry.rail != -1 for entry in wanted.entries)
+    if policy.upper() == "RAIL" and not railed:
+        remedy = "give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY"
+        yield report.better_unset(variable, "no port has a rail, so none is merged", remedy)
 
 
-@rule("IB050", "info", needs=("rdma", "network", "plugins"))
-def cross_nic_with_one_nic(host: JudgedHost) -> Results:
+@for_number("IB050", "info", "NCCL_CROSS_NIC", needs=("rdma", "network", "plugins"))
+def cross_nic_with_one_nic(host: JudgedHost, variable: Variable, _: int) -> Results:
     """NCCL_CROSS_NIC is set, and there is one adapter.
 
     Why: It concerns hosts with several.
@@ -193,22 +160,18 @@ def cross_nic_with_one_nic(host: JudgedHost) -> Results:
     Instead: unset NCCL_CROSS_NIC
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
-    given = host.number("NCCL_CROSS_NIC")
-    if given is None:
+    if host.network_kind == "plugin":
         return
-    network = host.network_kind
-    if network == "plugin":
-        return
-    if network == "IB":
+    if host.network_kind == "IB":
         names = [port.name for port in host.active_ports]
     else:
         names = [one.name for one in host.interfaces.chosen]
     if len(names) == 1:
-        yield report.better_unset(given[0], f"it has no effect with one adapter, {escaped(names[0])}", part="")
+        yield report.better_unset(variable, f"it has no effect with one adapter, {escaped(names[0])}", part="")
 
 
-@rule("IB051", "warning")
-def cross_nic_out_of_range(host: JudgedHost) -> Results:
+@for_number("IB051", "warning", "NCCL_CROSS_NIC")
+def cross_nic_out_of_range(_: JudgedHost, variable: Variable, cross: int) -> Results:
     """NCCL_CROSS_NIC is none of 0, 1 and 2.
 
     Why: Other values have no meaning.
@@ -216,13 +179,12 @@ def cross_nic_out_of_range(host: JudgedHost) -> Results:
     Instead: unset NCCL_CROSS_NIC, which is 2
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
-    given = host.number("NCCL_CROSS_NIC")
-    if given and given[1] not in (0, 1, 2):
-        yield report.better_unset(given[0], "it is 0, 1 or 2", "unset NCCL_CROSS_NIC, which is 2")
+    if cross not in (0, 1, 2):
+        yield report.better_unset(variable, "it is 0, 1 or 2", "unset NCCL_CROSS_NIC, which is 2")
 
 
-@rule("IB058", "error")
-def subnet_length_out_of_range(host: JudgedHost) -> Results:
+@for_number("IB058", "error", "NCCL_IB_SUBNET_PREFIX_LEN")
+def subnet_length_out_of_range(host: JudgedHost, variable: Variable, bits: int) -> Results:
     """NCCL_IB_SUBNET_AWARE_ROUTING=1, and NCCL_IB_SUBNET_PREFIX_LEN is not in 1 to 32.
 
     Why: Making a connection fails with an invalid argument.
@@ -230,10 +192,6 @@ def subnet_length_out_of_range(host: JudgedHost) -> Results:
     Instead: NCCL_IB_SUBNET_PREFIX_LEN=24, the length of the rails' networks
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbFindDevBySubnet)
     """
-    given = host.number("NCCL_IB_SUBNET_PREFIX_LEN")
-    if given and host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= given[1] <= 32:
-        yield report.better_unset(
-            given[0],
-            "a prefix is 1 to 32 bits long: making a connection fails",
-            "write the length of the rails' networks, or unset it (24)",
-        )
+    if host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= bits <= 32:
+        message = "a prefix is 1 to 32 bits long: making a connection fails"
+        yield report.better_unset(variable, message, "write the length of the rails' networks, or unset it (24)")

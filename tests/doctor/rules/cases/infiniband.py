@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/infiniband.py."""
+"""Cases of nccltool/doctor/rules/infiniband: adapters and ports."""
 
 from typing import Any
 

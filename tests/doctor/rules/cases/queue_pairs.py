@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/queue_pairs.py."""
+"""Cases of nccltool/doctor/rules/infiniband: connections and routing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/roce.py."""
+"""Cases of nccltool/doctor/rules/infiniband: what is about RoCE."""
 
 from typing import Any
 
