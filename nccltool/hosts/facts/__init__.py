@@ -14,8 +14,7 @@ trees, so the garbage collector need not walk them (gc=False). A changed copy is
 `msgspec.structs.replace(host, limits=msgspec.structs.replace(host.limits, nofile_soft=1024))`.
 """
 
-from nccltool.hosts.facts.files import ConfFile, FileFact
-from nccltool.hosts.facts.gpu import Gpu, Nvidia, NvLink
+from nccltool.hosts.facts.devices import Gpu, Nvidia, NvLink, Pci, PciDevice
 from nccltool.hosts.facts.leaves import (
     NOT_READ,
     Count,
@@ -30,65 +29,20 @@ from nccltool.hosts.facts.leaves import (
     known,
     numbers,
     or_none,
+    or_unknown,
+    then,
 )
-from nccltool.hosts.facts.network import Address, Interface, Listener, Network, Route
-from nccltool.hosts.facts.pci import Pci, PciDevice
+from nccltool.hosts.facts.net import Address, Gid, Interface, Listener, Network, Rdma, RdmaDevice, RdmaPort, Route
 from nccltool.hosts.facts.process import Container, DeviceFile, ProcessFacts, ProcessLimits, Shm, ShmFile
-from nccltool.hosts.facts.rdma import Gid, Rdma, RdmaDevice, RdmaPort
 from nccltool.hosts.facts.snapshot import KIND, SCHEMA, HostFacts, SnapshotReader, from_json, to_json
-from nccltool.hosts.facts.software import Library, Plugin, Versions
+from nccltool.hosts.facts.software import ConfFile, FileFact, Library, Plugin, Versions
 from nccltool.hosts.facts.system import Cloud, Cpu, HostNames, Kernel, KernelClock, KernelModule, Services
 
 __all__ = [
-    "KIND",
-    "NOT_READ",
-    "SCHEMA",
-    "Address",
-    "Cloud",
-    "ConfFile",
-    "Container",
-    "Count",
-    "Cpu",
-    "DeviceFile",
-    "FileFact",
-    "Flag",
-    "Gid",
-    "Gpu",
-    "HostFacts",
-    "HostNames",
-    "Interface",
-    "Kernel",
-    "KernelClock",
-    "KernelModule",
-    "Library",
-    "Limit",
-    "Listener",
-    "Network",
-    "NotKnown",
-    "Number",
-    "NvLink",
-    "Nvidia",
-    "Pci",
-    "PciDevice",
-    "Plugin",
-    "ProcessFacts",
-    "ProcessLimits",
-    "Rdma",
-    "RdmaDevice",
-    "RdmaPort",
-    "Route",
-    "Services",
-    "Setting",
-    "Shm",
-    "ShmFile",
-    "SnapshotReader",
-    "Text",
-    "Texts",
-    "Versions",
-    "all_unknown",
-    "from_json",
-    "known",
-    "numbers",
-    "or_none",
-    "to_json",
-]
+    "KIND", "NOT_READ", "SCHEMA", "Address", "Cloud", "ConfFile", "Container", "Count", "Cpu", "DeviceFile",
+    "FileFact", "Flag", "Gid", "Gpu", "HostFacts", "HostNames", "Interface", "Kernel", "KernelClock",
+    "KernelModule", "Library", "Limit", "Listener", "Network", "NotKnown", "Number", "NvLink", "Nvidia",
+    "Pci", "PciDevice", "Plugin", "ProcessFacts", "ProcessLimits", "Rdma", "RdmaDevice", "RdmaPort", "Route",
+    "Services", "Setting", "Shm", "ShmFile", "SnapshotReader", "Text", "Texts", "Versions", "all_unknown",
+    "from_json", "known", "numbers", "or_none", "or_unknown", "then", "to_json",
+]  # fmt: skip

@@ -1,7 +1,8 @@
 """What a fact is made of: a value or the reason why there is none."""
 
-from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
@@ -15,7 +16,9 @@ class NotKnown(Exception):
 NOT_READ = Unknown("it was not looked at")
 
 T = TypeVar("T")
-P = TypeVar("P", bound=msgspec.Struct)
+U = TypeVar("U")
+P = ParamSpec("P")
+Part = TypeVar("Part", bound=msgspec.Struct)
 Text: TypeAlias = str | Unknown
 Count: TypeAlias = int | Unknown
 Number: TypeAlias = float | Unknown
@@ -37,6 +40,24 @@ def or_none(leaf: T | Unknown) -> T | None:
     return None if isinstance(leaf, Unknown) else leaf
 
 
+def then(leaf: T | Unknown, change: Callable[[T], U]) -> U | Unknown:
+    """What comes of the value of a leaf; a reason stays as it is."""
+    return leaf if isinstance(leaf, Unknown) else change(leaf)
+
+
+def or_unknown(read: Callable[P, T]) -> Callable[P, T | Unknown]:
+    """A reader of a leaf, for which the first leaf that it needs and that is not known is the reason."""
+
+    @wraps(read)
+    def answered(*args: P.args, **kwargs: P.kwargs) -> T | Unknown:
+        try:
+            return read(*args, **kwargs)
+        except NotKnown as why:
+            return Unknown(str(why))
+
+    return answered
+
+
 class Setting(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A named text of the kernel: a sysctl, a parameter of a driver, a counter."""
 
@@ -44,10 +65,14 @@ class Setting(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     value: Text = NOT_READ
 
 
-def all_unknown(part: type[P], reason: str, **given: object) -> P:
+def all_unknown(part: type[Part], reason: str, **given: object) -> Part:
     """A part each of whose leaves is Unknown for one reason; what is given, or is no leaf, stays as it is."""
     leaves = [one.name for one in msgspec.structs.fields(part) if one.default is NOT_READ]
     return part(**{**{name: Unknown(reason) for name in leaves}, **given})
+
+
+_LONGEST_RANGE, _MOST_NUMBERS = 12, 1 << 16
+"""Ports are the longest list of the kernel."""
 
 
 @lru_cache(maxsize=256)
@@ -61,7 +86,3 @@ def numbers(text: str) -> frozenset[int]:
             raise NotKnown(f"{text[:40]!r} is no list of processors")
         found.update(range(int(first), min(int(last or first), int(first) + _MOST_NUMBERS) + 1))
     return frozenset(found)
-
-
-_LONGEST_RANGE, _MOST_NUMBERS = 12, 1 << 16
-"""Ports are the longest list of the kernel."""

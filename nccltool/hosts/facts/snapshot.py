@@ -1,6 +1,7 @@
 """All facts of a host in one snapshot, to be saved as JSON and judged elsewhere."""
 
 from collections.abc import Mapping
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -8,19 +9,14 @@ import msgspec
 
 from nccltool.core.errors import BadInput
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts.files import ConfFile, FileFact
-from nccltool.hosts.facts.gpu import Nvidia
+from nccltool.hosts.facts.devices import Nvidia, Pci
 from nccltool.hosts.facts.leaves import NOT_READ, Text
-from nccltool.hosts.facts.network import Network
-from nccltool.hosts.facts.pci import Pci
+from nccltool.hosts.facts.net import Network, Rdma
 from nccltool.hosts.facts.process import Container, ProcessFacts, ProcessLimits, Shm
-from nccltool.hosts.facts.rdma import Rdma
-from nccltool.hosts.facts.software import Plugin, Versions
+from nccltool.hosts.facts.software import ConfFile, FileFact, Plugin, Versions
 from nccltool.hosts.facts.system import Cloud, Cpu, HostNames, Kernel, KernelClock, Services
 
-SCHEMA = 1
-
-KIND = "facts"
+SCHEMA, KIND = 1, "facts"
 
 
 class HostFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -95,17 +91,19 @@ def _checked(host: HostFacts, where: str) -> HostFacts:
 
 
 _REMEDY = "save one with: nccltool facts --output FILE"
-
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_PART_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 
-_DIGEST_BYTES = 16
+
+@cache
+def _decoder_of(part: str) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_PART_TYPES[part])
 
 
 class SnapshotReader:
     """Reads snapshots of many hosts: what they have in common is decoded once, and is one object in all."""
 
     def __init__(self) -> None:
-        self._decoders: dict[str, msgspec.json.Decoder[Any]] = {}
         self._parts: dict[tuple[str, bytes], Any] = {}
         self._links: dict[object, Any] = {}
 
@@ -113,17 +111,17 @@ class SnapshotReader:
         """A snapshot. Raises BadInput that names `where` and the key that is wrong."""
         try:
             parts = _OBJECT.decode(text)
-            host = HostFacts(**{name: self._part(name, bytes(parts[name])) for name in _PARTS & parts.keys()})
+            host = HostFacts(
+                **{name: self._part(name, bytes(parts[name])) for name in _PART_TYPES.keys() & parts.keys()}
+            )
         except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
             return from_json(text, where)  # which names the key
         return _checked(host, where)
 
     def _part(self, name: str, raw: bytes) -> Any:
-        key = (name, blake2b(raw, digest_size=_DIGEST_BYTES).digest())
+        key = (name, blake2b(raw, digest_size=16).digest())
         if key not in self._parts:
-            if name not in self._decoders:
-                self._decoders[name] = msgspec.json.Decoder(_PART_TYPES[name])
-            part = self._decoders[name].decode(raw)
+            part = _decoder_of(name).decode(raw)
             self._parts[key] = self._with_links(part) if isinstance(part, Nvidia) else part
         return self._parts[key]
 
@@ -134,8 +132,3 @@ class SnapshotReader:
         replace, links = msgspec.structs.replace, self._links
         gpus = (replace(gpu, nvlinks=links.setdefault(gpu.nvlinks, gpu.nvlinks)) for gpu in part.gpus)
         return replace(part, gpus=tuple(gpus))
-
-
-_PART_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
-
-_PARTS = _PART_TYPES.keys()
