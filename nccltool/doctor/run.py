@@ -29,7 +29,7 @@ from nccltool.hosts.aspects import MTU, NCCL, Aspect
 from nccltool.hosts.facts import HostFacts, SnapshotReader, known, or_none
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings, variables
-from nccltool.hosts.sources import conf
+from nccltool.hosts.sources import files as hosts_files
 from nccltool.hosts.sources.base import Tree
 from nccltool.launch import host_survey
 from nccltool.launch.job import Job
@@ -183,7 +183,7 @@ def _of_process(pid: int) -> HostFacts:
     if _namespace(folder) == _namespace(Path("/proc/self")):
         return facts
     # in a container of its own: its configuration files are not ours
-    files = conf.read(Tree.at(folder / "root"), facts.env, hosts_reader.SECONDS)
+    files = hosts_files.conf(Tree.at(folder / "root"), facts.env, hosts_reader.SECONDS)
     return msgspec.structs.replace(facts, conf_files=files)
 
 

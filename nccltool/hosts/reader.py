@@ -21,8 +21,8 @@ import msgspec
 from nccltool.core import processes, signals
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import sources as hosts_sources
-from nccltool.hosts.facts import NOT_READ, ConfFile, FileFact, HostFacts, ProcessFacts, Text, all_unknown
-from nccltool.hosts.sources import conf, paths, process
+from nccltool.hosts.facts import NOT_READ, HostFacts, Text
+from nccltool.hosts.facts.leaves import all_unknown
 from nccltool.hosts.sources import env as environment
 from nccltool.hosts.sources.base import Source, Tree
 
@@ -33,36 +33,7 @@ _INNER = 0.4
 _FRAME = struct.Struct("<HI")
 """Number of the source, length of what it says."""
 _Env = Mapping[str, str]
-
-
-def _files(tree: Tree, env: _Env, seconds: float) -> tuple[FileFact, ...]:
-    """Configuration files name files, too."""
-    half = seconds / 2
-    return paths.read(tree, {**dict(_set_by(conf.read(tree, env, half))), **env}, half)
-
-
-def _set_by(files: tuple[ConfFile, ...]) -> Iterator[tuple[str, str]]:
-    """The lines NAME=value; of the first file that has a name, which dict() sees last."""
-    for file in reversed(files):
-        for line in file.text.splitlines() if isinstance(file.text, str) else ():
-            name, equals, value = line.partition("=")
-            if equals and not line.startswith("#"):
-                yield name, value
-
-
-def _process(environ: str) -> Source:
-    """The process that an environment is of; `environ`: where that was read."""
-
-    def read(tree: Tree, env: _Env, seconds: float) -> ProcessFacts:
-        del seconds
-        pid = process.pid_of(environ) if tree.live else None
-        changed = environment.changed(tree, env, pid, itself=environ == "process")
-        return ProcessFacts(communicators=process.communicators(tree, environ), changed=changed)
-
-    return Source("process", "process", read)
-
-
-SOURCES = (*hosts_sources.every(), Source("paths", "files", _files))
+SOURCES = hosts_sources.every()
 _OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins")
 _TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 
@@ -82,7 +53,7 @@ def take(
     started = time.monotonic()
     tree = Tree.at(root)
     env, source = _environment(tree, environ, env_source)
-    sources = (*sources, _process(source))
+    sources = (*sources, environment.source(source))
     facts: dict[str, Any] = {}
     for number, said in _collect(tree, env, seconds, sources, meanwhile):
         part = sources[number].part

@@ -7,17 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nccltool.hosts.facts import NotKnown
-from nccltool.hosts.link_rates import LinkRate, LinkRates, PcieSlot
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import NotKnown, known
+from nccltool.hosts.link_rates import LinkRate, PcieSlot
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.values import NameList
+
+_Rates = tuple[LinkRate, ...] | Unknown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UsableNetwork:
     """The network of one host, as far as the backend can use it."""
 
-    bytes_per_s: float | None
+    bytes_per_s: float | None = None
     """Each way; None = not known."""
     text: str
     """What it consists of and the file that says so; or why it is not known."""
@@ -27,29 +30,28 @@ class UsableNetwork:
     """The devices and their rates without their names, the same on hosts that are alike; None = not known."""
 
 
-def of_nccl(host: NcclHost, ethernet: LinkRates, rdma: LinkRates) -> UsableNetwork:
+def of_nccl(host: NcclHost, ethernet: _Rates, rdma: _Rates) -> UsableNetwork:
     """What NCCL takes of a host's network, by its settings there, and the rates of those links."""
     try:
         if host.network_kind == "Socket":
             return replace(_for_sockets(host, ethernet), transport="socket")
         ports = _ports(host, rdma)
     except NotKnown as why:
-        return UsableNetwork(bytes_per_s=None, text=str(why))
+        return UsableNetwork(text=str(why))
     if not ports:
-        return UsableNetwork(bytes_per_s=None, text="no port of an RDMA adapter that NCCL may use is active")
+        return UsableNetwork(text="no port of an RDMA adapter that NCCL may use is active")
     found = _together(ports, "/sys/class/infiniband/*/ports/*/rate")
     return replace(found, transport=_verbs({port.link_layer for port in ports}))
 
 
-def _ports(host: NcclHost, rdma: LinkRates) -> list[LinkRate]:
+def _ports(host: NcclHost, rdma: _Rates) -> list[LinkRate]:
     """The ports that NCCL's own network takes; a plugin may take others too, such as those of EFA."""
-    if rdma.nics is None:
-        raise NotKnown(rdma.reason or "")
+    ports = known(rdma)
     if host.network_kind == "IB":
         names = {port.name for port in host.active_ports}
-        return [port for port in rdma.nics if port.name in names]
+        return [port for port in ports if port.name in names]
     wanted = host.settings.names("NCCL_IB_HCA")
-    return [port for port in rdma.nics if port.up is not False and (wanted is None or _chosen(wanted, port))]
+    return [port for port in ports if port.up is not False and (wanted is None or _chosen(wanted, port))]
 
 
 def _chosen(wanted: NameList, port: LinkRate) -> bool:
@@ -62,49 +64,51 @@ def _verbs(layers: set[str]) -> str | None:
     return {"InfiniBand": "ib", "Ethernet": "roce"}.get(layers.pop()) if len(layers) == 1 else None
 
 
-def of_gloo(name: str, ethernet: LinkRates) -> UsableNetwork:
+def of_gloo(name: str, ethernet: _Rates) -> UsableNetwork:
     """What Gloo takes: the interface in GLOO_SOCKET_IFNAME ('' = its own choice)."""
     return replace(_for_gloo(name, ethernet), transport="socket")
 
 
-def _for_gloo(name: str, ethernet: LinkRates) -> UsableNetwork:
+def _for_gloo(name: str, ethernet: _Rates) -> UsableNetwork:
     if not name:
-        return UsableNetwork(bytes_per_s=None, text="Gloo chose its interface itself")
+        return UsableNetwork(text="Gloo chose its interface itself")
     if "," in name:
-        return UsableNetwork(bytes_per_s=None, text=f"Gloo takes turns between {name}")
-    if ethernet.nics is None:
-        return UsableNetwork(bytes_per_s=None, text=ethernet.reason or "")
-    nic = next((nic for nic in ethernet.nics if nic.name == name), None)
+        return UsableNetwork(text=f"Gloo takes turns between {name}")
+    if isinstance(ethernet, Unknown):
+        return UsableNetwork(text=ethernet.reason)
+    nic = next((nic for nic in ethernet if nic.name == name), None)
     if nic is None:
-        return UsableNetwork(bytes_per_s=None, text=f"Gloo uses {name}, which is not in /sys/class/net")
+        return UsableNetwork(text=f"Gloo uses {name}, which is not in /sys/class/net")
     return _together([nic], nic.source)
 
 
-def _for_sockets(host: NcclHost, ethernet: LinkRates) -> UsableNetwork:
+def _for_sockets(host: NcclHost, ethernet: _Rates) -> UsableNetwork:
     """All interfaces that NCCL chooses, at the same time; of those that nobody named, the ones with hardware."""
-    if ethernet.nics is None:
-        return UsableNetwork(bytes_per_s=None, text=ethernet.reason or "")
+    if isinstance(ethernet, Unknown):
+        return UsableNetwork(text=ethernet.reason)
     wanted = host.settings.names("NCCL_SOCKET_IFNAME")
     told = wanted is not None and not wanted.exclude
     names = {one.name.partition(":")[0] for one in host.interfaces.chosen}
-    nics = [nic for nic in ethernet.nics if nic.name in names]
+    nics = [nic for nic in ethernet if nic.name in names]
     if not told:  # a bond has the rate of what is under it
-        nics = [nic for nic in nics if not nic.virtual] or [nic for nic in nics if nic.bytes_per_s is not None]
+        nics = [nic for nic in nics if not nic.virtual] or [
+            nic for nic in nics if not isinstance(nic.bytes_per_s, Unknown)
+        ]
     if not nics:
-        return UsableNetwork(bytes_per_s=None, text="no interface with hardware behind it is up")
+        return UsableNetwork(text="no interface with hardware behind it is up")
     return _together(nics, "/sys/class/net/*/speed")
 
 
 def _together(nics: Sequence[LinkRate], source: str) -> UsableNetwork:
     """Links that are used at the same time."""
-    unknown = next((nic for nic in nics if nic.bytes_per_s is None), None)
-    if unknown is not None:
-        return UsableNetwork(bytes_per_s=None, text=f"{unknown.name}: {unknown.reason} ({unknown.source})")
+    for nic in nics:
+        if isinstance(nic.bytes_per_s, Unknown):
+            return UsableNetwork(text=f"{nic.name}: {nic.bytes_per_s.reason} ({nic.source})")
     groups = Counter(_gigabits(nic) for nic in nics)
     devices = ", ".join(f"{count} x {kind}" for kind, count in groups.items())
     text = f"{nics[0].name} {_gigabits(nics[0])}" if len(nics) == 1 else devices
     lost = {slot: rate - slot.bytes_per_s for slot, rate in _slots(nics).items() if rate > slot.bytes_per_s}
-    rate = sum(nic.bytes_per_s or 0.0 for nic in nics) - sum(lost.values())
+    rate = sum(known(nic.bytes_per_s) for nic in nics) - sum(lost.values())
     kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in lost).items())
     less = f", in slots that allow less: {kinds}" if lost else ""
     return UsableNetwork(bytes_per_s=rate, text=f"{text} ({source}{less})", devices=devices)
@@ -115,10 +119,10 @@ def _slots(nics: Sequence[LinkRate]) -> dict[PcieSlot, float]:
     rates: dict[PcieSlot, float] = defaultdict(float)
     for nic in nics:
         if nic.slot is not None:
-            rates[nic.slot] += nic.bytes_per_s or 0.0
+            rates[nic.slot] += known(nic.bytes_per_s)
     return rates
 
 
 def _gigabits(nic: LinkRate) -> str:
-    rate = f"{(nic.bytes_per_s or 0.0) * 8 / 1e9:g} Gb/s"
+    rate = f"{known(nic.bytes_per_s) * 8 / 1e9:g} Gb/s"
     return f"{rate} {nic.link_layer}" if nic.link_layer in ("InfiniBand", "Ethernet") else rate

@@ -14,13 +14,13 @@ from nccltool.hosts.facts import (
     Network,
     NotKnown,
     ProcessLimits,
-    all_unknown,
     from_json,
     known,
     numbers,
     or_none,
     to_json,
 )
+from nccltool.hosts.facts.leaves import all_unknown
 from tests import captured_hosts
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import link_rates
-from nccltool.hosts.link_rates import LinkRate, LinkRates
+from nccltool.hosts.facts import known, or_none
+from nccltool.hosts.link_rates import LinkRate
+from nccltool.hosts.sources.base import Tree
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
 VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
@@ -19,8 +22,7 @@ def ethernet(name: str, gigabits: float | None, reason: str | None = None, **cha
     fields: dict[str, object] = {
         "name": name,
         "up": True,
-        "bytes_per_s": None if gigabits is None else gigabits * 1e9 / 8,
-        "reason": reason,
+        "bytes_per_s": Unknown(reason or "") if gigabits is None else gigabits * 1e9 / 8,
         "source": f"/sys/class/net/{name}/speed",
     }
     return LinkRate(**{**fields, **changes})  # type: ignore[arg-type]
@@ -32,9 +34,13 @@ def port(adapter: str, gigabits: float | None, reason: str | None = None, **chan
     return ethernet(f"{adapter}:1", gigabits, reason, **fields)
 
 
+def interface(root: Path, name: str) -> LinkRate:
+    return link_rates.interface(Tree.at(root), name)
+
+
 def test_an_infiniband_host(tmp_path: Path) -> None:
     infiniband_host(tmp_path)
-    assert link_rates.rdma(tmp_path).nics == (
+    assert link_rates.rdma(tmp_path) == (
         port("mlx5_0", 400),
         port("mlx5_1", 400),
         port("mlx5_2", 400),
@@ -45,7 +51,7 @@ def test_an_infiniband_host(tmp_path: Path) -> None:
         port("mlx5_10", 400),
         port("mlx5_11", 400),
     )
-    assert link_rates.ethernet(tmp_path).nics == (
+    assert link_rates.ethernet(tmp_path) == (
         ethernet("docker0", None, VIRTUAL, up=False, virtual=True),
         ethernet("eno1", 1),
     )
@@ -53,16 +59,16 @@ def test_an_infiniband_host(tmp_path: Path) -> None:
 
 def test_a_roce_host(tmp_path: Path) -> None:
     roce_host(tmp_path)
-    assert link_rates.rdma(tmp_path).nics == tuple(
+    assert link_rates.rdma(tmp_path) == tuple(
         port(name, 200, link_layer="Ethernet") for name in ("mlx5_0", "mlx5_1")
     )
-    assert link_rates.ethernet(tmp_path).nics == (ethernet("ens0", 200), ethernet("ens1", 200))
+    assert link_rates.ethernet(tmp_path) == (ethernet("ens0", 200), ethernet("ens1", 200))
 
 
 def test_a_host_with_one_cable(tmp_path: Path) -> None:
     ethernet_host(tmp_path)
-    assert link_rates.rdma(tmp_path) == LinkRates(nics=())
-    assert link_rates.ethernet(tmp_path).nics == (
+    assert link_rates.rdma(tmp_path) == ()
+    assert link_rates.ethernet(tmp_path) == (
         ethernet("eth0", 25),
         ethernet("eth1", None, "its speed cannot be read: No such file or directory", up=False),
     )
@@ -70,26 +76,24 @@ def test_a_host_with_one_cable(tmp_path: Path) -> None:
 
 def test_a_container(tmp_path: Path) -> None:
     container(tmp_path)
-    assert link_rates.rdma(tmp_path) == LinkRates(nics=())
-    assert link_rates.ethernet(tmp_path).nics == (ethernet("eth0", None, VIRTUAL, virtual=True),)
+    assert link_rates.rdma(tmp_path) == ()
+    assert link_rates.ethernet(tmp_path) == (ethernet("eth0", None, VIRTUAL, virtual=True),)
 
 
 def test_no_sys_at_all(tmp_path: Path) -> None:
-    assert link_rates.ethernet(tmp_path) == LinkRates(
-        nics=None, reason="/sys/class/net cannot be read: No such file or directory"
-    )
-    assert link_rates.rdma(tmp_path) == LinkRates(nics=None, reason="/sys/class cannot be read")
+    assert link_rates.ethernet(tmp_path) == Unknown("/sys/class/net cannot be read: No such file or directory")
+    assert link_rates.rdma(tmp_path) == Unknown("/sys/class cannot be read")
 
 
 def test_links_into_what_is_hidden(tmp_path: Path) -> None:
     tree = Sysfs(tmp_path)
     tree.link("class/net/eth0", tmp_path / "sys/devices/hidden/net/eth0")
     tree.link("class/infiniband/mlx5_0", tmp_path / "sys/devices/hidden/infiniband/mlx5_0")
-    assert link_rates.ethernet(tmp_path).nics == (
+    assert link_rates.ethernet(tmp_path) == (
         ethernet("eth0", None, "/sys/class/net/eth0 cannot be read", up=None),
     )
-    assert link_rates.rdma(tmp_path) == LinkRates(
-        nics=None, reason="/sys/class/infiniband/mlx5_0/ports cannot be read: No such file or directory"
+    assert link_rates.rdma(tmp_path) == Unknown(
+        "/sys/class/infiniband/mlx5_0/ports cannot be read: No such file or directory"
     )
 
 
@@ -108,7 +112,7 @@ def test_links_into_what_is_hidden(tmp_path: Path) -> None:
 )
 def test_speeds(tmp_path: Path, speed: object, gigabits: float | None, reason: str | None) -> None:
     Sysfs(tmp_path).nic("eth0", speed)
-    assert link_rates.interface("eth0", tmp_path) == ethernet("eth0", gigabits, reason)
+    assert interface(tmp_path, "eth0") == ethernet("eth0", gigabits, reason)
 
 
 @pytest.mark.skipif(not HERE.exists(), reason="needs a /sys of the kernel: its file is one that cannot be read")
@@ -116,20 +120,20 @@ def test_the_kernel_refuses_the_speed_of_a_link_that_is_down(tmp_path: Path) -> 
     folder = Sysfs(tmp_path).nic("eth0", speed=None, state="down")
     (folder / "speed").symlink_to(HERE)
     refused = f"its speed cannot be read: {os.strerror(errno.EINVAL)}"
-    assert link_rates.interface("eth0", tmp_path) == ethernet("eth0", None, refused, up=False)
+    assert interface(tmp_path, "eth0") == ethernet("eth0", None, refused, up=False)
 
 
 @pytest.mark.parametrize("driver", ["virtio_net", "hv_netvsc", "vmxnet3", "e1000"])
 def test_network_cards_of_virtual_machines(tmp_path: Path, driver: str) -> None:
     Sysfs(tmp_path).nic("eth0", 10000, driver=driver)
     reason = f"{driver} is a network card of a virtual machine; its speed is not that of a wire"
-    assert link_rates.interface("eth0", tmp_path) == ethernet("eth0", None, reason)
+    assert interface(tmp_path, "eth0") == ethernet("eth0", None, reason)
 
 
 @pytest.mark.parametrize(("state", "up"), [("up", True), ("down", False), ("dormant", False), ("unknown", None)])
 def test_whether_a_link_works(tmp_path: Path, state: str, up: bool | None) -> None:
     Sysfs(tmp_path).nic("eth0", state=state)
-    assert link_rates.interface("eth0", tmp_path).up is up
+    assert interface(tmp_path, "eth0").up is up
 
 
 def two_and_one_down(tree: Sysfs) -> None:
@@ -167,8 +171,8 @@ def test_bonds(
     tree = Sysfs(tmp_path)
     made(tree)
     tree.bond("bond0", ("eth0", "eth1", "eth2"), mode, active)
-    assert link_rates.interface("bond0", tmp_path) == ethernet("bond0", gigabits, reason, virtual=True)
-    assert [device.name for device in link_rates.ethernet(tmp_path).nics or ()] == [
+    assert interface(tmp_path, "bond0") == ethernet("bond0", gigabits, reason, virtual=True)
+    assert [device.name for device in known(link_rates.ethernet(tmp_path))] == [
         "bond0",
         "eth0",
         "eth1",
@@ -183,7 +187,7 @@ def test_vlans(tmp_path: Path) -> None:
     tree.bond("bond0", ("eth0", "eth1"))
     for name, under in (("eth0.7", "eth0"), ("bond0.7", "bond0"), ("veth1.7", "veth1"), ("lost.7", None)):
         tree.vlan(name, under)
-    shown = {name: link_rates.interface(name, tmp_path) for name in ("eth0.7", "bond0.7", "veth1.7", "lost.7")}
+    shown = {name: interface(tmp_path, name) for name in ("eth0.7", "bond0.7", "veth1.7", "lost.7")}
     assert shown == {
         "eth0.7": ethernet("eth0.7", 25, virtual=True),
         "bond0.7": ethernet("bond0.7", 50, virtual=True),
@@ -207,7 +211,7 @@ def test_vlans(tmp_path: Path) -> None:
 )
 def test_rates_of_ports(tmp_path: Path, rate: str | None, gigabits: float | None, reason: str | None) -> None:
     Sysfs(tmp_path).port("mlx5_0", rate)
-    assert link_rates.rdma(tmp_path).nics == (port("mlx5_0", gigabits, reason),)
+    assert link_rates.rdma(tmp_path) == (port("mlx5_0", gigabits, reason),)
 
 
 @pytest.mark.parametrize(
@@ -216,14 +220,14 @@ def test_rates_of_ports(tmp_path: Path, rate: str | None, gigabits: float | None
 )
 def test_states_of_ports(tmp_path: Path, state: str | None, up: bool | None) -> None:
     Sysfs(tmp_path).port("mlx5_0", state=state)
-    assert link_rates.rdma(tmp_path).nics == (port("mlx5_0", 400, up=up),)
+    assert link_rates.rdma(tmp_path) == (port("mlx5_0", 400, up=up),)
 
 
 def test_an_adapter_with_two_ports(tmp_path: Path) -> None:
     tree = Sysfs(tmp_path)
     tree.port("mlx5_0", "100 Gb/sec (4X EDR)", number=2)
     tree.port("mlx5_0", "200 Gb/sec (4X HDR)", number=1)
-    assert [(device.name, device.bytes_per_s) for device in link_rates.rdma(tmp_path).nics or ()] == [
+    assert [(device.name, device.bytes_per_s) for device in known(link_rates.rdma(tmp_path))] == [
         ("mlx5_0:1", 25e9),
         ("mlx5_0:2", 12.5e9),
     ]
@@ -238,7 +242,7 @@ def test_an_adapter_with_two_ports(tmp_path: Path) -> None:
 )
 def test_efa(tmp_path: Path, rate: str, gigabits: float | None, reason: str | None) -> None:
     Sysfs(tmp_path).port("rdmap16s27", rate, layer="Unspecified", driver="efa")
-    assert link_rates.rdma(tmp_path).nics == (port("rdmap16s27", gigabits, reason, link_layer="Unspecified"),)
+    assert link_rates.rdma(tmp_path) == (port("rdmap16s27", gigabits, reason, link_layer="Unspecified"),)
 
 
 def test_roce_over_a_bond(tmp_path: Path) -> None:
@@ -247,7 +251,7 @@ def test_roce_over_a_bond(tmp_path: Path) -> None:
     tree.bond("bond0", ("eth0", "eth1"))
     roce = tree.port("mlx5_bond_0", "25 Gb/sec (1X EDR)", layer="Ethernet")
     tree.runs_over(roce, "bond0")
-    assert link_rates.rdma(tmp_path).nics == (port("mlx5_bond_0", 50, link_layer="Ethernet"),)
+    assert link_rates.rdma(tmp_path) == (port("mlx5_bond_0", 50, link_layer="Ethernet"),)
 
 
 GEN3, GEN4, GEN5 = "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe"
@@ -276,7 +280,7 @@ def test_slots(
     tree.bare()
     adapter = tree.port("mlx5_0").parent.parent
     tree.slot(adapter, *device, above=above)
-    (found,) = link_rates.rdma(tmp_path).nics or ()
+    (found,) = known(link_rates.rdma(tmp_path))
     assert (found.slot is None) == (slot is None)
     if found.slot and slot:
         assert (found.slot.address, found.slot.text) == ("0000:01:00", slot[0])
@@ -288,19 +292,18 @@ def test_slots_that_are_not_looked_at(tmp_path: Path) -> None:
     tree.bare()
     function = tree.nic("eth0")
     tree.slot(function, GEN4, 8, above=(GEN4, 8))
-    assert link_rates.interface("eth0", tmp_path).slot
+    assert interface(tmp_path, "eth0").slot
     (function / "device/physfn").mkdir()
-    assert link_rates.interface("eth0", tmp_path).slot is None, "a virtual function has no slot of its own"
+    assert interface(tmp_path, "eth0").slot is None, "a virtual function has no slot of its own"
     (function / "device/physfn").rmdir()
     tree.bare("fpu hypervisor")
-    assert link_rates.interface("eth0", tmp_path).slot is None, "a hypervisor may make it up"
+    assert interface(tmp_path, "eth0").slot is None, "a hypervisor may make it up"
     (tmp_path / "proc/cpuinfo").write_text("processor: 0\nFeatures: fp\n")
-    assert link_rates.interface("eth0", tmp_path).slot is None, "ARM does not say whether a hypervisor is below"
+    assert interface(tmp_path, "eth0").slot is None, "ARM does not say whether a hypervisor is below"
 
 
 def test_this_host() -> None:
-    """Whatever it has: nothing is raised, and a rate has no reason or the other way round."""
-    for devices in (link_rates.ethernet(), link_rates.rdma()):
-        assert (devices.nics is None) == (devices.reason is not None)
-        for device in devices.nics or ():
-            assert (device.bytes_per_s is None) == (device.reason is not None)
+    """Whatever it has: nothing is raised, and a rate is a positive number or has its reason."""
+    for links in (link_rates.ethernet(), link_rates.rdma()):
+        for link in or_none(links) or ():
+            assert isinstance(link.bytes_per_s, Unknown) or link.bytes_per_s > 0

@@ -8,7 +8,7 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import link_rates, usable_network
-from nccltool.hosts.facts import Address, ConfFile, HostFacts, Library, Plugin, known
+from nccltool.hosts.facts import Address, ConfFile, HostFacts, Library, Plugin, Rdma, known
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.sources import interfaces, rdma
@@ -24,7 +24,7 @@ VIRTUAL = "eth0: it is virtual, and a speed that it names is not that of a wire 
 def facts(root: Path, plugins: tuple[str, ...] = ()) -> HostFacts:
     """What the tree shows, with an address on each interface that is up."""
     tree = Tree.at(root)
-    found = interfaces.read(tree, {})
+    found = interfaces.read(tree)
     names = [one.name for one in known(found.interfaces) if one.running is True] if (root / "sys").exists() else []
     own = (
         Address(interface=name, address=f"10.0.{at}.1", prefix_len=24, family="AF_INET")
@@ -33,7 +33,7 @@ def facts(root: Path, plugins: tuple[str, ...] = ()) -> HostFacts:
     return HostFacts(
         host="n1",
         network=msgspec.structs.replace(found, addresses=tuple(own)),
-        rdma=rdma.read(tree, {}),
+        rdma=Rdma(devices=rdma.devices(tree)),
         plugins=tuple(
             Plugin(library=Library(path=f"/opt/lib/{name}", origin="system"), name=name) for name in plugins
         ),

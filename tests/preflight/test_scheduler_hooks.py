@@ -14,7 +14,8 @@ import pytest
 from nccltool.core.unknown import Unknown
 from nccltool.core.verdicts import Verdict
 from nccltool.hosts import reader
-from nccltool.hosts.facts import HostFacts, all_unknown
+from nccltool.hosts.facts import HostFacts
+from nccltool.hosts.facts.leaves import all_unknown
 from nccltool.preflight import scheduler_hooks
 from nccltool.preflight.scheduler_hooks import NodeAnswer, PrologOrder
 from tests.conftest import Nccltool

@@ -15,23 +15,7 @@ trees, so the garbage collector need not walk them (gc=False). A changed copy is
 """
 
 from nccltool.hosts.facts.devices import Gpu, Nvidia, NvLink, Pci, PciDevice
-from nccltool.hosts.facts.leaves import (
-    NOT_READ,
-    Count,
-    Flag,
-    Limit,
-    NotKnown,
-    Number,
-    Setting,
-    Text,
-    Texts,
-    all_unknown,
-    known,
-    numbers,
-    or_none,
-    or_unknown,
-    then,
-)
+from nccltool.hosts.facts.leaves import NOT_READ, Limit, NotKnown, Setting, Text, known, numbers, or_none
 from nccltool.hosts.facts.net import Address, Gid, Interface, Listener, Network, Rdma, RdmaDevice, RdmaPort, Route
 from nccltool.hosts.facts.process import Container, DeviceFile, ProcessFacts, ProcessLimits, Shm, ShmFile
 from nccltool.hosts.facts.snapshot import KIND, SCHEMA, HostFacts, SnapshotReader, from_json, to_json
@@ -39,10 +23,9 @@ from nccltool.hosts.facts.software import ConfFile, FileFact, Library, Plugin, V
 from nccltool.hosts.facts.system import Cloud, Cpu, HostNames, Kernel, KernelClock, KernelModule, Services
 
 __all__ = [
-    "KIND", "NOT_READ", "SCHEMA", "Address", "Cloud", "ConfFile", "Container", "Count", "Cpu", "DeviceFile",
-    "FileFact", "Flag", "Gid", "Gpu", "HostFacts", "HostNames", "Interface", "Kernel", "KernelClock",
-    "KernelModule", "Library", "Limit", "Listener", "Network", "NotKnown", "Number", "NvLink", "Nvidia",
-    "Pci", "PciDevice", "Plugin", "ProcessFacts", "ProcessLimits", "Rdma", "RdmaDevice", "RdmaPort", "Route",
-    "Services", "Setting", "Shm", "ShmFile", "SnapshotReader", "Text", "Texts", "Versions", "all_unknown",
-    "from_json", "known", "numbers", "or_none", "or_unknown", "then", "to_json",
+    "KIND", "NOT_READ", "SCHEMA", "Address", "Cloud", "ConfFile", "Container", "Cpu", "DeviceFile", "FileFact",
+    "Gid", "Gpu", "HostFacts", "HostNames", "Interface", "Kernel", "KernelClock", "KernelModule", "Library",
+    "Limit", "Listener", "Network", "NotKnown", "NvLink", "Nvidia", "Pci", "PciDevice", "Plugin",
+    "ProcessFacts", "ProcessLimits", "Rdma", "RdmaDevice", "RdmaPort", "Route", "Services", "Setting", "Shm",
+    "ShmFile", "SnapshotReader", "Text", "Versions", "from_json", "known", "numbers", "or_none", "to_json",
 ]  # fmt: skip

@@ -4,16 +4,19 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Count, Flag, Text, Texts
+from nccltool.hosts.facts import Text
+from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, Texts, known, or_none, or_unknown, then
 
 T = TypeVar("T")
+_Rows = Mapping[str, str]
 
 LARGEST = 1 << 20
 """No file of interest is larger; what follows is not read."""
@@ -55,30 +58,51 @@ class Tree:
 
     def exact(self, path: str) -> Text:
         """The text of a file as it is; a byte that is not UTF-8 is written \\xNN."""
-        raw = self.raw(path)
-        return raw if isinstance(raw, Unknown) else raw.decode(errors="backslashreplace")
+        return then(self.raw(path), lambda raw: raw.decode(errors="backslashreplace"))
 
     def text(self, path: str) -> Text:
         """The text of a file without white space around it."""
-        text = self.exact(path)
-        return text if isinstance(text, Unknown) else text.strip().strip("\0")
+        return then(self.exact(path), lambda text: text.strip().strip("\0"))
 
     def number(self, path: str, base: int = 10) -> Count:
         """The integer that a file holds."""
         text = self.text(path)
-        if isinstance(text, Unknown):
-            return text
         try:
-            return int(text, base)
+            return then(text, lambda digits: int(digits, base))
         except ValueError:
-            return Unknown(f"{path} holds {text[:40]!r}, not a number")
+            return Unknown(f"{path} holds {known(text)[:40]!r}, not a number")
 
     def lines(self, path: str) -> Texts:
         """The lines of a file, without those that are empty."""
-        text = self.exact(path)
-        if isinstance(text, Unknown):
-            return text
-        return tuple(line for line in text.splitlines() if line.strip())
+        return then(self.exact(path), lambda text: tuple(line for line in text.splitlines() if line.strip()))
+
+    @or_unknown
+    def rows(self, path: str, separator: str = ":") -> _Rows:
+        """The lines `name: value` of a file, in its order."""
+        rows = (line.partition(separator) for line in known(self.lines(path)))
+        return {name.strip(): value.strip() for name, _, value in rows}
+
+    @or_unknown
+    def row(self, path: str, name: str, separator: str = ":") -> str:
+        """The value of one of these lines."""
+        if value := known(self.rows(path, separator)).get(name):
+            return value
+        raise NotKnown(f"{path} has no {name}")
+
+    @or_unknown
+    def meminfo(self, name: str, factor: int = 1024) -> int:
+        """A row of /proc/meminfo; most are in kilobytes."""
+        word = known(self.row("/proc/meminfo", name)).split()[0]
+        if not word.isdigit():
+            raise NotKnown(f"/proc/meminfo has no {name}")
+        return int(word) * factor
+
+    @or_unknown
+    def mounts(self) -> tuple[tuple[str, list[str]], ...]:
+        """(mount point, [type, source, options]) of what this process has mounted."""
+        halves = (line.partition(" - ") for line in known(self.lines("/proc/self/mountinfo")))
+        rows = ((left.split(), right.split()) for left, _, right in halves)
+        return tuple((left[4], right) for left, right in rows if len(left) > 4 and right)
 
     def names(self, path: str, *, absent: Texts | None = None) -> Texts:
         """The entries of a folder in natural order; `absent` stands for a folder that does not exist."""
@@ -91,15 +115,16 @@ class Tree:
 
     def link(self, path: str) -> Text:
         """What a symbolic link points to, as written."""
-        try:
-            return os.readlink(self.root + path)
-        except (OSError, ValueError) as error:
-            return self.why(path, error)
+        return self._asked(path, os.readlink)
 
     def link_name(self, path: str) -> Text:
         """The last part of what a symbolic link points to."""
-        target = self.link(path)
-        return target if isinstance(target, Unknown) else target.rstrip("/").rpartition("/")[2]
+        return then(self.link(path), lambda target: target.rstrip("/").rpartition("/")[2])
+
+    def pci_address(self, folder: str) -> Text:
+        """The PCI function of an interface or adapter; that of the virtio device's parent is not followed."""
+        name = self.link_name(f"{folder}/device")
+        return then(name, lambda word: word if word.count(":") == 2 else Unknown(f"{word} is not a PCI device"))
 
     def exists(self, path: str) -> Flag:
         """Whether there is something behind a path."""
@@ -113,24 +138,24 @@ class Tree:
 
     def stat(self, path: str) -> os.stat_result | Unknown:
         """The state of what is behind a path."""
-        try:
-            return os.stat(self.root + path)
-        except (OSError, ValueError) as error:
-            return self.why(path, error)
+        return self._asked(path, os.stat)
 
     def real(self, path: str) -> Text:
         """The path behind all symbolic links; an absolute link stays under the root."""
         if self.live:
-            try:
-                return os.path.realpath(path, strict=True)
-            except OSError as error:
-                return self.why(path, error)
+            return self._asked(path, partial(os.path.realpath, strict=True))
         for _ in range(_DEEPEST):
             target = self.link(path)
             if isinstance(target, Unknown):
                 return path if self.exists(path) is True else self.why(path, FileNotFoundError(2, "No such file"))
             path = os.path.normpath(os.path.join(os.path.dirname(path), target))
         return Unknown(f"{path} is a circle of symbolic links")
+
+    def _asked(self, path: str, ask: Callable[[str], T]) -> T | Unknown:
+        try:
+            return ask(self.root + path)
+        except (OSError, ValueError) as error:
+            return self.why(path, error)
 
     @staticmethod
     def why(path: str, error: OSError | ValueError) -> Unknown:
@@ -146,6 +171,14 @@ def _all_of(handle: int) -> bytes:
     return b"".join(parts)[:LARGEST]
 
 
+def python_folders(tree: Tree, homes: Iterable[str | None]) -> Iterator[str]:
+    """Where the interpreters under these folders have their packages, there or not."""
+    for library in (f"{home}/lib" for home in homes if home):
+        for python in or_none(tree.names(library)) or ():
+            if python.startswith("python3"):
+                yield from (f"{library}/{python}/{kind}" for kind in ("site-packages", "dist-packages"))
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Something to look at: each module here names its own in SOURCES."""
@@ -157,9 +190,9 @@ class Source:
     """From the files, the environment and the seconds that it may take."""
 
     @classmethod
-    def quick(cls, name: str, part: str, read: Callable[[Tree, Mapping[str, str]], object]) -> "Source":
-        """One that waits for nothing."""
-        return cls(name, part, lambda tree, env, _: read(tree, env))
+    def quick(cls, name: str, part: str, read: Callable[[Tree], object]) -> "Source":
+        """One that waits for nothing, and asks files only."""
+        return cls(name, part, lambda tree, env, seconds: read(tree))
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:

@@ -1,10 +1,15 @@
-"""Variables of a process that bear on collectives: an allow-list of names, so that no secret is kept."""
+"""The process whose environment was read: its variables that bear on collectives, its communicators.
 
+An allow-list of names admits variables, so that no secret is kept.
+"""
+
+import os
 import re
 from collections.abc import Mapping
 
-from nccltool.core.unknown import Unknown
-from nccltool.hosts.sources.base import Tree
+from nccltool.hosts.facts import ProcessFacts
+from nccltool.hosts.facts.leaves import NotKnown, known, or_unknown
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 PREFIXES = (
     "NCCL", "TORCH_", "TORCHELASTIC_", "PYTORCH_", "OFI_NCCL_", "GLOO_", "RCCL_", "MSCCL", "CUDA_", "NVIDIA_",
@@ -29,6 +34,8 @@ _SECRET = re.compile(
 )
 LONGEST = 1 << 20
 """A value is cut here; the kernel itself allows 128 KiB."""
+_SERVICE = "NCCL Service"
+"""NCCL names the proxy thread of a communicator so: src/proxy.cc."""
 
 
 def chosen(environ: Mapping[str, str]) -> dict[str, str]:
@@ -47,22 +54,51 @@ def _plain(text: str) -> str:
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def of_process(tree: Tree, pid: int | str) -> dict[str, str] | Unknown:
+@or_unknown
+def of_process(tree: Tree, pid: int | str) -> dict[str, str]:
     """The environment that a process was started with: /proc/<pid>/environ."""
-    raw = tree.raw(f"/proc/{pid}/environ")
-    if isinstance(raw, Unknown):
-        return raw
-    pairs = [entry.partition(b"=") for entry in raw.split(b"\0") if b"=" in entry]
-    decoded = {name.decode(errors="surrogateescape"): value for name, _, value in pairs}
-    return chosen({name: value.decode(errors="surrogateescape") for name, value in decoded.items()})
+    raw = known(tree.raw(f"/proc/{pid}/environ"))
+    pairs = [os.fsdecode(entry).partition("=") for entry in raw.split(b"\0") if b"=" in entry]
+    return chosen({name: value for name, _, value in pairs})
 
 
-def changed(tree: Tree, env: Mapping[str, str], pid: str | None, *, itself: bool) -> tuple[str, ...] | Unknown:
+@or_unknown
+def changed(tree: Tree, env: Mapping[str, str], pid: str | None, *, itself: bool) -> tuple[str, ...]:
     """Variables NCCL_* of `env` that are not what the process was started with. `itself`: it is this program."""
     if pid is None or not itself:
-        return Unknown("only a process itself knows what it has changed of its environment")
-    start = of_process(tree, pid)
-    if isinstance(start, Unknown):
-        return start
+        raise NotKnown("only a process itself knows what it has changed of its environment")
+    start = known(of_process(tree, pid))
     names = [name for name in sorted({*start, *env}) if name.startswith("NCCL_")]
     return tuple(name for name in names if start.get(name) != env.get(name))
+
+
+def source(environ: str) -> Source:
+    """The process that an environment is of; `environ`: where that was read."""
+
+    def read(tree: Tree, env: Mapping[str, str], seconds: float) -> ProcessFacts:
+        pid = _pid_of(environ) if tree.live else None
+        was_changed = changed(tree, env, pid, itself=environ == "process")
+        return ProcessFacts(communicators=communicators(tree, environ), changed=was_changed)
+
+    return Source("process", "process", read)
+
+
+@or_unknown
+def communicators(tree: Tree, environ: str) -> int:
+    """Of this process, or of `pid N` when `environ` says so; a file has no process."""
+    pid = _pid_of(environ)
+    if not tree.live or pid is None:
+        raise NotKnown(f"{environ} is no process" if tree.live else CAPTURED)
+    names = [tree.text(f"/proc/{pid}/task/{task}/comm") for task in known(tree.names(f"/proc/{pid}/task"))]
+    found = sum(isinstance(name, str) and name.startswith(_SERVICE) for name in names)
+    if not found:
+        raise NotKnown("no thread is called NCCL Service; NCCL names its threads with NCCL_SET_THREAD_NAME=1")
+    return found
+
+
+def _pid_of(environ: str) -> str | None:
+    """A child process looks, at its parent."""
+    word, _, number = environ.partition(" ")
+    if environ == "process":
+        return str(os.getppid())
+    return number if word == "pid" and number.isdecimal() else None

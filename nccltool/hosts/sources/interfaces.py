@@ -5,9 +5,11 @@ import ipaddress
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from operator import not_
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Address, Count, Flag, Interface, Network, Text
+from nccltool.hosts.facts import Address, Interface, Network, Text
+from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _NET = "/sys/class/net"
@@ -17,14 +19,14 @@ _MADE_UP = ("virtio_net", "hv_netvsc", "vmxnet3", "xen_netfront", "vif", "e1000"
 _NOT_REAL = 2**31
 """Speeds from here on are -1 read as an unsigned number."""
 _NO_DEVICE = Unknown("it is virtual")
+VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Network:
+def read(tree: Tree) -> Network:
     """Interfaces and addresses."""
-    del env
     listed = _getifaddrs() if tree.live else Unknown(CAPTURED)
     if isinstance(listed, Unknown):
-        addresses = _from_proc(tree)
+        addresses = _addresses(tree)
         return Network(interfaces=_interfaces(tree, {}), addresses=addresses, addresses_source="/proc/net")
     flags = {name: bits for name, bits, address in listed if address is None}
     return Network(
@@ -34,23 +36,20 @@ def read(tree: Tree, env: Mapping[str, str]) -> Network:
     )
 
 
-def _interfaces(tree: Tree, flags: Mapping[str, int]) -> tuple[Interface, ...] | Unknown:
-    names = tree.names(_NET)
-    if isinstance(names, Unknown):
-        return names
+@or_unknown
+def _interfaces(tree: Tree, flags: Mapping[str, int]) -> tuple[Interface, ...]:
     # bonding_masters is a file among the links
-    found = [_interface(tree, name, flags.get(name)) for name in names if name != "bonding_masters"]
-    return tuple(sorted(found, key=lambda one: one.index if isinstance(one.index, int) else 0))
+    names = [name for name in known(tree.names(_NET)) if name != "bonding_masters"]
+    found = [_interface(tree, name, flags.get(name)) for name in names]
+    return tuple(sorted(found, key=lambda one: or_none(one.index) or 0))
 
 
 def _interface(tree: Tree, name: str, live_flags: int | None) -> Interface:
     folder = f"{_NET}/{name}"
     flags = tree.number(f"{folder}/flags", 16) if live_flags is None else live_flags
     operstate, carrier = tree.text(f"{folder}/operstate"), _carrier(tree, folder)
-    kind = _kind(tree, folder)
     virtual = _virtual(tree, folder)
     device = _NO_DEVICE if virtual is True else None
-    master = tree.link_name(f"{folder}/master")
     return Interface(
         name=name,
         index=tree.number(f"{folder}/ifindex"),
@@ -65,108 +64,98 @@ def _interface(tree: Tree, name: str, live_flags: int | None) -> Interface:
         mtu=tree.number(f"{folder}/mtu"),
         speed_mbps=_speed(tree, name, 0),
         arp_type=tree.number(f"{folder}/type"),
-        kind=kind,
+        kind=_kind(tree, folder),
         virtual=virtual,
         driver=device or tree.link_name(f"{folder}/device/driver"),
         vendor=device or tree.text(f"{folder}/device/vendor"),
         device=device or tree.text(f"{folder}/device/device"),
-        pci=device or _pci(tree, folder),
+        pci=device or tree.pci_address(folder),
         numa_node=device or tree.number(f"{folder}/device/numa_node"),
-        master="" if isinstance(master, Unknown) else master,
-        lower=_lower(tree, folder),
+        master=or_none(tree.link_name(f"{folder}/master")) or "",
+        lower=lower(tree, folder),
         bond_mode=_word(tree, f"{folder}/bonding/mode"),
         bond_active=_word(tree, f"{folder}/bonding/active_slave"),
     )
 
 
 def _bit(flags: Count, bit: int) -> Flag:
-    return flags if isinstance(flags, Unknown) else bool(flags & bit)
+    return then(flags, lambda bits: bool(bits & bit))
 
 
 def _carrier(tree: Tree, folder: str) -> Flag:
     number = tree.number(f"{folder}/carrier")
     if isinstance(number, Unknown) and number.reason.endswith("Invalid argument"):
         return Unknown("the kernel does not say while the interface is down")
-    return number if isinstance(number, Unknown) else number == 1
+    return then(number, lambda carrier: carrier == 1)
 
 
 def _running(operstate: Text, carrier: Flag) -> Flag:
     """IFF_RUNNING is not in sysfs; the kernel sets it for operstate up, and for unknown with a carrier."""
-    if isinstance(operstate, Unknown):
-        return operstate
-    return carrier if operstate == "unknown" else operstate == "up"
+    return then(operstate, lambda state: carrier if state == "unknown" else state == "up")
 
 
 def _kind(tree: Tree, folder: str) -> str:
-    uevent = tree.lines(f"{folder}/uevent")
-    types = () if isinstance(uevent, Unknown) else [line[8:] for line in uevent if line.startswith("DEVTYPE=")]
-    if types:
-        return types[0]
+    if kind := (or_none(tree.rows(f"{folder}/uevent", "=")) or {}).get("DEVTYPE"):
+        return kind
     marks = {"bonding": "bond", "bridge": "bridge", "tun_flags": "tun", "wireless": "wlan"}
     return next((kind for mark, kind in marks.items() if tree.exists(f"{folder}/{mark}") is True), "")
 
 
 def _virtual(tree: Tree, folder: str) -> Flag:
-    there = tree.exists(f"{folder}/device")
-    return there if isinstance(there, Unknown) else not there
-
-
-def _pci(tree: Tree, folder: str) -> Text:
-    """The address of its PCI function; that of the virtio device's parent is not followed."""
-    name = tree.link_name(f"{folder}/device")
-    if isinstance(name, Unknown):
-        return name
-    return name if name.count(":") == 2 else Unknown(f"{name} is not a PCI device")
+    return then(tree.exists(f"{folder}/device"), not_)
 
 
 def _word(tree: Tree, path: str) -> str:
     """The first word: the mode of a bond is followed by its number."""
-    text = tree.text(path)
-    return "" if isinstance(text, Unknown) else text.partition(" ")[0]
+    return (or_none(tree.text(path)) or "").partition(" ")[0]
 
 
-def _speed(tree: Tree, name: str, depth: int) -> Count:
+@or_unknown
+def _speed(tree: Tree, name: str, depth: int) -> int:
     folder = f"{_NET}/{name}"
     if depth > 4:  # a VLAN on a bond of VLANs is as deep as it gets; a circle is deeper
-        return Unknown("it stands on too many others")
-    if _word(tree, f"{folder}/bonding/mode"):
-        return _bond_speed(tree, folder, depth)
+        raise NotKnown("it stands on too many others")
+    if mode := _word(tree, f"{folder}/bonding/mode"):
+        return _bond_speed(tree, folder, mode, depth)
     if _kind(tree, folder) == "vlan":
-        lower = _lower(tree, folder)
-        return (
-            _speed(tree, lower[0], depth + 1) if lower else Unknown("what is under the VLAN is not visible here")
-        )
+        below = lower(tree, folder)
+        if not below:
+            raise NotKnown("what is under the VLAN is not visible here")
+        return known(_speed(tree, below[0], depth + 1))
     if _virtual(tree, folder) is True:
-        return Unknown("it is virtual, and a speed that it names is not that of a wire")
+        raise NotKnown(VIRTUAL)
+    return checked_speed(tree, folder, tree.number(f"{folder}/speed"))
+
+
+def checked_speed(tree: Tree, folder: str, speed: Count) -> int:
+    """The speed that a network card names, where it means something. Raises NotKnown."""
     driver = tree.link_name(f"{folder}/device/driver")
     if driver in _MADE_UP:
-        return Unknown(f"{driver} is a network card of a virtual machine; its speed is not that of a wire")
-    speed = tree.number(f"{folder}/speed")
-    if isinstance(speed, int) and not 0 < speed < _NOT_REAL:
-        return Unknown("its driver does not know its speed")
-    return speed
+        raise NotKnown(f"{driver} is a network card of a virtual machine; its speed is not that of a wire")
+    if not 0 < known(speed) < _NOT_REAL:
+        raise NotKnown("its driver does not know its speed")
+    return known(speed)
 
 
-def _lower(tree: Tree, folder: str) -> tuple[str, ...]:
-    entries = tree.names(folder)
-    if isinstance(entries, Unknown):
-        return ()
-    return tuple(entry[6:] for entry in entries if entry.startswith("lower_"))
+def lower(tree: Tree, folder: str) -> tuple[str, ...]:
+    """What an interface stands on."""
+    return tuple(entry[6:] for entry in or_none(tree.names(folder)) or () if entry.startswith("lower_"))
 
 
-def _bond_speed(tree: Tree, folder: str, depth: int) -> Count:
+def _bond_speed(tree: Tree, folder: str, mode: str, depth: int) -> int:
     """A bond sends over all of its working links, or over the active one."""
-    backup = _word(tree, f"{folder}/bonding/mode") == "active-backup"
-    members = tree.text(f"{folder}/bonding/{'active_slave' if backup else 'slaves'}")
-    names = [] if isinstance(members, Unknown) else members.split()
-    working = [name for name in names if tree.text(f"{_NET}/{name}/operstate") != "down"]
+    members = tree.text(f"{folder}/bonding/{'active_slave' if mode == 'active-backup' else 'slaves'}")
+    names = (or_none(members) or "").split()
     total = 0
-    for name in working:
-        speed = _speed(tree, name, depth + 1)
-        if isinstance(speed, Unknown):
-            return Unknown(f"it is a bond; {name}: {speed.reason}")
-        total += speed
-    return total or Unknown("it is a bond; no link of it is up")
+    for name in names:
+        if tree.text(f"{_NET}/{name}/operstate") != "down":
+            speed = _speed(tree, name, depth + 1)
+            if isinstance(speed, Unknown):
+                raise NotKnown(f"it is a bond; {name}: {speed.reason}")
+            total += speed
+    if not total:
+        raise NotKnown("it is a bond; no link of it is up")
+    return total
 
 
 class _Sockaddr(ctypes.Structure):
@@ -224,24 +213,22 @@ def _address(name: str, family: int, one: _Ifaddrs) -> Address:
     )
 
 
-def _from_proc(tree: Tree) -> tuple[Address, ...] | Unknown:
+@or_unknown
+def _addresses(tree: Tree) -> tuple[Address, ...]:
     """IPv4 out of fib_trie and route, IPv6 out of if_inet6."""
-    trie, routes = tree.lines("/proc/net/fib_trie"), tree.lines("/proc/net/route")
-    if isinstance(trie, Unknown) or isinstance(routes, Unknown):
-        return next(one for one in (trie, routes) if isinstance(one, Unknown))
-    six = tree.lines("/proc/net/if_inet6")
-    on_link = list(_on_link(routes))
-    four = [(address, _own(address, on_link)) for address in dict.fromkeys(_local(trie))]
-    homeless = [str(address) for address, own in four if own is None]
+    trie, routes = known(tree.lines("/proc/net/fib_trie")), known(tree.lines("/proc/net/route"))
+    on_link = list(_on_link(routes[1:]))
+    four = {address: _own(address, on_link) for address in _local(trie)}
+    homeless = [str(address) for address, own in four.items() if own is None]
     if homeless:
-        return Unknown(f"the routes do not tell which interface has {', '.join(homeless[:4])}")
-    rows = [] if isinstance(six, Unknown) else [line.split() for line in six]
+        raise NotKnown(f"the routes do not tell which interface has {', '.join(homeless[:4])}")
+    rows = map(str.split, or_none(tree.lines("/proc/net/if_inet6")) or ())
+    six = ((row[5], ipaddress.IPv6Address(int(row[0], 16)), int(row[2], 16)) for row in rows if len(row) == 6)
     return (
-        *(own for _, own in four if own),
+        *(own for own in four.values() if own),
         *(
-            Address(interface=row[5], address=_six(row[0]), prefix_len=int(row[2], 16), family="AF_INET6")
-            for row in rows
-            if len(row) == 6
+            Address(interface=name, address=str(address), prefix_len=length, family="AF_INET6")
+            for name, address, length in six
         ),
     )
 
@@ -256,13 +243,12 @@ def _local(trie: tuple[str, ...]) -> Iterator[ipaddress.IPv4Address]:
             yield ipaddress.IPv4Address(last)
 
 
-def _on_link(routes: tuple[str, ...]) -> Iterator[tuple[str, ipaddress.IPv4Network]]:
-    for line in routes[1:]:
-        row = line.split()
+def _on_link(lines: tuple[str, ...]) -> Iterator[tuple[str, ipaddress.IPv4Network]]:
+    for row in map(str.split, lines):
         if len(row) > 7 and row[2] == "00000000" and row[7] != "00000000":
             # the kernel prints the bytes as one little-endian number
-            network, mask = (int.from_bytes(bytes.fromhex(word)[::-1]) for word in (row[1], row[7]))
-            yield row[0], ipaddress.IPv4Network((network, mask.bit_count()))
+            network = ipaddress.IPv4Address(bytes.fromhex(row[1])[::-1])
+            yield row[0], ipaddress.IPv4Network((int(network), int(row[7], 16).bit_count()))
 
 
 def _own(address: ipaddress.IPv4Address, on_link: list[tuple[str, ipaddress.IPv4Network]]) -> Address | None:
@@ -273,10 +259,6 @@ def _own(address: ipaddress.IPv4Address, on_link: list[tuple[str, ipaddress.IPv4
         return None
     length, name = max(above)
     return Address(interface=name, address=str(address), prefix_len=length, family="AF_INET")
-
-
-def _six(digits: str) -> str:
-    return str(ipaddress.IPv6Address(int(digits, 16)))
 
 
 SOURCES = (Source.quick("interfaces", "network", read),)

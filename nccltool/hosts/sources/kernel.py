@@ -1,14 +1,16 @@
-"""The running kernel: release, command line, modules, sysctls, clock source."""
+"""The running kernel: release, command line, modules, sysctls; and the clock, as it is disciplined."""
 
+import ctypes
 import os
 import re
-from collections.abc import Mapping
+import time
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Kernel, KernelModule, Setting, Text
-from nccltool.hosts.sources.base import Source, Tree
+from nccltool.hosts.facts import Kernel, KernelClock, KernelModule, Setting, Text
+from nccltool.hosts.facts.leaves import all_unknown, known, or_none, or_unknown, then
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
-SYSCTLS = (
+_SYSCTLS = (
     "kernel.numa_balancing", "kernel.perf_event_paranoid", "kernel.shmmax", "kernel.shmmni", "kernel.pid_max",
     "kernel.threads-max", "kernel.yama.ptrace_scope", "kernel.unprivileged_userns_clone", "vm.nr_hugepages",
     "vm.max_map_count", "vm.swappiness", "vm.zone_reclaim_mode", "vm.overcommit_memory", "fs.file-max",
@@ -28,29 +30,20 @@ _MODULES = re.compile(
 )
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Kernel:
-    """What the kernel says about itself."""
-    del env
-    hugepage = tree.text("/sys/kernel/mm/transparent_hugepage/enabled")
+def kernel(tree: Tree) -> Kernel:
+    """What the kernel says about itself; each sysctl that cannot be read has its own reason."""
     return Kernel(
         release=tree.text("/proc/sys/kernel/osrelease"),
         version=tree.text("/proc/sys/kernel/version"),
         arch=_arch(tree),
         cmdline=tree.text("/proc/cmdline"),
         modules=_modules(tree),
-        sysctls=sysctls(tree),
+        sysctls=tuple(
+            Setting(name=name, value=tree.text(f"/proc/sys/{name.replace('.', '/')}")) for name in _SYSCTLS
+        ),
         clocksource=tree.text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        transparent_hugepage=hugepage if isinstance(hugepage, Unknown) else _chosen(hugepage),
+        transparent_hugepage=then(tree.text("/sys/kernel/mm/transparent_hugepage/enabled"), _chosen),
     )
-
-
-def sysctls(tree: Tree) -> tuple[Setting, ...]:
-    """Those that matter, each with its own reason when it cannot be read."""
-    return tuple(Setting(name=name, value=tree.text(_path(name))) for name in SYSCTLS)
-
-
-def _path(name: str) -> str:
-    return "/proc/sys/" + name.replace(".", "/")
 
 
 def _chosen(text: str) -> str:
@@ -59,16 +52,14 @@ def _chosen(text: str) -> str:
     return match[1] if match else text
 
 
+@or_unknown
 def _arch(tree: Tree) -> Text:
     if tree.live:
         return os.uname().machine
     told = tree.text("/proc/sys/kernel/arch")  # Linux 6.1
     if isinstance(told, str):
         return told
-    info = tree.exact("/proc/cpuinfo")
-    if isinstance(info, Unknown):
-        return info
-    marks = {"vendor_id": "x86_64", "CPU implementer": "aarch64"}
+    info, marks = known(tree.exact("/proc/cpuinfo")), {"vendor_id": "x86_64", "CPU implementer": "aarch64"}
     return next((arch for mark, arch in marks.items() if mark in info), Unknown("/proc/cpuinfo does not tell"))
 
 
@@ -77,23 +68,48 @@ def _modules(tree: Tree) -> tuple[KernelModule, ...] | Unknown:
     folder, lines = tree.names("/sys/module"), tree.lines("/proc/modules")
     if isinstance(folder, Unknown) and isinstance(lines, Unknown):
         return folder
-    names = set(() if isinstance(folder, Unknown) else folder)
-    names.update(() if isinstance(lines, Unknown) else (line.split(" ")[0] for line in lines))
-    return tuple(_module(tree, name) for name in sorted(names) if _MODULES.fullmatch(name))
+    names = {*(or_none(folder) or ()), *(line.split(" ")[0] for line in or_none(lines) or ())}
+    ours = sorted(name for name in names if _MODULES.fullmatch(name))
+    versions = ((name, tree.text(f"/sys/module/{name}/version")) for name in ours)
+    return tuple(KernelModule(name=name, version=or_none(version) or "") for name, version in versions)
 
 
-def _module(tree: Tree, name: str) -> KernelModule:
-    version = tree.text(f"/sys/module/{name}/version")
-    return KernelModule(name=name, version="" if isinstance(version, Unknown) else version)
+_TIME_ERROR = 5
+_STA_UNSYNC, _STA_NANO = 0x0040, 0x2000
 
 
-def boot_id(tree: Tree, env: Mapping[str, str]) -> Text:
-    """The same for containers of one host."""
-    del env
-    return tree.text("/proc/sys/kernel/random/boot_id")
+class _Timex(ctypes.Structure):
+    """struct timex of the kernel; what is behind `jitter` is only room."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_long * 32),
+    )
+
+
+def clock(tree: Tree) -> KernelClock:
+    """The clock, as the kernel disciplines it. adjtimex without modes changes nothing and needs no right."""
+    if not tree.live:
+        return all_unknown(KernelClock, CAPTURED)
+    state = _Timex()
+    answer = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(state))
+    if answer < 0:
+        return all_unknown(KernelClock, f"adjtimex failed: {os.strerror(ctypes.get_errno())}", time_s=time.time())
+    return KernelClock(
+        time_s=time.time(),
+        synchronised=answer != _TIME_ERROR and not state.status & _STA_UNSYNC,
+        max_error_s=state.maxerror / 1e6,
+        offset_s=state.offset / (1e9 if state.status & _STA_NANO else 1e6),
+    )
 
 
 SOURCES = (
-    Source.quick("kernel", "kernel", read),
-    Source.quick("boot_id", "boot_id", boot_id),
+    Source.quick("kernel", "kernel", kernel),
+    Source.quick("boot_id", "boot_id", lambda tree: tree.text("/proc/sys/kernel/random/boot_id")),
+    Source.quick("clock", "clock", clock),
 )

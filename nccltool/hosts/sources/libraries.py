@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Library, Plugin, Rdma, Text, Texts, Versions
-from nccltool.hosts.sources.base import Source, Tree, within
+from nccltool.hosts.facts import Library, Plugin, Rdma, Versions
+from nccltool.hosts.facts.leaves import Flag, NotKnown, Texts, known, or_none, or_unknown, then
+from nccltool.hosts.sources.base import Source, Tree, python_folders, within
 
-_CACHE = "/etc/ld.so.cache"
 _MAGIC = b"glibc-ld.so.cache1.1"
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu")
 _VENDOR = (
@@ -30,37 +30,29 @@ _VERSIONS = (
     re.compile(rb"NCCL version (\d+\.\d+\.\d+)"),
     re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"),
 )
-_LibraryFound = dict[str, tuple[str, str]]
-"""File name -> (path, origin): the first that the loader meets."""
 
 
 def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
     """libibverbs and libgdrapi."""
-    found = _found(tree, env, seconds, ("libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so"))
-    path, _ = found.get("libibverbs.so.1", ("", ""))
-    exported = _exports(tree, path, b"ibv_reg_mr_iova2") if path else Unknown("there is no libibverbs.so.1")
-    gdrapi, link = (found.get(name, ("", ""))[0] for name in ("libgdrapi.so.2", "libgdrapi.so"))
-    return Rdma(ibverbs=path, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)
+    verbs, gdrapi, link = _found(tree, env, seconds, "libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so")
+    exported = _exports(tree, verbs, b"ibv_reg_mr_iova2") if verbs else Unknown("there is no libibverbs.so.1")
+    return Rdma(ibverbs=verbs, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)
 
 
 def libnccl(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
     """Every libnccl.so.2 that can be reached, and the one that torch here would load."""
+    folders = [(folder, origin) for folder, origin in _folders(tree, env) if origin != "vendor"]
     places = [*_preloaded(env), *_wheels(tree, env)]
-    folders = _folders(tree, env)
-    places += [(f"{folder}/libnccl.so.2", origin) for folder, origin in folders if origin != "vendor"]
-    cached = _cache(tree)
-    path = None if isinstance(cached, Unknown) else cached.get("libnccl.so.2")
-    if path:
-        places.append((path, "ldconfig"))
+    places += [(f"{folder}/libnccl.so.2", origin) for folder, origin in folders]
+    places += [(path, "ldconfig") for name, path in _cache(tree).items() if name == "libnccl.so.2"]
     order = ("LD_PRELOAD", "wheel", "LD_LIBRARY_PATH", "conda", "ldconfig", "system")
     places.sort(key=lambda place: order.index(place[1]))
     looked = within(seconds, [(path, partial(_library, tree, path, origin)) for path, origin in places])
     found = tuple({one.path: one for one in looked if isinstance(one, Library)}.values())
-    fabric = _found(tree, env, seconds, ("libfabric.so.1",)).get("libfabric.so.1", ("", ""))[0]
-    first = found[0] if found else None
+    (fabric,) = _found(tree, env, seconds, "libfabric.so.1")
     return Versions(
-        nccl=first.version if first else "",
-        nccl_source=f"{first.path} ({first.origin})" if first else "",
+        nccl=found[0].version if found else "",
+        nccl_source=f"{found[0].path} ({found[0].origin})" if found else "",
         libnccl=found,
         libfabric=fabric,
     )
@@ -73,11 +65,8 @@ def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin,
     folders = _folders(tree, env)
     listed = within(seconds, [(folder, partial(tree.names, folder)) for folder, _ in folders])
     for (folder, origin), names in zip(folders, listed, strict=True):
-        if not isinstance(names, Unknown):
-            places += [(f"{folder}/{name}", origin) for name in names if _PLUGIN.fullmatch(name)]
-    cached = _cache(tree)
-    if not isinstance(cached, Unknown):
-        places += [(path, "ldconfig") for name, path in cached.items() if _PLUGIN.fullmatch(name)]
+        places += [(f"{folder}/{name}", origin) for name in or_none(names) or () if _PLUGIN.fullmatch(name)]
+    places += [(path, "ldconfig") for name, path in _cache(tree).items() if _PLUGIN.fullmatch(name)]
     places.sort(key=lambda place: place[1] == "vendor")  # a vendor's folder may also be in ld.so.conf
     looked = within(seconds, [(path, partial(_plugin, tree, path, origin)) for path, origin in places])
     found: dict[str, Plugin] = {}
@@ -87,21 +76,16 @@ def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin,
     return tuple(found.values())
 
 
-def _found(tree: Tree, env: Mapping[str, str], seconds: float, names: tuple[str, ...]) -> _LibraryFound:
-    """Where the loader finds these, in its order: LD_LIBRARY_PATH, ldconfig, the default folders."""
-    folders, cached = _folders(tree, env), _cache(tree)
-    paths = [folder for folder in folders if folder[1] == "LD_LIBRARY_PATH"]
-    found: _LibraryFound = {}
+def _found(tree: Tree, env: Mapping[str, str], seconds: float, *names: str) -> Iterator[str]:
+    """Where the loader finds each of these, in its order: LD_LIBRARY_PATH, ldconfig, the default folders."""
+    cached = _cache(tree)
+    folders = [folder for folder, origin in _folders(tree, env) if origin == "LD_LIBRARY_PATH"]
     for name in names:
-        asked = [(f"{folder}/{name}", origin) for folder, origin in paths]
-        if not isinstance(cached, Unknown) and name in cached:
-            asked.append((cached[name], "ldconfig"))
-        asked += [(f"{folder}/{name}", "system") for folder in _DEFAULT]
-        there = within(seconds, [(path, partial(tree.exists, path)) for path, _ in asked])
-        first = next((place for place, is_there in zip(asked, there, strict=True) if is_there is True), None)
-        if first is not None:
-            found[name] = first
-    return found
+        asked = [f"{folder}/{name}" for folder in folders]
+        asked += [path for cached_name, path in cached.items() if cached_name == name]
+        asked += [f"{folder}/{name}" for folder in _DEFAULT]
+        there = within(seconds, [(path, partial(tree.exists, path)) for path in asked])
+        yield next((path for path, is_there in zip(asked, there, strict=True) if is_there is True), "")
 
 
 def _folders(tree: Tree, env: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -130,20 +114,18 @@ def _preloaded(env: Mapping[str, str]) -> list[tuple[str, str]]:
 def _wheels(tree: Tree, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """torch looks here first: the run path of its own libraries names this folder."""
     if tree.live:
-        for folder in dict.fromkeys(sys.path):
-            yield f"{folder}/nvidia/nccl/lib/libnccl.so.2", "wheel"
-        return
-    for home in (env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), "/usr/local", "/usr", "/opt/conda", "/opt/venv"):
-        pythons = tree.names(f"{home}/lib", absent=()) if home else ()
-        for python in () if isinstance(pythons, Unknown) else pythons:
-            if python.startswith("python3"):
-                for kind in ("site-packages", "dist-packages"):
-                    yield f"{home}/lib/{python}/{kind}/nvidia/nccl/lib/libnccl.so.2", "wheel"
+        return map(_wheel, dict.fromkeys(sys.path))
+    homes = (env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), "/usr/local", "/usr", "/opt/conda", "/opt/venv")
+    return map(_wheel, python_folders(tree, homes))
+
+
+def _wheel(folder: str) -> tuple[str, str]:
+    return f"{folder}/nvidia/nccl/lib/libnccl.so.2", "wheel"
 
 
 def _library(tree: Tree, path: str, origin: str) -> Library | None:
     real = tree.real(path)
-    state = tree.stat(real) if isinstance(real, str) else real
+    state = then(real, tree.stat)
     if isinstance(state, Unknown) or isinstance(real, Unknown):
         return None
     return Library(
@@ -158,31 +140,26 @@ def _plugin(tree: Tree, path: str, origin: str) -> Plugin | None:
     return Plugin(library=library, name=path.rpartition("/")[2], symbols=_symbols(tree, library.real_path))
 
 
-def _version(tree: Tree, path: str) -> Text:
+@or_unknown
+def _version(tree: Tree, path: str) -> str:
     """Of the file name libnccl.so.2.27.3, or a text in the read-only data; the GPU code is not read."""
     named = re.search(r"libnccl\.so\.(\d+\.\d+\.\d+)$", path)
     if named:
         return named[1]
-    data = _section(tree, path, b".rodata")
-    if isinstance(data, Unknown):
-        return data
-    for pattern in _VERSIONS:
-        match = pattern.search(data)
+    data = known(_section(tree, path, b".rodata"))
+    for match in (pattern.search(data) for pattern in _VERSIONS):
         if match:
             return match[1].decode()
-    return Unknown(f"{path} holds no text that names its version")
+    raise NotKnown(f"{path} holds no text that names its version")
 
 
 def _symbols(tree: Tree, path: str) -> Texts:
     names = _section(tree, path, b".dynstr")
-    if isinstance(names, Unknown):
-        return names
-    return tuple(sorted({match[0].decode() for match in _SYMBOL.finditer(names)}))
+    return then(names, lambda data: tuple(sorted({match[0].decode() for match in _SYMBOL.finditer(data)})))
 
 
-def _exports(tree: Tree, path: str, symbol: bytes) -> bool | Unknown:
-    names = _section(tree, path, b".dynstr")
-    return names if isinstance(names, Unknown) else b"\0" + symbol + b"\0" in names
+def _exports(tree: Tree, path: str, symbol: bytes) -> Flag:
+    return then(_section(tree, path, b".dynstr"), lambda names: b"\0" + symbol + b"\0" in names)
 
 
 def _section(tree: Tree, path: str, wanted: bytes) -> bytes | Unknown:
@@ -212,14 +189,12 @@ def _sections(data: mmap.mmap) -> Iterator[tuple[bytes, int, int]]:
             yield data[strings + name : end], offset, size
 
 
-def _cache(tree: Tree) -> dict[str, str] | Unknown:
+def _cache(tree: Tree) -> dict[str, str]:
     """Name -> path of ld.so.cache; the first entry of a name is the one that ldconfig prefers."""
-    raw = tree.raw(_CACHE)
-    if isinstance(raw, Unknown):
-        return raw
+    raw = or_none(tree.raw("/etc/ld.so.cache")) or b""
     start = raw.find(_MAGIC)
-    if start < 0 or len(raw) < start + 48:
-        return Unknown(f"{_CACHE} has another form")
+    if start < 0 or len(raw) < start + 48:  # it has another form
+        return {}
     (count,) = struct.unpack_from("<I", raw, start + len(_MAGIC))
     found: dict[str, str] = {}
     for at in range(start + 48, min(start + 48 + 24 * count, len(raw) - 23), 24):

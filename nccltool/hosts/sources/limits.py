@@ -1,91 +1,162 @@
-"""Limits of this process, huge pages, and what logind removes."""
+"""Limits of this process and of its cgroup (version 1 and 2), huge pages, and what logind removes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Count, Flag, Limit, ProcessLimits, Texts
+from nccltool.hosts.facts import Limit, ProcessLimits
+from nccltool.hosts.facts.leaves import Count, NotKnown, Texts, known, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree
 
 _LIMITS = "/proc/self/limits"
 _ROWS = {
-    "nofile": "Max open files",
-    "memlock": "Max locked memory",
-    "stack": "Max stack size",
-    "nproc": "Max processes",
-    "address_space": "Max address space",
-    "core": "Max core file size",
+    "Max open files": ("nofile_soft", "nofile_hard"),
+    "Max locked memory": ("memlock_soft_bytes", "memlock_hard_bytes"),
+    "Max stack size": ("stack_soft_bytes", "stack_hard_bytes"),
+    "Max processes": ("nproc_soft", "nproc_hard"),
+    "Max address space": ("address_space_soft_bytes",),
+    "Max core file size": ("core_soft_bytes",),
 }
 _LOGIND = ("/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf")
 _DROP_INS = ("/usr/lib/systemd/logind.conf.d", "/etc/systemd/logind.conf.d")
+_ROOT = "/sys/fs/cgroup"
+_OF_A_CGROUP = (
+    "cgroup_version", "cgroup_path", "pids_max", "pids_current", "memory_max_bytes", "cpu_cores", "oom_events",
+    "cpuset",
+)  # fmt: skip
+_UNLIMITED_V1 = 1 << 60
+"""Version 1 writes the largest number of pages for no limit."""
+_Cores = float | Unknown | None
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> ProcessLimits:
+def process(tree: Tree) -> ProcessLimits:
     """All but the cgroup's."""
-    del env
-    lines, memory = tree.lines(_LIMITS), tree.lines("/proc/meminfo")
-    nofile, memlock, stack, nproc, space, core = (_pair(lines, title) for title in _ROWS.values())
+    lines = tree.lines(_LIMITS)
+    own: dict[str, Any] = {
+        field: _limit(lines, title, column)
+        for title, fields in _ROWS.items()
+        for column, field in enumerate(fields)
+    }
     return ProcessLimits(
-        nofile_soft=nofile[0],
-        nofile_hard=nofile[1],
-        memlock_soft_bytes=memlock[0],
-        memlock_hard_bytes=memlock[1],
-        stack_soft_bytes=stack[0],
-        stack_hard_bytes=stack[1],
-        nproc_soft=nproc[0],
-        nproc_hard=nproc[1],
-        address_space_soft_bytes=space[0],
-        core_soft_bytes=core[0],
-        hugepages_total=_number(memory, "HugePages_Total"),
-        hugepages_free=_number(memory, "HugePages_Free"),
-        hugepage_bytes=_number(memory, "Hugepagesize", 1024),
+        **own,
+        hugepages_total=tree.meminfo("HugePages_Total", 1),
+        hugepages_free=tree.meminfo("HugePages_Free", 1),
+        hugepage_bytes=tree.meminfo("Hugepagesize"),
         remove_ipc=_remove_ipc(tree),
     )
 
 
-def _pair(lines: Texts, title: str) -> tuple[Limit, Limit]:
-    """(soft, hard)."""
-    if isinstance(lines, Unknown):
-        return lines, lines
-    rows = [line[len(title) :].split() for line in lines if line.startswith(title)]
+@or_unknown
+def _limit(lines: Texts, title: str, column: int) -> int | None:
+    rows = [line[len(title) :].split() for line in known(lines) if line.startswith(title)]
     if not rows or len(rows[0]) < 2:
-        why = Unknown(f"{_LIMITS} has no {title}")
-        return why, why
-    return _limit(rows[0][0]), _limit(rows[0][1])
+        raise NotKnown(f"{_LIMITS} has no {title}")
+    word = rows[0][column]
+    if word != "unlimited" and not word.isdigit():
+        raise NotKnown(f"{_LIMITS} says {word!r}")
+    return None if word == "unlimited" else int(word)
 
 
-def _limit(word: str) -> Limit:
-    if word == "unlimited":
-        return None
-    return int(word) if word.isdigit() else Unknown(f"{_LIMITS} says {word!r}")
-
-
-def _number(memory: Texts, name: str, factor: int = 1) -> Count:
-    if isinstance(memory, Unknown):
-        return memory
-    rows = [line.split() for line in memory if line.startswith(name + ":")]
-    found = [int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()]
-    return found[0] * factor if found else Unknown(f"/proc/meminfo has no {name}")
-
-
-def _remove_ipc(tree: Tree) -> Flag:
+@or_unknown
+def _remove_ipc(tree: Tree) -> bool:
     """The last word counts; without a word it is yes."""
     files = [path for path in _LOGIND if tree.exists(path) is True][:1]
     if not files:
-        return Unknown(f"{_LOGIND[0]} does not exist")
+        raise NotKnown(f"{_LOGIND[0]} does not exist")
     for folder in _DROP_INS:
-        names = tree.names(folder, absent=())
-        if isinstance(names, Unknown):
-            return names
-        files += [f"{folder}/{name}" for name in names if name.endswith(".conf")]
-    said = True
-    for file in files:
-        lines = tree.lines(file)
-        if isinstance(lines, Unknown):
-            return lines
-        for name, _, value in (line.strip().partition("=") for line in lines):
-            if name.strip() == "RemoveIPC":
-                said = value.strip().lower() in ("1", "yes", "y", "true", "t", "on")
-    return said
+        files += [f"{folder}/{name}" for name in known(tree.names(folder, absent=())) if name.endswith(".conf")]
+    words = [known(tree.rows(file, "=")).get("RemoveIPC") for file in files]
+    said = [word.lower() for word in words if word is not None]
+    return not said or said[-1] in ("1", "yes", "y", "true", "t", "on")
 
 
-SOURCES = (Source.quick("limits", "limits", read),)
+def cgroup(tree: Tree) -> ProcessLimits:
+    """The smallest limits between this process's group and the root of what is visible here."""
+    try:
+        return _of_cgroup(tree)
+    except NotKnown as why:
+        return ProcessLimits(**dict.fromkeys(_OF_A_CGROUP, Unknown(str(why))))
+
+
+def _of_cgroup(tree: Tree) -> ProcessLimits:
+    rows = [line.split(":", 2) for line in known(tree.lines("/proc/self/cgroup"))]
+    paths = {name: row[2] for row in rows if len(row) == 3 for name in row[1].split(",")}
+    if tree.exists(f"{_ROOT}/cgroup.controllers") is True:
+        return _second(tree, paths.get("", "/"))
+    if tree.exists(f"{_ROOT}/memory") is True or tree.exists(f"{_ROOT}/pids") is True:
+        return _first(tree, paths)
+    raise NotKnown(f"no cgroup is mounted under {_ROOT}")
+
+
+def _groups(tree: Tree, root: str, path: str) -> list[str]:
+    """The group and those above it. In a cgroup namespace the path may lead out of what is mounted: `/../..`."""
+    parts = [part for part in path.split("/") if part and part != ".."]
+    above = ("/".join((root, *parts[:depth])) for depth in range(len(parts), -1, -1))
+    return [group for group in above if tree.exists(group) is True]
+
+
+def _second(tree: Tree, path: str) -> ProcessLimits:
+    groups = _groups(tree, _ROOT, path)
+    own = groups[0] if groups else _ROOT
+    return ProcessLimits(
+        cgroup_version=2,
+        cgroup_path=path,
+        pids_max=_smallest(tree, groups, "pids.max"),
+        pids_current=tree.number(f"{own}/pids.current"),
+        memory_max_bytes=_smallest(tree, groups, "memory.max"),
+        cpu_cores=_cores(then(tree.text(f"{group}/cpu.max"), _quota) for group in groups),
+        oom_events=_events(tree, f"{own}/memory.events", "oom"),
+        cpuset=tree.text(f"{own}/cpuset.cpus.effective"),
+    )
+
+
+def _first(tree: Tree, paths: Mapping[str, str]) -> ProcessLimits:
+    controllers = ("pids", "memory", "cpu", "cpuset")
+    pids, memory, cpu, cpuset = (_groups(tree, f"{_ROOT}/{one}", paths.get(one, "/")) for one in controllers)
+    limit = _smallest(tree, memory, "memory.limit_in_bytes")
+    events = f"{memory[0]}/memory.oom_control" if memory else ""
+    return ProcessLimits(
+        cgroup_version=1,
+        cgroup_path=paths.get("memory", "/"),
+        pids_max=_smallest(tree, pids, "pids.max"),
+        pids_current=tree.number(f"{pids[0]}/pids.current") if pids else Unknown("no pids group is mounted"),
+        memory_max_bytes=None if isinstance(limit, int) and limit > _UNLIMITED_V1 else limit,
+        cpu_cores=_cores(_quota_v1(tree, group) for group in cpu),
+        oom_events=_events(tree, events, "oom_kill") if events else Unknown("no memory group"),
+        cpuset=tree.text(f"{cpuset[0]}/cpuset.cpus") if cpuset else Unknown("no cpuset group is mounted"),
+    )
+
+
+def _smallest(tree: Tree, groups: list[str], name: str) -> Limit:
+    """The root group has no such file; a controller that is off has none anywhere."""
+    texts = [tree.text(f"{group}/{name}") for group in groups]
+    found = [text for text in texts if isinstance(text, str)]
+    if not found:
+        return Unknown(f"{_ROOT}: no group of this process shows {name}")
+    return min((int(text) for text in found if text.isdigit()), default=None)
+
+
+def _quota(text: str) -> float | None:
+    """`200000 100000` -> 2.0; `max 100000` -> None."""
+    quota, _, period = text.partition(" ")
+    return int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) else None
+
+
+@or_unknown
+def _quota_v1(tree: Tree, group: str) -> float | None:
+    quota, period = (known(tree.number(f"{group}/cpu.cfs_{word}_us")) for word in ("quota", "period"))
+    return quota / period if quota > 0 and period > 0 else None
+
+
+def _cores(quotas: Iterator[_Cores]) -> _Cores:
+    seen = [quota for quota in quotas if not isinstance(quota, Unknown)]
+    if not seen:
+        return Unknown(f"{_ROOT}: no group of this process shows a quota of processors")
+    return min((quota for quota in seen if quota is not None), default=None)
+
+
+def _events(tree: Tree, path: str, name: str) -> Count:
+    return then(tree.row(path, name, " "), int)
+
+
+SOURCES = (Source.quick("limits", "limits", process), Source.quick("cgroup", "limits", cgroup))

@@ -1,16 +1,95 @@
-"""Network interfaces of this host, its identity on the network, and what its name resolves to."""
+"""This host on the network: its name, what names resolve to, its addresses, its identity."""
 
 import fcntl
 import ipaddress
 import socket
 import struct
-import threading
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import HostNames
+from nccltool.hosts.facts.leaves import NotKnown, Texts, known, or_none, or_unknown, then
+from nccltool.hosts.sources.base import Source, Tree, within
 
 _SIOCGIFADDR = 0x8915
 _INNER = ("docker", "virbr", "cni", "br-", "veth", "flannel", "cali", "lxc", "podman")
 _MOST = 32
 """Addresses that are named to other hosts; they must fit an event."""
+_LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost", "localhost4", "localhost6")
+
+
+def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
+    """Looks names up, each with its own deadline: a dead name server costs many seconds."""
+    hostname = tree.text("/proc/sys/kernel/hostname")
+    if isinstance(hostname, Unknown) and tree.live:
+        hostname = socket.gethostname()
+    master = env.get("MASTER_ADDR", "")
+    lines = tree.lines("/etc/hosts")
+    asked = [or_none(hostname) or "", master]
+    if tree.live:
+        found = within(seconds, [(f"the look-up of {name!r}", partial(_lookup, name)) for name in asked])
+        own, theirs = (one if isinstance(one, Unknown | tuple) else () for one in found)
+    else:
+        own, theirs = (_captured(lines, name) for name in asked)
+    return HostNames(
+        hostname=hostname,
+        addresses=then(hostname, lambda _: own),
+        master_addr=theirs if master else Unknown("MASTER_ADDR is not set"),
+        hosts_lines=_chosen(lines, {*asked, *_LOCAL} - {""}),
+        nsswitch_hosts=_nsswitch(tree),
+    )
+
+
+def _lookup(name: str) -> Texts:
+    if not name:
+        return ()
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        temporary = error.errno == socket.EAI_AGAIN
+        return Unknown(f"the look-up of {name!r} failed: {error.strerror}") if temporary else ()
+    except (OSError, UnicodeError, ValueError):  # UnicodeError: a label that is too long
+        return ()
+    return tuple(dict.fromkeys(str(info[4][0]) for info in found))
+
+
+@or_unknown
+def _captured(lines: Texts, name: str) -> tuple[str, ...]:
+    """Name servers are those of another place; /etc/hosts is the host's own."""
+    rows = [_words(line) for line in known(lines)]
+    if _is_address(name):
+        return (name,)
+    found = tuple(words[0] for words in rows if name in words[1:])
+    if not found:
+        raise NotKnown(f"/etc/hosts does not have {name!r}, and a captured tree asks no name server")
+    return found
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return "%" not in name  # a zone is that of one host
+
+
+def _words(line: str) -> list[str]:
+    return line.partition("#")[0].split()
+
+
+@or_unknown
+def _chosen(lines: Texts, names: set[str]) -> tuple[str, ...]:
+    """A cluster's file has thousands of lines."""
+    found = [" ".join(words) for words in map(_words, known(lines)) if names.intersection(words[1:])]
+    return tuple(found[:32])
+
+
+@or_unknown
+def _nsswitch(tree: Tree) -> str:
+    lines = known(tree.lines("/etc/nsswitch.conf"))
+    return next((" ".join(line.split()) for line in lines if line.startswith("hosts:")), "")
 
 
 def host_id(root: Path = Path("/")) -> str:
@@ -48,36 +127,20 @@ def _ipv6(interface: str) -> tuple[str, ...]:
 def outward_addresses() -> tuple[str, ...]:
     """Addresses of this host at which others may reach it: no loopback, nothing that holds only on one link; those
     of bridges that are the same on many hosts (docker0, virbr0, cni0) come last."""
-    names = sorted((name for _, name in socket.if_nameindex()), key=lambda name: name.startswith(_INNER))
-    found = [address for name in names for address in addresses_of(name)]
-    return tuple(dict.fromkeys(a for a in found if not is_loopback(a) and not _is_link_local(a)))[:_MOST]
-
-
-def _is_link_local(address: str) -> bool:
-    return ipaddress.ip_address(address.split("%")[0]).is_link_local
+    interfaces = sorted((name for _, name in socket.if_nameindex()), key=lambda name: name.startswith(_INNER))
+    found = [address for name in interfaces for address in addresses_of(name)]
+    return tuple(dict.fromkeys(a for a in found if not is_loopback(a) and not _ip(a).is_link_local))[:_MOST]
 
 
 def interface_with(address: str) -> str | None:
     """The interface that has `address`, or None."""
-    names = [name for _, name in socket.if_nameindex()]
-    return next((name for name in names if address in addresses_of(name)), None)
+    return next((name for _, name in socket.if_nameindex() if address in addresses_of(name)), None)
 
 
 def resolve(host: str, timeout_s: float) -> tuple[str, ...] | None:
-    """Addresses of a host name; None when it does not resolve in time."""
-    found: list[str] = []
-
-    def ask() -> None:
-        try:
-            found.extend(str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
-        except OSError:
-            return
-
-    # getaddrinfo takes no timeout, and a dead name server costs many seconds
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(timeout_s)
-    return tuple(dict.fromkeys(found)) or None
+    """Addresses of a host name; None when it does not resolve in time: a dead name server costs many seconds."""
+    (found,) = within(timeout_s, [(host, partial(_lookup, host))])
+    return or_none(found) or None
 
 
 def local_address_towards(host: str, port: int) -> tuple[str, str] | None:
@@ -95,4 +158,11 @@ def local_address_towards(host: str, port: int) -> tuple[str, str] | None:
 
 def is_loopback(address: str) -> bool:
     """Whether an address never leaves the host."""
-    return ipaddress.ip_address(address.split("%")[0]).is_loopback
+    return _ip(address).is_loopback
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(address.split("%")[0])
+
+
+SOURCES = (Source("names", "names", read),)

@@ -1,12 +1,13 @@
 """GPUs as NVML sees them: NVLink, fabric, ECC, persistence. It may hang with the driver: mind the deadline."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Text, all_unknown
+from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Text
+from nccltool.hosts.facts.leaves import all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 T = TypeVar("T")
@@ -19,9 +20,8 @@ _MOST_LINKS = 36
 """More than any GPU has; the first that NVML calls invalid ends the list."""
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Nvidia:
+def read(tree: Tree) -> Nvidia:
     """What NVML says; without a driver it is not even imported."""
-    del env
     if not tree.live:
         return _cannot(CAPTURED)
     if tree.exists("/proc/driver/nvidia/version") is not True:

@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Count, Flag, Gid, Number, Rdma, RdmaDevice, RdmaPort, Setting, Text, Texts
+from nccltool.hosts.facts import Gid, Rdma, RdmaDevice, RdmaPort, Setting, Text
+from nccltool.hosts.facts.leaves import NotKnown, Number, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree
 
 _IB = "/sys/class/infiniband"
 _VERBS = "/sys/class/infiniband_verbs"
 _ZERO = "0000:0000:0000:0000:0000:0000:0000:0000"
 _EFA_FIXED_GBPS = 100.0
+"""The efa driver of older kernels names this rate for every device, whatever it is."""
+_TEXTS = ("node_type", "node_guid", "sys_image_guid", "fw_ver", "board_id", "hca_type")
 _COUNTERS = (
     "counters/symbol_error", "counters/link_error_recovery", "counters/link_downed", "counters/port_rcv_errors",
     "counters/local_link_integrity_errors", "counters/excessive_buffer_overrun_errors",
@@ -19,23 +22,17 @@ _COUNTERS = (
 )  # fmt: skip
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Rdma:
-    """The devices."""
-    del env
-    above = tree.names(_IB.rpartition("/")[0])
-    if isinstance(above, Unknown):  # as in a container that hides /sys: not the same as having none
-        return Rdma(devices=above)
-    names = tree.names(_IB, absent=())
-    if isinstance(names, Unknown):
-        return Rdma(devices=names)
-    uverbs = dict(_uverbs(tree))
-    return Rdma(devices=tuple(_device(tree, name, uverbs) for name in names))
+@or_unknown
+def devices(tree: Tree) -> tuple[RdmaDevice, ...]:
+    """The devices, with their ports."""
+    known(tree.names(_IB.rpartition("/")[0]))  # a container that hides /sys: not the same as having none
+    names, uverbs = known(tree.names(_IB, absent=())), dict(_uverbs(tree))
+    return tuple(_device(tree, name, uverbs) for name in names)
 
 
 def _uverbs(tree: Tree) -> Iterator[tuple[str, str]]:
     """(device, its character device)."""
-    names = tree.names(_VERBS, absent=())
-    for name in () if isinstance(names, Unknown) else names:
+    for name in or_none(tree.names(_VERBS)) or ():
         device = tree.text(f"{_VERBS}/{name}/ibdev")
         if isinstance(device, str):
             yield device, name
@@ -43,52 +40,36 @@ def _uverbs(tree: Tree) -> Iterator[tuple[str, str]]:
 
 def _device(tree: Tree, name: str, uverbs: Mapping[str, str]) -> RdmaDevice:
     folder = f"{_IB}/{name}"
-    numbers = tree.names(f"{folder}/ports")
-    physical = tree.exists(f"{folder}/device/physfn")
-    ports = (
-        numbers
-        if isinstance(numbers, Unknown)
-        else tuple(_port(tree, folder, int(n)) for n in numbers if n.isdigit())
-    )
     return RdmaDevice(
         name=name,
-        ports=ports,
-        node_type=tree.text(f"{folder}/node_type"),
-        node_guid=tree.text(f"{folder}/node_guid"),
-        sys_image_guid=tree.text(f"{folder}/sys_image_guid"),
-        fw_ver=tree.text(f"{folder}/fw_ver"),
-        board_id=tree.text(f"{folder}/board_id"),
-        hca_type=tree.text(f"{folder}/hca_type"),
+        ports=_ports(tree, folder),
+        **{leaf: tree.text(f"{folder}/{leaf}") for leaf in _TEXTS},
         driver=tree.link_name(f"{folder}/device/driver"),
         vendor=tree.text(f"{folder}/device/vendor"),
         device=tree.text(f"{folder}/device/device"),
-        pci=_pci(tree, folder),
+        pci=tree.pci_address(folder),
         numa_node=tree.number(f"{folder}/device/numa_node"),
         uverbs=uverbs.get(name) or Unknown(f"{_VERBS} names none for it"),
-        virtual_function=physical,
-        netdevs=_netdevs(tree, folder),
+        virtual_function=tree.exists(f"{folder}/device/physfn"),
+        netdevs=_netdevs(tree, f"{folder}/device"),
     )
 
 
-def _pci(tree: Tree, folder: str) -> Text:
-    name = tree.link_name(f"{folder}/device")
-    if isinstance(name, str) and name.count(":") != 2:
-        return Unknown(f"{name} is not a PCI device")
-    return name
+@or_unknown
+def _ports(tree: Tree, folder: str) -> tuple[RdmaPort, ...]:
+    return tuple(_port(tree, folder, int(name)) for name in known(tree.names(f"{folder}/ports")) if name.isdigit())
 
 
-def _netdevs(tree: Tree, folder: str) -> Texts:
-    there = tree.exists(f"{folder}/device")
-    if there is not True:
-        return there if isinstance(there, Unknown) else Unknown(f"{folder}/device does not exist")
-    return tree.names(f"{folder}/device/net", absent=())
+@or_unknown
+def _netdevs(tree: Tree, device: str) -> tuple[str, ...]:
+    if not known(tree.exists(device)):
+        raise NotKnown(f"{device} does not exist")
+    return known(tree.names(f"{device}/net", absent=()))
 
 
 def _port(tree: Tree, device: str, number: int) -> RdmaPort:
     folder = f"{device}/ports/{number}"
-    rate, width = _rate(tree.text(f"{folder}/rate"))
-    if rate == _EFA_FIXED_GBPS and tree.link_name(f"{device}/device/driver") == "efa":
-        rate = Unknown("an efa driver that is not recent says 100 Gb/s whatever the device is")
+    rate, width = rate_and_width(tree, device, tree.text(f"{folder}/rate"))
     slots = tree.names(f"{folder}/gids")
     return RdmaPort(
         number=number,
@@ -97,11 +78,11 @@ def _port(tree: Tree, device: str, number: int) -> RdmaPort:
         link_layer=tree.text(f"{folder}/link_layer"),
         rate_gbps=rate,
         width=width,
-        lid=_hex(tree, f"{folder}/lid"),
-        sm_lid=_hex(tree, f"{folder}/sm_lid"),
-        pkeys=_pkeys(tree, folder),
-        gids=slots if isinstance(slots, Unknown) else tuple(_gids(tree, folder, slots)),
-        gid_slots=slots if isinstance(slots, Unknown) else len(slots),
+        lid=tree.number(f"{folder}/lid", 16),
+        sm_lid=tree.number(f"{folder}/sm_lid", 16),
+        pkeys=_pkeys(tree, f"{folder}/pkeys"),
+        gids=then(slots, lambda names: tuple(_gids(tree, folder, names))),
+        gid_slots=then(slots, len),
         traffic_class=tree.text(f"{device}/tc/{number}/traffic_class"),
         counters=_counters(tree, folder),
     )
@@ -109,34 +90,26 @@ def _port(tree: Tree, device: str, number: int) -> RdmaPort:
 
 def _word(text: Text) -> Text:
     """`4: ACTIVE` -> ACTIVE."""
-    return text if isinstance(text, Unknown) else text.partition(":")[2].strip() or text
+    return then(text, lambda state: state.partition(":")[2].strip() or state)
 
 
-def _rate(text: Text) -> tuple[Number, Text]:
-    """`400 Gb/sec (4X NDR)` -> 400.0, 4X."""
+def rate_and_width(tree: Tree, device: str, text: Text) -> tuple[Number, Text]:
+    """`400 Gb/sec (4X NDR)`, as a port of the device says -> 400.0, 4X."""
     if isinstance(text, Unknown):
         return text, text
     match = re.match(r"(\d+(?:\.\d+)?) Gb/sec(?: \((\d+X))?", text)
     if match is None:
         why = Unknown(f"its rate is {text[:60]!r}")
         return why, why
-    return float(match[1]), match[2] or Unknown(f"its rate {text[:60]!r} names no width")
+    width = match[2] or Unknown(f"its rate {text[:60]!r} names no width")
+    if float(match[1]) == _EFA_FIXED_GBPS and tree.link_name(f"{device}/device/driver") == "efa":
+        return Unknown("an efa driver that is not recent says 100 Gb/s whatever the device is"), width
+    return float(match[1]), width
 
 
-def _hex(tree: Tree, path: str) -> Count:
-    return tree.number(path, 16)
-
-
-def _pkeys(tree: Tree, folder: str) -> tuple[int, ...] | Unknown:
-    names = tree.names(f"{folder}/pkeys")
-    if isinstance(names, Unknown):
-        return names
-    keys = []
-    for name in names:
-        key = tree.number(f"{folder}/pkeys/{name}", 16)
-        if isinstance(key, Unknown):
-            return key
-        keys.append(key)
+@or_unknown
+def _pkeys(tree: Tree, folder: str) -> tuple[int, ...]:
+    keys = [known(tree.number(f"{folder}/{index}", 16)) for index in known(tree.names(folder))]
     while keys and not keys[-1]:
         keys.pop()
     return tuple(keys)
@@ -156,13 +129,12 @@ def _gids(tree: Tree, folder: str, slots: tuple[str, ...]) -> Iterator[Gid]:
         )
 
 
-def _counters(tree: Tree, folder: str) -> tuple[Setting, ...] | Unknown:
-    there: Flag = tree.exists(f"{folder}/counters")
-    also: Flag = tree.exists(f"{folder}/hw_counters")
-    if there is not True and also is not True:
-        return Unknown(f"{folder}/counters does not exist")
+@or_unknown
+def _counters(tree: Tree, folder: str) -> tuple[Setting, ...]:
+    if True not in (tree.exists(f"{folder}/counters"), tree.exists(f"{folder}/hw_counters")):
+        raise NotKnown(f"{folder}/counters does not exist")
     found = [(name.partition("/")[2], tree.text(f"{folder}/{name}")) for name in _COUNTERS]
     return tuple(Setting(name=name, value=value) for name, value in found if isinstance(value, str))
 
 
-SOURCES = (Source.quick("rdma", "rdma", read),)
+SOURCES = (Source.quick("rdma", "rdma", lambda tree: Rdma(devices=devices(tree))),)

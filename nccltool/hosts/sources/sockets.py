@@ -1,47 +1,41 @@
 """Routes, ports that are listened on, and name servers: what /proc/net says."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Listener, Network, Route, Text
+from nccltool.hosts.facts import Listener, Network, Route
+from nccltool.hosts.facts.leaves import known, or_none, or_unknown
 from nccltool.hosts.sources.base import Source, Tree
 
 _MOST_ROUTES = 512
 """A host that speaks BGP has a million; what matters here are the default and the on-link ones."""
 _MOST_LISTENERS = 512
 _LISTEN = "0A"
+_ANY = "00000000"
 _RTF_UP, _RTF_LOCAL = 0x1, 0x80000000
 
 
-def read(tree: Tree, env: Mapping[str, str]) -> Network:
+def read(tree: Tree) -> Network:
     """Routes, listeners and resolv.conf."""
-    del env
     return Network(routes=_routes(tree), listeners=_listeners(tree), resolv_conf=_resolv_conf(tree))
 
 
-def _routes(tree: Tree) -> tuple[Route, ...] | Unknown:
-    four, six = tree.lines("/proc/net/route"), tree.lines("/proc/net/ipv6_route")
-    if isinstance(four, Unknown):
-        return four
-    found = [*_four(four[1:]), *([] if isinstance(six, Unknown) else _six(six))]
+@or_unknown
+def _routes(tree: Tree) -> tuple[Route, ...]:
+    four, six = known(tree.lines("/proc/net/route")), tree.lines("/proc/net/ipv6_route")
+    found = [*_four(four[1:]), *_six(or_none(six) or ())]
     if len(found) > _MOST_ROUTES:
         found.sort(key=lambda route: (bool(route.gateway), not route.destination.endswith("/0")))
     return tuple(found[:_MOST_ROUTES])
 
 
 def _four(lines: tuple[str, ...]) -> Iterator[Route]:
-    for line in lines:
-        row = line.split()
+    for row in map(str.split, lines):
         if len(row) >= 8 and int(row[3], 16) & _RTF_UP:
-            mask = int(row[7], 16).bit_count()
-            gateway = "" if row[2] == "00000000" else str(_swapped(row[2]))
-            yield Route(
-                interface=row[0],
-                destination=f"{_swapped(row[1])}/{mask}",
-                gateway=gateway,
-                metric=int(row[6]),
-            )
+            gateway = "" if row[2] == _ANY else str(_swapped(row[2]))
+            length = int(row[7], 16).bit_count()
+            destination = f"{_swapped(row[1])}/{length}"
+            yield Route(interface=row[0], destination=destination, gateway=gateway, metric=int(row[6]))
 
 
 def _swapped(word: str) -> ipaddress.IPv4Address:
@@ -50,24 +44,25 @@ def _swapped(word: str) -> ipaddress.IPv4Address:
 
 
 def _six(lines: tuple[str, ...]) -> Iterator[Route]:
-    for line in lines:
-        row = line.split()
+    for row in map(str.split, lines):
         if len(row) == 10 and row[9] != "lo" and not int(row[8], 16) & _RTF_LOCAL and row[0][:2] != "ff":
-            gateway = ipaddress.IPv6Address(int(row[4], 16))
+            gateway = _ipv6(row[4])
             yield Route(
                 interface=row[9],
-                destination=f"{ipaddress.IPv6Address(int(row[0], 16))}/{int(row[1], 16)}",
+                destination=f"{_ipv6(row[0])}/{int(row[1], 16)}",
                 gateway="" if gateway.is_unspecified else str(gateway),
                 metric=int(row[5], 16),
             )
 
 
-def _listeners(tree: Tree) -> tuple[Listener, ...] | Unknown:
-    tables = [tree.lines(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
-    if isinstance(tables[0], Unknown):
-        return tables[0]
-    rows = [line.split() for table in tables if not isinstance(table, Unknown) for line in table[1:]]
-    found = {_listener(row) for row in rows if len(row) > 7 and row[3] == _LISTEN}
+def _ipv6(digits: str) -> ipaddress.IPv6Address:
+    return ipaddress.IPv6Address(int(digits, 16))
+
+
+@or_unknown
+def _listeners(tree: Tree) -> tuple[Listener, ...]:
+    lines = (*known(tree.lines("/proc/net/tcp"))[1:], *(or_none(tree.lines("/proc/net/tcp6")) or ())[1:])
+    found = {_listener(row) for row in map(str.split, lines) if len(row) > 7 and row[3] == _LISTEN}
     return tuple(sorted(found, key=lambda one: (one.port, one.address))[:_MOST_LISTENERS])
 
 
@@ -82,10 +77,9 @@ def _words_swapped(digits: str) -> str:
     return str(ipaddress.ip_address(b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))))
 
 
-def _resolv_conf(tree: Tree) -> Text:
-    lines = tree.lines("/etc/resolv.conf")
-    if isinstance(lines, Unknown):
-        return lines
+@or_unknown
+def _resolv_conf(tree: Tree) -> str:
+    lines = known(tree.lines("/etc/resolv.conf"))
     return "\n".join(line.strip() for line in lines if not line.lstrip().startswith(("#", ";")))
 
 

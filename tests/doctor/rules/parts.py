@@ -24,8 +24,8 @@ from nccltool.hosts.facts import (
     RdmaPort,
     Setting,
     Shm,
-    Texts,
 )
+from nccltool.hosts.facts.leaves import Texts
 
 H100, B200, A100, L40S = "NVIDIA H100 80GB HBM3", "NVIDIA B200", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S"
 GB200 = "NVIDIA GB200"

@@ -4,7 +4,8 @@ from nccltool.core import versions
 from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
-from nccltool.hosts.facts import Flag, or_none
+from nccltool.hosts.facts import or_none
+from nccltool.hosts.facts.leaves import Flag
 from nccltool.hosts.nccl import values
 
 _PEERS = ("nv_mem", "nv_mem_nc")

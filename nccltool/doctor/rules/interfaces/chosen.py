@@ -8,7 +8,8 @@ from nccltool.core.findings import Severity
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, listed, rule
 from nccltool.doctor.rules.interfaces.base import FAMILY, given_list, is_loopback, present
-from nccltool.hosts.facts import Flag, Interface, or_none
+from nccltool.hosts.facts import Interface, or_none
+from nccltool.hosts.facts.leaves import Flag
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
 

@@ -23,7 +23,7 @@ from nccltool.hosts.facts import HostFacts, Network, NotKnown
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl import library as nccl_library
 from nccltool.hosts.nccl import settings
-from nccltool.hosts.sources import conf, interfaces
+from nccltool.hosts.sources import files, interfaces
 from nccltool.hosts.sources.base import Tree
 
 _NEW_NET, _NEW_MOUNTS = 0x40000000, 0x00020000
@@ -91,7 +91,7 @@ def _host(library: ctypes.CDLL, version: Version, cases: int, seed: int) -> Iter
     _check(_C.unshare(_NEW_NET), "unshare")
     _check(_C.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "mount /sys")
     _make_interfaces(dice)
-    network = interfaces.read(_LIVE, {})
+    network = interfaces.read(_LIVE)
     for _ in range(cases):
         yield _case(library, version, network, dice)
 
@@ -126,7 +126,7 @@ def _case(library: ctypes.CDLL, version: Version, network: Network, dice: random
     said = _ask(library, environment)
     log = said.pop("log")
     answer = nccl_library.answer(said, log)
-    host = HostFacts(host="n1", env=environment, conf_files=conf.read(_LIVE, environment, 5.0))
+    host = HostFacts(host="n1", env=environment, conf_files=files.conf(_LIVE, environment, 5.0))
     ours = settings.of(host, version)
     theirs = {name: value for name, value in said["environment"] if name not in nccl_library.OVERRIDDEN}
     mine = {name: one.value for name, one in ours.variables.items()}

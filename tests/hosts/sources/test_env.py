@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.sources import env, process
+from nccltool.hosts.sources import env
 from nccltool.hosts.sources.base import CAPTURED, Tree
 
 LIVE = Tree.at(Path("/"))
@@ -39,26 +39,26 @@ def three() -> Iterator[int]:
 
 
 def test_communicators_are_counted(three: int) -> None:
-    assert process.communicators(LIVE, f"pid {three}") == 3
+    assert env.communicators(LIVE, f"pid {three}") == 3
 
 
 def test_a_process_without_such_threads() -> None:
-    found = process.communicators(LIVE, f"pid {os.getpid()}")
+    found = env.communicators(LIVE, f"pid {os.getpid()}")
     assert isinstance(found, Unknown)
     assert "NCCL_SET_THREAD_NAME" in found.reason
 
 
 @pytest.mark.parametrize("source", ["job.env", "pid x", "pid", "/proc/self/environ", ""])
 def test_a_file_is_no_process(source: str) -> None:
-    assert process.communicators(LIVE, source) == Unknown(f"{source} is no process")
+    assert env.communicators(LIVE, source) == Unknown(f"{source} is no process")
 
 
 def test_a_process_that_is_gone() -> None:
-    assert isinstance(process.communicators(LIVE, "pid 4194305"), Unknown)
+    assert isinstance(env.communicators(LIVE, "pid 4194305"), Unknown)
 
 
 def test_a_captured_tree_has_no_threads(tmp_path: Path) -> None:
-    assert process.communicators(Tree.at(tmp_path), "process") == Unknown(CAPTURED)
+    assert env.communicators(Tree.at(tmp_path), "process") == Unknown(CAPTURED)
 
 
 def test_what_was_changed(tmp_path: Path) -> None:
