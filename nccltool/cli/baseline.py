@@ -81,7 +81,7 @@ def import_(file: str, name: str | None, replace: bool, store: str | None) -> No
     from dataclasses import replace as changed
 
     from nccltool.cli.screen import put
-    from nccltool.compare import document
+    from nccltool.compare import baselines
     from nccltool.compare.views import baseline
     from nccltool.core.errors import BadInput
 
@@ -89,7 +89,7 @@ def import_(file: str, name: str | None, replace: bool, store: str | None) -> No
         text = Path(file).read_bytes()
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}", "check the name") from error
-    found = document.baseline_from_json(text, file)
+    found = baselines.from_json(text, file)
     found = changed(found, name=name or found.name)
     _store(store).put(found, "replace" if replace else "new")
     put(baseline.saved(found))

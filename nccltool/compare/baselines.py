@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from nccltool.compare import document, run_samples
+from nccltool.compare import run_samples
 from nccltool.compare.result import Baseline, Circumstances, RowKey, RowSample, RunSample
+from nccltool.core import documents
 from nccltool.core.documents import now
 from nccltool.core.errors import BadInput
 from nccltool.core.run_directory import base_folder
@@ -62,8 +63,20 @@ def default_file() -> Path:
 def named(word: str, store: str | Path | None) -> Baseline:
     """The baseline of a name, or in a file that was exported (*.json). Raises BadInput when there is none."""
     if word.endswith(".json"):
-        return document.baseline_from_json(contents(Path(word), "--baseline"), word)
+        return from_json(contents(Path(word), "--baseline"), word)
     return Store(Path(store) if store else default_file()).load(word)
+
+
+class _Document(msgspec.Struct, kw_only=True):
+    schema: int
+    kind: Literal["baseline"]
+    baseline: Baseline
+
+
+def from_json(text: bytes, where: str) -> Baseline:
+    """Read the document of a baseline. Raises BadInput that names `where` and the key that is wrong."""
+    remedy = "nccltool baseline export NAME writes one"
+    return documents.decoded(text, where, _Document, "a baseline", remedy).baseline
 
 
 class Store:

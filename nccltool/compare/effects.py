@@ -23,10 +23,7 @@ from statistics import median
 
 from nccltool.compare import significance
 from nccltool.compare.paired_rows import PairedRow
-from nccltool.compare.result import (
-    Comparable,
-    Effect,
-)
+from nccltool.compare.result import Comparable, Effect
 
 MARGIN = 0.03
 """The finest step at which runbooks in use begin to warn (3.5 % under the usual value; Azure), rounded down."""
@@ -140,7 +137,7 @@ def _middle(pair: PairedRow) -> float:
 
 def _effect(test: _Tested, adjusted: float, settings: CompareSettings) -> Effect:
     half = test.error * significance.critical(2 * settings.alpha, test.freedom)
-    change, low, high = (_expm1(test.change + off) for off in (0.0, -half, half))
+    change, low, high = (math.expm1(min(test.change + off, 700.0)) for off in (0.0, -half, half))
     significant = adjusted <= settings.alpha
     outcome: Comparable = "cannot-tell"
     reason = ""
@@ -166,7 +163,3 @@ def _effect(test: _Tested, adjusted: float, settings: CompareSettings) -> Effect
         spread_is_measured=test.freedom != significance.NORMAL,
         reason=reason,
     )
-
-
-def _expm1(exponent: float) -> float:
-    return math.expm1(min(exponent, 700.0))

@@ -4,21 +4,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
-from nccltool.compare import run_samples, significance
+from nccltool.compare import result, run_samples, significance
 from nccltool.compare.effects import MEASURED_FREEDOM, CompareSettings, effects_of
 from nccltool.compare.paired_rows import PairedRow, RowOfRuns, busbw_at, paired, rows_of, typical_time
-from nccltool.compare.result import (
-    Against,
-    Baseline,
-    BaselineRow,
-    Comparable,
-    ComparedRow,
-    Comparison,
-    Difference,
-    Effect,
-    RunSample,
-    Side,
-)
+from nccltool.compare.result import Comparable, ComparedRow, Effect, Side
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Subject, define
@@ -29,14 +18,14 @@ from nccltool.probe.result import Measurement
 SLOWER = define("slower", "answer")
 
 
-def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> Comparison:
+def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> result.Comparison:
     """B against A. Raises BadInput when they are not comparable; it names the keys that differ."""
     ignored = _comparable(a, b, settings.ignore)
     pairs, only_a, only_b, statistic = paired(a, b, settings.ignore)
     effects, overall = effects_of(pairs, len(a.runs), len(b.runs), settings)
     rows = tuple(_row(pair, effect) for pair, effect in zip(pairs, effects, strict=True))
     outcome = _outcome(overall, rows, settings.margin)
-    return Comparison(
+    return result.Comparison(
         info=info,
         verdict=verdict(failed=outcome == "worse", can_tell=outcome != "cannot-tell"),
         outcome=outcome,
@@ -55,9 +44,9 @@ def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> Compa
     )
 
 
-def _comparable(a: Side, b: Side, ignore: Collection[str]) -> tuple[Difference, ...]:
+def _comparable(a: Side, b: Side, ignore: Collection[str]) -> tuple[result.Difference, ...]:
     """The differences that are ignored. Raises BadInput for those that are not."""
-    found: dict[Difference, None] = {}
+    found: dict[result.Difference, None] = {}
     first = a.runs[0]
     for side in (a, b):
         for run in side.runs:
@@ -68,7 +57,7 @@ def _comparable(a: Side, b: Side, ignore: Collection[str]) -> tuple[Difference, 
     return tuple(found)
 
 
-def _refuse(bad: Sequence[Difference], first: RunSample, other: RunSample) -> None:
+def _refuse(bad: Sequence[result.Difference], first: result.RunSample, other: result.RunSample) -> None:
     texts = [f"{difference.key} ({difference.a}; {difference.b})" for difference in bad]
     known = [difference for difference in bad if run_samples.matters(difference, {run_samples.UNKNOWN})]
     words = [difference.key for difference in known] + ([run_samples.UNKNOWN] if len(known) < len(bad) else [])
@@ -149,17 +138,17 @@ def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedR
     )
 
 
-def summary(baseline: Baseline) -> tuple[BaselineRow, ...]:
+def summary(baseline: result.Baseline) -> tuple[result.BaselineRow, ...]:
     """What a baseline expects of each measurement."""
     found = rows_of(Side(name=baseline.name, runs=baseline.runs), ())
     return tuple(_summarised(rows) for rows in found.values())
 
 
-def _summarised(rows: RowOfRuns) -> BaselineRow:
+def _summarised(rows: RowOfRuns) -> result.BaselineRow:
     by_median = all(row.median_s for row in rows)
     times = [typical_time(row, by_median) for row in rows]
     middle = median(times)
-    return BaselineRow(
+    return result.BaselineRow(
         key=rows[0].key,
         runs=len(rows),
         time_s=middle,
@@ -179,8 +168,8 @@ _STATUS: Mapping[Comparable, CheckStatus] = {
 
 
 def against(
-    baseline: Baseline, info: RunInfo, measurements: Sequence[Measurement], settings: CompareSettings
-) -> tuple[Against, ...]:
+    baseline: result.Baseline, info: RunInfo, measurements: Sequence[Measurement], settings: CompareSettings
+) -> tuple[result.Against, ...]:
     """Each measurement of a run held against a baseline; never raises: what is not comparable is unknown."""
     run = run_samples.of_measurements(info, measurements)
     source = f"baseline {baseline.name} of {len(baseline.runs)} run{'' if len(baseline.runs) == 1 else 's'}"
@@ -196,11 +185,11 @@ def against(
 
 def _against(
     row: Measurement, compared: ComparedRow | None, source: str, status: CheckStatus, reason: str
-) -> Against:
+) -> result.Against:
     effect = compared.effect if compared else None
     if row.wrong:
         status, reason = "unknown", "its data is wrong"
-    return Against(
+    return result.Against(
         key=run_samples.key_of(row),
         status=_STATUS[effect.outcome] if effect else status,
         measured_busbw_bytes_per_s=compared.busbw_b_bytes_per_s if compared else row.busbw_bytes_per_s,

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from nccltool.compare import run_samples, significance
-from nccltool.compare.result import (
-    RowKey,
-    RowSample,
-    Side,
-)
+from nccltool.compare.result import RowKey, RowSample, Side
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes
 

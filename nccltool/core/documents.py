@@ -98,14 +98,18 @@ def encoded(document: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 
-def decoded(text: bytes, where: str, form: type[AnyDocument]) -> AnyDocument:
+def decoded(
+    text: bytes,
+    where: str,
+    form: type[AnyDocument],
+    what: str = "a run",
+    remedy: str = "name a run.json, or a run's folder",
+) -> AnyDocument:
     """Read a document. Raises BadInput that names `where` and the key that is wrong."""
     try:
         document = msgspec.json.decode(text, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(
-            f"{where} is not a run of nccltool: {error}", "name a run.json, or a run's folder"
-        ) from error
+        raise BadInput(f"{where} is not {what} of nccltool: {error}", remedy) from error
     schema = getattr(document, "schema", SCHEMA)
     if schema != SCHEMA:
         raise BadInput(f"{where} has schema {schema}, this nccltool reads {SCHEMA}", "use its own version")

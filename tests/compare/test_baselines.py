@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.compare import baselines, document, judge
+from nccltool.compare import baselines, judge
 from nccltool.compare.baselines import Mode, Store
 from nccltool.compare.result import Circumstances
+from nccltool.compare.views import baseline as baseline_view
 from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Run
@@ -102,9 +103,9 @@ def test_a_file_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_through_json_and_back(store: Store, tmp_path: Path) -> None:
     saved = store.save("night", "", RUNS, "new")
-    text = document.baseline_to_json(saved, judge.summary(saved)).encode()
+    text = baseline_view.render(saved, judge.summary(saved), "json").encode()
     other = Store(tmp_path / "other.sqlite")
-    other.put(document.baseline_from_json(text, "x.json"), "new")
+    other.put(baselines.from_json(text, "x.json"), "new")
     assert other.load("night") == saved
     with pytest.raises(BadInput, match="already"):
         other.put(saved, "new")
@@ -113,7 +114,7 @@ def test_through_json_and_back(store: Store, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [b"", b"{}", b'{"schema": 1, "kind": "probe"}', b'{"schema": 1', b"\xff"])
 def test_json_that_is_no_baseline(text: bytes) -> None:
     with pytest.raises(BadInput, match=r"x\.json is not a baseline of nccltool"):
-        document.baseline_from_json(text, "x.json")
+        baselines.from_json(text, "x.json")
 
 
 def test_an_import_with_a_time_of_zero_is_refused(store: Store) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from nccltool.compare.document import baseline_to_json, baselines_to_json
-from nccltool.compare.result import Baseline, BaselineRow, Circumstances
+from nccltool.compare.result import Baseline, BaselineRow
 from nccltool.compare.run_samples import OF_A_RUN, shown
+from nccltool.core.documents import SCHEMA, encoded
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
@@ -22,7 +22,15 @@ def saved(baseline: Baseline) -> str:
 def render_list(baselines: Sequence[Baseline], form: str) -> str:
     """Text, with a newline at its end."""
     if form == "json":
-        return baselines_to_json(baselines) + "\n"
+        listed = [
+            {
+                **{name: getattr(baseline, name) for name in ("name", "created", "changed", "note")},
+                "runs": len(baseline.runs),
+                "circumstances": baseline.runs[0].circumstances,
+            }
+            for baseline in baselines
+        ]
+        return encoded({"schema": SCHEMA, "kind": "baselines", "baselines": listed}) + "\n"
     if not baselines:
         return "no baselines yet\n"
     headers = ("baseline", "runs", "changed", "nodes", "ranks", "transport", "GPU", "versions", "note")
@@ -32,25 +40,24 @@ def render_list(baselines: Sequence[Baseline], form: str) -> str:
 
 def _listed(baseline: Baseline) -> tuple[str, ...]:
     of = baseline.runs[0].circumstances
-    versions = ", ".join(text for text in (of.tool, of.torch and f"torch {of.torch}", _backend(of)) if text)
+    backend = f"nccl {of.backend_version}" if of.backend == "nccl" else of.backend
+    versions = ", ".join(text for text in (of.tool, of.torch and f"torch {of.torch}", backend) if text)
     numbers = (str(number or "?") for number in (of.nodes, of.ranks))
     gpu = "?" if of.gpu is None else of.gpu or "none"
     changed = (str(len(baseline.runs)), baseline.changed)
     return (baseline.name, *changed, *numbers, of.transport or "?", gpu, versions, baseline.note)
 
 
-def _backend(of: Circumstances) -> str:
-    return f"{of.backend} {of.backend_version}" if of.backend == "nccl" else of.backend or ""
-
-
 def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> str:
-    """Text, with a newline at its end."""
+    """Text, with a newline at its end; `expected` is worked out of its runs."""
     if form == "json":
-        return baseline_to_json(baseline, expected) + "\n"
+        document = {"schema": SCHEMA, "kind": "baseline", "baseline": baseline, "expected": expected}
+        return encoded(document) + "\n"
+    of = baseline.runs[0].circumstances
     lines = [
         f"baseline {baseline.name}, changed {baseline.changed}",
         *([baseline.note] if baseline.note else []),
-        *_keys(baseline.runs[0].circumstances),
+        *(f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN),
         "",
         *_rows(expected).split("\n"),
         "time: median over the runs of their medians   busbw: GB/s = 10**9 B/s, of that time",
@@ -61,10 +68,6 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> st
     if len(baseline.runs) > _RUNS_SHOWN:
         lines.append(f"and {len(baseline.runs) - _RUNS_SHOWN} more runs")
     return "\n".join(map(escaped, lines)) + "\n"
-
-
-def _keys(of: Circumstances) -> list[str]:
-    return [f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN]
 
 
 def _rows(expected: Sequence[BaselineRow]) -> str:

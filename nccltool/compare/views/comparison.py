@@ -2,13 +2,16 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import msgspec
 from tabulate import tabulate
 
-from nccltool.compare.document import comparison_to_json
-from nccltool.compare.result import ComparedRow, Comparison, Effect, RowKey, Side
-from nccltool.core.text import escaped
+from nccltool.compare.result import ComparedRow, Comparison, Effect, Side
+from nccltool.core.documents import SCHEMA, encoded
+from nccltool.core.text import escaped, escaped_lines
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
@@ -33,7 +36,13 @@ def render(comparison: Comparison, form: str) -> str:
 
 
 def _json(comparison: Comparison) -> str:
-    return comparison_to_json(comparison) + "\n"
+    plain: dict[str, Any] = msgspec.to_builtins(comparison)
+    verdict = plain.pop("verdict")
+    document = {"schema": SCHEMA, "kind": "compare", **verdict, "run": plain.pop("info"), **plain}
+    for side in (document["a"], document["b"]):
+        for run in side["runs"]:
+            del run["rows"], run["left_out"]
+    return encoded(document) + "\n"
 
 
 def _csv(comparison: Comparison) -> str:
@@ -51,12 +60,8 @@ def _cell(row: ComparedRow, name: str) -> object:
 
 def _table(comparison: Comparison) -> str:
     rows = str(tabulate(_rows(comparison), HEADERS, tablefmt="simple", colalign=_ALIGN, disable_numparse=True))
-    return (
-        "\n".join(
-            escaped(line) for text in (*_head(comparison), rows, *_foot(comparison)) for line in text.split("\n")
-        )
-        + "\n"
-    )
+    text = "\n".join((*_head(comparison), rows, *_foot(comparison)))
+    return "\n".join(escaped_lines(text)) + "\n"
 
 
 def _markdown(comparison: Comparison) -> str:
@@ -78,10 +83,13 @@ def _side(side: Side) -> str:
 
 
 def _rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    plain = _plain([row.key for row in comparison.rows])
+    keys = [row.key for row in comparison.rows]
+    ops = {key.op for key in keys}
+    # what is the same in all rows of an operation is not named in each
+    named = [name for name in _DETAILS if len({(key.op, getattr(key, name)) for key in keys}) > len(ops)]
     for row in comparison.rows:
         yield (
-            _name(row.key, plain),
+            " ".join((row.key.op, *(str(word) for name in named if (word := getattr(row.key, name)) is not None))),
             format_bytes(row.key.bytes),
             format_seconds(row.time_a_s),
             format_seconds(row.time_b_s),
@@ -101,20 +109,6 @@ def _percent(share: float) -> str:
     return f"{share * 100:+.1f} %" if share < 9.995 else f"x {share + 1:.3g}"
 
 
-def _plain(keys: list[RowKey]) -> set[str]:
-    """What is the same in all rows of an operation, and is not named in each."""
-    return {name for name in _DETAILS if len({(key.op, getattr(key, name)) for key in keys}) == len(_ops(keys))}
-
-
-def _ops(keys: list[RowKey]) -> set[str]:
-    return {key.op for key in keys}
-
-
-def _name(key: RowKey, plain: set[str]) -> str:
-    more = [str(getattr(key, name)) for name in _DETAILS if name not in plain and getattr(key, name) is not None]
-    return " ".join((key.op, *more))
-
-
 def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
     if legend:
         yield _LEGEND.format(
@@ -125,11 +119,8 @@ def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
         yield f"spread between runs: {min(measured):.1%} to {max(measured):.1%}, measured"
     for name, keys in (("A", comparison.only_a), ("B", comparison.only_b)):
         if keys:
-            more = f" and {len(keys) - 4} more" if len(keys) > 4 else ""
-            shown = ", ".join(
-                f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys[:4]
-            )
-            yield f"only in {name}: {shown}{more}"
+            texts = [f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys[:4]]
+            yield f"only in {name}: {', '.join(texts)}" + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
     yield from (f"note: {note}" for note in comparison.notes)
     for finding in comparison.findings:
         yield from finding.lines()
@@ -138,9 +129,8 @@ def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
 
 
 def _last(comparison: Comparison) -> str:
-    outcomes = [row.effect.outcome for row in comparison.rows]
-    counts = ", ".join(
-        f"{outcomes.count(word)} {shown.lower()}" for word, shown in _WORDS.items() if word in outcomes
-    )
-    rows = f"{len(outcomes)} row{'' if len(outcomes) == 1 else 's'}"
-    return f"{_WORDS[comparison.outcome].lower()}: {rows}, {counts}; exit code {comparison.verdict.exit_code}"
+    found: Counter[str] = Counter(row.effect.outcome for row in comparison.rows)
+    counts = [f"{found[word]} {shown.lower()}" for word, shown in _WORDS.items() if word in found]
+    rows = f"{found.total()} row{'' if found.total() == 1 else 's'}"
+    outcome = _WORDS[comparison.outcome].lower()
+    return f"{outcome}: {rows}, {', '.join(counts)}; exit code {comparison.verdict.exit_code}"
