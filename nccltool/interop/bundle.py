@@ -21,7 +21,6 @@ from nccltool.core import external_commands, redact
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.unknown import Unknown
 from nccltool.doctor import run as doctor_run
-from nccltool.doctor.diagnosis import Diagnosis
 from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.views import json as doctor_document
 from nccltool.hosts import reader
@@ -84,7 +83,9 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
     beside = file.with_name(f".{file.name}.part")
     root = file.name.removesuffix(".gz").removesuffix(".tar")
     try:
-        with _private(beside) as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
+        # for its owner alone, whatever the umask
+        private = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+        with private as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
             for part in _parts(wanted):
                 progress(part.name)
                 if part.missing:
@@ -110,11 +111,6 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
     return secrets, tuple(missing)
 
 
-def _private(file: Path) -> io.BufferedWriter:
-    """For its owner alone, whatever the umask."""
-    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
-
-
 def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     info = tarfile.TarInfo(name)
     info.size, info.mode = len(data), 0o644
@@ -125,27 +121,19 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 def _parts(wanted: Wanted) -> Iterator[BundlePart]:
     yield BundlePart(name="README.txt", text=README)
     yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
-    yield _tried("doctor.json", lambda: doctor_document.to_json(_diagnosis(wanted.command)))
+    order, command = DoctorOrder(), wanted.command
+    yield _tried("doctor.json", lambda: doctor_document.to_json(doctor_run.diagnose(order, command).diagnosis))
     yield BundlePart(name="packages.txt", text=_packages())
     for name, argv in COMMANDS.items():
         yield _said(name, argv)
     for run in wanted.runs:
-        yield from (_file(f"runs/{run.name}/{file.relative_to(run)}", file) for file in _files(run))
+        for file in sorted(run.rglob("*")):
+            if file.is_file() and not file.is_symlink():  # what a link leads to is not of the run
+                yield _file(f"runs/{run.name}/{file.relative_to(run)}", file)
     for log in wanted.logs:
         yield _file(f"logs/{log.name}", log)
     if logs := [*(str(run / "log.txt") for run in wanted.runs), *(str(log) for log in wanted.logs)]:
-        yield _tried(
-            "triage.json", lambda: triage_document.incident_to_json(triage_run.triage(logs, wanted.command))
-        )
-
-
-def _files(run: Path) -> list[Path]:
-    """No links: what they lead to is not of the run."""
-    return sorted(file for file in run.rglob("*") if file.is_file() and not file.is_symlink())
-
-
-def _diagnosis(command: tuple[str, ...]) -> Diagnosis:
-    return doctor_run.diagnose(DoctorOrder(), command).diagnosis
+        yield _tried("triage.json", lambda: triage_document.incident_to_json(triage_run.triage(logs, command)))
 
 
 def _tried(name: str, make: Callable[[], str]) -> BundlePart:
@@ -160,10 +148,8 @@ def _said(name: str, argv: Sequence[str]) -> BundlePart:
     if isinstance(done, Unknown):
         return BundlePart(name=name, missing=done.reason)
     if done.code:
-        said = done.err.strip().splitlines()
-        return BundlePart(
-            name=name, missing=f"`{' '.join(argv)}`: exit code {done.code} {said[0] if said else ''}".rstrip()
-        )
+        said = next(iter(done.err.strip().splitlines()), "")
+        return BundlePart(name=name, missing=f"`{' '.join(argv)}`: exit code {done.code} {said}".rstrip())
     return BundlePart(name=name, text=done.out)
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from nccltool.core import statistics
@@ -22,6 +23,7 @@ from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Measurement, Run
 
 STANDARD_INPUT = "-"
+_WORLD = attrgetter("world_size", "hosts", "backend", "backend_version", "emulated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def read(names: Sequence[str], told: Told, command: Sequence[str]) -> tuple[Impo
         where = "standard input" if name == STANDARD_INPUT else name
         data = _bytes(name)
         tests = importers.read(data, where, told)
-        for _, together in groupby(tests, key=_world):
+        for _, together in groupby(tests, key=_WORLD):
             found.append(Imported(_run(tuple(together), where, told, command), data))
     return tuple(found)
 
@@ -86,10 +88,6 @@ def _bytes(name: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(f"{name} cannot be read: {reason}", "check the name; - is standard input") from error
-
-
-def _world(test: Report) -> tuple[object, ...]:
-    return test.world_size, test.hosts, test.backend, test.backend_version, test.emulated
 
 
 def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[str]) -> Run:

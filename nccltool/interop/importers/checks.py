@@ -1,6 +1,8 @@
 """JUDGE a test that was read: do its numbers fit each other, and what do they say."""
 
+import math
 from collections.abc import Iterator
+from statistics import fmean
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.units import format_bytes
@@ -52,15 +54,15 @@ def _by_algbw(test: Report, algbw: Printed) -> Printed:
 
 def _sharper(number: Printed, other: Printed | None) -> Printed:
     """The one with more digits, where both can be the same number."""
-    return min(number, other, key=_uncertainty) if other and _meet(number, other) else number
-
-
-def _uncertainty(number: Printed) -> float:
-    return number.half / number.value if number.value else float("inf")
+    if other is None or not _meet(number, other):
+        return number
+    return min(number, other, key=lambda one: one.half / one.value if one.value else math.inf)
 
 
 def _meet(one: Printed, other: Printed) -> bool:
-    return _fits(one, *other.range)
+    """Whether they can be the same number."""
+    (low, high), (least, most) = one.range, other.range
+    return low <= most * (1 + _ARITHMETIC) and least * (1 - _ARITHMETIC) <= high
 
 
 def per_rank(op: str, world_size: int, total: int) -> int:
@@ -156,24 +158,13 @@ def _of_half(half: Half, row: Row, test: Report) -> Iterator[str]:
 
 
 def _of_average(test: Report) -> list[str]:
-    halves = [half for row in test.rows for half in row.halves]
-    numbers = [half.busbw for half in halves]
-    if test.average is None or test.average.value != test.average.value or not numbers:
+    numbers = [half.busbw for row in test.rows for half in row.halves]
+    if test.average is None or not numbers or any(math.isnan(one.value) for one in (test.average, *numbers)):
         return []
-    if any(number.value != number.value for number in numbers):
+    mean, half = fmean(one.value for one in numbers), fmean(one.half for one in numbers)
+    if _meet(test.average, Printed(mean, half)):
         return []
-    least = sum(number.range[0] for number in numbers) / len(numbers)
-    most = sum(number.range[1] for number in numbers) / len(numbers)
-    if _fits(test.average, least, most):
-        return []
-    mean = sum(number.value for number in numbers) / len(numbers)
     return [f"the footer's mean is {test.average.value:g} GB/s, that of the rows {mean:.6g} GB/s: is one missing?"]
-
-
-def _fits(number: Printed, least: float, most: float) -> bool:
-    """Whether a printed number and an interval can be the same."""
-    low, high = number.range
-    return low <= most * (1 + _ARITHMETIC) and least * (1 - _ARITHMETIC) <= high
 
 
 def _under_minimum(test: Report) -> Iterator[Finding]:
@@ -198,17 +189,14 @@ def _errors(test: Report) -> Iterator[Finding]:
 
 def _left_out(test: Report) -> Iterator[Finding]:
     empty = [_place(row, test) for row in test.rows if not row.bytes]
-    unmeasured = [
-        f"{_place(row, test)} {half.placement}"
-        for row in test.rows
-        for half in row.halves
-        if row.bytes and not half.is_measured and not half.repeats
+    halves = [
+        (half, f"{_place(row, test)} {half.placement}") for row in test.rows if row.bytes for half in row.halves
     ]
+    unmeasured = [place for half, place in halves if not half.is_measured and not half.repeats]
     timeless = [
-        f"{_place(row, test)} {half.placement}"
-        for row in test.rows
-        for half in row.halves
-        if row.bytes and half.is_measured and not (half.algbw if test.cpu_time else half.time).value
+        place
+        for half, place in halves
+        if half.is_measured and not (half.algbw if test.cpu_time else half.time).value
     ]
     for places, why in (
         (empty, "they hold no bytes"),

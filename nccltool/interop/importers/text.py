@@ -8,6 +8,7 @@ is missing shows in the mean of the footer.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from nccltool.interop.importers import columns as layout
 from nccltool.interop.importers.base import Printed, Report, Row, Told, operation, printed, refuse, world_size
@@ -17,7 +18,7 @@ from nccltool.probe.result import Placement
 _LABEL = re.compile(r"\s*(?:(\[[^\]\s]*\d+,\s*\d+\]<std(?:out|err)>):\s?|(\d+):(?:\s|$))")
 """mpirun --tag-output: [1,0]<stdout>: or [prterun-host-17@1,0]<stdout>: and srun -l: 0:"""
 _TOOL = re.compile(r"# ((?:nccl|rccl)-tests) version (\S+)(?:.*-library=(\d+))?")
-_RCCL_TOOL = re.compile(r"(rccl-tests): Version (\S+)")
+_RCCL_TOOL = re.compile(r"rccl-tests: Version (\S+)")
 _STARTING = re.compile(r"# Collective test starting: (\S+)")
 _CONCLUDED = re.compile(r"# Collective test concluded: (\S+)")
 _PARAMETERS = re.compile(r"# nThread \d+ nGpus \d+ minBytes .* warmup iters: \d+ iters: (\d+) .*validation: \d+")
@@ -26,7 +27,7 @@ _RANK = re.compile(r"#\s+Rank\s+(\d+)(?:\s+Group\s+(\d+))?(?:\s+Pid\s+-?\d+)?\s+
 _IS_RANK = re.compile(r"#\s+Rank\s+\d")
 _CUT_RANK = re.compile(r"#\s.*\.\.\.$")
 """nccl-tests keeps 2 KiB of these lines for a process, and ends them with three dots."""
-_LIBRARY = re.compile(r"(NCCL|RCCL) version\s*:?\s*(\d+(?:\.\d+)+)")
+_LIBRARY = re.compile(r"(?:NCCL|RCCL) version\s*:?\s*(\d+(?:\.\d+)+)")
 _OUT_OF_BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)\s*")
 _AVERAGE = re.compile(r"# Avg bus bandwidth\s*: (\S+)(?: (OK|FAILED))?\s*")
 _ERROR = re.compile(r"# error: (.*)")
@@ -42,9 +43,7 @@ Lines = list[tuple[int, str]]
 
 def read(text: str, where: str, told: Told) -> tuple[Report, ...]:
     """The tests in a text. Raises BadInput."""
-    sections = []
-    for lines in _processes(text):
-        sections += list(_sections(lines, where))
+    sections = [section for lines in _processes(text) for section in _sections(lines, where)]
     if not sections:
         refuse(where, "there is no table of nccl-tests in it; expected '# size count type ...' and rows under it")
     return tuple(section.test(told, len(sections) > 1) for section in sections)
@@ -70,7 +69,8 @@ class _Section:
     file: str
     line: int
     tool: str | None = None
-    library: tuple[str, str] | None = None
+    library: str | None = None
+    """The version of NCCL or RCCL."""
     program: str | None = None
     parameters: re.Match[str] | None = None
     blocking: str | None = None
@@ -89,26 +89,26 @@ class _Section:
 
     @property
     def is_over(self) -> bool:
-        """Its footer has come."""
         return self.average is not None
 
-    @property
-    def said_anything(self) -> bool:
-        """Whether there is more of it than lines that other programs could have printed."""
-        return bool(self.program or self.parameters or self.ranks or self.columns)
-
     def at(self, line: int) -> str:
-        """A place in the file."""
         return f"{self.file}, line {line}"
+
+    def refuse(self, line: int, problem: str, remedy: str = "") -> NoReturn:
+        refuse(self.at(line), problem, remedy)
 
     def test(self, told: Told, one_of_several: bool) -> Report:
         """The test, when it is complete."""
         where = self.at(self.line) if one_of_several else self.file
-        self._check_ranks()
+        listed = {rank for rank, _, _ in self.ranks}
+        missing = set(range(max(listed, default=-1) + 1)) - listed
+        if missing and not self.ranks_are_cut:
+            self.refuse(self.line, f"the line of rank {min(missing)} is missing in its list of devices")
         group = self.ranks[0][1] if self.ranks else "0"
         together = [host for _, of_group, host in self.ranks if of_group == group]
         found = len(together) if together and not self.ranks_are_cut else None
-        backend, version = self._backend()
+        note = _BACKEND.match(self.notes.get("backend", ""))
+        backend, version = note.groups() if note else ("nccl", self.library)
         return Report(
             where=where,
             tool=self.tool or "nccl-tests",
@@ -127,18 +127,6 @@ class _Section:
             errors=tuple(self.errors),
             said=tuple(self._said(len(together))),
         )
-
-    def _check_ranks(self) -> None:
-        listed = {rank for rank, _, _ in self.ranks}
-        missing = set(range(max(listed, default=-1) + 1)) - listed
-        if missing and not self.ranks_are_cut:
-            refuse(self.at(self.line), f"the line of rank {min(missing)} is missing in its list of devices")
-
-    def _backend(self) -> tuple[str, str | None]:
-        note = _BACKEND.match(self.notes.get("backend", ""))
-        if note:
-            return note[1], note[2]
-        return "nccl", self.library[1] if self.library else None
 
     def _rows(self) -> Iterator[Row]:
         """The rows with what is said about them elsewhere."""
@@ -174,13 +162,13 @@ def _sections(lines: Lines, file: str) -> Iterator[_Section]:
     if section.is_over:
         yield section
     elif section.columns:
-        refuse(
-            section.at(lines[-1][0]),
+        section.refuse(
+            lines[-1][0],
             f"it ends in the middle of a table of {len(section.rows)} rows; "
             "expected rows, then '# Out of bounds values : ...' and '# Avg bus bandwidth : ...'",
         )
-    elif section.said_anything:
-        refuse(section.at(lines[-1][0]), "it ends before the table; expected '# size count type ...' and rows")
+    elif section.program or section.parameters or section.ranks:  # no other program prints such lines
+        section.refuse(lines[-1][0], "it ends before the table; expected '# size count type ...' and rows")
 
 
 def _begins(line: str) -> bool:
@@ -201,32 +189,23 @@ def _take(section: _Section, number: int, line: str) -> None:
         else:
             _take_footer(section, number, line)
     elif match := _RCCL_TOOL.match(line):
-        section.tool = f"{match[1]} {match[2]}"
+        section.tool = f"rccl-tests {match[1]}"
     elif match := _LIBRARY.match(line):
-        section.library = (match[1], match[2])
-    elif section.columns and _begins_with_a_number(line):
-        _take_row(section, section.columns, number, line)
-
-
-def _begins_with_a_number(line: str) -> bool:
-    words = line.split(maxsplit=1)
-    return bool(words) and (words[0] == "-1" or printed(words[0]) is not None)
-
-
-def _take_row(section: _Section, its: layout.Columns, number: int, line: str) -> None:
-    if not section.has_units:
-        refuse(section.at(number), "a row; expected the units of the columns before it")
-    if section.out_of_bounds is None:
-        section.rows.append(layout.row(line, its, section.at(number)))
-    elif len(line.split()) >= _FIELDS:
-        refuse(section.at(number), "a row after the footer; expected the headings of a table before it")
+        section.library = match[1]
+    elif section.columns and (words := line.split()) and (words[0] == "-1" or printed(words[0]) is not None):
+        if not section.has_units:
+            section.refuse(number, "a row; expected the units of the columns before it")
+        if section.out_of_bounds is None:
+            section.rows.append(layout.row(line, section.columns, section.at(number)))
+        elif len(words) >= _FIELDS:
+            section.refuse(number, "a row after the footer; expected the headings of a table before it")
 
 
 def _take_preamble(section: _Section, number: int, line: str) -> None:
     if match := _TOOL.match(line):
         section.tool = f"{match[1]} {match[2]}"
         if match[3] and int(match[3]):
-            section.library = ("NCCL", nccl_tests.version_text(int(match[3])))
+            section.library = nccl_tests.version_text(int(match[3]))
     elif match := _STARTING.match(line):
         _only_once(section, section.program, number)
         section.program = match[1]
@@ -242,7 +221,7 @@ def _take_preamble(section: _Section, number: int, line: str) -> None:
     elif _IS_RANK.match(line):
         _take_rank(section, number, line)
     elif _OLD.match(line):
-        refuse(section.at(number), "the layout of nccl-tests 1; expected that of 2.0 or newer")
+        section.refuse(number, "the layout of nccl-tests 1; expected that of 2.0 or newer")
     elif layout.is_heading(line):
         section.columns = layout.from_heading(line, section.placements, section.at(number))
     else:
@@ -252,20 +231,17 @@ def _take_preamble(section: _Section, number: int, line: str) -> None:
 def _take_rank(section: _Section, number: int, line: str) -> None:
     match = _RANK.match(line)
     if match is None:
-        refuse(section.at(number), "expected '# Rank R ... on HOST device D [PCI] NAME'")
+        section.refuse(number, "expected '# Rank R ... on HOST device D [PCI] NAME'")
     rank = int(match[1])
     if any(rank == other for other, _, _ in section.ranks):
-        refuse(section.at(number), f"rank {rank} is listed twice: outputs of several processes are mixed", _MIXED)
+        section.refuse(number, f"rank {rank} is listed twice: outputs of several processes are mixed", _MIXED)
     section.ranks.append((rank, match[2] or "0", match[3]))
 
 
 def _only_once(section: _Section, before: object, number: int) -> None:
     if before is not None:
-        refuse(
-            section.at(number),
-            "a second test begins before the table of the first: one was stopped, or outputs are mixed",
-            _MIXED,
-        )
+        problem = "a second test begins before the table of the first: one was stopped, or outputs are mixed"
+        section.refuse(number, problem, _MIXED)
 
 
 def _take_footer(section: _Section, number: int, line: str) -> None:
@@ -273,16 +249,13 @@ def _take_footer(section: _Section, number: int, line: str) -> None:
         section.out_of_bounds = int(match[1])
     elif match := _AVERAGE.fullmatch(line):
         if section.out_of_bounds is None:
-            refuse(section.at(number), "expected '# Out of bounds values : ...' before this line")
-        section.average = printed(match[1]) or refuse(section.at(number), f"{match[1]!r} is not a number")
+            section.refuse(number, "expected '# Out of bounds values : ...' before this line")
+        section.average = printed(match[1]) or section.refuse(number, f"{match[1]!r} is not a number")
         section.under_minimum = match[2] == "FAILED"
     elif match := _CONCLUDED.match(line):
         section.program = section.program or match[1]
     elif match := _ERROR.match(line):
         section.errors.append(match[1])
     elif not section.is_over and _begins(line):
-        refuse(
-            section.at(number),
-            "a test begins before the table of the one before ends: one was stopped, or outputs are mixed",
-            _MIXED,
-        )
+        problem = "a test begins before the table of the one before ends: one was stopped, or outputs are mixed"
+        section.refuse(number, problem, _MIXED)
