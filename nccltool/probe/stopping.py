@@ -76,9 +76,21 @@ def _missing(samples: Sequence[float], precision: float) -> int:
     count, measured = len(samples), sum(samples)
     if 0 < measured < LEAST_S:
         return math.ceil(count * (LEAST_S / measured - 1))
-    width = statistics.relative_half_width(samples)
-    if width is not None and width <= precision:
+    noise = _noise(samples, precision)
+    if noise is not None and noise <= 1:
         return 0
     # it falls with the root of the count
-    needed = int(count * ((width / precision) ** 2 - 1) * 1.1) + 1 if width is not None else count
+    needed = int(count * (noise**2 - 1) * 1.1) + 1 if noise is not None else count
     return min(max(needed, int(LEAST_GROWTH * count)), math.ceil(GROWTH * count))
+
+
+def is_noisy(samples: Sequence[float], precision: float) -> bool:
+    """Whether the budget ended before the interval was as narrow as asked for."""
+    noise = _noise(samples, precision)
+    return noise is None or noise > 1
+
+
+def _noise(samples: Sequence[float], precision: float) -> float | None:
+    """How many times wider the interval is than asked for; None when there are too few samples."""
+    width = statistics.relative_half_width(samples)
+    return None if width is None else width / precision

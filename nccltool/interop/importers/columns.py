@@ -6,7 +6,7 @@ of algorithm (-A 1), and times of HIP events.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.interop.importers.base import Half, Printed, Row, element_type, printed, reduction, refuse
@@ -39,16 +39,6 @@ class Columns:
     placements: tuple[Placement, ...]
     last: tuple[str, ...]
     has_timestamp: bool
-
-    @property
-    def fields(self) -> int:
-        """How many a row has, but for the timestamp."""
-        return len(self.first) + len(self.half) * len(self.placements) + len(self.last)
-
-    @property
-    def cpu_time(self) -> bool:
-        """Whether the times are those of the CPU."""
-        return "cputime" in self.half
 
 
 def is_heading(line: str) -> bool:
@@ -86,15 +76,11 @@ def from_heading(line: str, above: Sequence[Placement], where: str) -> Columns:
 
 
 def _check(first: list[str], half: list[str], last: list[str], where: str) -> None:
-    required = {"algbw", "busbw"}
-    right = tuple(first[:3]) == _FIRST[0] and first[3:] == [word for word in _FIRST[1] if word in first]
-    right = right and required <= set(half) and sum(half.count(word) for word in _CHECKS) == 1
+    right = first == [*_FIRST[0], *(word for word in _FIRST[1] if word in first)]
+    right = right and {"algbw", "busbw"} <= set(half) and sum(half.count(word) for word in _CHECKS) == 1
     if not right or last != [word for word in _LAST if word in last]:
-        refuse(
-            where,
-            "the columns are in an order that is not known; "
-            "expected size count type redop root, then time algbw busbw #wrong for each placement",
-        )
+        wanted = "expected size count type redop root, then time algbw busbw #wrong for each placement"
+        refuse(where, f"the columns are in an order that is not known; {wanted}")
 
 
 def check_units(line: str, columns: Columns, where: str) -> None:
@@ -111,7 +97,7 @@ def row(line: str, columns: Columns, where: str) -> Row:
     fields = _fields(line, columns, where)
     cells = dict(zip(columns.first, fields, strict=False))
     dtype, element_size = element_type(cells["type"], where)
-    root = int(_whole(cells["root"], "root", where)) if "root" in cells else -1
+    root = _whole(cells, "root", where) if "root" in cells else -1
     start, width = len(columns.first), len(columns.half)
     halves = [
         _half(fields[start + index * width : start + (index + 1) * width], columns.half, placement, where)
@@ -119,8 +105,8 @@ def row(line: str, columns: Columns, where: str) -> Row:
     ]
     return Row(
         where=where,
-        bytes=int(_whole(cells["size"], "size", where)),
-        count=int(_whole(cells["count"], "count", where)),
+        bytes=_whole(cells, "size", where),
+        count=_whole(cells, "count", where),
         dtype=dtype,
         element_size=element_size,
         reduce_op=reduction(cells["redop"], where) if "redop" in cells else None,
@@ -135,22 +121,25 @@ def _fields(line: str, columns: Columns, where: str) -> list[str]:
         if count != 1:
             refuse(where, "the row has no timestamp; expected one, as its heading says")
     fields = line.split()
-    if len(fields) != columns.fields:
-        refuse(where, f"the row has {len(fields)} fields; expected {columns.fields}, as its heading says")
+    wanted = len(columns.first) + len(columns.half) * len(columns.placements) + len(columns.last)
+    if len(fields) != wanted:
+        refuse(where, f"the row has {len(fields)} fields; expected {wanted}, as its heading says")
     return fields
 
 
-def _whole(text: str, name: str, where: str) -> str:
+def _whole(cells: Mapping[str, str], name: str, where: str) -> int:
+    text = cells[name]
     if not re.fullmatch(r"\d{1,18}|-1", text, re.ASCII) or (text == "-1" and name != "root"):
         refuse(where, f"{name} {text!r} is not a whole number")
-    return text
+    return int(text)
 
 
 def _half(fields: Sequence[str], names: Sequence[str], placement: Placement, where: str) -> Half:
     cells = dict(zip(names, fields, strict=True))
-    numbers = {name: _number(cells[name], name, where) for name in names if name not in (*_CHECKS, "hipevt")}
+    numbers = {name: _number(cells, name, where) for name in names if name not in (*_CHECKS, "hipevt")}
     check = "#wrong" if "#wrong" in cells else "error"
-    elements = None if cells[check] == "N/A" else _number(cells[check], check, where).value
+    elements = None if cells[check] == "N/A" else _number(cells, check, where).value
+    least, most, tail = (numbers[name].value if name in numbers else None for name in ("i_min", "i_max", "i_p99"))
     return Half(
         placement=placement,
         time=numbers["cputime" if "cputime" in numbers else "time"],
@@ -158,14 +147,14 @@ def _half(fields: Sequence[str], names: Sequence[str], placement: Placement, whe
         busbw=numbers["busbw"],
         # an error of 0 is no wrong element; how many elements a larger one stands for is not said
         wrong=None if elements is None or (check == "error" and elements) else int(elements),
-        min_us=numbers["i_min"].value if "i_min" in numbers else None,
-        max_us=numbers["i_max"].value if "i_max" in numbers else None,
-        p99_us=numbers["i_p99"].value if "i_p99" in numbers else None,
+        min_us=least,
+        max_us=most,
+        p99_us=tail,
     )
 
 
-def _number(text: str, name: str, where: str) -> Printed:
-    number = printed(text)
+def _number(cells: Mapping[str, str], name: str, where: str) -> Printed:
+    number = printed(cells[name])
     if number is None or number.value < 0 or (name in _CHECKS and number.value != number.value):
-        refuse(where, f"{name} {text!r} is not a number")
+        refuse(where, f"{name} {cells[name]!r} is not a number")
     return number

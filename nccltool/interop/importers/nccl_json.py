@@ -168,11 +168,12 @@ def _row(result: _Result, config: _Config, where: str) -> Row:
     root = str(result.root).strip()
     if not root.removeprefix("-").isdecimal():
         refuse(where, f"root {result.root!r} is not a rank")
-    iterations = result.actual_iterations if result.actual_iterations is not None else config.iterations
-    placements: tuple[tuple[Placement, _Half | None, _Iterations | None], ...] = (
-        ("out-of-place", result.out_of_place, result.out_of_place_per_iter),
-        ("in-place", result.in_place, result.in_place_per_iter),
-    )
+    common = result.actual_iterations if result.actual_iterations is not None else config.iterations
+    halves = []
+    if result.out_of_place:
+        halves.append(_half("out-of-place", result.out_of_place, result.out_of_place_per_iter, common, where))
+    if result.in_place:
+        halves.append(_half("in-place", result.in_place, result.in_place_per_iter, common, where))
     return Row(
         where=where,
         bytes=result.size,
@@ -181,15 +182,11 @@ def _row(result: _Result, config: _Config, where: str) -> Row:
         element_size=element_size,
         reduce_op=base.reduction(result.redop, where),
         root=int(root) if int(root) >= 0 else None,
-        halves=tuple(
-            _half(half, single, placement, iterations, where) for placement, half, single in placements if half
-        ),
+        halves=tuple(halves),
     )
 
 
-def _half(
-    half: _Half, single: _Iterations | None, placement: Placement, iterations: int | None, where: str
-) -> Half:
+def _half(placement: Placement, half: _Half, single: _Iterations | None, common: int | None, where: str) -> Half:
     time = half.time if half.time is not None else half.cpu_time
     if time is None:
         refuse(where, f"{placement} has neither time nor cpu_time")
@@ -202,7 +199,7 @@ def _half(
         wrong=None if half.nwrong is None else int(_finite(half.nwrong, where)),
         samples_us=tuple(_finite(sample, where) for sample in samples),
         repeats=not half.measured,
-        iterations=half.iterations if half.iterations is not None else iterations,
+        iterations=half.iterations if half.iterations is not None else common,
     )
 
 

@@ -119,7 +119,7 @@ class _Section:
             backend_version=version,
             emulated="emulated" in self.notes,
             cadence="isolated" if self.blocking else "stream",
-            cpu_time=bool(self.columns and self.columns.cpu_time),
+            cpu_time=bool(self.columns and "cputime" in self.columns.half),
             rows=tuple(self._rows()),
             out_of_bounds=self.out_of_bounds,
             average=self.average,

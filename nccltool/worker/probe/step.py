@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from nccltool.core import processes, statistics
+from nccltool.core import processes
 from nccltool.launch import events
-from nccltool.probe import collectives
+from nccltool.probe import collectives, stopping
 from nccltool.probe.events import SAMPLES_PER_EVENT, Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
@@ -87,7 +87,7 @@ class Prober:
                 reduce_op=self._job.reduce_op if collectives.get(step.op).reduces else None,
                 placement=step.placement,
                 cadence=self._job.cadence,
-                noisy=self._is_noisy(samples),
+                noisy=self._job.iterations is None and stopping.is_noisy(samples, self._job.precision),
                 wrong=wrong,
                 late_rank=late_rank,
                 late_s=late_s,
@@ -96,8 +96,3 @@ class Prober:
         self._slot.phase("waiting for the result to be saved")
         if self._channel.wait_for_line(self._job.timeout_s) is None:
             raise TimeoutError("the runner did not save the result in time")
-
-    def _is_noisy(self, samples: list[int]) -> bool:
-        """Whether the budget ended before the interval was as narrow as asked for."""
-        width = statistics.relative_half_width([float(ns) for ns in samples])
-        return self._job.iterations is None and (width is None or width > self._job.precision)
