@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from operator import attrgetter
 
 from nccltool.probe import collectives
 from nccltool.probe.result import Measurement, Placement, Run
@@ -34,6 +35,8 @@ TYPES = {
 }
 """Type -> (ours, bytes). char and int are NCCL 1's, fp8_* those of rccl-tests."""
 
+_SAME = attrgetter("op", "bytes", "count", "dtype", "reduce_op", "cadence")
+"""Of both halves of a row."""
 _PROGRAM = re.compile(r"(?:.*/)?(\w+?)_perf\w*")
 
 
@@ -119,8 +122,7 @@ class Table:
 
         Where one placement is printed twice, the mean over the measured one is the same.
         """
-        halves = self.measured
-        return sum(half.busbw_bytes_per_s for half in halves) / len(halves) / 1e9
+        return sum(half.busbw_bytes_per_s for half in self.measured) / len(self.measured) / 1e9
 
 
 def tables(run: Run) -> tuple[Table, ...]:
@@ -138,16 +140,11 @@ def _lines(run: Run) -> Iterator[TableLine]:
     rows = list(run.measurements)
     while rows:
         row = rows.pop(0)
-        other = rows.pop(0) if rows and _are_halves(row, rows[0]) else None
-        halves = {half.placement: half for half in (row, other) if half is not None}
+        halves = {row.placement: row}
+        if rows and _SAME(row) == _SAME(rows[0]) and row.placement != rows[0].placement:
+            other = rows.pop(0)
+            halves[other.placement] = other
         yield TableLine(halves.get("out-of-place"), halves.get("in-place"))
-
-
-def _are_halves(one: Measurement, two: Measurement) -> bool:
-    def key(row: Measurement) -> tuple[object, ...]:
-        return row.op, row.bytes, row.count, row.dtype, row.reduce_op, row.cadence
-
-    return key(one) == key(two) and one.placement != two.placement
 
 
 def host_of(run: Run, rank: int) -> str:

@@ -34,15 +34,11 @@ def sizes_in_bytes(sizes: Sizes, backend: str) -> tuple[int, ...]:
     if sizes.listed:
         return sizes.listed
     last = sizes.last or max(DEFAULT_LAST[backend], sizes.first or 0)
-    first = sizes.first or min(DEFAULT_FIRST, last)
-    return tuple(_grow(first, last, sizes.factor or DEFAULT_FACTOR, sizes.step))
-
-
-def _grow(first: int, last: int, factor: int, step: int | None) -> Iterator[int]:
-    size = first
+    size, found = sizes.first or min(DEFAULT_FIRST, last), []
     while size <= last:
-        yield size
-        size = size + step if step else size * factor
+        found.append(size)
+        size = size + sizes.step if sizes.step else size * (sizes.factor or DEFAULT_FACTOR)
+    return tuple(found)
 
 
 def steps(job: ProbeJob, backend: str, world_size: int) -> tuple[Step, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from nccltool import __version__
 from nccltool.core.documents import RunInfo, now
 from nccltool.core.errors import RunDirError
-from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.hosts import differences
@@ -133,16 +132,16 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
     assert isinstance(measured, ProbeState)
     measurements = measured.measurements()
     ops = job.ops if state.everybody_left else ()  # what a fault cut off is no open question
+    snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
     findings = (
         *outcome.findings,
         *probe_judge.below(measurements, ops, begun.min_busbw_gb_per_s),
         *latency_model.dips(measurements),
-        *_differences(state),
+        *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
         *(plan.left_out(job, state.world.backend, state.world.world_size) if state.world else ()),
     )
-    if not begun.leads:
-        verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
-    else:
+    verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
+    if begun.leads:
         verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=bool(measurements))
     return Run(
         info=info(state, begun, job.cuda_graph),
@@ -151,12 +150,6 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
         findings=findings,
         models=latency_model.models(measurements),
     )
-
-
-def _differences(state: RunState) -> tuple[Finding, ...]:
-    """Between the hosts, as their ranks see them."""
-    snapshots = [facts for _, facts in sorted(state.snapshots.snapshots.items())]
-    return differences.compare(snapshots) if len(snapshots) > 1 else ()
 
 
 _OF_A_MEASURED_WORLD = ("limit_source", "limit_unknown_reason", "transport", "nics")

@@ -84,10 +84,12 @@ def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts])
     links = [nvlink(facts.gpu_name) for facts in ranks]
     known = [link for link in links if link]
     if len(known) < len(links):
-        return Limits(unknown_reason=_no_nvlink(ranks[links.index(None)]))
+        facts = ranks[links.index(None)]
+        what = f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has"
+        return Limits(unknown_reason=f"{what} is not known here")
     homes, rates = range(len(ranks)), [link.bytes_per_s for link in known]
-    found = [_limit(op, backend, largest_busbw(op, homes, rates)) for op in ops]
-    return Limits(rows=tuple(row for row in found if row), source=_of_gpus(ranks, known))
+    found = {op: largest_busbw(op, homes, rates) for op in ops}
+    return Limits(rows=_rows(found, backend), source=_of_gpus(ranks, known))
 
 
 def _between_hosts(
@@ -103,16 +105,15 @@ def _between_hosts(
     for host, wire in known.items():
         if wire.bytes_per_s is None:
             return Limits(unknown_reason=f"the network of {hosts[host]}: {wire.text}")
-    order = list(hosts)
-    homes, rates = [order.index(facts.host_id) for facts in ranks], [w.bytes_per_s or 0.0 for w in known.values()]
+    order, networks = list(hosts), list(known.values())
+    homes, rates = [order.index(facts.host_id) for facts in ranks], [wire.bytes_per_s or 0.0 for wire in networks]
     nvlinks = [link for link in links if link]
     gpus = _gpu_rates(homes, rates, nvlinks) if nvlinks and len(nvlinks) == len(ranks) else None
     found = {op: _smallest(op, homes, rates, gpus) for op in ops}
     still = [op for op, busbw in found.items() if busbw is None]
-    rows = [_limit(op, backend, busbw) for op, busbw in found.items()]
-    source = _of_network([(hosts[host], wire) for host, wire in known.items()])
+    source = _of_network(list(hosts.values()), networks, rates)
     return Limits(
-        rows=tuple(row for row in rows if row),
+        rows=_rows(found, backend),
         source=f"{source}; {_of_gpus(ranks, nvlinks)}" if gpus else source,
         unknown_reason=f"nothing of {', '.join(still)} crosses the network" if still else None,
     )
@@ -135,13 +136,12 @@ def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvL
     return [total[home] / inside[home] for home in homes]
 
 
-def _limit(op: str, backend: str, busbw: float | None) -> Limit | None:
-    if busbw is None:
-        return None
-    return Limit(
-        op=op,
-        busbw_bytes_per_s=busbw,
-        may_be_exceeded=backend == "nccl" and collectives.get(op).is_reduced_by_switches,
+def _rows(found: Mapping[str, float | None], backend: str) -> tuple[Limit, ...]:
+    by_switches = {op for op in found if backend == "nccl" and collectives.get(op).is_reduced_by_switches}
+    return tuple(
+        Limit(op=op, busbw_bytes_per_s=busbw, may_be_exceeded=op in by_switches)
+        for op, busbw in found.items()
+        if busbw is not None
     )
 
 
@@ -155,10 +155,6 @@ def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> floa
     return collective.bus_factor(len(homes)) / seconds if seconds else None
 
 
-def _no_nvlink(facts: RankFacts) -> str:
-    return f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has is not known here"
-
-
 def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
     names = ", ".join(sorted({str(facts.gpu_name) for facts in ranks}))
     slowest = min(links, key=lambda link: link.bytes_per_s)
@@ -166,16 +162,12 @@ def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
     return f"NVLink {slowest.generation} of {names}: {rate} ({slowest.source})"
 
 
-def _of_network(wires: Sequence[tuple[str, UsableNetwork]]) -> str:
-    def rate(wire: UsableNetwork) -> float:
-        return wire.bytes_per_s or 0.0
-
-    slowest_host, slowest = min(wires, key=lambda named: rate(named[1]))
-    fastest_host, fastest = max(wires, key=lambda named: rate(named[1]))
-    low, high = format_gb_per_s(rate(slowest)), format_gb_per_s(rate(fastest))
+def _of_network(hosts: Sequence[str], wires: Sequence[UsableNetwork], rates: Sequence[float]) -> str:
+    slow, fast = rates.index(min(rates)), rates.index(max(rates))
+    low, high = format_gb_per_s(rates[slow]), format_gb_per_s(rates[fast])
     if low == high:
-        return f"network: {low} GB/s a host each way, {slowest.text}"
+        return f"network: {low} GB/s a host each way, {wires[slow].text}"
     return (
-        f"network, NOT THE SAME on all hosts: {low} GB/s each way on {slowest_host}, {slowest.text}; "
-        f"up to {high} GB/s on {fastest_host}, {fastest.text}"
+        f"network, NOT THE SAME on all hosts: {low} GB/s each way on {hosts[slow]}, {wires[slow].text}; "
+        f"up to {high} GB/s on {hosts[fast]}, {wires[fast].text}"
     )

@@ -110,3 +110,12 @@ def test_a_noisy_row_gets_what_it_needs_and_a_quiet_one_stops_early() -> None:
         width = statistics.relative_half_width(samples)
         assert width is not None
         assert width <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("samples", "noisy"),
+    [([1.0] * 4, True), ([1.0] * 20, False), ([1.0, 1.01] * 10, False), ([1.0, 1.5] * 10, True)],
+    ids=["too few to say", "all alike", "narrow enough", "too wide"],
+)
+def test_noise(samples: Sequence[float], noisy: bool) -> None:
+    assert stopping.is_noisy(samples, 0.02) == noisy

@@ -25,8 +25,13 @@ from nccltool.probe import nccl_tests
 from nccltool.probe.nccl_tests import Table, TableLine, number
 from nccltool.probe.result import Measurement, Run
 
-_HALF = ("time", "algbw", "busbw", "#wrong")
-_UNITS = ("(us)", "(GB/s)", "(GB/s)", "")
+_HEADER = (
+    "#",
+    f"# {'':50}           out-of-place                       in-place          ",
+    f"#       size         count      type   redop    root{'     time   algbw   busbw  #wrong' * 2} ",
+    f"#        (B)    (elements)                          {'     (us)  (GB/s)  (GB/s)        ' * 2} ",
+)
+"""nccl-tests leaves room for a column of timestamps, of no width."""
 _ISOLATED = "Blocking Enabled: wait and barrier after each outer iteration (-n); time excludes barrier "
 
 
@@ -40,7 +45,7 @@ def render(run: Run) -> str:
         stopped = run.verdict.status == "incomplete" and index == len(tables) - 1
         footer = () if stopped else _footer(table)
         notes = tuple(_notes(run)) if index == 0 else ()
-        blocks.append([*_preamble(run, table, notes), *_header(), *map(_row, table.lines), *footer])
+        blocks.append([*_preamble(run, table, notes), *_HEADER, *map(_row, table.lines), *footer])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -103,20 +108,6 @@ def _notes_of_table(table: Table) -> Iterator[str]:
     counts = [row.iterations or 0 for row in table.measured]
     if len(set(counts)) > 1:
         yield _note("iterations", " ".join(map(str, counts)))
-
-
-def _header() -> Iterator[str]:
-    yield "#"
-    yield f"# {'':50}           out-of-place                       in-place          "
-    yield _heading(("size", "count", "type", "redop", "root"), _HALF)
-    yield _heading(("(B)", "(elements)", "", "", ""), _UNITS)
-
-
-def _heading(row: tuple[str, ...], half: tuple[str, ...]) -> str:
-    size, count, kind, redop, root = row
-    halves = "".join(f"  {a:>7}  {b:>6}  {c:>6}  {d:>6}" for a, b, c, d in (half, half))
-    # nccl-tests leaves room for a column of timestamps, of no width
-    return f"# {size:>10}  {count:>12}  {kind:>8}  {redop:>6}  {root:>6}{halves} "
 
 
 def _row(line: TableLine) -> str:
