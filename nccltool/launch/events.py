@@ -19,8 +19,6 @@ from nccltool.core.findings import Finding
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
 """PIPE_BUF on Linux: a write up to this size is atomic."""
-TAKEN_BUT = "it takes the connection, but what it sends does not arrive"
-"""How a failure of Reached begins that is one of large packets."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -59,6 +57,8 @@ class Reached(Event, frozen=True, tag="reached"):
     """Where it was reached; empty = nowhere."""
     failures: tuple[str, ...]
     """`address: reason` of the others."""
+    large_packets_lost: tuple[str, ...] = ()
+    """Those of them where a connection was made, but what was sent did not arrive."""
 
 
 class FactsPiece(Event, frozen=True, tag="facts"):

@@ -5,17 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.launch import finding_kinds
 from nccltool.launch.events import RankFacts
-from nccltool.launch.finding_kinds import (
-    BACKEND_UNAVAILABLE,
-    CLOCK_SKEW,
-    DUPLICATE_GPU,
-    LOOPBACK_HOSTNAME,
-    RANKS_PER_NODE,
-    VERSION_MISMATCH,
-    WORLD_OF_ONE,
-    WORLD_SIZE,
-)
 from nccltool.launch.job import Job
 
 CLOCK_TOLERANCE_S = 5.0
@@ -63,7 +54,7 @@ def backend_problems(backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding,
     """Why ranks cannot use the backend, as findings."""
     lacking = [facts for facts in ranks if backend == "nccl" and (facts.gpu is None or facts.nccl is None)]
     return tuple(
-        BACKEND_UNAVAILABLE.finding(
+        finding_kinds.BACKEND_UNAVAILABLE.finding(
             subject=_rank(facts),
             message=f"rank {facts.rank} on {facts.host} cannot use NCCL: "
             + ("it has no CUDA device" if facts.gpu is None else "its torch has no NCCL"),
@@ -87,7 +78,7 @@ def clock_findings(ranks: Sequence[RankFacts], clocks: Sequence[float]) -> tuple
         by_host.setdefault(facts.host, clock - middle)
     reference = "the other hosts" if len(by_host) > 2 else "the other host"
     return tuple(
-        CLOCK_SKEW.finding(
+        finding_kinds.CLOCK_SKEW.finding(
             subject=Subject(kind="host", name=host),
             message=f"the clock of {host} is {abs(off):.0f} s {'behind' if off < 0 else 'ahead of'} {reference}",
             evidence=(f"limit {CLOCK_TOLERANCE_S:.0f} s: the keep-alive interval of torch elastic",),
@@ -102,14 +93,14 @@ def _world_size(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     seen = len(ranks)
     nodes = len({facts.node_rank for facts in ranks})
     if job.nodes is not None and nodes != job.nodes:
-        yield WORLD_SIZE.finding(
+        yield finding_kinds.WORLD_SIZE.finding(
             subject=Subject(kind="run", name="world"),
             message=f"{job.nodes} nodes were asked for, {nodes} came: {_hosts(ranks)}",
             evidence=(f"world size {seen}",),
             remedy="look at the nodes that are missing: not started, wrong endpoint, or a clock that is behind",
         )
     elif job.nodes and job.nproc_per_node and seen != job.nodes * job.nproc_per_node:
-        yield WORLD_SIZE.finding(
+        yield finding_kinds.WORLD_SIZE.finding(
             subject=Subject(kind="run", name="world"),
             message=f"{job.nodes} x {job.nproc_per_node} ranks were asked for, {seen} came: {_hosts(ranks)}",
             remedy="start the same command with the same options on every node",
@@ -122,7 +113,7 @@ def _ranks_per_node(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     hosts = {facts.node_rank: facts.host for facts in ranks}
     for node, count in sorted(counts.items()):
         if count != usual:
-            yield RANKS_PER_NODE.finding(
+            yield finding_kinds.RANKS_PER_NODE.finding(
                 subject=Subject(kind="host", name=hosts[node]),
                 message=f"node {node} ({hosts[node]}) has {count} ranks, the others have {usual}",
                 remedy="start as many on each: --nproc-per-node N; srun --ntasks-per-node=N; "
@@ -134,7 +125,7 @@ def _world_of_one(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     if len(ranks) != 1:
         return
     wanted = (job.nodes, job.nproc_per_node) == (1, 1)
-    yield WORLD_OF_ONE.finding(
+    yield finding_kinds.WORLD_OF_ONE.finding(
         severity="warning" if wanted else "error",
         subject=_rank(ranks[0]),
         message="the world is one rank: nothing crosses a link, bus bandwidth is 0",
@@ -150,7 +141,7 @@ def _duplicate_gpus(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
     for (_, gpu), sharing in owners.items():
         if len(sharing) > 1:
             who = ", ".join(str(facts.rank) for facts in sharing)
-            yield DUPLICATE_GPU.finding(
+            yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="device", name=gpu),
                 message=f"ranks {who} on {sharing[0].host} share one GPU ({gpu})",
                 remedy="start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES",
@@ -167,7 +158,7 @@ def _versions(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         minority = min(holders.values(), key=len)
         # NCCL's wire protocol and our own events change between releases; a Python patch release does not matter
         severe = what in ("nccl", "nccltool", "torch")
-        yield VERSION_MISMATCH.finding(
+        yield finding_kinds.VERSION_MISMATCH.finding(
             severity="error" if severe else "warning",
             subject=Subject(kind="host", name=minority[0].host),
             message=f"{what} differs between ranks: "
@@ -185,7 +176,7 @@ def _loopback_names(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         if facts.host in seen or not addresses or not all(a.startswith("127.") or a == "::1" for a in addresses):
             continue
         seen.add(facts.host)
-        yield LOOPBACK_HOSTNAME.finding(
+        yield finding_kinds.LOOPBACK_HOSTNAME.finding(
             subject=Subject(kind="host", name=facts.host),
             message=f"the name {facts.host} resolves to {', '.join(addresses or ())} on its own host",
             evidence=("Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers",),

@@ -19,17 +19,8 @@ from nccltool.core.run_directory import RunDir
 from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
-from nccltool.launch import blame, events, instructions
+from nccltool.launch import blame, events, finding_kinds, instructions
 from nccltool.launch.events import Event
-from nccltool.launch.finding_kinds import (
-    DEADLINE,
-    HOST_LOST,
-    HOST_MISCONFIGURED,
-    HOST_REFUSED,
-    NODE_FAILED,
-    NODE_MISSING,
-    RUN_DIR_FULL,
-)
 from nccltool.launch.job import Job, node_number
 from nccltool.launch.launchers.base import last_said
 from nccltool.launch.meeting import Meeting
@@ -75,7 +66,7 @@ def run(
     """Run a job to its end, or to its deadline; `state` has what an earlier attempt of it left."""
     scratch = _scratch(run_dir)
     job = replace(order.job, scratch=scratch)
-    runner = _Runner(job, order, run_dir, progress, state)
+    runner = _Runner(replace(order, job=job), run_dir, progress, state)
     try:
         with signals.held() as runner.signals:
             runner.session.start(job)
@@ -94,14 +85,9 @@ def _scratch(run_dir: RunDir) -> str:
 
 class _Runner:
     def __init__(
-        self,
-        job: Job,
-        order: LaunchOrder[Job],
-        run_dir: RunDir,
-        progress: Progress,
-        state: RunState | None,
+        self, order: LaunchOrder[Job], run_dir: RunDir, progress: Progress, state: RunState | None
     ) -> None:
-        now = time.monotonic()
+        now, job = time.monotonic(), order.job
         self._job, self._leads, self._run_dir, self._progress = job, order.leads, run_dir, progress
         self._launch = launch = order.launch
         self.session = Session(launch, job.scratch)
@@ -241,7 +227,8 @@ class _Runner:
             return True
         waited = now - state.progress_at
         if waited > self._patience():
-            blamed = blame.after_timeout(state, waited) if state.ranks else self._nothing_came(waited)
+            nobody = f"no rank was started in {waited:.0f} s"
+            blamed = blame.after_timeout(state, waited) if state.ranks else self._node_failed(nobody)
             self._ending = self._cut_off(now) or blamed
             return True
         return False
@@ -293,7 +280,7 @@ class _Runner:
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""
         going = None if self._meeting is None else self._meeting.going
-        rank = node_number(finding.subject.name) if finding.kind is NODE_MISSING else None
+        rank = node_number(finding.subject.name) if finding.kind is finding_kinds.NODE_MISSING else None
         if self._meeting is None or going is None or rank is None:
             return finding
         hosts = [self._meeting.name(node) for node, place in going.places.items() if place[0] == rank]
@@ -309,28 +296,20 @@ class _Runner:
         culprit, said = blame.after_fault(state), any(f.is_error for f in state.findings)
         if self._explained:
             return culprit if blame.knows(state) else None
-        if not said and not state.everybody_left and (culprit is None or self._node_was_killed()):
+        # of a node process that was killed all ranks died, and what they still said of each other are echoes
+        killed = ((process.exit_code() or 0) < 0 for process in self.session.processes)
+        if not said and not state.everybody_left and (culprit is None or any(killed)):
             return self._node_failed()
         return culprit
 
-    def _nothing_came(self, waited_s: float) -> Finding:
-        return replace(self._node_failed(), message=f"no rank was started in {waited_s:.0f} s")
-
-    def _node_was_killed(self) -> bool:
-        """Then all its ranks died, and what they still said of each other are echoes."""
-        return any(code is not None and code < 0 for code in self._exit_codes())
-
-    def _exit_codes(self) -> list[int | None]:
-        """None for a node process that is still there."""
-        return [process.exit_code() for process in self.session.processes]
-
-    def _node_failed(self) -> Finding:
+    def _node_failed(self, message: str = "") -> Finding:
         failed = [*self._ended_badly, *(one for one in self.session.processes if one.exit_code())]
         process = (failed or self.session.processes)[0]
         host = process.command.host
-        return NODE_FAILED.finding(
+        return finding_kinds.NODE_FAILED.finding(
             subject=Subject(kind="host", name=host) if host else Subject(kind="run", name="node process"),
-            message=f"the node process{f' on {host}' if host else ''} ended (exit code {process.exit_code()}) "
+            message=message
+            or f"the node process{f' on {host}' if host else ''} ended (exit code {process.exit_code()}) "
             "before its ranks were done",
             evidence=tuple(process.said)[-10:],
             remedy="read log.txt in the run directory; does `python -c 'import torch'` work there?",
@@ -338,7 +317,7 @@ class _Runner:
 
 
 def _ended_early(host: str, exit_code: int, lines: Sequence[str]) -> Finding:
-    return HOST_MISCONFIGURED.finding(
+    return finding_kinds.HOST_MISCONFIGURED.finding(
         subject=Subject(kind="host", name=host),
         message=f"{host} cannot be used: the node process there ended (exit code {exit_code}) before it began",
         evidence=last_said(lines),
@@ -355,7 +334,7 @@ def _loopback(name: str) -> str:
 def _with_address(finding: Finding) -> Finding:
     """A host that refuses may be this one, which a wrong line in /etc/hosts leads to."""
     name = finding.subject.name
-    address = _loopback(name) if finding.kind is HOST_REFUSED and name != "localhost" else ""
+    address = _loopback(name) if finding.kind is finding_kinds.HOST_REFUSED and name != "localhost" else ""
     if not address:
         return finding
     return replace(
@@ -366,7 +345,7 @@ def _with_address(finding: Finding) -> Finding:
 
 
 def _alone(here: str, others: Sequence[str]) -> Finding:
-    return HOST_LOST.finding(
+    return finding_kinds.HOST_LOST.finding(
         subject=Subject(kind="host", name=here),
         message=f"this host, {here}, is cut off: nothing comes from any of the {len(others)} other hosts any more",
         evidence=(f"the others: {listed(others)}",),
@@ -376,7 +355,7 @@ def _alone(here: str, others: Sequence[str]) -> Finding:
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:
     done = f"{state.product.steps_done} of {state.world.steps}" if state.world else "0"
-    return DEADLINE.finding(
+    return finding_kinds.DEADLINE.finding(
         subject=Subject(kind="run", name="deadline"),
         message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
         remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
@@ -385,7 +364,7 @@ def _deadline(state: RunState, deadline_s: float) -> Finding:
 
 def run_dir_full(error: RunDirError, what_follows: str) -> Finding:
     """The finding for a run directory that took no more."""
-    return RUN_DIR_FULL.finding(
+    return finding_kinds.RUN_DIR_FULL.finding(
         subject=Subject(kind="file", name="run directory"),
         message=error.message,
         evidence=(what_follows,),

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from nccltool.core.findings import Finding, FindingKind, Subject
+from nccltool.core.findings import Finding, Subject
 from nccltool.launch import finding_kinds
-from nccltool.launch.launchers.base import SchedulerQuery
+from nccltool.launch.launchers.base import EndCause, SchedulerQuery
 
 _CANCELLED = re.compile(
     r"\*\*\* (STEP|JOB) (\S+) ON (\S+) CANCELLED AT (\S+?)(?: DUE TO ([A-Z ]+?))?(?:,[^*]*)? \*\*\*"
@@ -21,77 +20,68 @@ _OF_SLURM = re.compile(
 _EVIDENCE = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    kind: FindingKind
-    what: str
-    remedy: str
-
-
-_ENDS = {
-    "TIME LIMIT": _End(
+_ENDS = (
+    EndCause(
+        "TIME LIMIT",
         finding_kinds.SLURM_TIME_LIMIT,
         "ended at its time limit",
         "ask for more (--time), or measure less: --op, -e, -n; --deadline ends a run in order before that",
     ),
-    "PREEMPTION": _End(
+    EndCause(
+        "PREEMPTION",
         finding_kinds.SLURM_PREEMPTED,
         "preempted by a job of higher priority",
         "run it again where it is not preempted: scontrol show partition, sacctmgr show qos",
     ),
-    "JOB REQUEUE": _End(
+    EndCause(
+        "JOB REQUEUE",
         finding_kinds.SLURM_REQUEUED,
         "put back into the queue",
         "it starts again by itself; sbatch --no-requeue forbids that. See who did it: sacct -j JOB --duplicates",
     ),
-    "NODE FAILURE": _End(
+    EndCause(
+        "NODE FAILURE",
         finding_kinds.SLURM_NODE_FAILED,
         "ended because a node failed",
         "see why: scontrol show node NODE, sinfo -R, and the slurmd log there",
     ),
-}
-_CANCEL = _End(
+)
+_CANCEL = EndCause(
+    "",
     finding_kinds.SLURM_CANCELLED,
     "cancelled",
     "somebody ran scancel, or the command that started it ended; run it again",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Complaint:
-    pattern: str
-    kind: FindingKind
-    what: str
-    remedy: str
+_BY_REASON = {end.pattern: end for end in _ENDS}
 
 
 _COMPLAINTS = (
-    _Complaint(
+    EndCause(
         r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
         finding_kinds.SLURM_OUT_OF_MEMORY,
         "a process was ended because the job's memory was used up",
         "ask for more (--mem), or measure less: -e",
     ),
-    _Complaint(
+    EndCause(
         r"execve\(\): .*|No module named '?(?:nccltool|torch|msgspec|numpy)'?",
         finding_kinds.HOST_MISCONFIGURED,
         "the Python of this command does not run there",
         "install nccltool where all nodes see it, or name the Python to use there: --remote-python",
     ),
-    _Complaint(
+    EndCause(
         r"Unable to contact slurm controller|Unable to communicate|Socket timed out|Protocol authentication error"
         r"|Munge|munge|Connection refused|Zero Bytes were transmitted",
         finding_kinds.SLURM_REFUSED,
         "the controller of Slurm does not answer",
         "scontrol ping; is munged there, and slurmctld up?",
     ),
-    _Complaint(
+    EndCause(
         r"Unable to confirm allocation|Invalid job id|already completing|Job has expired|allocation .*revoked",
         finding_kinds.SLURM_REFUSED,
         "the allocation is not there any more",
         "make a new one: salloc, sbatch",
     ),
-    _Complaint(
+    EndCause(
         r"Unable to create step|Only allocated|Requested node configuration|Requested nodes are busy"
         r"|More (?:processors|nodes|GPUs) requested|Invalid (?:generic resource|Trackable RESource)|[Ii]nvalid",
         finding_kinds.SLURM_REFUSED,
@@ -121,7 +111,7 @@ def _from_failed_node(lines: Sequence[str]) -> Finding | None:
     nodes = list(dict.fromkeys(match[1] for line in lines if (match := _NODE_FAILURE.search(line))))
     if not nodes:
         return None
-    end = _ENDS["NODE FAILURE"]
+    end = _BY_REASON["NODE FAILURE"]
     return end.kind.finding(
         subject=Subject(kind="host", name=nodes[0]),
         message=f"Slurm says that {', '.join(nodes[:8])} failed, and ended the step",
@@ -135,14 +125,14 @@ def _from_cancellation(lines: Sequence[str]) -> Finding | None:
     if not matches:
         return None
     match = max(matches, key=lambda found: found[5] is not None)  # of a job that is ended, a step says no reason
-    end = _ENDS.get(match[5] or "", _CANCEL)
-    due = f" ({match[5].lower()})" if match[5] and match[5] not in _ENDS else ""
+    end = _BY_REASON.get(match[5] or "", _CANCEL)
+    due = f" ({match[5].lower()})" if match[5] and match[5] not in _BY_REASON else ""
     return _ended(
         end, f"{match[1].lower()} {match[2]}", f"{due} at {match[4]}, says slurmstepd on {match[3]}", lines
     )
 
 
-def _ended(end: _End, name: str, details: str, evidence: Sequence[str]) -> Finding:
+def _ended(end: EndCause, name: str, details: str, evidence: Sequence[str]) -> Finding:
     return end.kind.finding(
         subject=Subject(kind="run", name=name),
         message=f"{name} of Slurm was {end.what}{details}",
@@ -197,13 +187,13 @@ def from_job(job_id: str, text: str) -> Finding | None:
     if state not in _OVER:
         return None
     if reason == "TimeLimit" or state == "TIMEOUT":
-        end = _ENDS["TIME LIMIT"]
+        end = _BY_REASON["TIME LIMIT"]
     elif facts.get("PreemptTime", "None") not in ("None", "N/A", "") or state == "PREEMPTED":
-        end = _ENDS["PREEMPTION"]
+        end = _BY_REASON["PREEMPTION"]
     elif reason == "NodeDown" or state == "NODE_FAIL":
-        end = _ENDS["NODE FAILURE"]
+        end = _BY_REASON["NODE FAILURE"]
     elif facts.get("EndTime") == "Unknown" or state in ("PENDING", "REQUEUED"):
-        end = _ENDS["JOB REQUEUE"]
+        end = _BY_REASON["JOB REQUEUE"]
     else:
         end = _CANCEL
     told = " ".join(

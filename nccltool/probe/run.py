@@ -63,8 +63,9 @@ class Probe:
         seconds = round(time.monotonic() - begin, 3)
         run = self._judged(outcome, begun, seconds)
         if begun.leads and (said := failed_run.findings(run.info, run.verdict, run.findings, run_dir.path)):
+            known = sum(finding in outcome.findings for finding in run.findings)  # the judge's own are behind them
+            run = replace(run, findings=(*run.findings[:known], *said, *run.findings[known:]))
             outcome = replace(outcome, findings=(*outcome.findings, *said))
-            run = self._judged(outcome, begun, seconds)
         try:
             run_dir.finish(self.document(run))
         except RunDirError as error:  # what was measured is shown all the same

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Finding
+from nccltool.core.findings import Finding, FindingKind
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.options import StartOptions
 
@@ -34,6 +34,16 @@ AnnouncesEnd = Callable[[str], bool]
 
 Unwrap = Callable[[bytes], tuple[bytes, ...]]
 """A line of a command's standard output -> the lines that its nodes wrote, as far as they are complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndCause:
+    """Why commands end: how it is known, and what to tell of it."""
+
+    pattern: str
+    kind: FindingKind
+    what: str
+    remedy: str
 
 
 def last_said(lines: Sequence[str]) -> tuple[str, ...]:

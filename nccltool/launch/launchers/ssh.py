@@ -10,14 +10,14 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from nccltool.core.errors import BadInput
-from nccltool.core.findings import Finding, FindingKind, Subject
+from nccltool.core.findings import Finding, Subject
 from nccltool.launch import finding_kinds, inside
 from nccltool.launch.launchers.base import (
     WORKER,
     Command,
+    EndCause,
     LauncherTraits,
     LaunchPlan,
     NodeCommands,
@@ -111,84 +111,76 @@ def _target(host: Host) -> tuple[str, ...]:
     return (*port, *user, "--", host.name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    pattern: str
-    kind: FindingKind
-    what: str
-    remedy: str
-
-
 _UNKNOWN = "Could not resolve hostname"
 _OF_CONNECT = r"^(?:ssh: connect to (?:host|address) .*|channel \d+: open failed: connect failed): "
 """How ssh begins what it says of a connection that was not made, also of one through a jump host. What ranks print
 is on the same stream, and tells of refused connections as soon as one of them has died."""
 _CAUSES = (
-    _Cause(_UNKNOWN, finding_kinds.HOST_UNKNOWN, "its name is not known here", "see /etc/hosts and DNS"),
-    _Cause(
+    EndCause(_UNKNOWN, finding_kinds.HOST_UNKNOWN, "its name is not known here", "see /etc/hosts and DNS"),
+    EndCause(
         "^Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
         finding_kinds.HOST_REFUSED,
         "its host key is not one that is known here",
         "log in once with ssh and look at the key, or distribute the cluster's known_hosts",
     ),
-    _Cause(
+    EndCause(
         r"^(?:\S+: )?Permission denied \(|Too many authentication failures",
         finding_kinds.HOST_REFUSED,
         "it does not let this user in without a password",
         "set up a key: ssh-copy-id, or an agent; user@host names another user",
     ),
-    _Cause(
+    EndCause(
         _OF_CONNECT + "Connection refused",
         finding_kinds.HOST_REFUSED,
         "no sshd answers on this port",
         "start sshd there, or name its port: host:2222",
     ),
-    _Cause(
+    EndCause(
         _OF_CONNECT + "|^Connection timed out during banner exchange|^Connection to .* timed out",
         finding_kinds.HOST_UNREACHABLE,
         "it does not answer",
         "is it up? ping it; look at its network and at firewalls",
     ),
-    _Cause(
+    EndCause(
         "^(?:kex|ssh)_exchange_identification: |^Connection (?:closed|reset) by .* port ",
         finding_kinds.HOST_REFUSED,
         "its sshd ends the connection before the login",
         "look at its log and load; MaxStartups of sshd limits logins at one time",
     ),
-    _Cause(
+    EndCause(
         "^Timeout, server .* not responding|^Connection to .* closed by remote host|^client_loop: send disconnect"
         "|^Read from remote host |^(?:packet_write_wait|ssh_dispatch_run_fatal): |^Received disconnect from ",
         finding_kinds.HOST_LOST,
         "the connection to it was lost",
         "did it go down? look at its console and uptime",
     ),
-    _Cause(
+    EndCause(
         "No module named '?(?:nccltool|torch|msgspec|numpy)",
         finding_kinds.HOST_MISCONFIGURED,
         "its Python lacks a package",
         "install nccltool there, or name the right one: --remote-python /path/to/venv/bin/python",
     ),
 )
-_UNHEARD = _Cause(
+_UNHEARD = EndCause(
     "^nothing was heard of the runner for ",
     finding_kinds.HOST_LOST,
     "it did not hear of this command for so long that it ended its part",
     "was this command stopped (Ctrl-Z), or its host too busy? else look at the network between the two",
 )
 """What a node process says: see worker/node/remote.py."""
-_KILLED = _Cause(
+_KILLED = EndCause(
     "",
     finding_kinds.HOST_LOST,
     "ssh to it ended without a reason: the node process there was killed, or ssh itself was",
     "on that host: dmesg | grep -i -E 'out of memory|killed process'",
 )
-_ENDED_HERE = _Cause(
+_ENDED_HERE = EndCause(
     "",
     finding_kinds.HOST_LOST,
     "the ssh to it was killed on this host",
     "on this host: dmesg | grep -i -E 'out of memory|killed process'; who else ends processes here?",
 )
-_NO_PYTHON = _Cause(
+_NO_PYTHON = EndCause(
     "",
     finding_kinds.HOST_MISCONFIGURED,
     "it has no such Python",
@@ -222,6 +214,6 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
     )
 
 
-def _fits(cause: _Cause, ssh_failed: bool) -> bool:
+def _fits(cause: EndCause, ssh_failed: bool) -> bool:
     """The far end's complaints count when the far end ended, ssh's own when ssh did."""
     return (cause.kind is finding_kinds.HOST_MISCONFIGURED) != ssh_failed

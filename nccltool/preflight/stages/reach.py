@@ -94,8 +94,8 @@ def _failure(answer: events.Reached | None, name: str, port: Check) -> tuple[Che
     if answer is None:
         return port, "no answer in time"
     if not answer.addresses:
-        mtu = [failure for failure in answer.failures if events.TAKEN_BUT in failure]
-        return (PATH_MTU, mtu[0]) if mtu else (port, "; ".join(answer.failures[:2]))
+        lost = answer.large_packets_lost
+        return (PATH_MTU, lost[0]) if lost else (port, "; ".join(answer.failures[:2]))
     by_name = next((failure for failure in answer.failures if failure.startswith(f"{name}: ")), "")
     return (NAMES, by_name) if by_name else None
 

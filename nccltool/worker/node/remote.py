@@ -37,8 +37,8 @@ _BACKLOG = 1024
 _LARGE = 20_000
 """Bytes: more than two jumbo frames."""
 _MTU = (
-    f"{events.TAKEN_BUT} in {_TRY_S:.0f} s: large packets are lost on the way (path MTU below that of the "
-    "interfaces: jumbo frames?), or it hangs"
+    f"it takes the connection, but what it sends does not arrive in {_TRY_S:.0f} s: large packets are lost on the "
+    "way (path MTU below that of the interfaces: jumbo frames?), or it hangs"
 )
 _GONE_S = 5.0
 """How long to wait for killed processes to disappear; one in a driver call may take longer."""
@@ -265,14 +265,15 @@ class _Watchdog:
         for caller in callers:
             caller.join(max(end - time.monotonic(), 0.0))
         said = {address: outcomes.get(address, "its name does not resolve in time") for address in goal.addresses}
-        failures = tuple(f"{address}: {failure}" for address, failure in said.items() if failure)
+        failures = {f"{address}: {failure}": failure for address, failure in said.items() if failure}
         self._channel.emit(
             events.Reached(
                 node=self._number,
                 goal=goal.node,
                 port=goal.port,
                 addresses=tuple(address for address, failure in said.items() if not failure),
-                failures=failures if said else ("it has no address that leads to other hosts",),
+                failures=tuple(failures) if said else ("it has no address that leads to other hosts",),
+                large_packets_lost=tuple(text for text, failure in failures.items() if failure == _MTU),
             )
         )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nccltool.launch.events import TAKEN_BUT, Node, Reached
+from nccltool.launch.events import Node, Reached
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.instructions import Goal
 from nccltool.preflight.stages import reach
@@ -56,13 +56,17 @@ def reached(failing: dict[tuple[int, int], str]) -> Survey:
         failures = (f"h{goal.node + 1}: unknown",) if by_name else (f"{address}: {why}",) if why else ()
         there = () if why and not by_name else (address,)
         if why != "silent":
-            answers.append(Reached(node=a, goal=goal.node, port=8, addresses=there, failures=failures))
+            lost = failures if why == MTU else ()
+            answer = Reached(
+                node=a, goal=goal.node, port=8, addresses=there, failures=failures, large_packets_lost=lost
+            )
+            answers.append(answer)
     return Survey(
         hosts={n: f"n{n + 1}" for n in range(3)}, nodes=nodes, calls=tuple(calls), reached=tuple(answers)
     )
 
 
-FW, MTU = "no answer in 5 s", f"{TAKEN_BUT} in 5 s"
+FW, MTU = "no answer in 5 s", "it takes the connection, but what it sends does not arrive in 5 s"
 
 
 @pytest.mark.parametrize(
