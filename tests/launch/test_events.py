@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nccltool.launch import events
@@ -174,6 +174,7 @@ TEXTS = (
 )
 
 
+@settings(max_examples=30)
 @given(text=TEXTS, trace=TEXTS)
 def test_no_line_is_longer_than_a_write_that_cannot_be_split(text: str, trace: str) -> None:
     for event in (

@@ -11,8 +11,6 @@ from nccltool.launch import events, fact_pieces
 from nccltool.launch.fact_pieces import Assembly
 from tests.captured_hosts import healthy
 
-KINDS = ("ib", "roce", "aws", "gcp", "tcp", "laptop", "container")
-
 
 def said(node: int, data: bytes, size: int = 3000) -> list[events.FactsPiece]:
     text = base64.b64encode(data).decode()
@@ -20,7 +18,7 @@ def said(node: int, data: bytes, size: int = 3000) -> list[events.FactsPiece]:
     return [events.FactsPiece(node=node, number=i, of=len(parts), text=part) for i, part in enumerate(parts)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["ib", "laptop"])
 def test_a_snapshot_is_whole_again(kind: str) -> None:
     facts = healthy(kind)
     pieces = list(fact_pieces.pieces(3, facts))

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from nccltool.hosts.facts import HostFacts
-from nccltool.launch import host_survey
+from nccltool.launch import events, host_survey
 from nccltool.launch.events import Node
+from nccltool.launch.fact_pieces import pieces
 from nccltool.launch.host_survey import ALL_TO_ALL, Survey, calls
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import ssh
@@ -21,6 +22,24 @@ GOOD = (sys.executable, *WORKER)
 
 def program(text: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", text)
+
+
+def node(number: int) -> Node:
+    return Node(
+        node=number,
+        host=f"h{number}",
+        host_id="",
+        nccltool="",
+        gpus=0,
+        addresses=(f"10.0.0.{number}",),
+        port=7,
+        data_port=8,
+    )
+
+
+COMES = [events.encode(event) for event in (node(0), *pieces(0, HostFacts(host="n1")))]
+QUICK = program(f"import os, time; os.write(1, {b''.join(COMES)!r}); time.sleep(600)")
+"""Says what a node process says, at once: where the other host is what is looked at."""
 
 
 def taken(
@@ -56,7 +75,7 @@ def test_hosts_that_come_call_each_other() -> None:
     ids=["fails", "refuses"],
 )  # fmt: skip
 def test_who_does_not_come_is_named(text: str, code: str) -> None:
-    seen = taken(GOOD, program(text), limit_s=4.0)
+    seen = taken(QUICK, program(text), limit_s=4.0)
     assert {node: finding.code for node, finding in seen.lost.items()} == {1: code}
     assert sorted(seen.snapshots) == [0]
     assert seen.calls == ()
@@ -72,7 +91,7 @@ HANGS = program("import time; time.sleep(600)")
          "n2 sent no facts: the process there ended (exit code 1)"),
         (program("raise SystemExit(0)"), "host-misconfigured",
          "n2 sent no facts: the process there ended (exit code 0)"),
-        (HANGS, "host-silent", "n2 sent no facts in 4 s"),
+        (HANGS, "host-silent", "n2 sent no facts in 1 s"),
         (program(REFUSED), "host-refused", "n2 cannot be used: no sshd answers on this port"),
         (program("import os, time; os.write(1, b'\\x1e{\"event\":\"facts\",\"node\":1,\"number\":0,\"of\":1,"
                  "\"text\":\"AA==\"}\\n'); time.sleep(600)"),
@@ -83,8 +102,8 @@ HANGS = program("import time; time.sleep(600)")
 def test_who_sends_no_facts_is_named(
     argv: Sequence[str], code: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_survey, "COME_S", 4.0)
-    seen = taken(GOOD, argv, job=FACTS)
+    monkeypatch.setattr(host_survey, "COME_S", 1.0)
+    seen = taken(QUICK, argv, job=FACTS)
     assert list(seen.snapshots) == [0]
     (finding,) = seen.findings
     assert (finding.code, finding.subject.name) == (code, "n2")
@@ -92,17 +111,17 @@ def test_who_sends_no_facts_is_named(
 
 
 def test_who_hangs_is_named_after_the_time_that_a_host_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_survey, "COME_S", 3.0)
-    seen = taken(GOOD, HANGS)
+    monkeypatch.setattr(host_survey, "COME_S", 1.0)
+    seen = taken(QUICK, HANGS)
     assert {node: finding.code for node, finding in seen.lost.items()} == {1: "host-silent"}
     assert (sorted(seen.snapshots), seen.unseen) == ([0], {})
 
 
 @pytest.mark.parametrize("stopped", [True, False], ids=["interrupted", "budget"])
 def test_who_was_not_waited_for_is_not_missing(stopped: bool) -> None:
-    end = time.monotonic() + 2.0
+    end = time.monotonic() + 0.5
     stop = (lambda: time.monotonic() > end) if stopped else (lambda: False)
-    seen = taken(GOOD, HANGS, limit_s=30.0 if stopped else 2.0, stop=stop)
+    seen = taken(QUICK, HANGS, limit_s=30.0 if stopped else 0.5, stop=stop)
     why = "interrupted before it had answered" if stopped else "the budget ended before it had answered"
     assert (seen.lost, seen.unseen.get(1)) == ({}, why)
 
@@ -119,19 +138,6 @@ def test_one_host_stands_for_all_nodes_that_are_its_processes() -> None:
     seen = host_survey.here({0: "here", 1: "here"})
     assert seen.snapshots[0] is seen.snapshots[1]
     assert (seen.calls, seen.lost) == ((), {})
-
-
-def node(number: int) -> Node:
-    return Node(
-        node=number,
-        host=f"h{number}",
-        host_id="",
-        nccltool="",
-        gpus=0,
-        addresses=(f"10.0.0.{number}",),
-        port=7,
-        data_port=8,
-    )
 
 
 @pytest.mark.parametrize(
