@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import (
-    Number,
-    exit_styled,
-    group,
-    injected_fault,
-    kept,
-    option,
-    shown,
-    started,
-)
+from nccltool.cli.options import Number, exit_styled, group, injected_fault, kept, option, shown, started
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions

@@ -150,7 +150,6 @@ def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, st
         nodes=options.nodes,
         nproc=asked_nproc(options),
         node_ranks=(),
-        emulated=False,
         leads=leads,
         ranks_seen=place.world_size if leads else 1,
         part=place.rank,

@@ -138,28 +138,13 @@ class ToldRunDir(RunDir):
     def _is_ours(self, line: bytes) -> bool:
         if not self._begun.leads or self._begun.parts == 1:
             return True  # nothing of others comes here
-        said = _whose.decode(line)
-        nodes = self._begun.job.node_ranks
-        rank = said.facts.rank if said.facts else said.rank
+        said, nodes = msgspec.json.decode(line), self._begun.job.node_ranks
+        rank, node_rank = said.get("facts", said).get("rank"), said.get("node_rank")
         if rank is None:  # from rank 0, or a finding of anybody, or of an agent
-            return said.node_rank is None or said.node_rank in nodes
-        if said.node_rank in nodes:  # it was spawned there
+            return node_rank is None or node_rank in nodes
+        if node_rank in nodes:  # it was spawned there
             self._ours.add(rank)
         return rank in self._ours
-
-
-class _OfWhom(msgspec.Struct):
-    rank: int | None = None
-
-
-class _Whose(_OfWhom):
-    """Whom an event is about."""
-
-    node_rank: int | None = None
-    facts: _OfWhom | None = None
-
-
-_whose = msgspec.json.Decoder(_Whose)
 
 
 class EventLine(NamedTuple):

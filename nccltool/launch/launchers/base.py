@@ -115,10 +115,10 @@ class LaunchPlan:
     nodes: int | None
     nproc: int | None
     node_ranks: tuple[int, ...]
-    emulated: bool
-    leads: bool
-    ranks_seen: int
     launch: NodeCommands
+    emulated: bool = False
+    leads: bool = True
+    ranks_seen: int = 0
     part: int = 0
     """Our rank in a launcher's job."""
     node_variable: str = ""

@@ -5,13 +5,7 @@ from collections.abc import Mapping
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
 from nccltool.launch import inside
-from nccltool.launch.launchers.base import (
-    RANKS_WITHOUT_GPU,
-    LauncherTraits,
-    LaunchPlan,
-    parse_count,
-    worker_here,
-)
+from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, LauncherTraits, LaunchPlan, parse_count, worker_here
 from nccltool.launch.options import StartOptions
 
 TRAITS = LauncherTraits(order=10)
@@ -19,37 +13,28 @@ TRAITS = LauncherTraits(order=10)
 
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     """The nodes of this host, or ours among those that --node-rank joins."""
-    asked = options.launcher
-    nodes = options.nodes or 1
+    nodes, node_rank, endpoint = options.nodes or 1, options.node_rank, options.rdzv_endpoint
     nproc = _nproc(options.nproc_per_node, nodes, env)
-    node_rank, endpoint = options.node_rank, options.rdzv_endpoint
     if node_rank is None and not endpoint:
-        every = tuple(range(nodes))
-        why = f"--launcher {asked}" if asked != "auto" else "no hosts are named and no scheduler is around"
-        return LaunchPlan(
-            nodes=nodes,
-            nproc=nproc,
-            node_ranks=every,
-            emulated=nodes > 1,
-            leads=True,
-            ranks_seen=nodes * nproc,
-            launch=worker_here(every, why),
-        )
-    if node_rank is None or not endpoint:
+        asked = f"--launcher {options.launcher}" if options.launcher != "auto" else ""
+        ours, why = tuple(range(nodes)), asked or "no hosts are named and no scheduler is around"
+    elif node_rank is None or not endpoint:
         given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
         raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
-    inside.parse_endpoint(endpoint)
-    if node_rank >= nodes:
-        raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
-    leads = node_rank == 0
+    else:
+        inside.parse_endpoint(endpoint)
+        if node_rank >= nodes:
+            raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
+        ours, why = (node_rank,), f"--node-rank {node_rank} joins {endpoint}"
+    leads = 0 in ours
     return LaunchPlan(
         nodes=nodes,
         nproc=nproc,
-        node_ranks=(node_rank,),
-        emulated=False,
+        node_ranks=ours,
+        emulated=len(ours) > 1,
         leads=leads,
         ranks_seen=nodes * nproc if leads else nproc,
-        launch=worker_here((node_rank,), f"--node-rank {node_rank} joins {endpoint}"),
+        launch=worker_here(ours, why),
     )
 
 

@@ -42,26 +42,22 @@ def supervise(job: Job, place: RankPlace, channel: Channel, rank_main: RankMain)
         processes.die_with_parent(parent)
         os.close(log_read)
         os.close(stack_read)
-        _become_rank(log_write, stack_write)
-        _run(rank_main, job, place, slot, channel)
+        _become_rank(lambda: rank_main(job, place, slot, channel), log_write, stack_write)
     os.close(log_write)
     os.close(stack_write)
     return _Watch(job, place, slot, channel, pid, log_read, stack_read).until_exit()
 
 
-def _become_rank(log_fd: int, stack_fd: int) -> None:
+def _become_rank(rank: Callable[[], int], log_fd: int, stack_fd: int) -> None:
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     # elastic's agent installed Python handlers, which a rank inside a library call would never run
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
-
-
-def _run(rank_main: RankMain, job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> None:
     code = 1
     try:
-        code = rank_main(job, place, slot, channel)
+        code = rank()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
