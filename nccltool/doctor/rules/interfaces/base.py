@@ -2,19 +2,13 @@
 
 import ipaddress
 
-from nccltool.doctor.rules.base import JudgedHost, known, listed
+from nccltool.doctor.rules.base import JudgedHost, escaped, known, listed
 from nccltool.hosts.facts import Interface, or_none
-from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl.interfaces import ChosenInterface
-from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.interfaces import ChosenInterface, InterfaceChoice
 
 IFNAME, FAMILY = "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"
-
-
-def given_list(host: JudgedHost) -> tuple[Variable, values.NameList] | None:
-    """NCCL_SOCKET_IFNAME, when NCCL obeys it: it ignores a value of one character."""
-    variable, wanted = host.variable(IFNAME), host.settings.names(IFNAME)
-    return (variable, wanted) if variable is not None and wanted is not None else None
+FOR_SOCKETS = ("network", "plugins", "rdma")
+"""What tells whether TCP carries the traffic."""
 
 
 def known_names(host: JudgedHost) -> tuple[str, ...]:
@@ -32,9 +26,12 @@ def interface_of(host: JudgedHost, name: str) -> Interface | None:
 def is_loopback(host: JudgedHost, chosen: ChosenInterface) -> bool:
     """Whether what NCCL chose is a loopback. Raises NotKnown."""
     interface = interface_of(host, chosen.name)
-    if interface is None:
-        return ipaddress.ip_address(chosen.address).is_loopback
-    return known(interface.loopback)
+    return known(interface.loopback) if interface else ipaddress.ip_address(chosen.address).is_loopback
+
+
+def chosen_lines(choice: InterfaceChoice) -> tuple[str, ...]:
+    """Evidence: the interfaces that NCCL chose, with their addresses."""
+    return tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
 
 
 def present(host: JudgedHost) -> tuple[str, ...]:
@@ -42,7 +39,3 @@ def present(host: JudgedHost) -> tuple[str, ...]:
     addresses = {one.interface: one.address for one in reversed(or_none(host.facts.network.addresses) or ())}
     shown = (f"{name} {addresses[name]}" if name in addresses else name for name in known_names(host))
     return (f"here: {listed(shown)}",)
-
-
-FOR_SOCKETS = ("network", "plugins", "rdma")
-"""What tells whether TCP carries the traffic."""

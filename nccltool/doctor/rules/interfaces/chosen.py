@@ -6,46 +6,23 @@ from collections.abc import Iterable
 
 from nccltool.core.findings import Severity
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, listed, rule
-from nccltool.doctor.rules.interfaces.base import FAMILY, given_list, is_loopback, present
-from nccltool.hosts.facts import Interface, or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_names, for_text, listed, rule
+from nccltool.doctor.rules.interfaces.base import FAMILY, IFNAME, chosen_lines, is_loopback, present
+from nccltool.hosts.facts import Interface, known, or_none
 from nccltool.hosts.facts.leaves import Flag
 from nccltool.hosts.nccl import interfaces as nccl_interfaces
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
+from nccltool.hosts.nccl.values import NameList
 
 _OVERLAY = re.compile(
     r"docker|br-|virbr|veth|cni|flannel|cali|cilium|kube|lxc|podman|tailscale|wg|tun|tap|zt|nerdctl|vxlan"
 )
 """Bridges, tunnels and ends of containers, by how their makers name them."""
-
 _EVERY = 1 << 20
 
 
-def _any(flags: Iterable[Flag]) -> bool:
-    """Whether one of them is true. Raises NotKnown when none is, and one of them is not known."""
-    listed = list(flags)
-    return True in listed or any(known(flag) for flag in listed)
-
-
-def _of_choice(
-    host: JudgedHost, choice: InterfaceChoice, message: str, remedy: str, severity: Severity
-) -> report.RuleFinding:
-    """A finding about what was chosen: about the variable that chose it, else about the interface."""
-    given = given_list(host)
-    evidence = tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8])
-    if given is not None:
-        return report.about(given[0], message, remedy, evidence=evidence, severity=severity, part="")
-    return report.interface(
-        choice.chosen[0].name,
-        message,
-        remedy,
-        evidence=(*evidence, f"chosen because: {choice.why}"),
-        severity=severity,
-    )
-
-
-@rule("NETIF002", "error", needs=("network",))
-def interface_down(host: JudgedHost) -> Results:
+@for_names("NETIF002", "error", IFNAME, needs=("network",))
+def interface_down(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """Every interface that NCCL_SOCKET_IFNAME fits is down.
 
     Why: NCCL looks at running interfaces only (since 2.28; before, it took one that nobody can reach).
@@ -53,18 +30,22 @@ def interface_down(host: JudgedHost) -> Results:
     Instead: ip link set ens3f1 up, or another interface
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
-    given = given_list(host)
-    if not given or not given[1].entries:
-        return
-    fitting = [one for one in known(host.facts.network.interfaces) if given[1].chooses(one.name)]
+    every = known(host.facts.network.interfaces) if wanted.entries else ()
+    fitting = [one for one in every if wanted.chooses(one.name)]
     if fitting and not _any(one.running for one in fitting):
         yield report.about(
-            given[0],
+            variable,
             f"{listed(one.name for one in fitting)}: not running",
             f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface",
             evidence=tuple(_state(one) for one in fitting[:8]),
             part="",
         )
+
+
+def _any(flags: Iterable[Flag]) -> bool:
+    """Whether one of them is true. Raises NotKnown when none is, and one of them is not known."""
+    every = list(flags)
+    return True in every or any(known(flag) for flag in every)
 
 
 def _state(interface: Interface) -> str:
@@ -82,11 +63,11 @@ def interface_without_address(host: JudgedHost) -> Results:
     Instead: unset NCCL_SOCKET_FAMILY, or give the interface an address
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
-    given, family = given_list(host), host.variable(FAMILY)
-    variable = given[0] if given else family
-    if variable is None or (given and not given[1].entries):
+    wanted, family = host.settings.names(IFNAME), host.variable(FAMILY)
+    variable = host.variable(IFNAME) if wanted else family
+    if variable is None or (wanted and not wanted.entries):
         return
-    interfaces = [one for one in known(host.facts.network.interfaces) if not given or given[1].chooses(one.name)]
+    interfaces = [one for one in known(host.facts.network.interfaces) if not wanted or wanted.chooses(one.name)]
     if not interfaces or host.interfaces.chosen or not _any(one.running for one in interfaces):
         return
     kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
@@ -109,15 +90,22 @@ def loopback_between_nodes(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
-    choice = host.interfaces
-    if choice.chosen and all(is_loopback(host, one) for one in choice.chosen) and host.several_nodes:
-        yield _of_choice(
-            host,
-            choice,
-            f"other nodes are told to connect to {choice.chosen[0].address}",
-            "name an interface that other nodes can reach in NCCL_SOCKET_IFNAME",
-            "error",
-        )
+    chosen = host.interfaces.chosen
+    if chosen and all(is_loopback(host, one) for one in chosen) and host.several_nodes:
+        message = f"other nodes are told to connect to {chosen[0].address}"
+        remedy = "name an interface that other nodes can reach in NCCL_SOCKET_IFNAME"
+        yield _of_choice(host, host.interfaces, message, remedy)
+
+
+def _of_choice(
+    host: JudgedHost, choice: InterfaceChoice, message: str, remedy: str, severity: Severity | None = None
+) -> report.RuleFinding:
+    """A finding about what was chosen: about the variable that chose it, else about the interface."""
+    lines, variable = chosen_lines(choice), host.variable(IFNAME)
+    if variable and host.settings.names(IFNAME):
+        return report.about(variable, message, remedy, evidence=lines, severity=severity, part="")
+    lines = (*lines, f"chosen because: {choice.why}")
+    return report.interface(choice.chosen[0].name, message, remedy, evidence=lines, severity=severity)
 
 
 @rule("NETIF005", "warning", needs=("network",))
@@ -129,16 +117,12 @@ def overlay_interface(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting of networks
     """
-    choice = host.interfaces
-    if choice.bootstrap and _OVERLAY.match(choice.bootstrap.name):
-        usual = host.if_several_nodes("error", "info")
-        yield _of_choice(
-            host,
-            choice,
-            f"NCCL takes {escaped(choice.bootstrap.name)} for bootstrap, which looks like a network of this host",
-            "name the physical interface in NCCL_SOCKET_IFNAME",
-            "info" if _is_all_there_is(host, choice.bootstrap.name) else usual,
-        )
+    first = host.interfaces.bootstrap
+    if first and _OVERLAY.match(first.name):
+        severity = "info" if _is_all_there_is(host, first.name) else host.if_several_nodes("error", "info")
+        message = f"NCCL takes {escaped(first.name)} for bootstrap, which looks like a network of this host"
+        remedy = "name the physical interface in NCCL_SOCKET_IFNAME"
+        yield _of_choice(host, host.interfaces, message, remedy, severity)
 
 
 def _is_all_there_is(host: JudgedHost, name: str) -> bool:
@@ -159,15 +143,10 @@ def too_many_interfaces(host: JudgedHost) -> Results:
     if len(known(host.facts.network.addresses)) <= nccl_interfaces.MOST:
         return
     choice = nccl_interfaces.choose(host.settings, host.facts.network, most=_EVERY)
-    if len(choice.chosen) > nccl_interfaces.MOST:
-        lost = choice.chosen[nccl_interfaces.MOST :]
-        yield _of_choice(
-            host,
-            choice,
-            f"{len(choice.chosen)} interfaces fit; NCCL drops {listed(one.name for one in lost)}",
-            "name the interfaces that should be used in NCCL_SOCKET_IFNAME",
-            "warning",
-        )
+    lost = choice.chosen[nccl_interfaces.MOST :]
+    if lost:
+        message = f"{len(choice.chosen)} interfaces fit; NCCL drops {listed(one.name for one in lost)}"
+        yield _of_choice(host, choice, message, "name the interfaces that should be used in NCCL_SOCKET_IFNAME")
 
 
 @rule("NETIF012", "info", needs=("network",))
@@ -180,19 +159,16 @@ def ambiguous_choice(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, troubleshooting of networks
     """
-    if given_list(host) or not host.several_nodes:
+    if host.settings.names(IFNAME) or not host.several_nodes:
         return
     choice = host.interfaces
     routed = [one for one in choice.chosen if not is_loopback(host, one)]
     subnets = nccl_interfaces.subnets(host.facts.network, routed) if len(routed) > 1 else {}
-    if len(set(subnets.values())) > 1:
-        yield _of_choice(
-            host,
-            choice,
-            f"NCCL may use {len(choice.chosen)} interfaces of {len(set(subnets.values()))} networks",
-            "name the interface through which all nodes reach each other in NCCL_SOCKET_IFNAME",
-            "info",
-        )
+    count = len(set(subnets.values()))
+    if count > 1:
+        message = f"NCCL may use {len(choice.chosen)} interfaces of {count} networks"
+        remedy = "name the interface through which all nodes reach each other in NCCL_SOCKET_IFNAME"
+        yield _of_choice(host, choice, message, remedy)
 
 
 @rule("NETIF013", "info", needs=("network",))
@@ -205,24 +181,20 @@ def unroutable_ib_interface(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth0, if initialization hangs
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
-    if given_list(host) or not host.several_nodes:
+    if host.settings.names(IFNAME) or not host.several_nodes:
         return
-    choice = host.interfaces
-    if not choice.bootstrap or not choice.bootstrap.name.startswith("ib"):
+    first = host.interfaces.bootstrap
+    if not first or not first.name.startswith("ib"):
         return
     ways = {one.interface for one in known(host.facts.network.routes) if one.destination in ("0.0.0.0/0", "::/0")}
-    if ways and choice.bootstrap.name.partition(":")[0] not in ways:
-        yield _of_choice(
-            host,
-            choice,
-            f"NCCL takes {escaped(choice.bootstrap.name)}; the default route is through {listed(sorted(ways))}",
-            f"if initialization hangs: export NCCL_SOCKET_IFNAME={escaped(min(ways))}",
-            "info",
-        )
+    if ways and first.name.partition(":")[0] not in ways:
+        message = f"NCCL takes {escaped(first.name)}; the default route is through {listed(sorted(ways))}"
+        remedy = f"if initialization hangs: export NCCL_SOCKET_IFNAME={escaped(min(ways))}"
+        yield _of_choice(host, host.interfaces, message, remedy)
 
 
-@rule("NETIF016", "warning")
-def invalid_address_family(host: JudgedHost) -> Results:
+@for_text("NETIF016", "warning", FAMILY)
+def invalid_address_family(_: JudgedHost, variable: Variable, family: str) -> Results:
     """NCCL_SOCKET_FAMILY is neither AF_INET nor AF_INET6.
 
     Why: Every other text is ignored without a message.
@@ -230,13 +202,13 @@ def invalid_address_family(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_FAMILY=AF_INET
     Source: NCCL src/misc/socket.cc (ncclEnvSocketFamily)
     """
-    variable = host.variable(FAMILY)
-    if variable and variable.value and variable.value not in ("AF_INET", "AF_INET6"):
-        yield report.better_unset(variable, "NCCL ignores this family", "write AF_INET or AF_INET6, or unset it")
+    if family not in ("AF_INET", "AF_INET6"):
+        remedy = "write AF_INET or AF_INET6, or unset it"
+        yield report.better_unset(variable, "NCCL ignores this family", remedy)
 
 
-@rule("NETIF017", "error", needs=("network",))
-def link_local_address(host: JudgedHost) -> Results:
+@for_text("NETIF017", "error", FAMILY, needs=("network",))
+def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Results:
     """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL takes is link-local.
 
     Why: NCCL takes the first address of an interface. Other nodes reach fe80:: addresses on their own segment
@@ -245,13 +217,10 @@ def link_local_address(host: JudgedHost) -> Results:
     Instead: unset NCCL_SOCKET_FAMILY, or a global address
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
-    family = host.variable(FAMILY)
-    if family is None or family.value != "AF_INET6":
-        return
-    first = host.interfaces.bootstrap
+    first = host.interfaces.bootstrap if family == "AF_INET6" else None
     if first and ipaddress.ip_address(first.address).is_link_local:
         yield report.better_unset(
-            family,
+            variable,
             f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach",
             f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}",
             part="",

@@ -1,24 +1,23 @@
-"""NCCL_SOCKET_IFNAME as it is written: names, operators, prefixes."""
+"""NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME as they are written: names, operators, prefixes."""
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, NotKnown, Results, Unknown, across, escaped, listed, rule
-from nccltool.doctor.rules.interfaces.base import IFNAME, given_list, is_loopback, known_names, present
-from nccltool.hosts.facts import or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, for_names, for_text, listed, rule
+from nccltool.doctor.rules.interfaces.base import IFNAME, chosen_lines, is_loopback, known_names, present
+from nccltool.hosts.facts import NotKnown, known, or_none
 from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl.settings import Variable
+from nccltool.hosts.nccl.values import NameList
+
+_GLOO = "GLOO_SOCKET_IFNAME"
 
 
-def _words(variable: Variable) -> list[str]:
-    """The entries of the list as they are written."""
-    return list(values.split(variable.value.removeprefix("^").removeprefix("=")))
-
-
-@rule("NETIF001", "error", needs=("network",))
-def no_such_interface(host: JudgedHost) -> Results:
+@for_names("NETIF001", "error", IFNAME, needs=("network",))
+def no_such_interface(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_SOCKET_IFNAME fits no interface of this host.
 
     Why: Bootstrap needs an IP interface, also when RDMA carries the data: NCCL stops with "no socket interface
@@ -27,18 +26,17 @@ def no_such_interface(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=ens3f0
     Source: https://github.com/NVIDIA/nccl/issues/1837; NCCL src/bootstrap.cc
     """
-    given = given_list(host)
-    if given and given[1].entries and not any(given[1].chooses(name) for name in known_names(host)):
+    if wanted.entries and not any(wanted.chooses(name) for name in known_names(host)):
         yield report.better_unset(
-            given[0],
+            variable,
             "no interface of this host fits: initialization fails",
             "write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME",
             evidence=present(host),
         )
 
 
-@rule("NETIF006", "error", needs=("network",))
-def exclusion_too_small(host: JudgedHost) -> Results:
+@for_names("NETIF006", "error", IFNAME, needs=("network",))
+def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_SOCKET_IFNAME excludes some interfaces, and with that lets lo or docker0 in.
 
     Why: A list of one's own switches the built-in exclusion off: ^docker0 alone selects lo, which comes first.
@@ -46,26 +44,23 @@ def exclusion_too_small(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=^docker,lo,virbr,veth
     Source: https://github.com/horovod/horovod/pull/700; NCCL user guide, NCCL_SOCKET_IFNAME
     """
-    given = given_list(host)
-    if not given or not given[1].exclude or not given[1].entries:
-        return
-    choice = host.interfaces
-    wrong = [one for one in choice.chosen if one.name.startswith(("docker", "virbr")) or is_loopback(host, one)]
+    chosen = host.interfaces.chosen if wanted.exclude and wanted.entries else ()
+    wrong = [one for one in chosen if one.name.startswith(("docker", "virbr")) or is_loopback(host, one)]
     if wrong:
-        first = wrong[0] == choice.chosen[0]
-        yield report.about(
-            given[0],
+        first = wrong[0] == chosen[0]
+        yield report.better_set(
+            variable,
+            "^docker,lo,virbr,veth",
             f"the list lets {listed(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
             "exclude docker, lo, virbr and veth, or name the interface",
-            evidence=tuple(f"{escaped(one.name)} {one.address}" for one in choice.chosen[:8]),
+            evidence=chosen_lines(host.interfaces),
             severity=host.if_several_nodes("error" if first else "warning", "info"),
-            fix=report.export(IFNAME, "^docker,lo,virbr,veth"),
             part="",
         )
 
 
-@rule("NETIF007", "error")
-def broken_interface_list(host: JudgedHost) -> Results:
+@for_names("NETIF007", "error", IFNAME)
+def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """NCCL_SOCKET_IFNAME has ^ or = where they are no operators, or no name at all.
 
     Why: They count at the beginning only, ^ first, and hold for the whole list; elsewhere they become part of a
@@ -74,39 +69,31 @@ def broken_interface_list(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=^lo,docker
     Source: NCCL src/misc/socket.cc, src/misc/utils.cc (parseStringList)
     """
-    given = given_list(host)
-    if not given:
-        return
-    variable, wanted = given
     words = [word for word in _words(variable) if word.startswith(("^", "="))]
     for word in words:
-        yield report.about(
-            variable,
-            f"{word[0]} does not begin the list here: it becomes part of a name",
-            "write ^=a,b or =a,b: the operators once, at the beginning",
-            fix=_repaired(variable),
-            part=word,
-        )
+        message = f"{word[0]} does not begin the list here: it becomes part of a name"
+        remedy = "write ^=a,b or =a,b: the operators once, at the beginning"
+        yield report.about(variable, message, remedy, part=word, fix=_repaired(variable))
     if not wanted.entries and not words and variable.value.strip():
         what = "everything: initialization fails" if wanted.exclude else "nothing: every interface fits, also lo"
-        yield report.better_unset(
-            variable,
-            f"the list has no name, and excludes {what}",
-            "name interfaces, or unset NCCL_SOCKET_IFNAME",
-            part="",
-        )
+        message = f"the list has no name, and excludes {what}"
+        yield report.better_unset(variable, message, "name interfaces, or unset NCCL_SOCKET_IFNAME", part="")
+
+
+def _words(variable: Variable) -> list[str]:
+    """The entries of the list as they are written."""
+    return list(values.split(variable.value.removeprefix("^").removeprefix("=")))
 
 
 def _repaired(variable: Variable) -> tuple[report.Fix, ...]:
     """The same list with its operators at the beginning."""
-    exclude = "^" if "^" in variable.value else ""
-    exact = "=" if "=" in variable.value else ""
+    operators = "".join(operator for operator in "^=" if operator in variable.value)
     names = [name for word in _words(variable) if (name := word.lstrip("^="))]
-    return report.export(variable.name, f"{exclude}{exact}{','.join(names)}") if names else report.unset(variable)
+    return report.export(variable.name, operators + ",".join(names)) if names else report.unset(variable)
 
 
-@rule("NETIF008", "error", needs=("network",))
-def address_instead_of_interface(host: JudgedHost) -> Results:
+@for_text("NETIF008", "error", IFNAME, _GLOO, needs=("network",))
+def address_instead_of_interface(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME has an address where the name of an interface must be.
 
     Why: Names are compared with it; no interface is called 10.0.0.5.
@@ -114,26 +101,19 @@ def address_instead_of_interface(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
-    for name in (IFNAME, "GLOO_SOCKET_IFNAME"):
-        variable = host.variable(name)
-        for word in _words(variable) if variable else ():
-            found = _network_of(word)
-            if variable and found:
-                owners = _owners(host, found)
-                yield report.about(
-                    variable,
-                    f"{escaped(word[:60])} is an address, and a name is expected",
-                    f"write {' or '.join(owners)}" if owners else "write the name of its interface",
-                    fix=report.export(name, ",".join(owners)) if owners else (),
-                    part=word,
-                )
-
-
-def _network_of(word: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    try:
-        return ipaddress.ip_network(word, strict=False)
-    except ValueError:
-        return None
+    for word in _words(variable):
+        try:
+            wanted = ipaddress.ip_network(word, strict=False)
+        except ValueError:
+            continue
+        owners = _owners(host, wanted)
+        yield report.about(
+            variable,
+            f"{escaped(word[:60])} is an address, and a name is expected",
+            f"write {' or '.join(owners)}" if owners else "write the name of its interface",
+            part=word,
+            fix=report.export(variable.name, ",".join(owners)) if owners else (),
+        )
 
 
 def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]:
@@ -143,8 +123,8 @@ def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Netw
     return [name for name in dict.fromkeys(one.interface for one in own) if re.fullmatch(r"[\w.:-]+", name)]
 
 
-@rule("NETIF009", "warning")
-def one_letter_interface(host: JudgedHost) -> Results:
+@for_text("NETIF009", "warning", IFNAME)
+def one_letter_interface(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_SOCKET_IFNAME has one character.
 
     Why: NCCL ignores values of one character, and chooses by itself.
@@ -152,17 +132,13 @@ def one_letter_interface(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth
     Source: NCCL src/misc/socket.cc (ncclFindInterfaces)
     """
-    variable = host.variable(IFNAME)
-    if variable and len(variable.value) == 1:
-        yield report.better_unset(
-            variable,
-            "NCCL ignores a value of one character, and chooses an interface by itself",
-            "write a longer prefix",
-        )
+    if len(text) == 1:
+        message = "NCCL ignores a value of one character, and chooses an interface by itself"
+        yield report.better_unset(variable, message, "write a longer prefix")
 
 
-@rule("NETIF010", "warning", needs=("network",))
-def ambiguous_interface_prefix(host: JudgedHost) -> Results:
+@for_names("NETIF010", "warning", IFNAME, needs=("network",))
+def ambiguous_interface_prefix(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
     """An entry of NCCL_SOCKET_IFNAME is the name of an interface, and the beginning of others.
 
     Why: Without = an entry fits every name that begins with it, and NCCL takes all of them: eth1 also means eth10
@@ -171,26 +147,21 @@ def ambiguous_interface_prefix(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME==eth1
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
     """
-    given = given_list(host)
-    if not given or given[1].exact:
+    if wanted.exact:
         return
-    names, entries = known_names(host), [entry.name for entry in given[1].entries]
+    names, entries = known_names(host), [entry.name for entry in wanted.entries]
+    exact = f"{'^' if wanted.exclude else ''}={variable.value.removeprefix('^')}"
     for word in dict.fromkeys(entry for entry in entries if entry in names):
         # an alias like eth1:1 is the same interface
         others = [name for name in names if name.startswith(word) and name.partition(":")[0] not in entries]
         if others:
             yield report.about(
-                given[0],
+                variable,
                 f"{escaped(word)} also fits {listed(others)}",
                 "begin the list with =, so that names must be equal",
-                fix=_exact(given[0]) if set(entries) <= set(names) else (),
                 part=word,
+                fix=report.export(IFNAME, exact) if set(entries) <= set(names) else (),
             )
-
-
-def _exact(variable: Variable) -> tuple[report.Fix, ...]:
-    exclude, names = variable.value.startswith("^"), variable.value.removeprefix("^")
-    return report.export(variable.name, f"{'^' if exclude else ''}={names}")
 
 
 @across("NETIF021", "error", needs=("network",))
@@ -205,25 +176,94 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
     fits: dict[bool, list[JudgedHost]] = {True: [], False: []}
     for host in hosts:
         try:
-            given = given_list(host)
-            if given and given[1].entries:
-                fits[any(given[1].chooses(name) for name in known_names(host))].append(host)
+            wanted = host.settings.names(IFNAME)
+            if wanted and wanted.entries:
+                fits[any(wanted.chooses(name) for name in known_names(host))].append(host)
         except NotKnown as why:
             yield Unknown(f"{host.facts.host}: {why}")
     if fits[True] and fits[False]:
-        variable = fits[False][0].variable(IFNAME)
+        first = fits[False][0]
+        variable = first.variable(IFNAME)
         assert variable is not None
         yield report.about(
             variable,
             f"fits no interface on {len(fits[False])} of {len(hosts)} hosts",
             "use a prefix that all hosts share, or set it for each kind of host",
             evidence=(
-                f"none on: {listed(_hosts(fits[False]))}",
-                f"interfaces of {escaped(fits[False][0].facts.host)}: {listed(known_names(fits[False][0]))}",
+                f"none on: {listed(host.facts.host for host in fits[False])}",
+                f"interfaces of {escaped(first.facts.host)}: {listed(known_names(first))}",
             ),
             part="",
         )
 
 
-def _hosts(hosts: Iterable[JudgedHost]) -> Iterator[str]:
-    return (host.facts.host for host in hosts)
+@for_text("NETIF018", "error", _GLOO, needs=("network",))
+def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """GLOO_SOCKET_IFNAME has ^ or =, or a name that no interface has.
+
+    Why: Gloo takes a list of exact names, and fails otherwise: it knows neither prefixes nor exclusion.
+    Example: GLOO_SOCKET_IFNAME=^docker,lo
+    Instead: GLOO_SOCKET_IFNAME=eth0
+    Source: pytorch torch/csrc/distributed/c10d/init.cpp; ProcessGroupGloo.cpp
+    """
+    words = text.split(",")
+    wrong = [word for word in words if "^" in word or "=" in word]
+    names = [] if wrong else [one.name for one in known(host.facts.network.interfaces)]
+    why = "has an operator of NCCL, which Gloo does not know" if wrong else "is no interface of this host"
+    for word in wrong or [word for word in words if word not in names]:
+        yield report.better_unset(
+            variable,
+            f"{escaped(word[:60])!r} {why}",
+            "write exact names of interfaces, separated by commas",
+            part=word,
+            evidence=(f"here: {escaped(', '.join(names[:12]))}",) if names else (),
+        )
+
+
+@rule("NETIF019", "error", needs=("names",))
+def gloo_on_loopback(host: JudgedHost) -> Results:
+    """Gloo would tell the other nodes a loopback address: this is what the host's name resolves to.
+
+    Why: Without GLOO_SOCKET_IFNAME Gloo binds to the address of the host's name, and to 127.0.0.1 when it resolves
+    to nothing. The other nodes then connect to themselves.
+    Example: 127.0.1.1 node7 in /etc/hosts
+    Instead: GLOO_SOCKET_IFNAME=eth0, or the real address in /etc/hosts
+    Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
+    """
+    if host.get(_GLOO) or not host.several_nodes:
+        return
+    addresses = known(host.facts.names.addresses)
+    name = host.facts.names.hostname
+    shown = "its own name" if isinstance(name, Unknown) else escaped(name)
+    if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
+        what = addresses[0] if addresses else "nothing"
+        yield report.host(
+            host.facts.host,
+            f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
+            "export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
+            evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
+        )
+
+
+@for_text("NETIF020", "info", _GLOO, needs=("network",))
+def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
+
+    Why: That is allowed. Often one of the two is a left-over.
+    Example: GLOO_SOCKET_IFNAME=eth0 and NCCL_SOCKET_IFNAME=ens3
+    Instead: the same interface in both, unless it is meant
+    Source: our own experience; no rule of torch or NCCL
+    """
+    nccl = host.variable(IFNAME)
+    if not nccl or len(nccl.value) < 2:
+        return
+    own = {name for name in text.split(",") if host.facts.network.interface(name)}
+    chosen = {one.name for one in host.interfaces.chosen}
+    if own and chosen and not own & chosen:
+        yield report.about(
+            variable,
+            f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}",
+            "align them, unless it is meant",
+            evidence=(f"{escaped(nccl.origin)}: {IFNAME}={escaped(nccl.value[:80])}",),
+            part="",
+        )

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/interfaces.py."""
+"""Cases of nccltool/doctor/rules/interfaces: which one NCCL takes."""
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Network

@@ -1,4 +1,4 @@
-"""Cases of nccltool/doctor/rules/sockets.py."""
+"""Cases of nccltool/doctor/rules/interfaces: NCCL over TCP, and Gloo."""
 
 from typing import Any
 

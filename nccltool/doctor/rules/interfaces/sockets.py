@@ -1,0 +1,357 @@
+"""NCCL over TCP: how the ranks meet, how fast the interfaces are, threads, sockets and their buffers."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from nccltool.core.findings import Severity
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
+from nccltool.core.versions import Version
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, for_value, rule
+from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, IFNAME, interface_of
+from nccltool.hosts.facts import Interface, NotKnown, known, numbers
+from nccltool.hosts.nccl import interfaces, values
+from nccltool.hosts.nccl.interfaces import InterfaceChoice
+
+_PORTS_PER_RANK = 64
+"""Listeners of one rank with 16 channels and a few communicators; our own estimate."""
+_MANY_RANKS = 256
+"""No node has more."""
+_RETRIES, _RETRY_MS = 34, 100
+_RETRY_SINCE = Version(2, 24, 3)
+_SHORTEST_S, _LONGEST_S = 5, 600
+_COMM_ID = re.compile(r"[^\s:,\[\]]+:\d+|\[[0-9A-Fa-f:.]+(%[^\]]+)?\]:\d+")
+_SLOW_MBPS = 10_000
+_THREADS, _SOCKETS = "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"
+_MOST_THREADS, _MOST_SOCKETS = 16, 64
+"""MAX_THREADS and MAX_SOCKETS of src/transport/net_socket.cc."""
+_BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
+"""(threads, sockets of each) that NCCL takes by itself on ENA and gVNIC."""
+
+
+@for_value("NETIF022", "error", "NCCL_COMM_ID")
+def fixed_comm_id(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NCCL_COMM_ID is malformed, is loopback in a job of several nodes, or meets torch.
+
+    Why: It fixes the one address at which rank 0 waits. A malformed one ends initialization. torch makes an id for
+    each communicator: the second one finds the port in use.
+    Example: NCCL_COMM_ID=node1
+    Instead: unset NCCL_COMM_ID; for programs without a launcher NCCL_COMM_ID=10.0.0.5:23456
+    Source: NCCL src/bootstrap.cc, src/init.cc (ncclCommInitRankDev)
+    """
+    why = ""
+    if not _COMM_ID.fullmatch(text):
+        why = "is not <address>:<port>: initialization fails"
+    elif any(host.get(name) for name in ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_MAX_RESTARTS")):
+        why = "cannot be used with torch, which makes an id for each communicator"
+    elif _is_loopback(text) and host.several_nodes:
+        why = "is a loopback address: other nodes connect to themselves"
+    if why:
+        yield report.better_unset(variable, f"NCCL_COMM_ID {why}")
+
+
+def _is_loopback(text: str) -> bool:
+    host = text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@rule("NETIF023", "warning", needs=("kernel",))
+def narrow_port_range(host: JudgedHost) -> Results:
+    """The kernel has few ports to give: fewer than 64 for each rank of this host.
+
+    Why: NCCL listens on ephemeral ports, for bootstrap, the proxy and the socket transport. When they are used up,
+    bind fails with "Address already in use". A firewall between the nodes must let this range through; that cannot
+    be seen from here.
+    Example: net.ipv4.ip_local_port_range = 50000 50100
+    Instead: sysctl -w net.ipv4.ip_local_port_range="32768 60999"
+    Source: NCCL user guide, troubleshooting of networks (IP ports); 64 is our own estimate
+    """
+    text = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range"))
+    first, last = (values.atoi(word) for word in [*text.split(), "0", "0"][:2])
+    ports = last - first + 1
+    ranks = host.local_ranks
+    if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
+        return
+    if ports < _PORTS_PER_RANK * known(ranks):
+        yield report.host(
+            host.facts.host,
+            f"{ports} ephemeral ports for {ranks} ranks",
+            'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
+            evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
+        )
+
+
+@for_text("NETIF030", "warning", "NCCL_OOB_NET_IFNAME")
+def oob_devices_without_oob(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_OOB_NET_IFNAME is set, and NCCL_OOB_NET_ENABLE is not 1.
+
+    Why: The list is read only when the network carries what belongs to bootstrap.
+    Example: NCCL_OOB_NET_IFNAME==mlx5_1
+    Instead: NCCL_OOB_NET_ENABLE=1 as well, or neither
+    Source: NCCL user guide, NCCL_OOB_NET_IFNAME
+    """
+    if not host.integer("NCCL_OOB_NET_ENABLE"):
+        remedy = "export NCCL_OOB_NET_ENABLE=1, or unset NCCL_OOB_NET_IFNAME"
+        yield report.better_unset(variable, "NCCL does not read this list", remedy, part="")
+
+
+@rule("NETIF031", "info")
+def extreme_retries(host: JudgedHost) -> Results:
+    """NCCL gives up a connection after less than 5 s, or more than 600 s, or never.
+
+    Why: Ranks start at different times: too short fails then. Too long hides a wrong address. NCCL waits 1, 2, ...
+    N times NCCL_SOCKET_RETRY_SLEEP_MSEC; a negative NCCL_SOCKET_RETRY_CNT never ends.
+    Example: NCCL_SOCKET_RETRY_CNT=5
+    Instead: unset it; the default is about 60 s
+    Source: NCCL user guide, NCCL_SOCKET_RETRY_CNT; src/os/linux.cc (socketConnectCheck)
+    """
+    names = ("NCCL_SOCKET_RETRY_CNT", "NCCL_SOCKET_RETRY_SLEEP_MSEC")
+    variable = next((one for name in names if (one := host.variable(name)) and one.value), None)
+    if variable is None or known(host.nccl) < _RETRY_SINCE:
+        return
+    count, sleep = (host.integer(name) for name in names)
+    count, sleep = (_RETRIES if count is None else count), (_RETRY_MS if sleep is None else sleep)
+    seconds = count * (count + 1) / 2 * sleep / 1000
+    if count < 0 or not _SHORTEST_S <= seconds <= _LONGEST_S:
+        when = "never gives up" if count < 0 else f"gives up after {seconds:g} s"
+        yield report.better_unset(variable, f"NCCL {when}")
+
+
+@rule("NETIF014", "warning", needs=FOR_SOCKETS)
+def slow_interface(host: JudgedHost) -> Results:
+    """TCP carries the traffic, over an interface of 10 Gb/s or less, and a faster one is up.
+
+    Why: What is between nodes is limited by the interface that was chosen.
+    Example: NCCL_SOCKET_IFNAME=eno1 (10 Gb/s) beside ens3f0 (100 Gb/s)
+    Instead: NCCL_SOCKET_IFNAME=ens3f0, or RDMA
+    Source: NCCL src/transport/net_socket.cc
+    """
+    choice = host.interfaces
+    if _surely_not_tcp(host):
+        return
+    speeds, unknown = _speeds(host, choice)
+    if not choice.chosen or (speeds and max(speeds.values()) > _SLOW_MBPS):
+        return
+    faster = {one.name: speed for one in _idle(host, choice) if (speed := _speed(one)) > _SLOW_MBPS}
+    if not faster or host.network_kind != "Socket":
+        return
+    yield from unknown
+    if not unknown:
+        name = max(faster, key=lambda each: faster[each])
+        yield report.interface(
+            choice.chosen[0].name,
+            f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
+            f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
+            evidence=(*_shown(speeds), *_shown(faster)),
+            severity=_severity(host),
+            fix=report.export(IFNAME, f"={name}"),
+        )
+
+
+def _surely_not_tcp(host: JudgedHost) -> bool:
+    """Whether it is known that TCP does not carry the traffic; cheaper than looking at interfaces."""
+    try:
+        return host.network_kind != "Socket"
+    except NotKnown:
+        return False
+
+
+def _speeds(host: JudgedHost, choice: InterfaceChoice) -> tuple[dict[str, int], list[Unknown]]:
+    """(speed of each interface in Mb/s, why some are not known)."""
+    found: dict[str, int] = {}
+    unknown: list[Unknown] = []
+    for one in choice.chosen:
+        interface = interface_of(host, one.name)
+        speed = interface.speed_mbps if interface else Unknown("it is not in /sys/class/net")
+        if isinstance(speed, Unknown):
+            unknown.append(Unknown(f"the speed of {one.name}: {speed.reason}"))
+        else:
+            found[one.name] = speed
+    return found, unknown
+
+
+def _idle(host: JudgedHost, choice: InterfaceChoice) -> Iterator[Interface]:
+    """Interfaces that run, have an address, and are not chosen."""
+    taken = {one.name.partition(":")[0] for one in choice.chosen}
+    with_address = {address.interface.partition(":")[0] for address in known(host.facts.network.addresses)}
+    for interface in known(host.facts.network.interfaces):
+        if interface.name in with_address - taken and interface.running is True:
+            yield interface
+
+
+def _speed(interface: Interface) -> int:
+    return 0 if isinstance(interface.speed_mbps, Unknown) else interface.speed_mbps
+
+
+def _shown(speeds: dict[str, int]) -> tuple[str, ...]:
+    return tuple(f"{escaped(name)}: {speed} Mb/s" for name, speed in list(speeds.items())[:8])
+
+
+def _severity(host: JudgedHost) -> Severity:
+    """Of what concerns traffic between nodes; whether there are several is not known of a host by itself."""
+    return host.if_several_nodes("warning", "info", "warning" if host.get(IFNAME) else "info")
+
+
+@rule("NETIF015", "warning", needs=FOR_SOCKETS)
+def unequal_interfaces(host: JudgedHost) -> Results:
+    """TCP carries the traffic over several interfaces, which differ in speed or network.
+
+    Why: NCCL spreads the data over all of them: the slowest one, or one that the peer cannot reach, decides.
+    Example: NCCL_SOCKET_IFNAME=e, which fits eno1 (1 Gb/s) and ens3f0 (100 Gb/s)
+    Instead: NCCL_SOCKET_IFNAME==ens3f0
+    Source: https://github.com/NVIDIA/nccl/issues/286
+    """
+    choice = host.interfaces
+    if len(choice.chosen) < 2 or _surely_not_tcp(host):
+        return
+    speeds, unknown = _speeds(host, choice)
+    subnets = interfaces.subnets(host.facts.network, choice.chosen)
+    unequal = len(set(speeds.values())) > 1 or len(set(subnets.values())) > 1
+    if not (unequal or unknown) or host.network_kind != "Socket":
+        return
+    if unequal:
+        yield report.interface(
+            choice.chosen[0].name,
+            f"TCP is spread over {len(choice.chosen)} interfaces that differ",
+            "name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
+            evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
+            severity=_severity(host),
+        )
+    else:
+        yield from unknown
+
+
+def _line(name: str, speeds: dict[str, int], subnets: dict[str, str]) -> str:
+    speed = f"{speeds[name]} Mb/s" if name in speeds else "speed not known"
+    return f"{escaped(name)}: {speed}, {subnets.get(name, 'an address without a network')}"
+
+
+@for_number("NETIF029", "info", "NCCL_SOCKET_RCVBUF", "NCCL_SOCKET_SNDBUF", needs=("kernel",))
+def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int) -> Results:
+    """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is more than the kernel allows.
+
+    Why: The kernel takes its limit without a message, and no longer adapts the buffer by itself.
+    Example: NCCL_SOCKET_RCVBUF=67108864 with net.core.rmem_max = 212992
+    Instead: sysctl -w net.core.rmem_max=67108864, or unset it
+    Source: socket(7), SO_RCVBUF
+    """
+    if wanted <= 0:
+        return
+    limit = "net.core.rmem_max" if variable.name == "NCCL_SOCKET_RCVBUF" else "net.core.wmem_max"
+    most = values.atoi(known(host.facts.kernel.sysctl(limit)))
+    if wanted > most:
+        remedy = f"sysctl -w {limit}={wanted}, or unset {variable.name}"
+        lines = (f"{limit} = {most}",)
+        yield report.better_unset(variable, f"the kernel takes {most} instead", remedy, evidence=lines)
+
+
+@for_number("NETIF024", "warning", _THREADS)
+def threads_out_of_range(_: JudgedHost, variable: Variable, threads: int) -> Results:
+    """NCCL_SOCKET_NTHREADS is more than 16, or less than 1.
+
+    Why: NCCL takes 16 for more, and warns. With 0 or less there are no helper threads at all.
+    Example: NCCL_SOCKET_NTHREADS=32
+    Instead: NCCL_SOCKET_NTHREADS=4
+    Source: NCCL src/transport/net_socket.cc (MAX_THREADS)
+    """
+    if not 1 <= threads <= _MOST_THREADS:
+        message = "more than 16: NCCL takes 16" if threads > 0 else "there are no helper threads"
+        yield report.better_unset(variable, message, "write 1 to 16, or unset it")
+
+
+@rule("NETIF025", "warning", needs=("network",))
+def too_many_sockets(host: JudgedHost) -> Results:
+    """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is more than 64.
+
+    Why: A connection has at most 64 sockets. NCCL warns, and lowers the sockets of a thread.
+    Example: NCCL_SOCKET_NTHREADS=16 and NCCL_NSOCKS_PERTHREAD=8
+    Instead: NCCL_SOCKET_NTHREADS=8 and NCCL_NSOCKS_PERTHREAD=8
+    Source: NCCL user guide, NCCL_SOCKET_NTHREADS; src/transport/net_socket.cc
+    """
+    threads, sockets = host.integer(_THREADS), host.integer(_SOCKETS)
+    variable = host.variable(_THREADS) or host.variable(_SOCKETS)
+    if variable is None or max(threads or 4, 1) * max(sockets or 8, 1) <= _MOST_SOCKETS:
+        return
+    if threads is None or sockets is None:
+        auto = _by_vendor(host)
+        threads, sockets = (auto[0] if threads is None else threads), (auto[1] if sockets is None else sockets)
+    threads = min(threads, _MOST_THREADS)
+    if threads * sockets > _MOST_SOCKETS:
+        most = _MOST_SOCKETS // threads
+        message = f"{threads} threads x {sockets} sockets: NCCL takes {most} sockets a thread"
+        yield report.about(variable, message, "keep the product at 64 or less", part="")
+
+
+def _by_vendor(host: JudgedHost) -> tuple[int, int]:
+    """(threads, sockets of each) that NCCL takes by itself on the first interface. Raises NotKnown."""
+    chosen = host.interfaces.bootstrap
+    interface = interface_of(host, chosen.name) if chosen else None
+    if interface is None or interface.virtual is True:
+        return 0, 1
+    return _BY_VENDOR.get(known(interface.vendor), (0, 1))
+
+
+@for_text("NETIF026", "warning", _SOCKETS, needs=("network",))
+def sockets_without_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_NSOCKS_PERTHREAD is set, and NCCL_SOCKET_NTHREADS is not.
+
+    Why: But on AWS and on gVNIC there are no helper threads without it: 0 threads times any number is 0 sockets.
+    Example: NCCL_NSOCKS_PERTHREAD=4
+    Instead: NCCL_SOCKET_NTHREADS=4 and NCCL_NSOCKS_PERTHREAD=4
+    Source: NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)
+    """
+    if host.integer(_THREADS) is None and not _by_vendor(host)[0]:
+        message, fix = "it has no effect: there are no helper threads", report.export(_THREADS, "4")
+        yield report.about(variable, message, f"export {_THREADS}=4 as well", fix=fix, part="")
+
+
+@rule("NETIF027", "info", needs=("rdma",))
+def socket_tuning_with_rdma(host: JudgedHost) -> Results:
+    """Threads or sockets of the socket transport are set, and RDMA carries the traffic.
+
+    Why: They concern TCP only.
+    Example: NCCL_SOCKET_NTHREADS=4 on a host with InfiniBand
+    Instead: without them, or keep them for the day on which TCP is needed
+    Source: NCCL user guide, NCCL_SOCKET_NTHREADS
+    """
+    variable = host.variable(_THREADS) or host.variable(_SOCKETS)
+    if variable is None or (host.get("NCCL_NET") or "").lower() == "socket" or host.integer("NCCL_IB_DISABLE"):
+        return
+    used = host.active_ports
+    if used:
+        lines = (f"active: {escaped(', '.join(one.name for one in used[:8]))}",)
+        message = "it has no effect while RDMA carries the traffic"
+        yield report.better_unset(variable, message, part="", evidence=lines)
+
+
+@for_number("NETIF028", "warning", _THREADS, needs=(*FOR_SOCKETS, "limits", "cpu"))
+def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -> Results:
+    """The helper threads of all ranks are more than the processors that they may use.
+
+    Why: They compete with each other, the proxy and the loading of data.
+    Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 processors
+    Instead: NCCL_SOCKET_NTHREADS=4
+    Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)
+    """
+    if threads < 1 or host.network_kind != "Socket":
+        return
+    threads = min(threads, _MOST_THREADS)
+    count = len(host.interfaces.chosen)
+    wanted = known(host.local_ranks) * threads * max(count, 1)
+    cpus = _cpus(host)
+    if wanted > cpus:
+        lines = (f"{host.local_ranks} ranks x {threads} threads x {count} interfaces",)
+        message = f"{wanted} helper threads on {cpus} processors"
+        yield report.about(variable, message, "lower NCCL_SOCKET_NTHREADS", evidence=lines, part="")
+
+
+def _cpus(host: JudgedHost) -> int:
+    """How many processors this process may use. Raises NotKnown."""
+    counted = len(numbers(known(host.facts.cpu.allowed)))
+    cores = host.facts.limits.cpu_cores
+    return min(counted, int(cores) or 1) if isinstance(cores, float | int) else counted
