@@ -1,16 +1,17 @@
 """A snapshot of a host for people: a line a subject, then what could not be read and why."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import msgspec
 from tabulate import tabulate
 
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NOT_READ, Gpu, HostFacts, Interface, Limit, RdmaDevice, RdmaPort, or_none, to_json
+from nccltool.hosts.facts import NOT_READ, Gpu, HostFacts, Interface, Limit, Network, or_none, to_json
 
+T = TypeVar("T")
 FORMATS = ("table", "json")
 _MOST_REASONS = 20
 
@@ -21,20 +22,18 @@ def render(host: HostFacts, form: str) -> str:
 
 
 def _table(host: HostFacts) -> str:
+    versions = host.versions
     rows = [
-        ("host", f"{host.host}, {_word(host.versions.os)}, Linux {_word(host.kernel.release)}"),
+        ("host", f"{host.host}, {_word(versions.os)}, Linux {_word(host.kernel.release)}"),
         ("machine", _machine(host)),
         *_nvidia(host),
         *_rdma(host),
         *_network(host),
-        ("name resolves to", _joined(host.names.addresses)),
+        ("name resolves to", _word(host.names.addresses, lambda all_: ", ".join(all_) or "nothing")),
         ("limits", _limits(host)),
         ("shared memory", _shm(host)),
         ("container", _container(host)),
-        (
-            "torch",
-            f"{_word(host.versions.torch) or 'not installed'}, NCCL {_word(host.versions.nccl) or 'not found'}",
-        ),
+        ("torch", f"{_word(versions.torch) or 'not installed'}, NCCL {_word(versions.nccl) or 'not found'}"),
         ("clock", _clock(host)),
         ("variables", " ".join(f"{name}={value}" for name, value in host.env.items() if name.startswith("NCCL_"))),
         ("files", ", ".join(file.path for file in host.conf_files if file.exists is True)),
@@ -49,23 +48,18 @@ def _escaped(line: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
-def _word(leaf: Any) -> str:
-    return "unknown" if isinstance(leaf, Unknown) else str(leaf)
-
-
-def _joined(leaf: tuple[str, ...] | Unknown) -> str:
-    return _word(leaf) if isinstance(leaf, Unknown) else ", ".join(leaf) or "nothing"
+def _word(leaf: T | Unknown, shown: Callable[[T], str] = str, otherwise: str = "unknown") -> str:
+    return otherwise if isinstance(leaf, Unknown) else shown(leaf)
 
 
 def _machine(host: HostFacts) -> str:
     made = [word for word in (or_none(host.cloud.sys_vendor), or_none(host.cloud.product_name)) if word]
-    count = 0 if isinstance(host.cpu.numa_nodes, Unknown) else len(host.cpu.numa_nodes)
+    count = len(or_none(host.cpu.numa_nodes) or ())
     nodes = f"{count or '?'} NUMA node{'' if count == 1 else 's'}"
     memory = or_none(host.cpu.memory_bytes)
     size = f", {_gib(memory)}" if memory else ""
-    below = {True: ", virtual", False: ", bare metal"}.get(or_none(host.cpu.hypervisor) is True)
-    known = "" if isinstance(host.cpu.hypervisor, Unknown) else below
-    return f"{' '.join(made) or 'unknown maker'}, {_word(host.cpu.model)}, {nodes}{size}{known}"
+    below = _word(host.cpu.hypervisor, lambda virtual: ", virtual" if virtual else ", bare metal", "")
+    return f"{' '.join(made) or 'unknown maker'}, {_word(host.cpu.model)}, {nodes}{size}{below}"
 
 
 def _nvidia(host: HostFacts) -> Iterator[tuple[str, str]]:
@@ -74,56 +68,47 @@ def _nvidia(host: HostFacts) -> Iterator[tuple[str, str]]:
         yield "GPUs", "no NVIDIA driver is loaded"
         return
     yield "driver", f"{_word(nvidia.driver)} ({_word(nvidia.flavour)}), CUDA {_word(nvidia.cuda)}"
-    if isinstance(nvidia.gpus, Unknown):
-        yield "GPUs", "unknown"
-        return
-    groups = Counter(_gpu(gpu) for gpu in nvidia.gpus)
-    yield "GPUs", "; ".join(f"{count} x {what}" for what, count in groups.items()) or "none"
+    yield "GPUs", _word(nvidia.gpus, _gpus)
+
+
+def _gpus(gpus: tuple[Gpu, ...]) -> str:
+    return "; ".join(f"{count} x {what}" for what, count in Counter(map(_gpu, gpus)).items()) or "none"
 
 
 def _gpu(gpu: Gpu) -> str:
-    links = or_none(gpu.nvlinks)
-    told = [_word(gpu.name)]
-    if links is not None:
-        told.append(f"{sum(link.active for link in links)} of {len(links)} NVLinks" if links else "no NVLink")
-    return ", ".join(told)
+    links = _word(gpu.nvlinks, lambda all_: f", {sum(one.active for one in all_)} of {len(all_)} NVLinks", "")
+    return _word(gpu.name) + (", no NVLink" if gpu.nvlinks == () else links)
 
 
 def _rdma(host: HostFacts) -> Iterator[tuple[str, str]]:
-    devices = host.rdma.devices
-    if isinstance(devices, Unknown):
+    if isinstance(host.rdma.devices, Unknown):
         yield "RDMA", "unknown"
         return
-    ports = [(device, port) for device in devices for port in or_none(device.ports) or ()]
+    ports = [(device, port) for device in host.rdma.devices for port in or_none(device.ports) or ()]
     for device, port in ports:
-        yield f"RDMA {device.name}:{port.number}", _port(device, port)
+        rate = _word(port.rate_gbps, lambda gigabits: f"{gigabits:g}", "?")
+        where = f"NUMA {_word(device.numa_node)}, firmware {_word(device.fw_ver)}"
+        told = f"{_word(port.state)}, {_word(port.link_layer)}, {rate} Gb/s, {where}"
+        yield f"RDMA {device.name}:{port.number}", told
     if not ports:
         yield "RDMA", "no port"
 
 
-def _port(device: RdmaDevice, port: RdmaPort) -> str:
-    rate = "?" if isinstance(port.rate_gbps, Unknown) else f"{port.rate_gbps:g}"
-    where = f"NUMA {_word(device.numa_node)}, firmware {_word(device.fw_ver)}"
-    return f"{_word(port.state)}, {_word(port.link_layer)}, {rate} Gb/s, {where}"
-
-
 def _network(host: HostFacts) -> Iterator[tuple[str, str]]:
-    interfaces = host.network.interfaces
-    if isinstance(interfaces, Unknown):
+    if isinstance(host.network.interfaces, Unknown):
         yield "interfaces", "unknown"
         return
-    for one in interfaces:
+    for one in host.network.interfaces:
         if one.loopback is not True:
-            yield f"interface {one.name}", _interface(host, one)
+            yield f"interface {one.name}", _interface(host.network, one)
 
 
-def _interface(host: HostFacts, one: Interface) -> str:
-    addresses = host.network.addresses
-    own = () if isinstance(addresses, Unknown) else host.network.addresses_of(one.name)
+def _interface(network: Network, one: Interface) -> str:
+    own = () if isinstance(network.addresses, Unknown) else network.addresses_of(one.name)
     told = [
         _word(one.operstate),
         one.kind,
-        "" if isinstance(one.speed_mbps, Unknown) else f"{one.speed_mbps / 1000:g} Gb/s",
+        _word(one.speed_mbps, lambda speed: f"{speed / 1000:g} Gb/s", ""),
         f"MTU {_word(one.mtu)}",
         or_none(one.driver) or "",
         *(f"{address.address}/{_word(address.prefix_len)}" for address in own),
@@ -135,23 +120,16 @@ def _limits(host: HostFacts) -> str:
     limits = host.limits
     return (
         f"open files {_limit(limits.nofile_soft)} (hard {_limit(limits.nofile_hard)}), "
-        f"locked memory {_limit(limits.memlock_soft_bytes, bytes_=True)}, processes {_limit(limits.nproc_soft)}"
+        f"locked memory {_limit(limits.memlock_soft_bytes, format_bytes)}, processes {_limit(limits.nproc_soft)}"
     )
 
 
-def _limit(limit: Limit, *, bytes_: bool = False) -> str:
-    if isinstance(limit, Unknown):
-        return "unknown"
-    if limit is None:
-        return "unlimited"
-    return format_bytes(limit) if bytes_ else str(limit)
+def _limit(limit: Limit, shown: Callable[[int], str] = str) -> str:
+    return _word(limit, lambda number: "unlimited" if number is None else shown(number))
 
 
 def _shm(host: HostFacts) -> str:
-    size, free = host.shm.size_bytes, host.shm.free_bytes
-    if isinstance(size, Unknown):
-        return "unknown"
-    return f"{_gib(size)}, {'unknown' if isinstance(free, Unknown) else _gib(free)} free"
+    return _word(host.shm.size_bytes, lambda size: f"{_gib(size)}, {_word(host.shm.free_bytes, _gib)} free")
 
 
 def _gib(count: int) -> str:
@@ -161,17 +139,12 @@ def _gib(count: int) -> str:
 
 
 def _container(host: HostFacts) -> str:
-    runtime = host.container.runtime
-    if isinstance(runtime, Unknown):
-        return "unknown"
-    return f"{runtime} ({host.container.evidence})" if runtime else "no"
+    return _word(host.container.runtime, lambda name: f"{name} ({host.container.evidence})" if name else "no")
 
 
 def _clock(host: HostFacts) -> str:
-    if isinstance(host.clock.synchronised, Unknown):
-        return "unknown"
-    bound = "" if isinstance(host.clock.max_error_s, Unknown) else f", within {host.clock.max_error_s:.3g} s"
-    return f"synchronised{bound}" if host.clock.synchronised else "not synchronised"
+    bound = _word(host.clock.max_error_s, lambda seconds: f", within {seconds:.3g} s", "")
+    return _word(host.clock.synchronised, lambda yes: f"synchronised{bound}" if yes else "not synchronised")
 
 
 def _reasons(host: HostFacts) -> list[str]:
@@ -179,15 +152,10 @@ def _reasons(host: HostFacts) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for path, reason in _unknowns(host, ""):
         by_reason.setdefault(reason, []).append(path)
-    lines = [
-        f"{', '.join(paths[:3])}{', ...' if len(paths) > 3 else ''}: {why}" for why, paths in by_reason.items()
-    ]
-    if not lines:
-        return []
-    more = (
-        [f"... and {len(lines) - _MOST_REASONS} more reasons: --format json"] if len(lines) > _MOST_REASONS else []
-    )
-    return ["not known:", *lines[:_MOST_REASONS], *more]
+    lines = [f"{', '.join(at[:3])}{', ...' if len(at) > 3 else ''}: {why}" for why, at in by_reason.items()]
+    if len(lines) > _MOST_REASONS:
+        lines[_MOST_REASONS:] = [f"... and {len(lines) - _MOST_REASONS} more reasons: --format json"]
+    return ["not known:", *lines] if lines else []
 
 
 def _unknowns(part: msgspec.Struct, path: str) -> Iterator[tuple[str, str]]:
