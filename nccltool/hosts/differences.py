@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Literal
 
-from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject
+from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject, SubjectKind
 from nccltool.core.host_lists import fold
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.aspects import Aspect, aspects
@@ -26,7 +25,7 @@ class DifferenceKind:
 
     code: str
     severity: Severity
-    subject: Literal["host", "interface", "device", "variable", "file"]
+    subject: SubjectKind
     """Kind of the finding's subject."""
     remedy: str
 
@@ -43,36 +42,21 @@ class DifferenceKind:
         )
 
 
-KINDS = {
-    kind.code: kind
-    for kind in (
-        DifferenceKind("env-differs", "warning", "variable", "set the same value on every host, in the launcher"),
-        DifferenceKind("conf-differs", "warning", "file", "distribute the same file to every host"),
-        DifferenceKind("version-differs", "error", "host", "install the same release on every host"),
-        DifferenceKind("driver-differs", "warning", "host", "install the same driver and firmware on every host"),
-        DifferenceKind("system-differs", "info", "host", "boot the same image on every host"),
-        DifferenceKind(
-            "interface-differs", "warning", "interface", "compare `ip -d link show` of a host of each kind"
-        ),
-        DifferenceKind(
-            "rdma-differs", "warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"
-        ),
-        DifferenceKind("gpu-differs", "warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
-        DifferenceKind(
-            "limit-differs",
-            "warning",
-            "host",
-            "set the same limits: limits.d, the unit of the daemon, the container",
-        ),
-        DifferenceKind(
-            "kernel-differs", "info", "host", "set the same in sysctl.d or on the kernel's command line"
-        ),
-        DifferenceKind(
-            "clock-differs", "warning", "host", "start chronyd on these hosts; `chronyc tracking` shows its state"
-        ),
-        DifferenceKind("name-duplicate", "error", "host", "give each host its own name, or set NCCL_HOSTID"),
-    )
-}
+_ROWS: tuple[tuple[str, Severity, SubjectKind, str], ...] = (
+    ("env-differs", "warning", "variable", "set the same value on every host, in the launcher"),
+    ("conf-differs", "warning", "file", "distribute the same file to every host"),
+    ("version-differs", "error", "host", "install the same release on every host"),
+    ("driver-differs", "warning", "host", "install the same driver and firmware on every host"),
+    ("system-differs", "info", "host", "boot the same image on every host"),
+    ("interface-differs", "warning", "interface", "compare `ip -d link show` of a host of each kind"),
+    ("rdma-differs", "warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"),
+    ("gpu-differs", "warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
+    ("limit-differs", "warning", "host", "set the same limits: limits.d, the unit of the daemon, the container"),
+    ("kernel-differs", "info", "host", "set the same in sysctl.d or on the kernel's command line"),
+    ("clock-differs", "warning", "host", "start chronyd on these hosts; `chronyc tracking` shows its state"),
+    ("name-duplicate", "error", "host", "give each host its own name, or set NCCL_HOSTID"),
+)
+KINDS = {row[0]: DifferenceKind(*row) for row in _ROWS}
 """By code: docs/differences.md has a section for each."""
 
 _MOST_VALUES = 4
