@@ -7,11 +7,9 @@ adapters whose ports are neither InfiniBand nor Ethernet are not for it: plugins
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
-from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort, known
+from nccltool.hosts.facts import Gid, NotKnown, Rdma, RdmaDevice, RdmaPort, known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import NcclSettings
 
@@ -20,7 +18,6 @@ MOST = 32
 AUTOMATIC_GID = Version(2, 21, 5)
 """The release from which NCCL looks for a GID itself; before, it took index 0."""
 _LAYERS = ("InfiniBand", "Ethernet")
-NetworkKind = Literal["IB", "Socket", "plugin"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,53 +53,9 @@ def ports(rdma: Rdma) -> tuple[Port, ...]:
     )
 
 
-def selected(settings: NcclSettings, rdma: Rdma) -> tuple[Port, ...]:
-    """Those of them that NCCL_IB_HCA chooses, up or not. Raises NotKnown."""
-    wanted = settings.names("NCCL_IB_HCA")
-    if wanted is None:
-        return ports(rdma)
-    return tuple(one for one in ports(rdma) if wanted.chooses(one.device.name, one.port.number))
-
-
-def active(settings: NcclSettings, rdma: Rdma) -> tuple[Port, ...]:
-    """The ports that NCCL would use, were there room for all of them. Raises NotKnown."""
-    return tuple(one for one in selected(settings, rdma) if one.active)
-
-
 def card(port: Port) -> str:
     """The PCI bus of a port: NCCL merges the ports and virtual functions of one card. Raises NotKnown."""
     return known(port.device.pci).rpartition(":")[0]
-
-
-def network(settings: NcclSettings, rdma: Rdma, plugins: tuple[Plugin, ...] | Unknown) -> NetworkKind:
-    """The network that carries traffic between nodes. Raises NotKnown.
-
-    It is `plugin` where one can be loaded that is not forbidden: that it also works is assumed.
-    """
-    asked = (settings.get("NCCL_NET") or "").lower()
-    if asked == "socket":
-        return "Socket"
-    if asked == "ib":
-        return "IB"
-    if asked or net_plugins(settings, plugins):
-        return "plugin"
-    usable = not settings.integer("NCCL_IB_DISABLE") and bool(active(settings, rdma))
-    return "IB" if usable else "Socket"
-
-
-def net_plugins(settings: NcclSettings, plugins: tuple[Plugin, ...] | Unknown) -> tuple[Plugin, ...]:
-    """The network plugins that NCCL would find. Raises NotKnown."""
-    asked = settings.get("NCCL_NET_PLUGIN")
-    if asked is not None and asked.lower() in ("none", ""):
-        return ()
-    files = ("libnccl-net.so",) if asked is None else tuple(_file(word) for word in values.split(asked))
-    found = known(plugins)
-    return tuple(plugin for plugin in found if plugin.name in files and plugin.library.origin != "vendor")
-
-
-def _file(word: str) -> str:
-    """The library of a word of NCCL_NET_PLUGIN."""
-    return word.rpartition("/")[2] if "/" in word or word.endswith(".so") else f"libnccl-net-{word}.so"
 
 
 _MAPPED = 0xFFFF

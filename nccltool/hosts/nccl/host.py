@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
-from nccltool.hosts.facts import Gid, HostFacts, Plugin
-from nccltool.hosts.nccl import adapters, interfaces
-from nccltool.hosts.nccl.adapters import NetworkKind, Port
+from nccltool.hosts.facts import Gid, HostFacts, Plugin, known
+from nccltool.hosts.nccl import adapters, interfaces, values
+from nccltool.hosts.nccl.adapters import Port
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
 from nccltool.hosts.nccl.settings import NcclSettings, Variable
+
+NetworkKind = Literal["IB", "Socket", "plugin"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +39,26 @@ class NcclHost:
 
     @cached_property
     def network_kind(self) -> NetworkKind:
-        """What carries traffic between nodes. Raises NotKnown. Needs `rdma` and `plugins`."""
-        return adapters.network(self.settings, self.facts.rdma, self.facts.plugins)
+        """What carries traffic between nodes. Raises NotKnown. Needs `rdma` and `plugins`.
+
+        It is `plugin` where one can be loaded that is not forbidden: that it also works is assumed.
+        """
+        asked = (self.get("NCCL_NET") or "").lower()
+        if asked in ("socket", "ib"):
+            return "Socket" if asked == "socket" else "IB"
+        if asked or self.net_plugins:
+            return "plugin"
+        return "IB" if not self.integer("NCCL_IB_DISABLE") and self.active_ports else "Socket"
 
     @cached_property
     def net_plugins(self) -> tuple[Plugin, ...]:
         """The network plugins that NCCL would find. Raises NotKnown. Needs `plugins`."""
-        return adapters.net_plugins(self.settings, self.facts.plugins)
+        asked = self.get("NCCL_NET_PLUGIN")
+        if asked is not None and asked.lower() in ("none", ""):
+            return ()
+        files = ("libnccl-net.so",) if asked is None else tuple(map(_library, values.split(asked)))
+        found = known(self.facts.plugins)
+        return tuple(plugin for plugin in found if plugin.name in files and plugin.library.origin != "vendor")
 
     @cached_property
     def interfaces(self) -> InterfaceChoice:
@@ -52,7 +68,9 @@ class NcclHost:
     @cached_property
     def ports(self) -> tuple[Port, ...]:
         """The RDMA ports that NCCL_IB_HCA chooses, up or not. Raises NotKnown. Needs `rdma`."""
-        return adapters.selected(self.settings, self.facts.rdma)
+        wanted = self.settings.names("NCCL_IB_HCA")
+        every = adapters.ports(self.facts.rdma)
+        return tuple(one for one in every if wanted is None or wanted.chooses(one.device.name, one.port.number))
 
     @cached_property
     def active_ports(self) -> tuple[Port, ...]:
@@ -63,3 +81,8 @@ class NcclHost:
     def gids(self) -> tuple[tuple[Port, int, Gid | None], ...]:
         """(port, index, GID) that NCCL takes on the RoCE ports that are up. Raises NotKnown. Needs `rdma`."""
         return tuple((port, *adapters.gid_of(self.settings, port)) for port in self.active_ports if port.roce)
+
+
+def _library(word: str) -> str:
+    """The library of a word of NCCL_NET_PLUGIN."""
+    return word.rpartition("/")[2] if "/" in word or word.endswith(".so") else f"libnccl-net-{word}.so"

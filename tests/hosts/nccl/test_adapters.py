@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import Gid, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort
+from nccltool.hosts.facts import Gid, HostFacts, NotKnown, Plugin, Rdma, RdmaDevice, RdmaPort
 from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
+from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.settings import NcclSettings, build
 from tests.doctor.rules import machines
 
@@ -111,9 +112,9 @@ def test_ports_are_those_of_the_list(value: str | None, names: str) -> None:
         machines.hca("efa_0", machines.ib(link_layer="Unspecified")),
     )
     settings = of(**({} if value is None else {"IB_HCA": value}))
-    chosen = adapters.selected(settings, machines.rdma(*devices))
-    assert " ".join(one.name for one in chosen) == names
-    assert "mlx5_10:1" not in [one.name for one in adapters.active(settings, machines.rdma(*devices))]
+    host = NcclHost(settings=settings, facts=HostFacts(host="n1", rdma=machines.rdma(*devices)))
+    assert " ".join(one.name for one in host.ports) == names
+    assert "mlx5_10:1" not in [one.name for one in host.active_ports]
 
 
 IB, NONE, EFA = machines.rdma("mlx5_0"), machines.NONE, machines.EFA
@@ -145,7 +146,8 @@ OFI, DEFAULT = machines.plugin("libnccl-net-ofi.so"), machines.plugin()
 def test_the_network_is_known(
     values: dict[str, str], rdma: Rdma, plugins: tuple[Plugin, ...], network: str
 ) -> None:
-    assert adapters.network(of(**values), rdma, plugins) == network
+    facts = HostFacts(host="n1", rdma=rdma, plugins=plugins)
+    assert NcclHost(settings=of(**values), facts=facts).network_kind == network
 
 
 @pytest.mark.parametrize(
