@@ -5,7 +5,6 @@ adapters whose ports are neither InfiniBand nor Ethernet are not for it: plugins
 """
 
 import ipaddress
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nccltool.core.versions import Version
@@ -17,7 +16,6 @@ MOST = 32
 """So many devices are kept."""
 AUTOMATIC_GID = Version(2, 21, 5)
 """The release from which NCCL looks for a GID itself; before, it took index 0."""
-_LAYERS = ("InfiniBand", "Ethernet")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +40,11 @@ class Port:
         """Whether it is an Ethernet port. Raises NotKnown."""
         return known(self.port.link_layer) == "Ethernet"
 
+    @property
+    def card(self) -> str:
+        """Its PCI bus: NCCL merges the ports and virtual functions of one card. Raises NotKnown."""
+        return known(self.device.pci).rpartition(":")[0]
+
 
 def ports(rdma: Rdma) -> tuple[Port, ...]:
     """The ports that NCCL's own network can use, up or not. Raises NotKnown."""
@@ -49,17 +52,10 @@ def ports(rdma: Rdma) -> tuple[Port, ...]:
         Port(device=device, port=port)
         for device in known(rdma.devices)
         for port in known(device.ports)
-        if known(port.link_layer) in _LAYERS
+        if known(port.link_layer) in ("InfiniBand", "Ethernet")
     )
 
 
-def card(port: Port) -> str:
-    """The PCI bus of a port: NCCL merges the ports and virtual functions of one card. Raises NotKnown."""
-    return known(port.device.pci).rpartition(":")[0]
-
-
-_MAPPED = 0xFFFF
-_LINK_LOCAL = 0xFE80 << 48
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -80,12 +76,12 @@ def shown(gid: Gid) -> str:
 
 def family(of: int) -> str:
     """AF_INET for an IPv4 address inside a GID."""
-    return "AF_INET" if of >> 32 == _MAPPED else "AF_INET6"
+    return "AF_INET" if of >> 32 == 0xFFFF else "AF_INET6"
 
 
 def is_link_local(of: int) -> bool:
     """Whether it reaches its own segment only: fe80::/64."""
-    return of >> 64 == _LINK_LOCAL
+    return of >> 64 == 0xFE80 << 48
 
 
 def wanted_family(settings: NcclSettings) -> str:
@@ -125,8 +121,8 @@ def gid_of(settings: NcclSettings, port: Port) -> tuple[int, Gid | None]:
     """
     table = {gid.index: gid for gid in known(port.port.gids)}
     given = settings.integer("NCCL_IB_GID_INDEX")
-    if settings.version is not None and settings.version < AUTOMATIC_GID:
-        index = given if given is not None else 0
+    if not values.since(AUTOMATIC_GID, settings.version):
+        index = given or 0
     else:
         index = given if given is not None and given >= 0 else _search(settings, port, table)
     return index, table.get(index)
@@ -138,15 +134,11 @@ def _search(settings: NcclSettings, port: Port, table: dict[int, Gid]) -> int:
     version = settings.integer("NCCL_IB_ROCE_VERSION_NUM")
     kind = {1: "IB/RoCE v1", None: "RoCE v2", 2: "RoCE v2"}.get(version, "")
     index = 0
-    for candidate in _slots(port, table):
+    slots = port.port.gid_slots
+    for candidate in range(1, slots if isinstance(slots, int) else max(table, default=0) + 1):
         if _is_better(table.get(index), table.get(candidate), like, bounds, kind):
             index = candidate
     return index
-
-
-def _slots(port: Port, table: dict[int, Gid]) -> Iterable[int]:
-    slots = port.port.gid_slots
-    return range(1, slots if isinstance(slots, int) else max(table, default=0) + 1)
 
 
 def _is_better(now: Gid | None, then: Gid | None, like: str, bounds: Range | None, kind: str) -> bool:

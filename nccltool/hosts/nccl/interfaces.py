@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import Address, Interface, Network, NotKnown, known
+from nccltool.hosts.facts import Address, Network, NotKnown, known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import NcclSettings
 
@@ -67,7 +67,7 @@ def choose(
         return _choice(found, "a name that begins with ib comes first")
     hint = settings.get("NCCL_COMM_ID")
     if hint is not None and len(hint) > 1:
-        choice = by_comm_id(hint, network, resolve, settings.version)
+        choice = _by_comm_id(hint, network, resolve, settings.version)
         if choice.chosen or choice.failure == "bad NCCL_COMM_ID":
             return choice
     return _automatic(usable, settings.version, most)
@@ -78,7 +78,7 @@ def bootstrap(settings: NcclSettings, network: Network, resolve: Resolve = lambd
     given = settings.get("NCCL_COMM_ID")
     if given is None:
         return choose(settings, network, resolve, most=1)
-    return by_comm_id(given, network, resolve, settings.version)
+    return _by_comm_id(given, network, resolve, settings.version)
 
 
 def subnets(network: Network, chosen: Sequence[ChosenInterface]) -> dict[str, str]:
@@ -96,7 +96,7 @@ def subnets(network: Network, chosen: Sequence[ChosenInterface]) -> dict[str, st
 
 
 def _automatic(usable: Sequence[Address], version: Version | None, most: int) -> InterfaceChoice:
-    newest = version is None or version >= _RUNNING_ONLY
+    newest = values.since(_RUNNING_ONLY, version)
     steps = [("^docker,lo,virbr" if newest else "^docker,lo", "the first that is neither docker* nor lo*")]
     steps += [("docker", "nothing but docker* is left"), ("lo", "nothing but lo* is left")]
     steps += [("virbr", "nothing but virbr* is left")] if newest else []
@@ -113,7 +113,7 @@ def _choice(found: tuple[ChosenInterface, ...], why: str) -> InterfaceChoice:
 
 def _usable(version: Version | None, network: Network, family: str | None) -> tuple[Address, ...]:
     """The addresses that NCCL looks at, in its order."""
-    running_only = version is None or version >= _RUNNING_ONLY
+    running_only = values.since(_RUNNING_ONLY, version)
     return tuple(
         address
         for address in known(network.addresses)
@@ -124,7 +124,7 @@ def _usable(version: Version | None, network: Network, family: str | None) -> tu
 
 
 def _is_running(network: Network, name: str) -> bool:
-    interface: Interface | None = network.interface(name.partition(":")[0])
+    interface = network.interface(name.partition(":")[0])
     if interface is None:
         raise NotKnown(f"the interface {name} has an address but is not in /sys/class/net")
     return known(interface.running)
@@ -144,16 +144,16 @@ def _find(
     return tuple(found.values())
 
 
-def by_comm_id(text: str, network: Network, resolve: Resolve, version: Version | None = None) -> InterfaceChoice:
+def _by_comm_id(text: str, network: Network, resolve: Resolve, version: Version | None = None) -> InterfaceChoice:
     """The interface in the subnet of the address in NCCL_COMM_ID. Raises NotKnown when its name is not."""
     remote = _remote(text, resolve)
     if remote is None:
         return InterfaceChoice(chosen=(), why="NCCL_COMM_ID", failure="bad NCCL_COMM_ID")
+    inverted = version is not None and _INVERTED[0] <= version < _INVERTED[1]
     for address in known(network.addresses):
-        if _in_subnet(address, *remote, inverted=version is not None and _INVERTED[0] <= version < _INVERTED[1]):
-            return InterfaceChoice(
-                chosen=(ChosenInterface(name=address.interface, address=address.address),), why="NCCL_COMM_ID"
-            )
+        if _in_subnet(address, *remote, inverted):
+            found = ChosenInterface(name=address.interface, address=address.address)
+            return InterfaceChoice(chosen=(found,), why="NCCL_COMM_ID")
     return InterfaceChoice(chosen=(), why="NCCL_COMM_ID", failure="no interface in the subnet")
 
 
@@ -174,7 +174,10 @@ def _remote(text: str, resolve: Resolve) -> tuple[_Ip, str] | None:
     if text.startswith("[") and len(text) > 1:
         inside, closed, _ = text[1:].partition("]")
         address, _, scope = inside.partition("%")
-        return _known_literal(address, scope) if closed else None
+        literal = _literal(address)
+        if closed and literal is None:  # NCCL goes on with whatever was in memory
+            raise NotKnown(f"{address} in NCCL_COMM_ID is no IPv6 address")
+        return (literal, scope) if closed and literal else None
     hosts = [word.partition(":")[0] for word in text.split(",")] if len(text) > 1 else []
     host = next((name for name in hosts if name), None)
     if host is None:
@@ -186,13 +189,6 @@ def _remote(text: str, resolve: Resolve) -> tuple[_Ip, str] | None:
             raise NotKnown(f"what {host} in NCCL_COMM_ID resolves to is not known")
         literal = _literal(addresses[0]) if addresses else None
     return (literal, "") if literal else None
-
-
-def _known_literal(address: str, scope: str) -> tuple[_Ip, str]:
-    literal = _literal(address)
-    if literal is None:  # NCCL goes on with whatever was in memory
-        raise NotKnown(f"{address} in NCCL_COMM_ID is no IPv6 address")
-    return literal, scope
 
 
 def _literal(text: str) -> _Ip | None:

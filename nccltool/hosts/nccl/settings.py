@@ -15,6 +15,7 @@ from nccltool.core.text import shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.hosts.facts import ConfFile, HostFacts, NotKnown
+from nccltool.hosts.facts.leaves import then
 from nccltool.hosts.nccl import values
 
 Fate = Literal["used", "overridden", "ignored", "comment", "blank"]
@@ -153,38 +154,38 @@ def _read_by(
 ) -> tuple[ConfFile, ...]:
     """The files that this version reads: the user's one, then the system's."""
     by_role = {file.role: file for file in files}
-    named = environment.get("NCCL_CONF_FILE") and (version is None or version >= CONF_FILE)
-    by_home = version is None or version >= _CHUNKS
-    roles = ("NCCL_CONF_FILE",) if named else ("HOME", "home") if by_home else ("home",)
+    named = environment.get("NCCL_CONF_FILE") and values.since(CONF_FILE, version)
+    roles = ("NCCL_CONF_FILE",) if named else ("HOME", "home") if values.since(_CHUNKS, version) else ("home",)
     user = next((by_role[role] for role in roles if role in by_role), None)
     return tuple(file for file in (user, by_role.get("system")) if file is not None)
 
 
 def _read(file: ConfFile, variables: dict[str, Variable], version: Version | None) -> ParsedConfFile:
-    """Read a file, and put what it sets into `variables`."""
-    if isinstance(file.text, Unknown):
-        return ParsedConfFile(role=file.role, path=file.path, lines=file.text)
-    lines = tuple(_lines(file, file.text.encode(errors="replace"), variables, version))
+    lines = then(file.text, lambda text: tuple(_lines(file.path, text, variables, version)))
     return ParsedConfFile(role=file.role, path=file.path, lines=lines)
 
 
-def _lines(
-    file: ConfFile, data: bytes, variables: dict[str, Variable], version: Version | None
-) -> Iterator[ConfLine]:
-    newest = version is None or version >= _CHUNKS
-    with_comments = version is None or version >= _COMMENTS
-    for number, raw in _pieces(data, newest):
-        text = raw.partition(b"\0")[0]  # the end of a C string
-        text = text.removesuffix(b"\n")
-        text = text.removesuffix(b"\r") if newest else text
-        name, found, value = text.partition(b"=")
-        shown = text.decode(errors="replace")
-        if text.startswith(b"#") and with_comments:
+def _lines(path: str, text: str, variables: dict[str, Variable], version: Version | None) -> Iterator[ConfLine]:
+    """What NCCL makes of each line of a file; what one sets is put into `variables`."""
+    newest = values.since(_CHUNKS, version)
+    with_comments = values.since(_COMMENTS, version)
+    for number, raw in _pieces(text.encode(errors="replace"), newest):
+        line = raw.partition(b"\0")[0]  # the end of a C string
+        line = line.removesuffix(b"\n")
+        line = line.removesuffix(b"\r") if newest else line
+        name, found, value = line.partition(b"=")
+        shown = line.decode(errors="replace")
+        if line.startswith(b"#") and with_comments:
             yield ConfLine(number=number, text=shown, fate="comment")
         elif not found or not name:  # setenv refuses an empty name
-            yield ConfLine(number=number, text=shown, fate="ignored" if text.strip() else "blank")
+            yield ConfLine(number=number, text=shown, fate="ignored" if line.strip() else "blank")
         else:
-            yield _assign(file, number, shown, name, value, variables)
+            key, given = (word[:_LONGEST_VALUE].decode(errors="replace") for word in (name, value))
+            winner = variables.get(key)
+            if winner is None:
+                variables[key] = Variable(name=key, value=given, origin=f"{path}:{number}", from_file=True)
+            fate: Fate = "overridden" if winner else "used"
+            yield ConfLine(number=number, text=shown, fate=fate, name=key, value=given, winner=winner)
 
 
 def _pieces(data: bytes, newest: bool) -> Iterator[tuple[int, bytes]]:
@@ -193,18 +194,6 @@ def _pieces(data: bytes, newest: bool) -> Iterator[tuple[int, bytes]]:
         whole = line + b"\n"
         step = _LONGEST_LINE if newest else len(whole)
         yield from ((number, whole[start : start + step]) for start in range(0, len(whole), step))
-
-
-def _assign(
-    file: ConfFile, number: int, text: str, name: bytes, value: bytes, variables: dict[str, Variable]
-) -> ConfLine:
-    key = name[:_LONGEST_VALUE].decode(errors="replace")
-    given = value[:_LONGEST_VALUE].decode(errors="replace")
-    winner = variables.get(key)
-    if winner is None:
-        variables[key] = Variable(name=key, value=given, origin=f"{file.path}:{number}", from_file=True)
-    fate: Fate = "overridden" if winner else "used"
-    return ConfLine(number=number, text=text, fate=fate, name=key, value=given, winner=winner)
 
 
 def environment_of(data: bytes, where: str) -> dict[str, str]:

@@ -21,26 +21,12 @@ PROTOCOLS = ("LL", "LL128", "Simple")
 LEVELS = ("VERSION", "WARN", "INFO", "ABORT", "TRACE")
 PATHS = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")
 SUBSYSTEMS = (
-    *(
-        "INIT",
-        "COLL",
-        "P2P",
-        "SHM",
-        "NET",
-        "GRAPH",
-        "TUNING",
-        "ENV",
-        "ALLOC",
-        "ALLOC_HOST",
-        "CALL",
-        "PROXY",
-        "NVLS",
-    ),
-    *("BOOTSTRAP", "REG", "PROFILE", "RAS", "DESTROY", "ALL"),
-)
+    "INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "ALLOC_HOST", "CALL", "PROXY", "NVLS",
+    "BOOTSTRAP", "REG", "PROFILE", "RAS", "DESTROY", "ALL",
+)  # fmt: skip
 FUNCTION_LISTS = Version(2, 24, 3)
 """From here on NCCL_ALGO and NCCL_PROTO take lists for a function, and refuse words that they do not know."""
-RAILS = Version(2, 30, 7)
+_RAILS = Version(2, 30, 7)
 """The release from which a name may have a rail and a plane, and is cut at 63 characters."""
 _LONGEST_NAME = 63
 
@@ -57,6 +43,11 @@ class Integer:
     """Whether there was a number at all: without one the value is 0."""
     octal: bool = False
     """A leading zero made it a number of base 8."""
+
+
+def since(release: Version, version: Version | None) -> bool:
+    """Whether a version reads as this release; one that is not known reads as the newest."""
+    return version is None or version >= release
 
 
 def integer(text: str) -> Integer | None:
@@ -133,11 +124,9 @@ def names(text: str, longest: int, version: Version | None = None) -> NameList:
 
     Without a version, as the newest NCCL reads it.
     """
-    exclude = text.startswith("^")
-    text = text[1:] if exclude else text
-    exact = text.startswith("=")
-    text = text[1:] if exact else text
-    with_rails = version is None or version >= RAILS
+    exclude, text = text.startswith("^"), text.removeprefix("^")
+    exact, text = text.startswith("="), text.removeprefix("=")
+    with_rails = since(_RAILS, version)
     entries = (_name(word, with_rails) for word in text.split(",") if word.partition(":")[0])
     return NameList(exclude=exclude, exact=exact, entries=tuple(islice(entries, longest)))
 
@@ -168,14 +157,16 @@ class Selection:
 
 
 def selection(text: str, words: tuple[str, ...], version: Version | None = None) -> Selection:
-    """Read NCCL_ALGO (with ALGORITHMS) or NCCL_PROTO (with PROTOCOLS); without a version, as the newest NCCL."""
-    if version is not None and version < FUNCTION_LISTS:
-        return _plain_selection(text, words)
+    """Read NCCL_ALGO (with ALGORITHMS) or NCCL_PROTO (with PROTOCOLS); without a version, as the newest NCCL.
+
+    Before 2.24 there is one list for all functions, and words that are not known are dropped without a message.
+    """
+    by_function = since(FUNCTION_LISTS, version)
     left: dict[str, tuple[str, ...]] = {}
     named: list[str] = []
     unknown: list[tuple[WordProblem, str]] = []
-    for number, part in enumerate(part for part in text.split(";") if part):
-        pieces = [piece for piece in part.split(":") if piece]
+    for number, part in enumerate(split(text, ";") if by_function else [text]):
+        pieces = list(split(part, ":")) if by_function else [part]
         if not pieces:
             unknown.append(("nothing", part))
             continue
@@ -193,23 +184,13 @@ def selection(text: str, words: tuple[str, ...], version: Version | None = None)
     return Selection(left=left, named=tuple(dict.fromkeys(named)), unknown=tuple(unknown))
 
 
-def _plain_selection(text: str, words: tuple[str, ...]) -> Selection:
-    """As NCCL before 2.24 does it: one list for all functions, unknown words are dropped without a message."""
-    chosen, wrong = _chosen(text, words)
-    return Selection(
-        left=dict.fromkeys(FUNCTIONS, chosen),
-        named=() if text.startswith("^") else chosen,
-        unknown=tuple(("word", word) for word in wrong),
-    )
-
-
 def _chosen(text: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """(what `[^]word,word` leaves of `words`, words that are not among them)."""
     invert = text.startswith("^")
-    given = [word.lower() for word in text.removeprefix("^").split(",") if word]
-    chosen = tuple(word for word in words if (word.lower() in given) != invert)
-    known = {word.lower() for word in words}
-    return chosen, [word for word in text.removeprefix("^").split(",") if word and word.lower() not in known]
+    given = list(split(text.removeprefix("^")))
+    lower, known = {word.lower() for word in given}, {word.lower() for word in words}
+    chosen = tuple(word for word in words if (word.lower() in lower) != invert)
+    return chosen, [word for word in given if word.lower() not in known]
 
 
 def split(text: str, separator: str = ",") -> Iterator[str]:

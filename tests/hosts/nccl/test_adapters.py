@@ -154,4 +154,4 @@ def test_the_network_is_known(
     ("pci", "card"), [("0000:18:00.1", "0000:18"), ("0000:18:02.3", "0000:18"), ("0001:18:00.0", "0001:18")]
 )
 def test_functions_of_a_card_are_of_one_card(pci: str, card: str) -> None:
-    assert adapters.card(Port(device=RdmaDevice(name="mlx5_0", pci=pci), port=RdmaPort(number=1))) == card
+    assert Port(device=RdmaDevice(name="mlx5_0", pci=pci), port=RdmaPort(number=1)).card == card

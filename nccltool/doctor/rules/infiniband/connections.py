@@ -11,7 +11,6 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, rule
 from nccltool.doctor.rules.infiniband.base import only_infiniband, port_names, roce_ports
 from nccltool.hosts.facts import known, or_none
-from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
 
 _QPS = "NCCL_IB_QPS_PER_CONNECTION"
@@ -76,7 +75,7 @@ def _merged(host: JudgedHost) -> int | Unknown:
     for name in ("NCCL_NET_MERGE_LEVEL", "NCCL_NET_FORCE_MERGE"):
         if host.get(name):
             return Unknown(f"{name} is set; which ports NCCL then merges is not known")
-    cards = Counter(adapters.card(port) for port in host.active_ports)
+    cards = Counter(port.card for port in host.active_ports)
     return min(max(cards.values(), default=0), _MOST_MERGED)
 
 
