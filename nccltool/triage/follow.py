@@ -278,7 +278,7 @@ class _Follower:
         lines = sum(read.reader.lines_read for read in self._reads.values())
         timeline = builder.timeline(lines + len(parts) + len(dumps))
         stands_still = is_over or now - self._came_at > STANDS_STILL_S
-        said = timeline.hung is not None and (timeline.failures() or timeline.echoes())
+        said = timeline.hung is not None and timeline.troubles()
         return timeline if stands_still or said else replace(timeline, hung=None)
 
     def _incident(self, is_over: bool) -> Incident:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.triage import causes
-from nccltool.triage.causes.base import ECHOES, Clue, Offender
+from nccltool.triage.causes.base import ECHOES, Clue, Clues, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -33,7 +33,7 @@ class WeighedCause:
     root_cause: str
     confidence: float
     why: tuple[str, ...]
-    clues: tuple[Clue, ...] = ()
+    clues: Clues
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +57,11 @@ def judge(timeline: Timeline) -> RankedCauses:
     ranked = sorted((made for made in weighed if made.confidence > 0), key=lambda made: -made.confidence)
     if timeline.lines_read == 0:
         return _nothing(timeline)
-    best = ranked[0] if ranked else WeighedCause(root_cause="none", confidence=LEAST, why=("nothing is known",))
+    best = (
+        ranked[0]
+        if ranked
+        else WeighedCause(root_cause="none", confidence=LEAST, why=("nothing is known",), clues=Clues())
+    )
     runner_up = next((made for made in ranked[1:] if made.confidence >= LEAST), None)
     cause = causes.find(best.root_cause)
     assert cause is not None
@@ -90,7 +94,7 @@ def _nothing(timeline: Timeline) -> RankedCauses:
 def _weigh(label: str, timeline: Timeline) -> WeighedCause:
     cause = causes.find(label)
     assert cause is not None
-    clues = tuple(cause.clues(timeline))
+    clues = Clues(cause.clues(timeline))
     against, doubt = 1.0, 1.0
     for strength in _strengths(clues):
         if strength >= 0:
@@ -161,7 +165,7 @@ def _first_failure(timeline: Timeline, best: WeighedCause) -> LogEvent | None:
     said = [event for event in own if event.role in ("failure", "echo")]
     if said or own:
         return timeline.earliest(said or own)
-    return next(iter((*timeline.failures(), *timeline.echoes())), None)
+    return next(iter(timeline.troubles()), None)
 
 
 def _evidence(best: WeighedCause) -> tuple[LogEvent, ...]:

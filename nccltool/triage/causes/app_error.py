@@ -23,15 +23,15 @@ Correct the program or its input, and start again from the last checkpoint. Blas
 To the owner of the program, with rank and traceback.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nccltool.triage.causes.base import (
     FITS,
     TYPICAL,
     Clue,
+    Clues,
     Offender,
     of_source,
-    rank_or_host,
     rank_that_ended_first,
     signs,
 )
@@ -54,15 +54,15 @@ _SIGNS = {
     "app.segfault": (FITS, "a process crashed"),
 }
 
+_MISUSE = ("invalid usage", "invalid argument")
+
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Exceptions that are nobody's echo."""
     if not timeline.failed:
         return
     yield from signs(timeline, _SIGNS)
-    if used := timeline.first(
-        "torch.nccl-error", where=lambda e: e.get("error") in ("invalid usage", "invalid argument")
-    ):
+    if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL was used in a way that it does not allow", used)
     yield from of_source(timeline, "misc/argcheck")
     if event := timeline.first("app.exception"):
@@ -74,7 +74,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
             yield Clue(-FITS, "others had timed out before", waiting)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The parameters that DDP names, else the rank that failed first."""
     if event := timeline.first("torch.unused-names"):
         return Offender("parameter", _module(event.get("names")))
@@ -84,18 +84,15 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         return Offender("rank", str(ranks[0]))
     if failed := rank_that_ended_first(timeline):
         return Offender("rank", failed)
-    found = rank_or_host(clues)
+    found = clues.rank_or_host()
     return found if found and found.kind == "rank" else _of_a_library(timeline) or found
-
-
-_OWN_FAULTS = ("CUDA error", "invalid usage", "invalid argument")
 
 
 def _of_a_library(timeline: Timeline) -> Offender | None:
     """The rank whose traceback ends with what CUDA or NCCL answered to it: the line that tells why has no rank."""
     for event in timeline.of("app.echo"):
         rank = timeline.rank_of(event)
-        if rank is not None and any(words in event.text for words in _OWN_FAULTS):
+        if rank is not None and any(words in event.text for words in ("CUDA error", *_MISUSE)):
             return Offender("rank", str(rank))
     return None
 

@@ -11,11 +11,11 @@ The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from nccltool.triage.incident import Offender
+from nccltool.triage.incident import Offender as Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -30,33 +30,6 @@ HINT = 0.2
 
 NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
 """Errors of the driver that are about NVLink."""
-
-__all__ = [
-    "ECHOES",
-    "FITS",
-    "HINT",
-    "NVLINK_XIDS",
-    "SAYS",
-    "SECTIONS",
-    "TYPICAL",
-    "Cause",
-    "Clue",
-    "Offender",
-    "hca_of",
-    "host_named",
-    "host_or_rank",
-    "is_of_containers",
-    "is_unreachable",
-    "is_virtual",
-    "odd_one_out",
-    "of_source",
-    "part",
-    "proofs",
-    "rank_first",
-    "rank_or_host",
-    "rank_that_ended_first",
-    "signs",
-]  # fmt: skip
 
 SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 ECHOES = frozenset({"peer-exited", "straggler-timeout", "other"})
@@ -73,6 +46,35 @@ class Clue:
     event: LogEvent | None = None
 
 
+class Clues(tuple[Clue, ...]):
+    """What a cause gave."""
+
+    def proofs(self) -> list[LogEvent]:
+        """The events behind the clues for a cause, the strongest first."""
+        strongest = sorted((clue for clue in self if clue.strength > 0), key=lambda clue: -clue.strength)
+        return [clue.event for clue in strongest if clue.event]
+
+    def host_or_rank(self) -> Offender | None:
+        """The host of the strongest clue; where it has none, its rank."""
+        for event in self.proofs():
+            if event.host:
+                return Offender("host", event.host)
+            if event.rank is not None:
+                return Offender("rank", str(event.rank))
+        return None
+
+    def rank_or_host(self) -> Offender | None:
+        """The rank of the strongest clue; where it has none, its host."""
+        for event in self.proofs():
+            if event.rank is not None:
+                return Offender("rank", str(event.rank))
+            if event.host:
+                return Offender("host", event.host)
+            if address := event.get("ip"):
+                return Offender("address", address)
+        return None
+
+
 class Cause(Protocol):
     """A file of this folder."""
 
@@ -82,59 +84,15 @@ class Cause(Protocol):
     def clues(self, timeline: Timeline) -> Iterator[Clue]:
         """What speaks for and against it."""
 
-    def offender(self, timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+    def offender(self, timeline: Timeline, clues: Clues) -> Offender | None:
         """What to look at first."""
 
 
-Signs = Mapping[str, tuple[float, str]]
-"""Kind of event -> (strength, why)."""
-
-
-def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:
-    """A clue for each kind of event that is there, with its first event."""
+def signs(timeline: Timeline, table: Mapping[str, tuple[float, str]]) -> Iterator[Clue]:
+    """A clue for each kind of event that is there, with its first event: kind -> (strength, why)."""
     for kind, (strength, why) in table.items():
         if event := timeline.first(kind):
             yield Clue(strength, why, event)
-
-
-def proofs(clues: Iterable[Clue]) -> list[LogEvent]:
-    """The events behind the clues for a cause, the strongest first."""
-    strongest = sorted(
-        (clue for clue in clues if clue.event and clue.strength > 0), key=lambda clue: -clue.strength
-    )
-    return [clue.event for clue in strongest if clue.event]
-
-
-def host_or_rank(clues: Iterable[Clue]) -> Offender | None:
-    """The host of the strongest clue; where it has none, its rank."""
-    for event in proofs(clues):
-        if event.host:
-            return Offender("host", event.host)
-        if event.rank is not None:
-            return Offender("rank", str(event.rank))
-    return None
-
-
-def rank_or_host(clues: Iterable[Clue]) -> Offender | None:
-    """The rank of the strongest clue; where it has none, its host."""
-    for event in proofs(clues):
-        if event.rank is not None:
-            return Offender("rank", str(event.rank))
-        if event.host:
-            return Offender("host", event.host)
-        if address := event.get("ip"):
-            return Offender("address", address)
-    return None
-
-
-def rank_first(timeline: Timeline, clues: Iterable[Clue]) -> Offender | None:
-    """The rank of the strongest clue, also where only its process is known; else the host."""
-    clues = list(clues)
-    for event in proofs(clues):
-        rank = timeline.rank_of(event)
-        if rank is not None:
-            return Offender("rank", str(rank))
-    return rank_or_host(clues)
 
 
 _ENDED_BY_OTHERS = frozenset({1, 2, 6, 9, 15})
@@ -168,18 +126,23 @@ def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
         yield Clue(0.4, f"an error came out of {trace.get('where')}", trace)
 
 
-def hca_of(timeline: Timeline, host: str | None) -> str | None:
-    """The HCA of a host whose lines name only one, or the first that its connections use."""
-    observed = timeline.hosts.get(host or "")
-    return observed.hcas[0] if observed and observed.hcas else None
+def had_worked(timeline: Timeline) -> bool:
+    """Whether HCAs and collectives had worked before: then it was no matter of configuration."""
+    many = any((timeout.sequence or 0) > 100 for timeout in timeline.timeouts)
+    return many or timeline.has("bench.row", "ib.port-error")
 
 
-def part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | None:
+def part(
+    timeline: Timeline, kind: str, *kinds: str, name: str, where: Callable[[LogEvent], object] | None = None
+) -> Offender | None:
     """The first value that lines of these kinds have for a part (hca, port, gpu), as an offender of this kind."""
-    for event in timeline.of(*kinds):
-        if value := event.get(name):
-            return Offender(kind, value)
-    return None
+    event = timeline.first(*kinds, where=lambda e: e.get(name) and (where is None or where(e)))
+    return Offender(kind, event.get(name)) if event else None
+
+
+def first_part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | None:
+    """The same, of the first of these kinds that has one."""
+    return next(filter(None, (part(timeline, kind, one, name=name) for one in kinds)), None)
 
 
 def host_named(timeline: Timeline, *kinds: str) -> Offender | None:
@@ -199,19 +162,9 @@ def odd_one_out(values: Mapping[str, str]) -> str | None:
     return smallest[0] if len(smallest) < len(others[0]) else None
 
 
-_NOT_FABRICS = re.compile(
-    r"^(?:lo\d*|docker|virbr|veth|br-|br\d|cni|flannel|cali|cilium|tun|tap|ip6tnl|tunl|sit|kube|cbr|podman|vmnet|lxc|lxd|"
-    r"tailscale|wg|zt|nerdctl|dummy|pod-|vxlan|geneve|ipvs|nodelocaldns|azv|weave|ovs|genev|gre|usb|wl|idrac|bmc)"
-)
-"""Interfaces that no fabric ends in: loopback, bridges and tunnels of containers and VPNs, management."""
 _NOT_ROUTED = re.compile(r"^\[?(?:127\.|::1\b|fe80:|169\.254\.|0\.0\.0\.0)")
 _DOCKER = re.compile(r"^172\.1[7-9]\.|^172\.2\d\.0\.|^192\.168\.122\.|^10\.88\.0\.")
 """Default networks of Docker, libvirt and Podman."""
-
-
-def is_virtual(interface: str) -> bool:
-    """Whether an interface leads to no other host, by its name."""
-    return bool(_NOT_FABRICS.match(interface))
 
 
 def is_unreachable(address: str) -> bool:

@@ -24,9 +24,9 @@ padding. Blast radius: the program only.
 To the owner of the training code, with both calls and their stacks (flight recorder).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Offender, odd_one_out, part, rank_or_host, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, odd_one_out, part, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import CollectiveTimeout, Timeline
 
@@ -48,12 +48,9 @@ _SIGNS = {
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Calls that differ at the same place of the sequence."""
     yield from signs(timeline, _SIGNS)
-    if (event := timeline.first("nccl.truncated")) and timeline.has(
-        "nccl.init-complete", "bench.row", "nccl.rings"
-    ):
-        yield Clue(0.75, "a message had another size than its receiver expected", event)
-    elif event:
-        yield Clue(FITS, "a message had another size than its receiver expected", event)
+    if event := timeline.first("nccl.truncated"):
+        strength = 0.75 if timeline.has("nccl.init-complete", "bench.row", "nccl.rings") else FITS
+        yield Clue(strength, "a message had another size than its receiver expected", event)
     if differing := _differing(timeline):
         one, other = differing
         why = f"rank {one.rank} was in {_call(one)}, rank {other.rank} in {_call(other)}"
@@ -103,7 +100,7 @@ def _calls_differ(timeline: Timeline) -> LogEvent | None:
     return None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank whose call is not that of the others."""
     prints = _fingerprints(timeline)
     if prints and (odd := odd_one_out(prints)):
@@ -114,7 +111,7 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         return found
     if prints and len(set(prints.values())) > 1:
         return Offender("rank", _blamed(timeline) or list(prints)[-1])
-    return rank_or_host(clues)
+    return clues.rank_or_host()
 
 
 def _fingerprints(timeline: Timeline) -> dict[str, str]:

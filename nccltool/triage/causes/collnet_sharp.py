@@ -23,9 +23,9 @@ concerns this job; restarting sharp_am breaks all jobs that use SHARP.
 To the fabric team, with the log of sharp_am.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import SAYS, Clue, Offender, host_named, host_or_rank, of_source, signs
+from nccltool.triage.causes.base import SAYS, Clue, Clues, Offender, host_named, of_source, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
@@ -45,6 +45,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield from of_source(timeline, "transport/coll_net", "sharp_plugin")
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host where SHARP failed."""
-    return host_named(timeline, "sharp.failed", "sharp.crash", "sharp.fallback") or host_or_rank(clues)
+    return host_named(timeline, "sharp.failed", "sharp.crash", "sharp.fallback") or clues.host_or_rank()

@@ -26,9 +26,9 @@ the last good check are suspect.
 At once, to the owners of the hosts and of the results.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
@@ -49,9 +49,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(-FITS, "something else failed before", first)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host where it was seen."""
-    found = host_or_rank(clues)
+    found = clues.host_or_rank()
     if found is None and (event := timeline.first("bench.device")):
         return Offender("host", event.get("node"))
     if found is None and len(timeline.host_names) == 1:

@@ -25,9 +25,9 @@ than there are GPUs. Blast radius: this job only.
 To the scheduler's owner, when it gives one GPU to two tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import TYPICAL, Clue, Offender, host_or_rank, signs
+from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Offender, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
@@ -52,7 +52,7 @@ def _shared(timeline: Timeline) -> tuple[int, ...]:
     return ()
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GPU when both ranks name each other or more than two share it, else the rank that names the other."""
     named = [event for event in timeline.of("nccl.duplicate-gpu") if event.get("rank")]
     pairs = {(event.get("rank"), event.get("other")) for event in named}
@@ -63,4 +63,4 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         return Offender("rank", named[0].get("rank"))
     if ranks := _shared(timeline):
         return Offender("rank", str(ranks[-1]))
-    return host_or_rank(clues)
+    return clues.host_or_rank()

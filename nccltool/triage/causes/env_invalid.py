@@ -24,9 +24,9 @@ stands in /etc/nccl.conf, every job on the host.
 To whoever owns the job template or module file that sets it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, part, signs
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with the variable unset"
@@ -52,7 +52,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(TYPICAL, "a value was not understood", event)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The variable."""
     if found := part(timeline, "variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
         return found
@@ -64,4 +64,4 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
     for name in names:
         if timeline.variable(name) or (name == "NCCL_COMM_ID" and timeline.has("nccl.bad-comm-id")):
             return Offender("variable", name)
-    return host_or_rank(clues)
+    return clues.host_or_rank()

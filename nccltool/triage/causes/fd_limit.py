@@ -25,16 +25,16 @@ To the platform team for the default of the host.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import HINT, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Offender, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
 _SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
-_SOCKETS = ("NCCL_NSOCKS_PERTHREAD", "NCCL_SOCKET_NTHREADS", "NCCL_MIN_NCHANNELS")
+_SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
@@ -47,17 +47,16 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(HINT, "the limit of open files is small", event)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The variable that multiplies sockets, else the rank, else the process."""
-    for name in _SOCKETS[:1]:
-        if timeline.variable(name):
-            return Offender("variable", name)
+    if timeline.variable(_SOCKETS):
+        return Offender("variable", _SOCKETS)
     for event in timeline.of("limits.files"):
         if event.rank is not None:
             return Offender("rank", str(event.rank))
         if event.host is None and event.pid is None and (pid := _pid(event.text)):
             return Offender("process", pid)
-    return host_or_rank(clues)
+    return clues.host_or_rank()
 
 
 def _pid(text: str) -> str | None:

@@ -27,9 +27,9 @@ loading a module does not disturb jobs; a driver change drains the host.
 To the platform team, with kernel, driver and OFED versions.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Offender, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
@@ -47,18 +47,15 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Modules that are missing, HCAs that NCCL rules out, connections that lack GDRDMA."""
     yield from signs(timeline, _SIGNS)
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
-    if off and not timeline.has("nccl.gdr-distance"):
-        yield Clue(0.8, "NCCL cannot use GPUDirect RDMA with an HCA", off[0])
-    elif off:
-        yield Clue(FITS, "NCCL cannot use GPUDirect RDMA with an HCA", off[0])
-    if (one := _one_sided(timeline)) and not timeline.has("nccl.gdr-distance"):
+    too_far = timeline.has("nccl.gdr-distance")
+    if off:
+        yield Clue(FITS if too_far else 0.8, "NCCL cannot use GPUDirect RDMA with an HCA", off[0])
+    if (one := _one_sided(timeline)) and not too_far:
         event = timeline.first("nccl.channel", where=lambda e: e.host == one)
         yield Clue(0.65, f"connections of {one} lack GDRDMA, those of other hosts have it", event)
-    staged = _staged(timeline)
-    if staged and not timeline.failed:
-        strength = HINT if timeline.has("nccl.gdr-distance") else FITS
+    if _lacks(timeline.transports) and not timeline.failed:
         event = timeline.first("nccl.channel", where=lambda e: "NET/IB" in e.get("via"))
-        yield Clue(strength, "connections over the HCAs lack GDRDMA", event)
+        yield Clue(HINT if too_far else FITS, "connections over the HCAs lack GDRDMA", event)
 
 
 def _lacks(names: Iterable[str]) -> bool:
@@ -70,17 +67,11 @@ def _lacks(names: Iterable[str]) -> bool:
 def _one_sided(timeline: Timeline) -> str | None:
     """The host that lacks it, where others have it."""
     without = [name for name, host in timeline.hosts.items() if _lacks(host.transports)]
-    having = [
-        name for name, host in timeline.hosts.items() if any(via.endswith("GDRDMA") for via in host.transports)
-    ]
-    return without[0] if len(without) == 1 and having else None
+    others_have_it = any(via.endswith("GDRDMA") for via in timeline.transports)
+    return without[0] if len(without) == 1 and others_have_it else None
 
 
-def _staged(timeline: Timeline) -> bool:
-    return _lacks(name for host in timeline.hosts.values() for name in host.transports)
-
-
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The file that is missing, the one HCA that is ruled out, or the host."""
     named = (event.get("path") for event in timeline.of("gdrcopy.missing", "shell.missing"))
     if paths := [path for path in named if "gdr" in path]:
@@ -90,4 +81,4 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         return Offender("device", next(iter(off)))
     if one := _one_sided(timeline):
         return Offender("host", one)
-    return host_or_rank(clues)
+    return clues.host_or_rank()

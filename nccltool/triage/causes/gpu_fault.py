@@ -26,9 +26,9 @@ same GPU fails again, replace it. If an Xid 13 or 31 follows the program to anot
 To the hardware vendor with nvidia-bug-report.sh, when it comes again after a reset.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, NVLINK_XIDS, SAYS, TYPICAL, Clue, Offender, part, rank_or_host, signs
+from nccltool.triage.causes.base import FITS, NVLINK_XIDS, SAYS, TYPICAL, Clue, Clues, Offender, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
@@ -59,8 +59,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(FITS, f"CUDA answered {event.get('error')!r}", event)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
-    return part(
-        timeline, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu"
-    ) or rank_or_host(clues)
+    return (
+        part(timeline, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu")
+        or clues.rank_or_host()
+    )

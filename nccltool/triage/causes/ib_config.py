@@ -29,7 +29,7 @@ concern every job on it.
 To the fabric team with both ends (HCA, port, GID) as the message names them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nccltool.triage.causes.base import (
     FITS,
@@ -37,9 +37,9 @@ from nccltool.triage.causes.base import (
     SAYS,
     TYPICAL,
     Clue,
+    Clues,
     Offender,
-    hca_of,
-    host_or_rank,
+    had_worked,
     of_source,
     part,
     signs,
@@ -68,7 +68,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength, "some hosts use RDMA and others sockets", event)
     for event in timeline.of("ib.completion"):
-        if event.get("status") in _RETRY_EXCEEDED and not started(timeline):
+        if event.get("status") in _RETRY_EXCEEDED and not had_worked(timeline):
             yield Clue(0.65, "packets got no answer from the beginning on", event)
             break
         if event.get("status") in _REMOTE:
@@ -94,23 +94,17 @@ def _uneven(timeline: Timeline) -> LogEvent | None:
     return timeline.first("nccl.ib", where=lambda e: e.host == few)
 
 
-def started(timeline: Timeline) -> bool:
-    """Whether collectives had worked before: then it was no matter of configuration."""
-    if timeline.has("bench.row", "ib.port-error"):
-        return True
-    return any((timeout.sequence or 0) > 100 for timeout in timeline.timeouts)
-
-
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GID index if it was forced, else the HCA that the message names, else the host."""
     if timeline.has("ib.qp-failed") and timeline.variable("NCCL_IB_GID_INDEX"):
         return Offender("variable", "NCCL_IB_GID_INDEX")
     if found := part(timeline, "device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
         return found
     refused = timeline.first("ib.completion")
-    if refused and (hca := hca_of(timeline, refused.host)):
-        return Offender("device", hca)
+    observed = timeline.hosts.get(refused.host or "") if refused else None
+    if observed and observed.hcas:
+        return Offender("device", observed.hcas[0])
     without = next((host for host in timeline.hosts.values() if "Socket" in host.networks), None)
     if without and len(timeline.networks) > 1:
         return Offender("host", without.name)
-    return host_or_rank(clues)
+    return clues.host_or_rank()

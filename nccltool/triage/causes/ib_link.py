@@ -27,9 +27,20 @@ To the fabric team with host, HCA, port and the times of port error.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_named, host_or_rank, part, signs
+from nccltool.triage.causes.base import (
+    FITS,
+    SAYS,
+    TYPICAL,
+    Clue,
+    Clues,
+    Offender,
+    had_worked,
+    host_named,
+    part,
+    signs,
+)
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the link's counters and the kernel log of the named host at that time"
@@ -50,14 +61,11 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         return
     yield from signs(timeline, _SIGNS)
     if event := timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13")):
-        worked = timeline.has("bench.row", "ib.port-error") or any(
-            (t.sequence or 0) > 100 for t in timeline.timeouts
-        )
-        strength = SAYS if worked else FITS
+        strength = SAYS if had_worked(timeline) else FITS
         yield Clue(strength - 0.1, "packets got no answer, retries were exceeded", event)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host whose port failed; else the peer that most completions with errors name."""
     if found := host_named(timeline, "ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
         return found
@@ -67,4 +75,4 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         return Offender("host", host)
     if found := part(timeline, "device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
         return found
-    return host_or_rank(clues)
+    return clues.host_or_rank()

@@ -26,9 +26,9 @@ jobs.
 To the platform team, for the unit file and the container runtime.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -52,17 +52,14 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 
 
 def _limit(timeline: Timeline) -> LogEvent | None:
-    if event := timeline.first(
-        "shell.memlock",
-        where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) < _SMALL_KBYTES,
-    ):
-        return event
-    return None
+    return timeline.first(
+        "shell.memlock", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) < _SMALL_KBYTES
+    )
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
     refused = [event for event in timeline.of(*_SIGNS) if event.host]
     if (event := _limit(timeline)) and not refused:
         return Offender("limit", event.get("name"))
-    return Offender("host", refused[0].host or "") if refused else host_or_rank(clues)
+    return Offender("host", refused[0].host or "") if refused else clues.host_or_rank()

@@ -26,9 +26,9 @@ To the platform team, with the output of nvidia-imex-ctl of every host.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Offender, host_or_rank, of_source, signs
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
@@ -54,14 +54,12 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(TYPICAL, "memory of another host could not be imported over NVLink", event)
     if timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
         yield Clue(TYPICAL, "CUDA failed where multi-node NVLink is in use", event)
-    over = any("P2P/MNNVL" in host.transports for host in timeline.hosts.values())
-    for event in timeline.of("cuda.failed", "nccl.warning") if over else ():
+    if "P2P/MNNVL" in timeline.transports and (event := timeline.first("cuda.failed", "nccl.warning")):
         strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
         yield Clue(strength, "CUDA failed where connections use multi-node NVLink", event)
-        break
     yield from of_source(timeline, "mnnvl")
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host."""
-    return host_or_rank(clues)
+    return clues.host_or_rank()

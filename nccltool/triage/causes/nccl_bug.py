@@ -26,18 +26,16 @@ To NVIDIA/nccl on GitHub with version, log at NCCL_DEBUG=INFO, and a small repro
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from nccltool.triage.causes.base import FITS, HINT, Clue, Offender, host_or_rank, signs
-from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Offender, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the same job works with a newer NCCL"
 
 
-@dataclass(frozen=True, slots=True)
-class _Defect:
+class _Defect(NamedTuple):
     """A sign, the versions that have it, and what is known."""
 
     kind: str
@@ -47,35 +45,15 @@ class _Defect:
     why: str
 
 
+_SHARED_MEMORY = "before 2.26.2 kernels want more shared memory than these GPUs have"
+_WRONG_ID = "2.26 before 2.26.5 looks for NICs by a wrong id"
+_PAST_A_BUFFER = "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs"
+_TRUNCATED = "Message truncated : received 1024 bytes instead of 256"
 _DEFECTS = (
-    _Defect(
-        "nccl.shared-memory",
-        "maxSharedMem",
-        (2, 25, 0),
-        (2, 26, 2),
-        "before 2.26.2 kernels want more shared memory than these GPUs have",
-    ),
-    _Defect(
-        "topology.no-net-id",
-        "NET with id",
-        (2, 26, 0),
-        (2, 26, 5),
-        "2.26 before 2.26.5 looks for NICs by a wrong id",
-    ),
-    _Defect(
-        "app.heap",
-        "invalid next size",
-        (2, 18, 0),
-        (2, 20, 0),
-        "2.18 and 2.19 write past a buffer with NVLS and dual-port NICs",
-    ),
-    _Defect(
-        "nccl.warning",
-        "Message truncated : received 1024 bytes instead of 256",
-        (2, 0, 0),
-        (2, 12, 0),
-        "defect of IB exchanges",
-    ),
+    _Defect("nccl.shared-memory", "maxSharedMem", (2, 25, 0), (2, 26, 2), _SHARED_MEMORY),
+    _Defect("topology.no-net-id", "NET with id", (2, 26, 0), (2, 26, 5), _WRONG_ID),
+    _Defect("app.heap", "invalid next size", (2, 18, 0), (2, 20, 0), _PAST_A_BUFFER),
+    _Defect("nccl.warning", _TRUNCATED, (2, 0, 0), (2, 12, 0), "defect of IB exchanges"),
 )
 _CRASHES = {
     "app.heap": (FITS, "the heap of a process was damaged"),
@@ -87,15 +65,14 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Known defects, strangers at the ports, and NCCL's own words that something is impossible."""
     for defect in _DEFECTS if timeline.failed else ():
-        for shown in timeline.of(defect.kind):
-            if defect.text in shown.text and _has(timeline, defect):
-                yield Clue(0.85, defect.why, shown)
-                break
+        shown = next((event for event in timeline.of(defect.kind) if defect.text in event.text), None)
+        if shown and _has(timeline, defect):
+            yield Clue(0.85, defect.why, shown)
     if event := timeline.first("nccl.wrong-magic"):
-        if name := stranger(event.get("magic")):
-            yield Clue(0.85, f"a stranger connected to NCCL's port ({name!r}), and it did not recover", event)
-        else:
-            yield Clue(FITS, "a process that is not of this job connected", event)
+        name = stranger(event.get("magic"))
+        known = f"a stranger connected to NCCL's port ({name!r}), and it did not recover"
+        unknown = "a process that is not of this job connected"
+        yield Clue(0.85, known, event) if name else Clue(FITS, unknown, event)
     yield from signs(timeline, {"app.nccl-crash": (0.75, "the process crashed inside NCCL")})
     if timeline.failed:
         yield from signs(timeline, _CRASHES)
@@ -104,14 +81,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 
 
 def _has(timeline: Timeline, defect: _Defect) -> bool:
-    versions = [version for version in timeline.versions if _NUMBERS.match(version)]
-    return any(defect.since <= _numbers(version) < defect.before for version in versions)
-
-
-def _numbers(version: str) -> tuple[int, int, int]:
-    match = _NUMBERS.match(version)
-    assert match
-    return int(match[1]), int(match[2]), int(match[3] or 0)
+    matches = filter(None, map(_NUMBERS.match, timeline.versions))
+    versions = ((int(match[1]), int(match[2]), int(match[3] or 0)) for match in matches)
+    return any(defect.since <= version < defect.before for version in versions)
 
 
 def stranger(magic: str) -> str | None:
@@ -126,12 +98,12 @@ def stranger(magic: str) -> str | None:
     return text if len(raw) >= 4 and all(32 <= byte < 127 or byte in (10, 13) for byte in raw) else None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host where it showed."""
-    found: LogEvent | None = timeline.first("nccl.wrong-magic", "app.nccl-crash")
+    found = timeline.first("nccl.wrong-magic", "app.nccl-crash")
     if found and found.host:
         return Offender("host", found.host)
-    known = host_or_rank(clues)
+    known = clues.host_or_rank()
     if known is None or known.kind == "rank":
         return Offender("host", timeline.host_names[0]) if timeline.host_names else known
     return known

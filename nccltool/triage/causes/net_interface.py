@@ -28,18 +28,17 @@ To the network team when the interface that should carry the traffic is missing,
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nccltool.triage.causes.base import (
     FITS,
     SAYS,
     TYPICAL,
     Clue,
+    Clues,
     Offender,
-    host_or_rank,
     is_of_containers,
     is_unreachable,
-    is_virtual,
     part,
     signs,
 )
@@ -55,6 +54,11 @@ _SIGNS = {
     "nccl.no-family": (0.8, "a socket of the address's family could not be made"),
     "nccl.bad-family": (TYPICAL, "a rank offered an address of no family: it had no usable interface"),
 }
+_NOT_FABRICS = re.compile(
+    r"^(?:lo\d*|docker|virbr|veth|br-|br\d|cni|flannel|cali|cilium|tun|tap|ip6tnl|tunl|sit|kube|cbr|podman|vmnet|lxc|lxd|"
+    r"tailscale|wg|zt|nerdctl|dummy|pod-|vxlan|geneve|ipvs|nodelocaldns|azv|weave|ovs|genev|gre|usb|wl|idrac|bmc)"
+)
+"""Interfaces that no fabric ends in: loopback, bridges and tunnels of containers and VPNs, management."""
 _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
 
 
@@ -98,28 +102,22 @@ def _to_itself(timeline: Timeline) -> LogEvent | None:
             return event
         if peer.startswith("172.17.") and (timeline.nodes > 1 or peer == _OF_DOCKER):
             return event  # every host has the default bridge, with the same addresses
-        if (
-            is_of_containers(peer)
-            and timeline.nodes > 1
-            and _named(timeline, "docker", "br-", "virbr", "cni", "podman")
-        ):
+        if is_of_containers(peer) and timeline.nodes > 1 and timeline.first("nccl.bootstrap", where=_is_bridge):
             return event
     return None
 
 
-def _named(timeline: Timeline, *beginnings: str) -> bool:
-    return any(event.get("interface").startswith(beginnings) for event in timeline.of("nccl.bootstrap"))
+def _is_bridge(event: LogEvent) -> bool:
+    return event.get("interface").startswith(("docker", "br-", "virbr", "cni", "podman"))
 
 
 def _virtual(timeline: Timeline) -> LogEvent | None:
     if timeline.nodes < 2:
         return None
-    if event := timeline.first(
+    return timeline.first(
         "nccl.bootstrap",
-        where=lambda e: is_virtual(e.get("interface")) or is_unreachable(e.get("address")),
-    ):
-        return event
-    return None
+        where=lambda e: _NOT_FABRICS.match(e.get("interface")) or is_unreachable(e.get("address")),
+    )
 
 
 _LISTED = re.compile(r"\[\d+\]([^\s:]+):([\w.:%]+?)<")
@@ -141,22 +139,18 @@ def _network(address: str) -> str:
 def _subnets_differ(timeline: Timeline) -> bool:
     """Different names, and other first halves of the address: one name in two subnets is a matter of routes."""
     found = timeline.of("nccl.bootstrap")
-    names, networks = (
-        {event.get("interface") for event in found},
-        {_network(event.get("address")) for event in found},
-    )
-    return len(names) > 1 and len(networks) > 1
+    networks = {_network(event.get("address")) for event in found}
+    return len({event.get("interface") for event in found}) > 1 and len(networks) > 1
 
 
 def _odd_bootstrap(timeline: Timeline) -> LogEvent | None:
     """The interface of the host that cannot connect, where it is not that of the host it connects to."""
     failed = timeline.first("nccl.connect-failed")
-    found = timeline.of("nccl.bootstrap")
-    own = next((event for event in found if failed and event.host == failed.host), None)
-    return own or next(iter(found), None)
+    own = timeline.first("nccl.bootstrap", where=lambda e: failed and e.host == failed.host)
+    return own or timeline.first("nccl.bootstrap")
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The interface, its variable, or the address."""
     if timeline.has("nccl.no-interface"):
         for name in ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY"):
@@ -174,15 +168,13 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
         return Offender("address", _peer(event))
     if _subnets_differ(timeline) and (event := _odd_bootstrap(timeline)):
         return Offender("interface", event.get("interface"))
-    return host_or_rank(clues)
+    return clues.host_or_rank()
 
 
 def _without_address(timeline: Timeline) -> Offender | None:
     """The interface that a process was told to take, whose line then shows no address."""
     empty = timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":"))
-    if event := timeline.first(
-        "nccl.env",
-        where=lambda e: e.get("name") == "NCCL_SOCKET_IFNAME" and (empty is None or e.pid == empty.pid),
-    ):
-        return Offender("interface", event.get("value").lstrip("=^"))
-    return None
+    told = timeline.first(
+        "nccl.env", where=lambda e: e.get("name") == "NCCL_SOCKET_IFNAME" and (not empty or e.pid == empty.pid)
+    )
+    return Offender("interface", told.get("value").lstrip("=^")) if told else None

@@ -26,15 +26,16 @@ one job, NCCL_SOCKET_IFNAME can choose another network.
 To the network team with source, destination, port and the time of the failure.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nccltool.triage.causes.base import (
     FITS,
     SAYS,
     TYPICAL,
     Clue,
+    Clues,
     Offender,
-    host_or_rank,
+    first_part,
     is_of_containers,
     is_unreachable,
     of_source,
@@ -55,7 +56,8 @@ _SIGNS = {
 }
 _NO_ROUTE = ("No route to host", "Network is unreachable", "Host is unreachable")
 _NO_ANSWER = ("110", "113", "101")
-"""Connection timed out, no route to host, network is unreachable."""
+"""Connection timed out, no route to host, network is unreachable. Who refuses may only not have started yet."""
+_PEERS = ("nccl.connect-failed", "nccl.retry", "nccl.peer-lost", "gloo.connect-failed")
 _MANY_RETRIES = 10
 """NCCL waits a growing time between tries: ten are more than the start of a slow peer takes."""
 
@@ -87,26 +89,15 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 
 
 def _failed(timeline: Timeline) -> LogEvent | None:
-    return next(
-        (event for event in timeline.of("nccl.connect-failed") if not is_unreachable(event.get("peer"))),
-        timeline.first("nccl.connect-failed"),
-    )
+    far = timeline.first("nccl.connect-failed", where=lambda e: not is_unreachable(e.get("peer")))
+    return far or timeline.first("nccl.connect-failed")
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The device or address that cannot be reached."""
     return (
         part(timeline, "device", "efa.unreachable", name="device")
-        or part(timeline, "address", "nccl.connect-failed", name="peer")
-        or part(timeline, "address", "nccl.retry", name="peer")
-        or part(timeline, "address", "nccl.peer-lost", name="peer")
-        or part(timeline, "address", "gloo.connect-failed", name="peer")
-        or _silent_store(timeline)
-        or host_or_rank(clues)
+        or first_part(timeline, "address", *_PEERS, name="peer")
+        or part(timeline, "host", "store.retry", name="host", where=lambda e: e.get("errno") in _NO_ANSWER)
+        or clues.host_or_rank()
     )
-
-
-def _silent_store(timeline: Timeline) -> Offender | None:
-    """The host of the store, if it does not answer; one that refuses may only not have started yet."""
-    hosts = (event.get("host") for event in timeline.of("store.retry") if event.get("errno") in _NO_ANSWER)
-    return next((Offender("host", host) for host in hosts if host), None)

@@ -23,9 +23,9 @@ taken with NCCL_DEBUG=INFO.
 Only when the job failed and the complete logs still say nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import Clue, Offender
+from nccltool.triage.causes.base import Clue, Clues, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the exit code of the job, and the logs of all its ranks"
@@ -43,6 +43,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(0.6, "no line says that something failed", timeline.first("nccl.init-complete"))
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """Nobody."""
     return None

@@ -25,7 +25,7 @@ run without NVLS, slower. Install the fabric manager in exactly the driver's ver
 To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links or switches report errors.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nccltool.triage.causes.base import (
     FITS,
@@ -33,9 +33,9 @@ from nccltool.triage.causes.base import (
     SAYS,
     TYPICAL,
     Clue,
+    Clues,
     Offender,
     host_named,
-    host_or_rank,
     of_source,
     signs,
 )
@@ -67,9 +67,9 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from of_source(timeline, "transport/nvls")
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host."""
-    found = host_or_rank(clues)
+    found = clues.host_or_rank()
     if found is None or found.kind == "rank":
         return host_named(timeline, "bench.failed", "bench.device", "torchrun.exit") or found
     return found

@@ -23,9 +23,9 @@ Collect more: all ranks, the scheduler's record, the kernel logs of all hosts, a
 With the collected logs, when they still name nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Offender, host_or_rank, part, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
@@ -43,13 +43,11 @@ _SIGNS = {
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Every failure is this one as long as nothing better is known."""
     if timeline.failed:
-        first = next(iter((*timeline.failures(), *timeline.echoes())), timeline.hung)
-        yield max(
-            [*signs(timeline, _SIGNS), Clue(0.35, "something failed", first)],
-            key=lambda clue: clue.strength,
-        )
+        first = next(iter(timeline.troubles()), timeline.hung)
+        found = [*signs(timeline, _SIGNS), Clue(0.35, "something failed", first)]
+        yield max(found, key=lambda clue: clue.strength)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host that the scheduler lost; else whoever failed first."""
-    return part(timeline, "host", "job.node-failed", name="node") or host_or_rank(clues)
+    return part(timeline, "host", "job.node-failed", name="node") or clues.host_or_rank()

@@ -25,18 +25,9 @@ processes only when their owner is known.
 To the platform team when the host is short of memory without a job.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    SAYS,
-    Clue,
-    Offender,
-    host_or_rank,
-    rank_or_host,
-    rank_that_ended_first,
-    signs,
-)
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, host_named, rank_that_ended_first, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -59,7 +50,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         return
     yield from signs(timeline, _SIGNS)
     killed = timeline.first("job.killed")
-    if killed and not timeline.hung and killed == timeline.earliest((*timeline.failures(), *timeline.echoes())):
+    if killed and not timeline.hung and killed == timeline.earliest(timeline.troubles()):
         yield Clue(FITS, "a process was killed, and nothing was said before", killed)
     if event := _killed(timeline):
         yield Clue(0.6, "a rank was killed by SIGKILL, as the OOM killer does", event)
@@ -68,25 +59,23 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 def _killed(timeline: Timeline) -> LogEvent | None:
     if timeline.has("torchrun.unkillable", "job.terminated"):
         return None
-    killed = next((ended.event for ended in timeline.exits if ended.signal == _SIGKILL), None)
+    killed = next((ended.event for ended in timeline.killed_by(_SIGKILL)), None)
     ends = timeline.first("torch.timeout", "job.cancelled")
     return killed if killed and (ends is None or timeline.before(killed, ends)) else None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank that had no memory, else the host."""
-    ended = [one for one in timeline.exits if one.signal == _SIGKILL and one.rank is not None]
+    killed = timeline.killed_by(_SIGKILL)
     for event in timeline.of("torch.oom", "cuda.oom"):
         if (rank := timeline.rank_of(event)) is not None:
             return Offender("rank", str(rank))
-    if ended:
-        return Offender("rank", str(ended[0].rank))
+    if ranks := [one.rank for one in killed if one.rank is not None]:
+        return Offender("rank", str(ranks[0]))
     if timeline.has("torch.oom"):
         failed = rank_that_ended_first(timeline)
-        return Offender("rank", failed) if failed else rank_or_host(clues)
-    killed = [one for one in timeline.exits if one.signal == _SIGKILL and one.local is not None]
-    if killed and not timeline.has("host.oom") and len(timeline.hosts) < 2:
-        return Offender("rank", str(killed[0].local))
-    where = (event.host for event in timeline.of("host.oom", "host.malloc", "mpi.killed") if event.host)
-    host = next(where, None)
-    return Offender("host", host) if host else host_or_rank(clues)
+        return Offender("rank", failed) if failed else clues.rank_or_host()
+    local = [one.local for one in killed if one.local is not None]
+    if local and not timeline.has("host.oom") and len(timeline.hosts) < 2:
+        return Offender("rank", str(local[0]))
+    return host_named(timeline, "host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()

@@ -29,20 +29,9 @@ To the platform team or the cloud, when the host is virtual: ACS cannot be chang
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    HINT,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Offender,
-    host_or_rank,
-    of_source,
-    part,
-    signs,
-)
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -54,8 +43,18 @@ _SIGNS = {
     "cuda.no-peer": (0.8, "CUDA refuses peer access between two GPUs"),
     "cuda.peer-import": (TYPICAL, "a peer's memory could not be opened"),
 }
+_WEAK_SIGNS = {
+    "shell.acs-on": (0.6, "ACS redirects requests on a bridge"),
+    "shell.iommu": (FITS, "an IOMMU translates"),
+    "ib.acs-hint": (FITS, "NCCL supposes ACS"),
+    "nccl.p2p-disabled": (HINT, "peer-to-peer is off between GPUs"),
+    "cuda.peer-refused": (FITS, "CUDA refused peer access"),
+    "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
+    "iommu.hint": (HINT, "RCCL wants the IOMMU to pass addresses through"),
+}
 _REFUSED = ("cuda.no-peer", "cuda.peer-import", "cuda.peer-refused")
 _GPUS = re.compile(r"\d+\[\w+\] -> \d+\[\w+\]")
+_IN_P2P = re.compile(r"(?:^|/)transport/p2p")
 _LOCAL_PROTECTION = "4"
 _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_LEVEL=LOC")
 
@@ -67,24 +66,12 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         return
     if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
-    weak = {
-        "shell.acs-on": (0.6, "ACS redirects requests on a bridge"),
-        "shell.iommu": (FITS, "an IOMMU translates"),
-        "ib.acs-hint": (FITS, "NCCL supposes ACS"),
-        "nccl.p2p-disabled": (HINT, "peer-to-peer is off between GPUs"),
-        "cuda.peer-refused": (FITS, "CUDA refused peer access"),
-        "ib.access-violation": (0.5, "an HCA could not reach memory (access violation)"),
-        "iommu.hint": (HINT, "RCCL wants the IOMMU to pass addresses through"),
-    }
-    yield from signs(timeline, weak)
-    if timeline.hung and _single_host(timeline):
-        over = any(name.startswith("P2P") for host in timeline.hosts.values() for name in host.transports)
-        if over or timeline.has("nccl.rings"):
-            yield Clue(0.55, "the GPUs of one host were connected, and then nothing moved", timeline.hung)
+    yield from signs(timeline, _WEAK_SIGNS)
+    connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)
+    if timeline.hung and connected and _single_host(timeline):
+        yield Clue(0.55, "the GPUs of one host were connected, and then nothing moved", timeline.hung)
     yield from of_source(timeline, "transport/p2p")
-    if refused := timeline.first(
-        "cuda.failed", where=lambda e: re.search(r"(?:^|/)transport/p2p", e.get("where"))
-    ):
+    if refused := timeline.first("cuda.failed", where=lambda e: _IN_P2P.search(e.get("where"))):
         yield Clue(0.5, "CUDA refused to share memory between GPUs", refused)
     if event := _workaround(timeline):
         yield Clue(0.65, f"it works with {event.get('command')[:60]}", event)
@@ -96,16 +83,16 @@ def _single_host(timeline: Timeline) -> bool:
 
 def _workaround(timeline: Timeline) -> LogEvent | None:
     """A later run without peer-to-peer, that gave results."""
-    failures = tuple(filter(None, (timeline.hung, *timeline.failures(), *timeline.echoes())))
+    failed = timeline.hung or next(iter(timeline.troubles()), None)
     for event in timeline.of("shell.command", "nccl.env"):
         said = event.get("command") or f"{event.get('name')}={event.get('value')}"
-        if any(word in said for word in _WORKAROUNDS) and failures and timeline.before(failures[0], event):
+        if failed and any(word in said for word in _WORKAROUNDS) and timeline.before(failed, event):
             results = timeline.of("bench.row", "bench.average", "job.completed")
             return event if any(timeline.before(event, row) for row in results) else None
     return None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The HCA that a completion names, else the pair of GPUs, else the host."""
     if found := part(timeline, "device", "ib.completion", name="hca"):
         return found
@@ -115,7 +102,7 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
             return Offender("device", used.pop())
     if timeline.has(*_REFUSED) and (pair := _pair(timeline)):
         return Offender("gpu", pair)
-    return host_or_rank(clues) or _any_host(timeline)
+    return clues.host_or_rank() or _any_host(timeline)
 
 
 def _pair(timeline: Timeline) -> str | None:

@@ -25,9 +25,9 @@ To whoever holds the logs of the other host.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Offender, is_unreachable, rank_or_host, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, is_unreachable, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -52,9 +52,8 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exited" in e.text):
         yield Clue(FITS, "NCCL says that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))
-    for other in named:
+    if other := next(named, None):
         yield Clue(-0.5, "something is named that failed", other)
-        break
     if timeline.timeouts:
         yield Clue(-0.3, "ranks timed out: a peer that is gone is noticed sooner")
 
@@ -64,7 +63,7 @@ def _is_of_the_end(event: LogEvent) -> bool:
     return event.family in ("job", "mpi", "torch", "store") or event.kind == "app.rank-left"
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The rank that left, else the peer that most others lost."""
     if event := timeline.first("app.rank-left", where=lambda e: e.rank is not None):
         return Offender("rank", str(event.rank))
@@ -78,4 +77,4 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
             return Offender("host", host)
         if not is_unreachable(peer):
             return Offender("address", peer)
-    return rank_or_host(clues)
+    return clues.rank_or_host()

@@ -27,20 +27,9 @@ To the platform's vendor, with the plugin's version and its first error line.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    HINT,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Offender,
-    host_or_rank,
-    of_source,
-    part,
-    signs,
-)
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
@@ -52,6 +41,11 @@ _SIGNS = {
     "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
     "plugin.config": (0.8, "the plugin's checker refuses the settings"),
 }
+_WEAK_SIGNS = {
+    "plugin.warned": (0.6, "a plugin warned of an error"),
+    "plugin.failed": (FITS, "a network plugin could not be initialised"),
+    "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
+}
 _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*)")
 
 
@@ -62,25 +56,20 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength, "a plugin could not be loaded", event)
     if timeline.failed:
-        weak = {
-            "plugin.warned": (0.6, "a plugin warned of an error"),
-            "plugin.failed": (FITS, "a network plugin could not be initialised"),
-            "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
-        }
-        yield from signs(timeline, weak)
+        yield from signs(timeline, _WEAK_SIGNS)
         yield from of_source(timeline, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
         if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
             yield Clue(-HINT, "NCCL took another network, and went on")
-    elif timeline.has("plugin.ofi-failed", "plugin.fastrak-failed") and any(
-        "Socket" in name for name in timeline.networks
-    ):
+        return
+    over_sockets = any("Socket" in name for name in timeline.networks)
+    if over_sockets and timeline.has("plugin.ofi-failed", "plugin.fastrak-failed"):
         yield Clue(TYPICAL, "NCCL fell back to sockets", timeline.first("nccl.network"))
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The plugin, by the name that its lines begin with."""
     for clue in sorted(clues, key=lambda clue: -clue.strength):
         if clue.event and (match := _NAME.search(clue.event.text)):
             return Offender("plugin", match[1])
     kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
-    return part(timeline, "plugin", *kinds, name="name") or host_or_rank(clues)
+    return part(timeline, "plugin", *kinds, name="name") or clues.host_or_rank()

@@ -23,9 +23,9 @@ Start again, with more time or a checkpoint at SIGTERM (--signal=B:USR1@300). Bl
 Not needed, unless nobody ended it: ask the scheduler's log who sent the signal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -41,29 +41,21 @@ _SIGNS = {
     "job.interrupted": (FITS, "somebody pressed Ctrl-C"),
     "job.terminated": (0.5, "a process was terminated"),
 }
-_ALSO = (
-    "torchrun.sigterm",
-    "store.closed",
-    "app.echo",
-    "job.exit",
-    "torchrun.failed",
-    "torchrun.exit",
-    "job.actor-died",
-)
+_ALSO = {
+    *("torchrun.sigterm", "torchrun.failed", "torchrun.exit"),
+    *("store.closed", "app.echo", "job.exit", "job.actor-died"),
+}
 _AT_ONCE = 3
 """Lines: of several processes the one that ends first may print before the one that tells why."""
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """The end that somebody gave the job, if nothing failed before it."""
-    if not timeline.failed:
-        return
-    if timeline.has("job.node-failed"):
-        return  # the scheduler ends a job whose host it lost
-    found = list(signs(timeline, _SIGNS))
     ended = timeline.first(*_SIGNS)
-    earlier = (timeline.hung or _earlier(timeline, ended)) if ended else None
-    for clue in found:
+    if not timeline.failed or not ended or timeline.has("job.node-failed"):
+        return  # the scheduler ends a job whose host it lost
+    earlier = timeline.hung or _earlier(timeline, ended)
+    for clue in signs(timeline, _SIGNS):
         decisive = clue.event is not None and clue.event.kind in ("job.preempted", "job.time-limit")
         if earlier is None or (decisive and earlier.role == "echo"):
             yield clue
@@ -73,7 +65,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 
 def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
     """A failure before the end."""
-    for event in (*timeline.failures(), *timeline.echoes()):
+    for event in timeline.troubles():
         own = event.kind in _SIGNS or event.kind in _ALSO
         near = event.file == ended.file and abs(event.line - ended.line) <= _AT_ONCE and event.role == "echo"
         if not own and not near and timeline.before(event, ended):
@@ -81,6 +73,6 @@ def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
     return None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """Nobody: the job was ended on purpose."""
     return None

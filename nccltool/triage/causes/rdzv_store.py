@@ -26,9 +26,9 @@ this job only.
 To whoever runs the name service or the scheduler, when names or nodes are missing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Offender, host_or_rank, part, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, first_part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
@@ -47,6 +47,8 @@ _SIGNS = {
     "store.keep-alive": (HINT, "a node lost the rendezvous"),
 }
 
+_NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
+
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Everything that happens before the first communicator."""
@@ -57,23 +59,12 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(-FITS, "communicators were made: the ranks had met")
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The port, or the host that cannot be found."""
-    if timeline.has("store.in-use"):
-        found = part(timeline, "port", "store.in-use", name="port") or part(
-            timeline, "port", "store.endpoint", name="port"
-        )
-        if found:
-            return found
-    kind = "host"
+    taken = first_part(timeline, "port", "store.in-use", "store.endpoint", name="port")
+    if taken and timeline.has("store.in-use"):
+        return taken
     met = timeline.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
     if met and not timeline.has("store.timeout", "store.too-few", "store.unresolved"):
-        return host_or_rank([Clue(FITS, "", met)])
-    return (
-        part(timeline, kind, "store.timeout", name="host")
-        or part(timeline, kind, "store.unresolved", name="host")
-        or part(timeline, kind, "store.lookup-retry", name="host")
-        or part(timeline, kind, "store.endpoint", name="host")
-        or part(timeline, kind, "store.retry", name="host")
-        or host_or_rank(clues)
-    )
+        return Clues([Clue(FITS, "", met)]).host_or_rank()
+    return first_part(timeline, "host", *_NAMING, name="host") or clues.host_or_rank()

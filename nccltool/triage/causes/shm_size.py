@@ -25,9 +25,9 @@ processes only.
 To whoever owns the pod template.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, of_source, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, of_source, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
@@ -46,17 +46,15 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Failures to make segments, and deaths by SIGBUS."""
     yield from signs(timeline, _SIGNS)
     yield from of_source(timeline, "transport/shm", "misc/shmutils", "include/shm")
-    for ended in timeline.exits:
-        if ended.signal == _SIGBUS:
-            yield Clue(0.75, "a rank was killed by SIGBUS", ended.event)
-            break
+    if killed := timeline.killed_by(_SIGBUS):
+        yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
     if event := timeline.first("shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed):
         yield Clue(FITS, "/dev/shm has the default size of a container", event)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """/dev/shm where a message names it, else the host."""
     failures = timeline.of("shm.full", "shm.dataloader", "shm.segment", "shm.sigbus", "shell.shm", "shell.command")
     if any("/dev/shm" in event.text for event in failures):
         return Offender("file", "/dev/shm")
-    return host_or_rank(clues)
+    return clues.host_or_rank()

@@ -27,9 +27,9 @@ To the fabric team when all settings are right and the bandwidth is still low, w
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Offender, host_or_rank
+from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -52,26 +52,20 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(0.75, f"{event.get('busbw')} GB/s is less than half of a 100 Gbit/s NIC", event)
     if timeline.has("nccl.simple-order"):
         yield Clue(0.3, "NCCL found no good graph", timeline.first("nccl.simple-order"))
-    if any("SHM" in host.transports for host in timeline.hosts.values()):
-        vias = (made for made in timeline.of("nccl.channel") if re.search("SHM|shared", made.get("via")))
-        event = next(vias, None)
+    if "SHM" in timeline.transports:
+        event = timeline.first("nccl.channel", where=lambda e: re.search("SHM|shared", e.get("via")))
         strength = FITS if timeline.has("nccl.p2p-disabled") or timeline.variable("NCCL_P2P_DISABLE") else HINT
         yield Clue(strength, "GPUs of a host exchange data through host memory", event)
 
 
 def _sockets(timeline: Timeline) -> Iterator[Clue]:
-    over = any(name.startswith("NET/Socket") for host in timeline.hosts.values() for name in host.transports)
-    several = timeline.nodes > 1 or over
+    several = timeline.nodes > 1 or any(name.startswith("NET/Socket") for name in timeline.transports)
     if not several or not any("Socket" in name for name in timeline.networks):
         return
     event = timeline.first("nccl.no-ib") or timeline.first("nccl.socket")
-    wanted = (
-        timeline.variable("NCCL_IB_HCA")
-        or timeline.variable("NCCL_IB_DISABLE") == "0"
-        or timeline.has("shell.port-active")
-    )
+    wanted = timeline.variable("NCCL_IB_HCA") or timeline.variable("NCCL_IB_DISABLE") == "0"
     others = any("Socket" not in name for name in timeline.networks)
-    if wanted or others:
+    if wanted or others or timeline.has("shell.port-active"):
         yield Clue(0.8, "RDMA was meant to be used, and NCCL took sockets", event)
     else:
         yield Clue(0.3, "hosts talk over sockets", event)
@@ -80,20 +74,18 @@ def _sockets(timeline: Timeline) -> Iterator[Clue]:
 def _slow(timeline: Timeline) -> LogEvent | None:
     """The best row of large messages, if RDMA is in use between hosts and it is slow all the same."""
     rdma = any(not name.startswith("Socket") for name in timeline.networks)
-    if timeline.nodes < 2 and not any(n.startswith("NET/") for h in timeline.hosts.values() for n in h.transports):
-        return None
+    several = timeline.nodes > 1 or any(name.startswith("NET/") for name in timeline.transports)
     rows = [event for event in timeline.of("bench.row") if int(event.get("bytes")) >= _LARGE]
-    if not rows or not rdma:
+    if not rows or not rdma or not several:
         return None
     best = max(rows, key=lambda event: float(event.get("busbw")))
     return best if float(best.get("busbw")) * 1e9 < _SLOW_BYTES_PER_S else None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The interface that was taken instead, or the host where RDMA is off."""
     strongest = max(clues, key=lambda clue: clue.strength, default=None)
-    if strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket"):
-        found = timeline.first("nccl.bootstrap")
-        if found:
-            return Offender("interface", found.get("interface"))
-    return host_or_rank(clues)
+    taken = timeline.first("nccl.bootstrap")
+    if taken and strongest and strongest.event and strongest.event.kind in ("nccl.no-ib", "nccl.socket"):
+        return Offender("interface", taken.get("interface"))
+    return clues.host_or_rank()

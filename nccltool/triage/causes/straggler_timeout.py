@@ -27,10 +27,10 @@ To the owner of the training code; to the storage team when the late rank waits 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Offender, part, rank_or_host, signs
-from nccltool.triage.timeline.model import ProcessExit, Timeline, ranks_of
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, part, signs
+from nccltool.triage.timeline.model import ProcessExit, Timeline
 
 DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
@@ -69,43 +69,29 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
 
 def silent(timeline: Timeline) -> frozenset[int]:
     """The few ranks of the world that do not time out while the others do."""
-    waiting = ranks_of(timeline.timeouts) | {
-        e.rank for e in timeline.of("torch.status", "torch.down") if e.rank is not None
-    }
-    world = timeline.world_size or _seen(timeline)
-    if len(waiting) < 1 or world < 2:
-        return frozenset()
+    waiting = {event.rank for event in timeline.of("torch.timeout", "torch.status", "torch.down")}
+    waiting.discard(None)
+    named = (event.rank + 1 for event in timeline.everything() if event.rank is not None)
+    world = timeline.world_size or max(named, default=0)
     missing = frozenset(range(world)) - waiting
-    return missing if 0 < len(missing) <= _FEW and len(missing) <= len(waiting) else frozenset()
-
-
-def _seen(timeline: Timeline) -> int:
-    """The world, as far as ranks are named anywhere."""
-    ranks = {event.rank for events in timeline.events.values() for event in events if event.rank is not None}
-    return max(ranks, default=-1) + 1
+    return missing if 0 < len(missing) <= min(_FEW, len(waiting)) and world > 1 else frozenset()
 
 
 def unmoved(timeline: Timeline) -> ProcessExit | None:
     """The rank that was killed at the end while others aborted: it did not even react to its watchdog."""
-    killed = [ended for ended in timeline.exits if ended.signal == _SIGKILL and ended.rank is not None]
-    aborted = [ended for ended in timeline.exits if ended.signal == _SIGABRT]
-    return killed[0] if len(killed) == 1 and aborted and timeline.timeouts else None
+    killed = [ended for ended in timeline.killed_by(_SIGKILL) if ended.rank is not None]
+    return killed[0] if len(killed) == 1 and timeline.killed_by(_SIGABRT) and timeline.timeouts else None
 
 
 def behind(timeline: Timeline) -> int | None:
     """The rank whose last enqueued work is less than that of all others."""
-    last: dict[int, int] = {}
-    for event in timeline.of("torch.status"):
-        if event.rank is not None:
-            last[event.rank] = int(event.get("enqueued"))
-    if len(last) < 2:
-        return None
-    least = min(last.values())
-    lowest = [rank for rank, number in last.items() if number == least]
-    return lowest[0] if len(lowest) == 1 and least < max(last.values()) else None
+    told = (event for event in timeline.of("torch.status") if event.rank is not None)
+    last = {event.rank: int(event.get("enqueued")) for event in told}
+    lowest = [rank for rank, number in last.items() if number == min(last.values())]
+    return lowest[0] if len(lowest) == 1 and len(last) > 1 else None
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The late rank."""
     for event in timeline.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
         ranks = event.get("ranks")
@@ -113,18 +99,16 @@ def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
             ranks = str(event.task)  # Horovod writes the rank where srun writes its label
         if ranks:
             return Offender("rank", ranks.split(",")[0].strip())
-    missing = silent(timeline)
-    if missing:
+    if missing := silent(timeline):
         return Offender("rank", str(_busiest(timeline, missing)))
     if (ended := unmoved(timeline)) is not None:
         return Offender("rank", str(ended.rank))
-    late = behind(timeline)
-    if late is not None:
+    if (late := behind(timeline)) is not None:
         return Offender("rank", str(late))
-    return part(timeline, "rank", "store.get-failed", name="peer") or rank_or_host(clues)
+    return part(timeline, "rank", "store.get-failed", name="peer") or clues.rank_or_host()
 
 
 def _busiest(timeline: Timeline, missing: frozenset[int]) -> int:
     """Of several missing ranks the one that the log shows at work most often."""
-    seen = Counter(event.rank for events in timeline.events.values() for event in events if event.rank in missing)
+    seen = Counter(event.rank for event in timeline.everything() if event.rank in missing)
     return max(sorted(missing), key=lambda rank: seen[rank])

@@ -25,20 +25,9 @@ container; give pods whole GPUs. Blast radius: this job.
 To the platform's vendor, with the dumped topology.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    HINT,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Offender,
-    host_or_rank,
-    of_source,
-    part,
-    signs,
-)
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
@@ -71,14 +60,13 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(HINT, "no good graph was found", event)
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The file or its variable, else the host."""
     if timeline.has("topology.graph-file"):
         return Offender("variable", "NCCL_GRAPH_FILE")
     if timeline.has("topology.attribute", "topology.file"):
-        path = timeline.variable("NCCL_TOPO_FILE")
-        if path:
+        if path := timeline.variable("NCCL_TOPO_FILE"):
             return Offender("file", path.rpartition("/")[2])
         if found := part(timeline, "file", "topology.file", name="path"):
             return found
-    return host_or_rank(clues)
+    return clues.host_or_rank()

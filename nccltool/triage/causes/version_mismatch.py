@@ -26,9 +26,9 @@ CUDA. Blast radius: this job. A driver update needs a drain and a reboot of the 
 To whoever builds the images, with both versions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Offender, host_or_rank, odd_one_out, part, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, odd_one_out, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the versions of NCCL, torch and the driver on every host"
@@ -42,11 +42,8 @@ _SIGNS = {
     "version.library": (0.6, "a library of CUDA, NCCL or torch is not where the program looks for it"),
 }
 _CONSEQUENCES = (
-    "nccl.bad-family",
-    "nccl.truncated",
-    "nccl.bootstrap-mismatch",
-    "nccl.wrong-magic",
-    "nccl.wrong-type",
+    *("nccl.bad-family", "nccl.truncated", "nccl.bootstrap-mismatch"),
+    *("nccl.wrong-magic", "nccl.wrong-type"),
 )
 
 
@@ -65,17 +62,15 @@ def _by_host(timeline: Timeline) -> dict[str, str]:
     return {host.name: host.versions[0].partition("+")[0] for host in timeline.hosts.values() if host.versions}
 
 
-def offender(timeline: Timeline, clues: Sequence[Clue]) -> Offender | None:
+def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host whose version differs, or the driver."""
-    if timeline.has("nccl.driver-old", "version.driver"):
-        found = part(timeline, "driver", "shell.driver", name="driver")
-        if found:
-            return found
+    driver = part(timeline, "driver", "shell.driver", name="driver")
+    if driver and timeline.has("nccl.driver-old", "version.driver"):
+        return driver
     versions = _by_host(timeline)
     if len(set(versions.values())) > 1:
         complaining = {event.host for event in timeline.of(*_CONSEQUENCES)}
         silent = [name for name in versions if name not in complaining]
-        odd = odd_one_out(versions) or (silent[0] if len(silent) == 1 else None)
-        if odd:
+        if odd := odd_one_out(versions) or (silent[0] if len(silent) == 1 else None):
             return Offender("host", odd)
-    return host_or_rank(clues)
+    return clues.host_or_rank()

@@ -4,10 +4,11 @@ A missing line is evidence too: the rank that is not among those that time out, 
 complete, the interface that is not named.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
-from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.logs.base import LogEvent, Role
 
 NO_HOST = "?"
 """The host of what is known of some host, but not of which one."""
@@ -122,9 +123,8 @@ class Timeline:
         """Whether one happened before the other: by their places in one file, else by their times."""
         if one.file == other.file or one.time is None or other.time is None:
             return self.place(one) < self.place(other)
-        return (
-            one.time[-min(len(one.time), len(other.time)) :] < other.time[-min(len(one.time), len(other.time)) :]
-        )
+        known = min(len(one.time), len(other.time))  # one may lack the year
+        return one.time[-known:] < other.time[-known:]
 
     def earliest(self, events: Iterable[LogEvent]) -> LogEvent | None:
         """The event that happened before all others."""
@@ -134,22 +134,29 @@ class Timeline:
                 first = event
         return first
 
-    def failures(self) -> tuple[LogEvent, ...]:
+    def failures(self) -> list[LogEvent]:
         """Everything that went wrong somewhere, echoes left out."""
         return self._with_role("failure")
 
-    def echoes(self) -> tuple[LogEvent, ...]:
-        """Consequences of what went wrong elsewhere."""
-        return self._with_role("echo")
+    def troubles(self) -> list[LogEvent]:
+        """Everything that went wrong somewhere; behind it, what followed elsewhere."""
+        return [*self._with_role("failure"), *self._with_role("echo")]
 
-    def _with_role(self, role: str) -> tuple[LogEvent, ...]:
-        found = [event for events in self.events.values() for event in events if event.role == role]
-        return tuple(sorted(found, key=self.place))
+    def _with_role(self, role: Role) -> list[LogEvent]:
+        return sorted((event for event in self.everything() if event.role == role), key=self.place)
+
+    def everything(self) -> Iterator[LogEvent]:
+        """All events, a kind after the other."""
+        return chain.from_iterable(self.events.values())
+
+    def killed_by(self, signal: int) -> list[ProcessExit]:
+        """The processes that a signal ended."""
+        return [ended for ended in self.exits if ended.signal == signal]
 
     @property
     def failed(self) -> bool:
         """Whether something went wrong that was not overcome."""
-        wrong = any(event.role in ("failure", "echo") for events in self.events.values() for event in events)
+        wrong = any(event.role in ("failure", "echo") for event in self.everything())
         return self.hung is not None or (wrong and not self.recovered)
 
     def rank_of(self, event: LogEvent) -> int | None:
@@ -172,6 +179,11 @@ class Timeline:
     def networks(self) -> frozenset[str]:
         """The networks that NCCL chose, over all hosts."""
         return frozenset(name for host in self.hosts.values() for name in host.networks)
+
+    @property
+    def transports(self) -> frozenset[str]:
+        """What connections go over, over all hosts."""
+        return frozenset(name for host in self.hosts.values() for name in host.transports)
 
     @property
     def host_names(self) -> tuple[str, ...]:
