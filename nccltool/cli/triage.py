@@ -73,8 +73,8 @@ def _follow(paths: tuple[str, ...], options: dict[str, Any]) -> int:
 
 def _show(incident: Any, options: dict[str, Any]) -> None:
     from nccltool.cli.screen import deliver
-    from nccltool.triage.document import incident_to_json
-    from nccltool.triage.views import table
+    from nccltool.triage import table
+    from nccltool.triage.incident import incident_to_json
 
     if options["form"] == "json":
         text = incident_to_json(incident) + "\n"

@@ -25,8 +25,8 @@ from nccltool.doctor.options import DoctorOrder
 from nccltool.doctor.views import json as doctor_document
 from nccltool.hosts import reader
 from nccltool.hosts.views import table as render_facts
-from nccltool.triage import document as triage_document
 from nccltool.triage import run as triage_run
+from nccltool.triage.incident import incident_to_json
 
 PATIENCE_S = 20.0
 """For one external command."""
@@ -133,7 +133,7 @@ def _parts(wanted: Wanted) -> Iterator[BundlePart]:
     for log in wanted.logs:
         yield _file(f"logs/{log.name}", log)
     if logs := [*(str(run / "log.txt") for run in wanted.runs), *(str(log) for log in wanted.logs)]:
-        yield _tried("triage.json", lambda: triage_document.incident_to_json(triage_run.triage(logs, command)))
+        yield _tried("triage.json", lambda: incident_to_json(triage_run.triage(logs, command)))
 
 
 def _tried(name: str, make: Callable[[], str]) -> BundlePart:

@@ -16,8 +16,8 @@ from nccltool.preflight import document, host_verdicts
 from nccltool.preflight.options import PreflightOrder
 from nccltool.preflight.result import CheckOutcome, Preflight
 from nccltool.preflight.stages.base import StageContext
-from nccltool.triage import document as triage_document
 from nccltool.triage import run as triage_run
+from nccltool.triage.incident import incident_to_json
 
 _MOST_EVIDENCE = 32
 """Hosts whose facts are kept for one check, and checks that get a folder."""
@@ -77,7 +77,7 @@ def _gather(outcomes: Sequence[CheckOutcome], context: StageContext, place: Path
                 shutil.copyfile(run / name, place / name)
         with suppress(NccltoolError, OSError):
             incident = triage_run.triage([str(run / "log.txt")], ("nccltool", "triage"))
-            (place / "triage.json").write_text(triage_document.incident_to_json(incident))
+            (place / "triage.json").write_text(incident_to_json(incident))
     if context.surveyed:
         wanted = {host for one in outcomes for host in (one.host, *one.hosts) if host}
         snapshots = context.survey().snapshots

@@ -1,8 +1,9 @@
-"""What triage found in logs. Frozen."""
+"""What triage found in logs. Frozen; and as a JSON document."""
 
+import dataclasses
 from dataclasses import dataclass, field
 
-from nccltool.core.documents import RunInfo
+from nccltool.core.documents import SCHEMA, RunInfo, encoded
 from nccltool.core.findings import Finding
 from nccltool.core.verdicts import Verdict
 
@@ -75,3 +76,11 @@ class Incident:
     """What would settle it between the first two candidates."""
     lines_read: int
     overview: Overview = field(default_factory=Overview)
+
+
+def incident_to_json(incident: Incident) -> str:
+    """The document of a triage, as indented JSON."""
+    told = {part.name: getattr(incident, part.name) for part in dataclasses.fields(incident)}
+    verdict, run, overview = told.pop("verdict"), told.pop("info"), told.pop("overview")
+    about = {"status": verdict.status, "exit_code": verdict.exit_code, "run": run}
+    return encoded({"schema": SCHEMA, "kind": "triage", **about, **told, "picture": overview})

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.triage import causes
-from nccltool.triage.causes.base import ECHOES, Clue, Clues, Offender
+from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues
+from nccltool.triage.incident import Candidate, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -27,82 +28,81 @@ LEAST = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WeighedCause:
-    """A root cause and how much speaks for it."""
-
-    root_cause: str
-    confidence: float
-    why: tuple[str, ...]
-    clues: Clues
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RankedCauses:
     """What happened."""
 
-    root_cause: str
-    confidence: float
-    offender: Offender | None
-    first_failure: LogEvent | None
-    candidates: tuple[WeighedCause, ...]
-    evidence: tuple[LogEvent, ...]
-    decides: str
+    root_cause: str = "none"
+    confidence: float = 0.0
+    offender: Offender | None = None
+    first_failure: LogEvent | None = None
+    candidates: tuple[Candidate, ...] = ()
+    evidence: tuple[LogEvent, ...] = ()
+    decides: str = "a log that has lines"
     """What would settle it between the root cause and the runner-up."""
-    lines_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A root cause and how much speaks for it."""
+
+    label: str
+    score: float
+    clues: Clues
+
+    @property
+    def cause(self) -> Cause:
+        return causes.find(self.label)
+
+    @property
+    def explains(self) -> frozenset[str]:
+        own: frozenset[str] = getattr(self.cause, "EXPLAINS", ECHOES)
+        return own if self.label in (*ECHOES, "none", "slow-path") else own | ECHOES
+
+    def earliest(self, timeline: Timeline) -> LogEvent | None:
+        return timeline.earliest(clue.event for clue in self.clues if clue.event and clue.strength >= 0.5)
 
 
 def judge(timeline: Timeline) -> RankedCauses:
     """The root cause of a timeline."""
-    weighed = _explained(timeline, [_weigh(label, timeline) for label in causes.LABELS])
-    ranked = sorted((made for made in weighed if made.confidence > 0), key=lambda made: -made.confidence)
     if timeline.lines_read == 0:
-        return _nothing(timeline)
-    best = (
-        ranked[0]
-        if ranked
-        else WeighedCause(root_cause="none", confidence=LEAST, why=("nothing is known",), clues=Clues())
-    )
-    runner_up = next((made for made in ranked[1:] if made.confidence >= LEAST), None)
-    cause = causes.find(best.root_cause)
-    assert cause is not None
-    confidence = best.confidence * (1 - (runner_up.confidence if runner_up else 0.0) / 2)
+        return RankedCauses()
+    weighed = [_weigh(label, timeline) for label in causes.LABELS]
+    scored = [replace(one, score=_share_left(timeline, one, weighed) * one.score) for one in weighed]
+    ranked = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)
+    best, runner_up = ranked[0], next((one for one in ranked[1:] if one.score >= LEAST), None)
+    decisive = [best, runner_up] if runner_up else [best]
     return RankedCauses(
-        root_cause=best.root_cause,
-        confidence=round(confidence, 2),
-        offender=cause.offender(timeline, best.clues),
+        root_cause=best.label,
+        confidence=round(best.score * (1 - (runner_up.score if runner_up else 0.0) / 2), 2),
+        offender=best.cause.offender(timeline, best.clues),
         first_failure=_first_failure(timeline, best),
-        candidates=tuple(replace(made, confidence=round(made.confidence, 2)) for made in ranked[:5]),
-        evidence=_evidence(best),
-        decides=_decides(best, runner_up),
-        lines_read=timeline.lines_read,
+        candidates=tuple(map(_candidate, ranked[:5])),
+        evidence=_one_a_line(best.clues.proofs())[:6],
+        decides="; ".join(f"{one.label}: {one.cause.DECIDES}" for one in decisive),
     )
 
 
-def _nothing(timeline: Timeline) -> RankedCauses:
-    return RankedCauses(
-        root_cause="none",
-        confidence=0.0,
-        offender=None,
-        first_failure=None,
-        candidates=(),
-        evidence=(),
-        decides="a log that has lines",
-        lines_read=timeline.lines_read,
-    )
+def _one_a_line(events: Sequence[LogEvent]) -> tuple[LogEvent, ...]:
+    first: dict[tuple[str, int], LogEvent] = {}
+    for event in events:
+        first.setdefault((event.file, event.line), event)
+    return tuple(first.values())
 
 
-def _weigh(label: str, timeline: Timeline) -> WeighedCause:
-    cause = causes.find(label)
-    assert cause is not None
-    clues = Clues(cause.clues(timeline))
+def _candidate(one: _Weighed) -> Candidate:
+    why = dict.fromkeys(clue.why for clue in sorted(one.clues, key=lambda clue: -clue.strength))
+    return Candidate(root_cause=one.label, confidence=round(one.score, 2), why=tuple(why))
+
+
+def _weigh(label: str, timeline: Timeline) -> _Weighed:
+    clues = Clues(causes.find(label).clues(timeline))
     against, doubt = 1.0, 1.0
     for strength in _strengths(clues):
         if strength >= 0:
             doubt *= 1 - strength
         else:
             against *= 1 + strength
-    why = tuple(dict.fromkeys(clue.why for clue in sorted(clues, key=lambda clue: -clue.strength)))
-    return WeighedCause(root_cause=label, confidence=(1 - doubt) * against, why=why, clues=clues)
+    return _Weighed(label, (1 - doubt) * against, clues)
 
 
 def _strengths(clues: Sequence[Clue]) -> Iterator[float]:
@@ -117,77 +117,21 @@ def _strengths(clues: Sequence[Clue]) -> Iterator[float]:
     yield from strongest.values()
 
 
-def _explained(timeline: Timeline, weighed: Sequence[WeighedCause]) -> list[WeighedCause]:
+def _share_left(timeline: Timeline, one: _Weighed, weighed: Sequence[_Weighed]) -> float:
     """Echoes of stronger causes, and later ones, lose."""
-    return [_after(timeline, one, [other for other in weighed if other is not one]) for one in weighed]
+    strong = [other for other in weighed if other is not one and other.score >= STRONG]
+    for other in strong:
+        if one.label in other.explains and (other.label not in one.explains or other.score > one.score):
+            return 1 - EXPLAINED
+    own = one.earliest(timeline)
+    firsts = [other.earliest(timeline) for other in strong] if own and one.score >= STRONG else []
+    return 1 - LATER if any(own and first and timeline.before(first, own) for first in firsts) else 1.0
 
 
-def _after(timeline: Timeline, one: WeighedCause, others: Sequence[WeighedCause]) -> WeighedCause:
-    left = one.confidence
-    explains = [other for other in others if other.confidence >= STRONG and one.root_cause in _explains(other)]
-    mutual = _explains(one)
-    explains = [other for other in explains if other.root_cause not in mutual or other.confidence > one.confidence]
-    if explains:
-        left *= 1 - EXPLAINED
-    elif one.confidence >= STRONG and _is_later(timeline, one, others):
-        left *= 1 - LATER
-    return replace(one, confidence=left)
-
-
-def _explains(made: WeighedCause) -> frozenset[str]:
-    cause = causes.find(made.root_cause)
-    own: frozenset[str] = getattr(cause, "EXPLAINS", ECHOES)
-    shared = (
-        ECHOES if made.root_cause not in ECHOES and made.root_cause not in ("none", "slow-path") else frozenset()
-    )
-    return own | shared
-
-
-def _is_later(timeline: Timeline, one: WeighedCause, others: Sequence[WeighedCause]) -> bool:
-    own = _earliest(timeline, one.clues)
-    for other in others:
-        first = _earliest(timeline, other.clues)
-        if other.confidence >= STRONG and own and first and timeline.before(first, own):
-            return True
-    return False
-
-
-def _earliest(timeline: Timeline, clues: Sequence[Clue]) -> LogEvent | None:
-    events = [clue.event for clue in clues if clue.event and clue.strength >= 0.5]
-    return timeline.earliest(events)
-
-
-def _first_failure(timeline: Timeline, best: WeighedCause) -> LogEvent | None:
+def _first_failure(timeline: Timeline, best: _Weighed) -> LogEvent | None:
     """The first line that shows this cause; where it has none, the first failure at all."""
-    if best.root_cause == "none":
+    if best.label == "none":
         return None
     own = [clue.event for clue in best.clues if clue.event and clue.strength >= 0.4]
     said = [event for event in own if event.role in ("failure", "echo")]
-    if said or own:
-        return timeline.earliest(said or own)
-    return next(iter(timeline.troubles()), None)
-
-
-def _evidence(best: WeighedCause) -> tuple[LogEvent, ...]:
-    ordered = sorted(
-        (clue for clue in best.clues if clue.event and clue.strength > 0), key=lambda clue: -clue.strength
-    )
-    return tuple(_unique(ordered))[:6]
-
-
-def _unique(clues: Sequence[Clue]) -> Iterator[LogEvent]:
-    seen: set[tuple[str, int]] = set()
-    for clue in clues:
-        if clue.event and (clue.event.file, clue.event.line) not in seen:
-            seen.add((clue.event.file, clue.event.line))
-            yield clue.event
-
-
-def _decides(best: WeighedCause, runner_up: WeighedCause | None) -> str:
-    cause = causes.find(best.root_cause)
-    assert cause is not None
-    if runner_up is None:
-        return f"{best.root_cause}: {cause.DECIDES}"
-    other = causes.find(runner_up.root_cause)
-    assert other is not None
-    return f"{best.root_cause}: {cause.DECIDES}; {runner_up.root_cause}: {other.DECIDES}"
+    return timeline.earliest(said or own or timeline.troubles()[:1])

@@ -5,15 +5,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 from uuid import uuid4
 
 from nccltool import __version__
 from nccltool.core.documents import RunInfo
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Finding, Subject, SubjectKind
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
-from nccltool.triage.incident import Candidate, Incident, LogLine, Offender
+from nccltool.triage.incident import Incident, LogLine, Offender
 from nccltool.triage.judge import RankedCauses, judge
 from nccltool.triage.logs import log_files
 from nccltool.triage.logs.base import LogEvent
@@ -27,15 +27,9 @@ LIMIT_S = 5.0
 HEAD_BYTES, TAIL_BYTES = 8 << 20, 24 << 20
 """Of a log of a run: enough for that time where most lines say something."""
 
-_Kind = Literal["host", "rank", "interface", "device", "variable", "link", "file", "operation", "run"]
-_SUBJECTS: dict[str, _Kind] = {
-    "host": "host",
-    "rank": "rank",
-    "interface": "interface",
-    "device": "device",
+_SUBJECTS: dict[str, SubjectKind] = {
+    **{kind: kind for kind in get_args(SubjectKind)},
     "gpu": "device",
-    "variable": "variable",
-    "file": "file",
     "plugin": "file",
     "library": "file",
     "driver": "file",
@@ -122,13 +116,10 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
         confidence=diagnosis.confidence,
         offender=diagnosis.offender,
         first_failure=_line(timeline, diagnosis.first_failure) if diagnosis.first_failure else None,
-        candidates=tuple(
-            Candidate(root_cause=made.root_cause, confidence=made.confidence, why=made.why)
-            for made in diagnosis.candidates
-        ),
+        candidates=diagnosis.candidates,
         evidence=tuple(_line(timeline, event) for event in diagnosis.evidence),
         decides=diagnosis.decides,
-        lines_read=diagnosis.lines_read,
+        lines_read=timeline.lines_read,
         overview=overview(timeline),
     )
 

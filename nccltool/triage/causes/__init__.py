@@ -5,9 +5,7 @@ from functools import cache
 from typing import cast
 
 from nccltool.core import members
-from nccltool.triage.causes.base import SECTIONS, Cause
-
-__all__ = ["LABELS", "SECTIONS", "find", "page", "section"]
+from nccltool.triage.causes.base import Cause
 
 LABELS = members.names(__path__)
 _COLLECT = (
@@ -16,17 +14,16 @@ _COLLECT = (
 
 
 @cache
-def find(label: str) -> Cause | None:
-    """The cause of a label; None = there is none."""
-    if label not in LABELS:
-        return None
+def find(label: str) -> Cause:
+    """The cause of one of the LABELS."""
     return cast(Cause, members.module(__name__, label))
 
 
 def page(label: str) -> str | None:
     """The page of a root cause, in Markdown; None = there is no such cause."""
-    cause = find(label)
-    return None if cause is None else f"# {label}\n\n{inspect.cleandoc(cause.__doc__ or '')}\n\n{_COLLECT}\n"
+    if label not in LABELS:
+        return None
+    return f"# {label}\n\n{inspect.cleandoc(find(label).__doc__ or '')}\n\n{_COLLECT}\n"
 
 
 def section(label: str, name: str) -> str:

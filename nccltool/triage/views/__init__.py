@@ -1,1 +1,0 @@
-"""What triage found, for people."""
