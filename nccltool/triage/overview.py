@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from nccltool.core.host_lists import fold
 from nccltool.triage.incident import Overview, OverviewTable
-from nccltool.triage.timeline.model import ObservedCommunicator, ObservedHost, Timeline
+from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 
 _ASPECTS: Mapping[str, Callable[[ObservedHost], str]] = {
     "NCCL": lambda host: ", ".join(host.versions),
@@ -75,7 +76,7 @@ def _communicators(known: tuple[ObservedCommunicator, ...]) -> OverviewTable:
     return OverviewTable(title="communicators", headers=headers, rows=rows)
 
 
-def _ranks(ranks: frozenset[int]) -> str:
+def _ranks(ranks: set[int]) -> str:
     listed = [str(rank) for rank in sorted(ranks)]
     more = f" and {len(listed) - _MOST_RANKS} more" if len(listed) > _MOST_RANKS else ""
     return " ".join(listed[:_MOST_RANKS]) + more

@@ -28,7 +28,8 @@ from collections.abc import Iterator
 
 from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, odd_one_out, part, signs
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import CollectiveTimeout, Timeline
+from nccltool.triage.timeline.exits import CollectiveTimeout
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})

@@ -44,12 +44,12 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(TYPICAL, "two ranks of a communicator have the same PCI address", event)
 
 
-def _shared(timeline: Timeline) -> tuple[int, ...]:
+def _shared(timeline: Timeline) -> list[int]:
     for known in timeline.communicators:
         for (_, bus), ranks in known.gpus.items():
             if bus and len(ranks) > 1 and len(known.started) == known.size:
-                return ranks
-    return ()
+                return sorted(ranks)
+    return []
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

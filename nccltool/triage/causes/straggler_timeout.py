@@ -30,7 +30,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, part, signs
-from nccltool.triage.timeline.model import ProcessExit, Timeline
+from nccltool.triage.timeline.exits import ProcessExit
+from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})

@@ -4,11 +4,10 @@ from collections import Counter
 from dataclasses import replace
 
 from nccltool.triage.logs.base import LogEvent, family_of
-from nccltool.triage.timeline.communicators import CommunicatorBuilder
 from nccltool.triage.timeline.exits import exit_of, timeout_of
-from nccltool.triage.timeline.hosts import HostBuilder
 from nccltool.triage.timeline.job_course import JobCourse
-from nccltool.triage.timeline.model import NO_HOST, ObservedHost, Timeline
+from nccltool.triage.timeline.model import NO_HOST, Timeline
+from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 
 _KEPT = 64
 """Events of one kind that are kept for each host, or each rank where the host is not known."""
@@ -24,8 +23,8 @@ class TimelineBuilder:
         self._counts: Counter[str] = Counter()
         self._kept: Counter[tuple[str, str | int | None]] = Counter()
         self._order: dict[str, int] = {}
-        self._hosts: dict[str, HostBuilder] = {}
-        self._communicators: dict[str, CommunicatorBuilder] = {}
+        self._hosts: dict[str, ObservedHost] = {}
+        self._communicators: dict[str, ObservedCommunicator] = {}
         self._environment: dict[str, dict[str, None]] = {}
         self._hosts_of_labels: dict[tuple[str, str], str] = {}
         self._unplaced: list[LogEvent] = []
@@ -41,7 +40,7 @@ class TimelineBuilder:
         if event.repeats:
             self._counts[event.kind] += event.repeats
             if event.host:
-                self._hosts.setdefault(event.host, HostBuilder()).add(event)
+                self._host(event.host).add(event)
             return
         number = self._order.setdefault(event.file, len(self._order))
         self._counts[event.kind] += 1
@@ -55,6 +54,11 @@ class TimelineBuilder:
         if self._kept[key] < _KEPT and len(self._events.get(event.kind, ())) < _KEPT_OF_ALL:
             self._kept[key] += 1
             self._events.setdefault(event.kind, []).append(event)
+
+    def _host(self, name: str) -> ObservedHost:
+        if name not in self._hosts:
+            self._hosts[name] = ObservedHost(name=name)
+        return self._hosts[name]
 
     def _attribute(self, event: LogEvent) -> None:
         """Which rank a process or a task is: from the lines that name both."""
@@ -77,7 +81,7 @@ class TimelineBuilder:
             self._unplaced.append(event)
             return
         if host and event.family == "nccl":
-            self._hosts.setdefault(host, HostBuilder()).add(event)
+            self._host(host).add(event)
         if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and host:
             self._communicator(event, host)
         if event.kind == "shell.world" and event.get("world").isdecimal():
@@ -88,21 +92,21 @@ class TimelineBuilder:
         own = (host, str(event.pid), event.get("comm"))
         name = event.get("id") or self._names.get(own) or f"of {size} ranks"
         self._names[own] = name
-        self._communicators.setdefault(name, CommunicatorBuilder(size)).add(event, host)
+        self._communicators.setdefault(name, ObservedCommunicator(id=name, size=size)).add(event, host)
 
     def timeline(self, lines_read: int) -> Timeline:
-        """What is known now."""
-        hosts = {name: host.observed(name) for name, host in self._hosts.items()}
-        for event in self._unplaced if not any(host.versions for host in hosts.values()) else ():
-            name = next(iter(hosts), NO_HOST)
-            observed = hosts.get(name, ObservedHost(name=name))
-            hosts[name] = _with_version(observed, event.get("version"))
+        """What is known now: to be looked at before more is added."""
+        hosts = dict(self._hosts)
+        unplaced = dict.fromkeys(event.get("version") for event in self._unplaced)
+        if unplaced and not any(host.versions for host in hosts.values()):
+            some = next(iter(hosts), NO_HOST)
+            hosts[some] = replace(hosts.get(some) or ObservedHost(name=some), versions=list(unplaced))
         return Timeline(
             events={kind: tuple(events) for kind, events in self._events.items()},
             counts=dict(self._counts),
             order=dict(self._order),
             hosts=hosts,
-            communicators=tuple(known.observed(name) for name, known in self._communicators.items()),
+            communicators=tuple(self._communicators.values()),
             timeouts=tuple(timeout_of(event) for event in self._events.get("torch.timeout", ())),
             exits=tuple(exit_of(event) for kind in _ENDS for event in self._events.get(kind, ())),
             environment={name: tuple(values) for name, values in self._environment.items()},
@@ -132,7 +136,3 @@ class TimelineBuilder:
         world = self._world_size()
         fits = world is None or max(self._tasks, default=0) < world
         return len(self._tasks) > 1 and not self._tasks_differ and not agents and fits
-
-
-def _with_version(observed: ObservedHost, version: str) -> ObservedHost:
-    return replace(observed, versions=tuple(dict.fromkeys((*observed.versions, version))))

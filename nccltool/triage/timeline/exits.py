@@ -1,62 +1,75 @@
 """How a rank gave up waiting, and how a process ended, out of the parts of a line."""
 
 import re
+from dataclasses import dataclass
 
 from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import CollectiveTimeout, ProcessExit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectiveTimeout:
+    """A collective that a rank gave up waiting for."""
+
+    rank: int | None
+    group: str
+    sequence: int | None
+    op: str
+    size: str
+    event: LogEvent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessExit:
+    """How a process ended."""
+
+    rank: int | None
+    code: int | None
+    signal: int | None
+    first: bool
+    event: LogEvent
+    local: int | None = None
+    """The number of the process on its host, where the rank is not said."""
 
 
 def timeout_of(event: LogEvent) -> CollectiveTimeout:
     """The collective that a rank gave up waiting for."""
-    sequence = event.get("sequence")
     size = event.get("in") or event.get("shape")
-    group = event.get("guid") or event.get("pg")
     return CollectiveTimeout(
         rank=event.rank,
-        group=group,
-        sequence=int(sequence) if sequence else None,
+        group=event.get("guid") or event.get("pg"),
+        sequence=_number(event, "sequence"),
         op=event.get("op"),
         size=f"{size}/{event.get('out')}" if size else "",
         event=event,
     )
 
 
-_SIGNALS = {"SIGKILL": 9, "SIGTERM": 15, "SIGABRT": 6, "SIGSEGV": 11, "SIGBUS": 7, "SIGINT": 2}
-_WORDS = {
-    "Killed": 9,
-    "Terminated": 15,
-    "Segmentation fault": 11,
-    "Aborted": 6,
-    "Bus error": 7,
-    "Out Of Memory": 9,
+_SIGNALS = {
+    **{"SIGKILL": 9, "SIGTERM": 15, "SIGABRT": 6, "SIGSEGV": 11, "SIGBUS": 7, "SIGINT": 2},
+    **{"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Out Of Memory": 9},
 }
 
 
 def exit_of(event: LogEvent) -> ProcessExit:
     """How a process ended."""
-    code = int(event.get("code")) if re.fullmatch(r"-?\d{1,5}", event.get("code")) else None
-    signal = _SIGNALS.get(event.get("signal"))
-    if event.get("number").isdecimal():
-        signal = int(event.get("number"))
-    elif event.get("signal").isdecimal():
-        signal = int(event.get("signal"))
-    if how := event.get("how"):
-        signal = next((number for word, number in _WORDS.items() if how.startswith(word)), signal)
-        if match := re.search(r"exit code (\d+)", how):
-            code = int(match[1])
-    if code is not None and code < 0:
-        signal = -code
-    elif code is not None and 128 < code < 160:
-        signal = code - 128
-    rank = event.rank
-    if rank is None and event.get("tasks").isdecimal():
-        rank = int(event.get("tasks"))
+    how = event.get("how")
+    said = re.search(r"exit code (\d+)", how)
+    code = int(said[1]) if said else _number(event, "code", digits=5)
+    named = (number for words, number in _SIGNALS.items() if (how or event.get("signal")).startswith(words))
+    numbers = (_number(event, "number"), _number(event, "signal"), next(named, None))
+    signal = next((number for number in numbers if number is not None), None)
+    if code is not None and (code < 0 or 128 < code < 160):
+        signal = -code if code < 0 else code - 128
     return ProcessExit(
-        rank=rank,
-        host=event.host,
+        rank=event.rank if event.rank is not None else _number(event, "tasks"),
         code=code,
         signal=signal,
         first=event.get("root") == "yes",
         event=event,
-        local=int(event.get("local")) if event.get("local").isdecimal() else None,
+        local=_number(event, "local"),
     )
+
+
+def _number(event: LogEvent, name: str, digits: int = 18) -> int | None:
+    text = event.get(name)
+    return int(text) if re.fullmatch(rf"-?\d{{1,{digits}}}", text) else None

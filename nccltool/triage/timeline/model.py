@@ -5,77 +5,15 @@ complete, the interface that is not named.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 from nccltool.triage.logs.base import LogEvent, Role
+from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
+from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
 
 NO_HOST = "?"
 """The host of what is known of some host, but not of which one."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CollectiveTimeout:
-    """A collective that a rank gave up waiting for."""
-
-    rank: int | None
-    group: str
-    sequence: int | None
-    op: str
-    size: str
-    event: LogEvent
-
-    @property
-    def call(self) -> tuple[str, str]:
-        """What the rank was in: ranks of one collective must agree."""
-        return self.op, self.size
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProcessExit:
-    """How a process ended."""
-
-    rank: int | None
-    host: str | None
-    code: int | None
-    signal: int | None
-    first: bool
-    event: LogEvent
-    local: int | None = None
-    """The number of the process on its host, where the rank is not said."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ObservedHost:
-    """What one host's lines say about it."""
-
-    name: str
-    ranks: tuple[int, ...] = ()
-    versions: tuple[str, ...] = ()
-    driver: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    interfaces: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
-    hcas: tuple[str, ...] = ()
-    channels: tuple[str, ...] = ()
-    transports: Mapping[str, int] = field(default_factory=dict)
-    """P2P/CUMEM, SHM, NET/IB/GDRDMA, NET/Socket ...: how many connections."""
-    gdr_hcas: tuple[str, ...] = ()
-    gdr_hcas_off: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ObservedCommunicator:
-    """What the lines say about one communicator."""
-
-    id: str
-    size: int
-    started: frozenset[int]
-    completed: frozenset[int]
-    nodes: int | None = None
-    gpus: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
-    """(host, bus id) -> ranks on it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,8 +137,3 @@ class Timeline:
     def versions(self) -> frozenset[str]:
         """NCCL's versions, without the CUDA that they were built for."""
         return frozenset(version.partition("+")[0] for host in self.hosts.values() for version in host.versions)
-
-
-def ranks_of(timeouts: Iterable[CollectiveTimeout]) -> frozenset[int]:
-    """The ranks that gave up waiting."""
-    return frozenset(timeout.rank for timeout in timeouts if timeout.rank is not None)
