@@ -44,10 +44,8 @@ def timeout_of(event: LogEvent) -> CollectiveTimeout:
     )
 
 
-_SIGNALS = {
-    **{"SIGKILL": 9, "SIGTERM": 15, "SIGABRT": 6, "SIGSEGV": 11, "SIGBUS": 7, "SIGINT": 2},
-    **{"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Out Of Memory": 9},
-}
+_NAMED = {"SIGKILL": 9, "SIGTERM": 15, "SIGABRT": 6, "SIGSEGV": 11, "SIGBUS": 7, "SIGINT": 2}
+_TOLD = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Out Of Memory": 9}
 
 
 def exit_of(event: LogEvent) -> ProcessExit:
@@ -55,8 +53,8 @@ def exit_of(event: LogEvent) -> ProcessExit:
     how = event.get("how")
     said = re.search(r"exit code (\d+)", how)
     code = int(said[1]) if said else _number(event, "code", digits=5)
-    named = (number for words, number in _SIGNALS.items() if (how or event.get("signal")).startswith(words))
-    numbers = (_number(event, "number"), _number(event, "signal"), next(named, None))
+    told = next((number for words, number in _TOLD.items() if how.startswith(words)), None)
+    numbers = (_number(event, "number"), _number(event, "signal"), _NAMED.get(event.get("signal")), told)
     signal = next((number for number in numbers if number is not None), None)
     if code is not None and (code < 0 or 128 < code < 160):
         signal = -code if code < 0 else code - 128
