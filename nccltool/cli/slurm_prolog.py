@@ -1,8 +1,10 @@
 """nccltool slurm-prolog."""
 
+from typing import Any
+
 import click
 
-from nccltool.cli.options import CommandEnded, exit_styled, group, option
+from nccltool.cli.options import CommandEnded, exit_styled, option
 
 
 @click.command("slurm-prolog")
@@ -14,7 +16,7 @@ from nccltool.cli.options import CommandEnded, exit_styled, group, option
 @option("--node", help="What Slurm calls this host.  [default: SLURMD_NODENAME, or its short name]")
 @option("--budget", "total_budget", help="Time for all of it, as 60s or 2min.  [default: 9s]")
 @exit_styled
-def command(**options: object) -> None:
+def command(**options: Any) -> None:
     """Judge this node for Slurm's Prolog, Epilog or HealthCheckProgram: local, and within seconds.
 
     Rules of severity error fail it. The first line of standard output is the reason, as `sinfo -R` shows it.
@@ -26,7 +28,7 @@ def command(**options: object) -> None:
     from nccltool.core.text import escaped
     from nccltool.preflight import scheduler_hooks
 
-    ask = scheduler_hooks.from_options(group(scheduler_hooks.PrologOptions, options), os.environ)
+    ask = scheduler_hooks.from_options(os.environ, **options)
     answer = scheduler_hooks.acted(ask, scheduler_hooks.judge(ask, scheduler_hooks.look(ask)))
     if answer.reason:
         put(f"{answer.reason}\n")

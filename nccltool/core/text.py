@@ -57,6 +57,17 @@ def listed(words: Iterable[str], most: int = 8) -> str:
     return ", ".join(every[:most]) + (", ..." if len(every) > most else "")
 
 
+def named(words: Iterable[str], most: int) -> str:
+    """The words with commas between them; `and 3 more` where there are more."""
+    every = list(words)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
+def comma_separated(texts: Iterable[str]) -> tuple[str, ...]:
+    """The words of an option that may be given several times, with several words each."""
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that may have been meant; empty = none is near."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")

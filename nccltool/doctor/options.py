@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nccltool.core import versions
 from nccltool.core.errors import BadInput
+from nccltool.core.text import comma_separated
 from nccltool.core.versions import Version
 from nccltool.launch import launchers
 from nccltool.launch.launchers.base import LaunchPlan
@@ -115,7 +116,7 @@ def _ranks(text: str | None) -> int | None:
 
 
 def _beginnings(option: str, texts: Sequence[str]) -> tuple[str, ...]:
-    found = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    found = comma_separated(texts)
     if texts and not found:
         raise BadInput(f"{option} names no rule", "write codes or names, or leave the option out")
     return found

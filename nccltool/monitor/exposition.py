@@ -33,10 +33,6 @@ class _Samples(Collector):
         for sample in samples:
             self._by_metric[sample.metric].append(sample)
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: what is not known has no sample."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """A family of each metric that has samples, in the order of the table."""
         for metric in metrics.METRICS:

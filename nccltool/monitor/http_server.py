@@ -14,7 +14,7 @@ import hashlib
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -68,6 +68,11 @@ class MetricsPage:
     """On the monotonic clock."""
 
 
+Header = tuple[bytes, bytes]
+Answer = tuple[int, ResponseBody, tuple[Header, ...]]
+"""Status, body, and more headers."""
+
+
 class MetricsApp:
     """The ASGI application. `page` returns the newest page; older than `stale_s` it is not shown."""
 
@@ -80,31 +85,30 @@ class MetricsApp:
         """Answer one request."""
         if scope["type"] != "http":
             return
+        headers = {name.lower(): value for name, value in scope["headers"]}
         async with asyncio.timeout(BODY_S):
-            status, body, extra = await self._answer(scope)
-            headers = {k.lower(): v for k, v in scope["headers"]}
+            status, body, extra = await self._answer(scope["path"], scope["method"], headers)
             zipped = b"gzip" in headers.get(b"accept-encoding", b"")
             await _send(send, status, body, extra, zipped, scope["method"] == "HEAD")
 
-    async def _answer(self, scope: Message) -> tuple[int, ResponseBody, list[tuple[bytes, bytes]]]:
-        headers = {k.lower(): v for k, v in scope["headers"]}
-        path = scope["path"]
+    async def _answer(self, path: str, method: str, headers: Mapping[bytes, bytes]) -> Answer:
         page = self._page()
-        fresh = time.monotonic() - page.made <= self._stale_s
-        if path == "/healthz":
-            return _said(200, "ok") if fresh else _said(503, "the run directory was not looked at for too long")
-        if self._users and not await self._may(headers.get(b"authorization", b"")):
-            return (*_said(401, "who are you?")[:2], [(b"www-authenticate", b'Basic realm="nccltool"')])
-        if scope["method"] not in ("GET", "HEAD"):
-            return (*_said(405, "GET or HEAD")[:2], [(b"allow", b"GET, HEAD")])
-        if path not in ("/metrics", "/runs"):
-            return _said(404, "there are /metrics, /runs and /healthz")
-        if not fresh:
+        stale = time.monotonic() - page.made > self._stale_s
+        if path == "/healthz" and not stale:
+            return _said(200, "ok")
+        if path != "/healthz":
+            if self._users and not await self._may(headers.get(b"authorization", b"")):
+                return _said(401, "who are you?", (b"www-authenticate", b'Basic realm="nccltool"'))
+            if method not in ("GET", "HEAD"):
+                return _said(405, "GET or HEAD", (b"allow", b"GET, HEAD"))
+            if path not in ("/metrics", "/runs"):
+                return _said(404, "there are /metrics, /runs and /healthz")
+        if stale:
             return _said(503, "the run directory was not looked at for too long")
         if path == "/runs":
-            return 200, page.runs, []
+            return 200, page.runs, ()
         openmetrics = b"application/openmetrics-text" in headers.get(b"accept", b"")
-        return 200, page.openmetrics if openmetrics else page.text, []
+        return 200, page.openmetrics if openmetrics else page.text, ()
 
     async def _may(self, authorization: bytes) -> bool:
         """Whether name and password are right. bcrypt is slow by design: what was right once is remembered."""
@@ -125,12 +129,12 @@ class MetricsApp:
         return False
 
 
-def _said(status: int, sentence: str) -> tuple[int, ResponseBody, list[tuple[bytes, bytes]]]:
-    return status, ResponseBody.of("text/plain; charset=utf-8", f"{sentence}\n".encode()), []
+def _said(status: int, sentence: str, *extra: Header) -> Answer:
+    return status, ResponseBody.of("text/plain; charset=utf-8", f"{sentence}\n".encode()), extra
 
 
 async def _send(
-    send: Send, status: int, body: ResponseBody, extra: list[tuple[bytes, bytes]], zipped: bool, head: bool
+    send: Send, status: int, body: ResponseBody, extra: tuple[Header, ...], zipped: bool, head: bool
 ) -> None:
     data = body.zipped if zipped else body.plain
     headers = [
@@ -141,8 +145,7 @@ async def _send(
         *extra,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    pieces = [] if head else range(0, len(data), PIECE)
-    for begin in pieces:
+    for begin in range(0, 0 if head else len(data), PIECE):
         await send({"type": "http.response.body", "body": data[begin : begin + PIECE], "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import msgspec
 from tabulate import tabulate
 
 from nccltool.core import documents, run_directory
@@ -16,8 +15,6 @@ from nccltool.preflight import document as preflight_document
 from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
 from nccltool.train import document as train_document
-
-SCHEMA = 1
 
 FORMATS = ("table", "json", "csv")
 """The other formats show the measurements of one run."""
@@ -29,12 +26,12 @@ class Entry:
 
     id: str
     path: str
-    started: str | None
+    started: str | None = None
     status: Status
     """incomplete when it has no document, unknown when that is damaged."""
-    exit_code: int | None
-    command: tuple[str, ...]
-    measurements: int | None
+    exit_code: int | None = None
+    command: tuple[str, ...] = ()
+    measurements: int | None = None
 
 
 def load(path: Path) -> Run | Preflight:
@@ -69,15 +66,7 @@ def entry(folder: Path, run: Run | Preflight) -> Entry:
 
 def nameless(folder: Path, status: Status) -> Entry:
     """A run in the list of which no more is known than its folder."""
-    return Entry(
-        id=folder.name,
-        path=str(folder),
-        started=None,
-        status=status,
-        exit_code=None,
-        command=(),
-        measurements=None,
-    )
+    return Entry(id=folder.name, path=str(folder), status=status)
 
 
 def render(entries: Sequence[Entry], form: str) -> str:
@@ -89,22 +78,13 @@ def _table(entries: Sequence[Entry]) -> str:
     if not entries:
         return "no runs yet\n"
     headers = ("run", "started", "status", "rows", "command")
-    rows = [
-        (
-            e.id,
-            e.started or "?",
-            e.status,
-            "?" if e.measurements is None else e.measurements,
-            " ".join(e.command),
-        )
-        for e in entries
-    ]
-    return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True)) + "\n"
+    rows = [(one.id, one.started, one.status, one.measurements, " ".join(one.command)) for one in entries]
+    return f"{tabulate(rows, headers, tablefmt='simple', disable_numparse=True, missingval='?')}\n"
 
 
 def _json(entries: Sequence[Entry]) -> str:
-    document = {"schema": SCHEMA, "kind": "runs", "runs": entries}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    document = {"schema": documents.SCHEMA, "kind": "runs", "runs": entries}
+    return documents.encoded(document) + "\n"
 
 
 def _csv(entries: Sequence[Entry]) -> str:

@@ -39,18 +39,20 @@ class WebConfig:
 
 def read(file: str) -> WebConfig:
     """The configuration in a file; names of files in it are relative to it. Raises BadInput."""
-    path = Path(file)
-    plain = _mapping(_parsed(path), _TOP, file, "")
+    plain = _mapping(_parsed(Path(file)), _TOP, file, "")
     tls = _mapping(plain.get("tls_server_config"), _TLS, file, "tls_server_config.")
-    files = {
-        name: _beside(path, tls.get(name), f"{file}: tls_server_config.{name}") for name in _TLS if "file" in name
-    }
+    files = {name: _beside(file, name, tls.get(name)) for name in _TLS if "file" in name}
     if bool(files["cert_file"]) != bool(files["key_file"]):
         raise BadInput(f"{file}: tls_server_config needs both cert_file and key_file", "name both, or neither")
     if tls and not files["cert_file"]:
         raise BadInput(f"{file}: tls_server_config has no cert_file", "name cert_file and key_file")
-    client_auth = _client_auth(tls, files["client_ca_file"], file)
-    return WebConfig(**files, client_auth=client_auth, users=_users(plain, file))
+    client_auth = tls.get("client_auth_type", "NoClientCert")
+    named = f"{file}: tls_server_config.client_auth_type"
+    if client_auth not in _CLIENT_AUTH:
+        raise BadInput(f"{named} {client_auth!r} is not supported", f"choose from {', '.join(_CLIENT_AUTH)}")
+    if _CLIENT_AUTH[client_auth] is not ssl.CERT_NONE and files["client_ca_file"] is None:
+        raise BadInput(f"{named} {client_auth} needs client_ca_file", "name the PEM file")
+    return WebConfig(**files, client_auth=_CLIENT_AUTH[client_auth], users=_users(plain, file))
 
 
 def check(config: WebConfig, file: str) -> None:
@@ -65,10 +67,8 @@ def check(config: WebConfig, file: str) -> None:
             context.load_verify_locations(config.client_ca_file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise BadInput(
-            f"{file}: tls_server_config: {name} cannot be used: {reason}",
-            "name PEM files that fit, without password",
-        ) from error
+        message = f"{file}: tls_server_config: {name} cannot be used: {reason}"
+        raise BadInput(message, "name PEM files that fit, without password") from error
 
 
 def _no_password() -> str:
@@ -87,9 +87,8 @@ def _parsed(path: Path) -> object:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
-        raise BadInput(
-            f"--web-config {path}{where} is not YAML: {getattr(error, 'problem', error)}", "mend that line"
-        ) from error
+        message = f"--web-config {path}{where} is not YAML: {getattr(error, 'problem', error)}"
+        raise BadInput(message, "mend that line") from error
 
 
 def _mapping(value: object, known: tuple[str, ...], file: str, prefix: str) -> dict[str, Any]:
@@ -100,33 +99,19 @@ def _mapping(value: object, known: tuple[str, ...], file: str, prefix: str) -> d
     for key in value:
         if key not in known:
             near = nearest(str(key), known)
-            raise BadInput(
-                f"{file}: {prefix}{key} is not known",
-                f"did you mean {near}?" if near else f"known are {', '.join(known)}",
-            )
+            remedy = f"did you mean {near}?" if near else f"known are {', '.join(known)}"
+            raise BadInput(f"{file}: {prefix}{key} is not known", remedy)
     return value
 
 
-def _beside(config: Path, name: object, key: str) -> str | None:
+def _beside(config: str, key: str, name: object) -> str | None:
     if name is None or name == "":
         return None
-    if not isinstance(name, str) or not (config.parent / name).is_file():
-        raise BadInput(f"{key}: {name!r} is not a file", "name a PEM file, relative to the configuration")
-    return str(config.parent / name)
-
-
-def _client_auth(tls: Mapping[str, Any], authorities: str | None, file: str) -> ssl.VerifyMode:
-    name = tls.get("client_auth_type", "NoClientCert")
-    if name not in _CLIENT_AUTH:
-        raise BadInput(
-            f"{file}: tls_server_config.client_auth_type {name!r} is not supported",
-            f"choose from {', '.join(_CLIENT_AUTH)}",
-        )
-    if _CLIENT_AUTH[name] is not ssl.CERT_NONE and authorities is None:
-        raise BadInput(
-            f"{file}: tls_server_config.client_auth_type {name} needs client_ca_file", "name the PEM file"
-        )
-    return _CLIENT_AUTH[name]
+    folder = Path(config).parent
+    if not isinstance(name, str) or not (folder / name).is_file():
+        where = f"{config}: tls_server_config.{key}"
+        raise BadInput(f"{where}: {name!r} is not a file", "name a PEM file, relative to the configuration")
+    return str(folder / name)
 
 
 def _users(plain: Mapping[str, Any], file: str) -> dict[str, bytes]:
@@ -137,8 +122,6 @@ def _users(plain: Mapping[str, Any], file: str) -> dict[str, bytes]:
         raise BadInput(f"{file}: basic_auth_users is no mapping", "write `name: bcrypt hash` lines")
     for name, hashed in users.items():
         if not isinstance(hashed, str) or not _BCRYPT.fullmatch(hashed):
-            raise BadInput(
-                f"{file}: basic_auth_users.{name} is not a bcrypt hash",
-                "make one with: htpasswd -nBC 10 '' | tr -d ':'",
-            )
+            message = f"{file}: basic_auth_users.{name} is not a bcrypt hash"
+            raise BadInput(message, "make one with: htpasswd -nBC 10 '' | tr -d ':'")
     return {str(name): hashed.encode() for name, hashed in users.items()}

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nccltool.core import verdicts
 from nccltool.core.host_lists import fold
+from nccltool.core.text import named
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight.result import CheckOutcome, HostVerdict
 
@@ -52,9 +53,7 @@ def _could_be_its_fault(outcome: CheckOutcome) -> bool:
 
 
 def _named(outcomes: Sequence[CheckOutcome]) -> str:
-    codes = list(dict.fromkeys(one.code for one in outcomes))
-    more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
-    return ", ".join(codes[:_NAMED]) + more
+    return named(dict.fromkeys(one.code for one in outcomes), _NAMED)
 
 
 def _open(host: str, outcomes: Sequence[CheckOutcome]) -> str:

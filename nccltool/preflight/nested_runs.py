@@ -102,15 +102,15 @@ class _Started:
     def came(self) -> Came:
         folders = run_directory.folders(self._folder)
         where = str(folders[-1]) if folders else ""
+        run, why_not = None, self._last_words()
         if self._killed:
-            said = f"it did not end in {self._limit_s + _GRACE_S:.0f} s, and was killed"
-            return Came(run=None, folder=where, why_not=said)
-        try:
-            return Came(
-                run=document.load(Path(where)) if where else None, folder=where, why_not=self._last_words()
-            )
-        except BadInput as error:
-            return Came(run=None, folder=where, why_not=error.message)
+            why_not = f"it did not end in {self._limit_s + _GRACE_S:.0f} s, and was killed"
+        elif where:
+            try:
+                run = document.load(Path(where))
+            except BadInput as error:
+                why_not = error.message
+        return Came(run=run, folder=where, why_not=why_not)
 
     def _last_words(self) -> str:
         lines = self._said.read_text(errors="replace").splitlines()

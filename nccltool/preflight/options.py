@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import did_you_mean
+from nccltool.core.text import comma_separated, did_you_mean
 from nccltool.core.units import parse_duration
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
@@ -87,11 +87,11 @@ def _platform(word: str) -> Platform | None:
 
 
 def _stages(option: str, texts: Sequence[str]) -> tuple[str, ...]:
-    words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    words = comma_separated(texts)
     for word in words:
         if word not in stages.NAMES:
             raise BadInput(f"{option}: {word[:40]!r} is not a rung", did_you_mean(word, stages.NAMES))
-    return tuple(words)
+    return words
 
 
 def _words(start: StartOptions) -> tuple[str, ...]:

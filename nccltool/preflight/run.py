@@ -4,15 +4,13 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nccltool import __version__
 from nccltool.compare import baselines, effects, judge
 from nccltool.compare.result import Against
 from nccltool.core import signals
-from nccltool.core.documents import RunInfo
+from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
 from nccltool.launch import fault_injection
 from nccltool.preflight import folder, host_verdicts, probe_run, second_test, stages, suite_reader
@@ -72,7 +70,7 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
 
 def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: Tell) -> Preflight:
     """Run, judge, keep. Raises RunDirError before anything is started."""
-    begin, started = time.monotonic(), datetime.now(UTC)
+    begin, begun = time.monotonic(), begun_now(command)
     baseline = _baseline(ask.baseline, ask.store) if ask.baseline else None
     kept_in = folder.make(ask, base)
     with signals.held() as came:  # none ends us before what was seen is kept
@@ -85,7 +83,7 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: T
     verdict = host_verdicts.verdict(outcomes, interrupted)
     told = [one.run for one in results if one.run is not None]
     found = Preflight(
-        info=_info(ask, command, context, told, started),
+        info=_info(begun, context, told),
         verdict=replace(verdict, exit_code=0) if ask.observe else verdict,
         would_exit=verdict.exit_code if ask.observe else None,
         suite=context.suite.name,
@@ -182,26 +180,18 @@ def _findings(outcomes: Sequence[CheckOutcome]) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings))
 
 
-def _info(
-    ask: PreflightOrder, command: tuple[str, ...], context: StageContext, told: Iterable[Run], started: datetime
-) -> RunInfo:
+def _info(begun: RunInfo, context: StageContext, told: Iterable[Run]) -> RunInfo:
     """The circumstances: of the run over all nodes as far as there was one."""
+    infos = [run.info for run in told]
+    most = max(infos, key=lambda info: (info.backend is not None, info.world_size or 0), default=begun)
     nodes, nproc = len(context.hosts), context.nproc
-    plain = RunInfo(
+    return replace(
+        most,
         id=context.folder.name,
-        started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-        command=command,
-        nccltool=__version__,
-        torch=None,
-        backend=None,
-        backend_version=None,
-        backend_reason=None,
+        started=begun.started,
+        command=begun.command,
         nodes=nodes,
-        emulated=ask.where.emulated,
+        emulated=context.where.emulated,
         world_size=nodes * nproc if nproc else None,
         hosts=context.hosts_once,
     )
-    infos = [run.info for run in told]
-    most = max(infos, key=lambda info: (info.backend is not None, info.world_size or 0), default=plain)
-    ours = ("id", "started", "command", "nodes", "emulated", "world_size", "hosts")
-    return replace(most, **{name: getattr(plain, name) for name in ours})

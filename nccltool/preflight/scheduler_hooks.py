@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from nccltool.core import external_commands
 from nccltool.core.errors import BadInput
 from nccltool.core.external_commands import Done
-from nccltool.core.text import escaped, shortened
+from nccltool.core.text import comma_separated, escaped, shortened
 from nccltool.core.units import parse_duration
 from nccltool.core.unknown import Unknown
 from nccltool.core.verdicts import Verdict, verdict
@@ -30,19 +30,6 @@ _LONGEST = 200
 _ENV = ("PATH", "HOME", "LD_LIBRARY_PATH", "HOSTNAME")
 """Of slurmd's own; what it has for NCCL is not what the job will have."""
 _NOT_THE_JOBS = "none: the variables of the job are not known here"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PrologOptions:
-    """The options of `nccltool slurm-prolog` as they were given; a field has the name of its option."""
-
-    expect_gpus: int | None
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    drain: bool
-    resume: bool
-    node: str | None
-    total_budget: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,26 +62,29 @@ class NodeAnswer:
     """Why what should have been done was not."""
 
 
-def from_options(options: PrologOptions, env: Mapping[str, str]) -> PrologOrder:
-    """The options, checked. Raises BadInput."""
-    if options.resume and not options.drain:
+def from_options(
+    env: Mapping[str, str],
+    *,
+    expect_gpus: int | None,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    node: str | None,
+    total_budget: str | None,
+    **switches: bool,
+) -> PrologOrder:
+    """The options of `nccltool slurm-prolog`, checked. Raises BadInput."""
+    if switches["resume"] and not switches["drain"]:
         raise BadInput("--resume needs --drain", "it undoes what --drain did")
-    budget = options.total_budget
-    select, ignore = _words(options.select), _words(options.ignore)
-    run.rules_for(select, ignore)
-    return PrologOrder(
-        gpus=options.expect_gpus,
-        select=select,
-        ignore=ignore,
-        drain=options.drain,
-        resume=options.resume,
-        node=options.node or env.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0],
-        budget_s=parse_duration(budget, "--budget") if budget else BUDGET_S,
+    made = PrologOrder(
+        gpus=expect_gpus,
+        select=comma_separated(select),
+        ignore=comma_separated(ignore),
+        node=node or env.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0],
+        budget_s=parse_duration(total_budget, "--budget") if total_budget else BUDGET_S,
+        **switches,
     )
-
-
-def _words(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    run.rules_for(made.select, made.ignore)
+    return made
 
 
 def look(ask: PrologOrder) -> HostFacts:

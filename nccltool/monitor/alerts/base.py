@@ -14,7 +14,7 @@ class Alert:
     """A rule of Prometheus."""
 
     expr: str
-    hold: str
+    hold: str = "0m"
     """How long it must hold before the alert fires, as Prometheus writes it."""
     severity: Literal["critical", "warning", "info"]
     summary: str

@@ -27,7 +27,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr="nccltool_baseline_ratio < 0.9",
-    hold="0m",
     severity="warning",
     summary="{{ $labels.op }} is at {{ $value | humanizePercentage }} of its baseline",
     description="{{ $labels.op }} at {{ $labels.bytes }} B over {{ $labels.world_size }} ranks reaches {{ $value"

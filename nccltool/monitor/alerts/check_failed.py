@@ -26,7 +26,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr='nccltool_check_status{status="fail"} == 1',
-    hold="0m",
     severity="warning",
     summary="{{ $labels.check }} fails on {{ if $labels.host }}{{ $labels.host }}{{ else }}the hosts "
     "together{{ end }}",

@@ -25,7 +25,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr='nccltool_host_status{status="missing"} == 1',
-    hold="0m",
     severity="critical",
     summary="{{ $labels.host }} did not report",
     description="The newest preflight expected {{ $labels.host }} and heard nothing of it.",

@@ -25,7 +25,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr="nccltool_suspect == 1",
-    hold="0m",
     severity="critical",
     summary="{{ $labels.host }} should be taken out",
     description="A fault was measured on {{ $labels.host }} alone, or confirmed with another partner.",

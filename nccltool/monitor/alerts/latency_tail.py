@@ -26,7 +26,6 @@ from nccltool.monitor.alerts.base import Alert
 ALERT = Alert(
     expr='nccltool_latency_seconds{quantile="0.99"} > '
     '3 * avg_over_time(nccltool_latency_seconds{quantile="0.99"}[7d] offset 1d)',
-    hold="0m",
     severity="warning",
     summary="{{ $labels.op }} has a longer tail than last week",
     description="At {{ $labels.bytes }} B over {{ $labels.world_size }} ranks the 99th percentile of "

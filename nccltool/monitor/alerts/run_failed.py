@@ -28,7 +28,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr="nccltool_last_run_success == 0",
-    hold="0m",
     severity="critical",
     summary="nccltool {{ $labels.command }} did not pass",
     description="The newest run of nccltool {{ $labels.command }} failed, did not complete, or could not judge.",

@@ -28,7 +28,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr="nccltool_train_correct == 0",
-    hold="0m",
     severity="critical",
     summary="The smoke training {{ $labels.strategy }} is wrong",
     description="A {{ $labels.strategy }} training over the cluster does not equal the same training in one "

@@ -29,7 +29,6 @@ from nccltool.monitor.alerts.base import Alert
 
 ALERT = Alert(
     expr="max_over_time(nccltool_wrong_elements_total[7d]) > 0",
-    hold="0m",
     severity="critical",
     summary="Wrong data in {{ $labels.op }}",
     description="{{ $value | humanize }} wrong elements were received in {{ $labels.op }} within the last 7 days.",

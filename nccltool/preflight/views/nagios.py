@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nccltool.core import verdicts
-from nccltool.core.findings import CheckStatus
 from nccltool.core.host_lists import fold
-from nccltool.core.text import escaped, shortened
+from nccltool.core.text import escaped, named, shortened
 from nccltool.core.units import format_bytes
 from nccltool.preflight.result import Preflight
+from nccltool.preflight.views import base
 from nccltool.probe.result import Measurement
 
-_STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
 _MOST_TEXT = 300
 _MOST_CODES = 3
 _MOST_ROWS = 16
@@ -38,8 +37,7 @@ def _said(preflight: Preflight) -> Iterator[str]:
             if one.status == status and (one.required or status != "unknown") and not one.check.is_stage
         )
         if codes:
-            more = f" and {len(codes) - _MOST_CODES} more" if len(codes) > _MOST_CODES else ""
-            yield f"{status}: {escaped(', '.join(list(codes)[:_MOST_CODES]))}{more}"
+            yield f"{status}: {escaped(named(codes, _MOST_CODES))}"
     for status in ("fail", "missing", "undetermined", "unknown"):
         hosts = [one.host for one in preflight.hosts if one.status == status]
         if hosts:
@@ -50,7 +48,7 @@ def _figures(preflight: Preflight) -> Iterator[str]:
     checks = Counter(one.status for one in preflight.outcomes)
     hosts = Counter(one.status for one in preflight.hosts)
     yield f"time={preflight.duration_s:.1f}s"
-    yield from (f"checks_{status}={checks[status]}" for status in _STATUSES)
+    yield from (f"checks_{status}={checks[status]}" for status in base.STATUSES)
     healthy = hosts["pass"] + hosts["warn"]
     yield f"hosts_healthy={healthy};;;0;{len(preflight.hosts)}"
     yield from (f"hosts_{status}={hosts[status]}" for status in ("fail", "missing", "undetermined", "unknown"))

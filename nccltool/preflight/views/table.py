@@ -6,13 +6,11 @@ from dataclasses import replace
 
 from tabulate import tabulate
 
-from nccltool.core.findings import CheckStatus
 from nccltool.core.host_lists import fold
-from nccltool.core.text import escaped, shortened
+from nccltool.core.text import escaped, named, shortened
 from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
 from nccltool.preflight.views import base
 
-_STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
 _MOST_REASONS = 300
 _MOST_HOSTS = 24
 
@@ -29,9 +27,7 @@ def render(preflight: Preflight) -> str:
 
 def _circumstances(preflight: Preflight) -> str:
     info = preflight.info
-    hosts = escaped(", ".join(info.hosts[:4])) + (
-        f" and {len(info.hosts) - 4} more" if len(info.hosts) > 4 else ""
-    )
+    hosts = escaped(named(info.hosts, 4))
     nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
     lines = [
         f"nccltool {info.nccltool}, suite {escaped(preflight.suite)}, run {info.id}",
@@ -51,12 +47,16 @@ def _stages(preflight: Preflight) -> str:
 
 
 def _stage(name: str, outcomes: Sequence[CheckOutcome]) -> tuple[str, str, str]:
-    counts = Counter(one.status for one in outcomes)
     required = [one.status for one in outcomes if one.required or one.status != "unknown"]
-    worst = next((status for status in _STATUSES if status in required), "skip")
+    worst = next((status for status in base.STATUSES if status in required), "skip")
     if len(outcomes) == 1 and outcomes[0].code == name:  # the stage as a whole
         return name, worst, escaped(outcomes[0].reason)
-    return name, worst, ", ".join(f"{counts[status]} {status}" for status in reversed(_STATUSES) if counts[status])
+    return name, worst, _counted(outcomes)
+
+
+def _counted(outcomes: Sequence[CheckOutcome]) -> str:
+    counts = Counter(one.status for one in outcomes)
+    return ", ".join(f"{counts[status]} {status}" for status in reversed(base.STATUSES) if counts[status])
 
 
 def _worth_a_line(outcomes: Sequence[CheckOutcome], status: str) -> list[CheckOutcome]:
@@ -95,9 +95,8 @@ def _hosts(hosts: Sequence[HostVerdict]) -> Iterator[str]:
 
 
 def _last_lines(preflight: Preflight) -> Iterator[str]:
-    counts = Counter(one.status for one in preflight.outcomes)
-    checks = ", ".join(f"{counts[status]} {status}" for status in reversed(_STATUSES) if counts[status])
     code = preflight.verdict.exit_code
     if preflight.would_exit is not None and preflight.would_exit != code:
         yield f"observed only: the exit code would have been {preflight.would_exit}"
-    yield f"{preflight.verdict.status}: {checks} in {preflight.duration_s:.1f} s, exit code {code}"
+    took = f"in {preflight.duration_s:.1f} s, exit code {code}"
+    yield f"{preflight.verdict.status}: {_counted(preflight.outcomes)} {took}"
