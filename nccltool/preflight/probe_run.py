@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from nccltool.compare.result import Against
 from nccltool.core.units import format_bytes, format_gb_per_s
@@ -24,12 +25,12 @@ _ROW_S = 0.3
 class ProbePart:
     """What is measured, and what must come out."""
 
-    ops: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
-    gpu_sizes: tuple[int, ...] = ()
+    ops: Annotated[tuple[str, ...], toml.list_or_all(collectives.NAMES, every=collectives.NAMES)]
+    sizes: Annotated[tuple[int, ...], toml.each(toml.size)]
+    gpu_sizes: Annotated[tuple[int, ...], toml.each(toml.size)] = ()
     """Where every rank has a GPU; () = the same."""
-    checks: int = 1
-    row_time: float = 0.2
+    checks: Annotated[int, toml.whole(0, 1000)] = 1
+    row_time: Annotated[float, toml.duration] = 0.2
     """Seconds that one row may take to become precise."""
     expect: tuple[Expectation, ...] = ()
 
@@ -50,16 +51,8 @@ class ProbePart:
 
 PART = toml.PartForm(
     ProbePart,
-    {
-        "ops": toml.list_or_all(collectives.NAMES),
-        "sizes": toml.each(toml.size),
-        "gpu_sizes": toml.each(toml.size),
-        "checks": toml.whole(0, 1000),
-        "row_time": toml.duration,
-    },
-    needed=("ops", "sizes"),
-    metrics=("busbw", "algbw", "time", "late", "share_of_limit"),
-    of=("op", collectives.NAMES),
+    ("busbw", "algbw", "time", "late", "share_of_limit"),
+    ("op", collectives.NAMES),
     of_platforms=True,
 )
 

@@ -47,7 +47,7 @@ def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:
         return f"--only {','.join(ask.only)}"
     if stage.name in ask.skip:
         return f"--skip {stage.name}"
-    there = stage.part.make is None or stage.name in ask.suite.parts
+    there = stage.part.of is None or stage.name in ask.suite.parts
     return "" if there else f"the suite {ask.suite.name} has none"
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from nccltool.core.units import SECONDS
 from nccltool.hosts.facts import HostFacts, or_none
+from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import PAGE, Check
 
 
@@ -40,25 +41,23 @@ class Expectation:
     metric: str
     of: str = ""
     """Operation or strategy; empty = each."""
-    size: int | None = None
+    size: Annotated[int | None, toml.size] = None
     """Bytes; None = the largest that was measured."""
     low: float | None = None
     high: float | None = None
     """In the base unit of the metric; None = no bound."""
     text: str
     """`at least 300 GB/s`, as it is written."""
-    severity: Literal["fail", "warn"] = "fail"
-    backend: str = ""
+    severity: Annotated[Literal["fail", "warn"], toml.word(("fail", "warn"))] = "fail"
+    backend: Annotated[str, toml.word(("nccl", "gloo"))] = ""
     """Only there; empty = anywhere."""
-    nodes: int | None = None
+    nodes: Annotated[int | None, toml.whole(1, 100_000)] = None
     """Only with so many; None = any number."""
-    source: str
-    date: str = ""
-    measured_on: str = ""
-    seen_by_us: bool | None = None
+    source: Annotated[str, toml.text]
+    date: Annotated[str, toml.text] = ""
+    measured_on: Annotated[str, toml.text] = ""
+    seen_by_us: Annotated[bool | None, toml.flag] = None
     """None = the file does not say: a rule of ours rather than a number that somebody measured."""
-    where: str = ""
-    """File and line."""
 
     @property
     def unit(self) -> str:
@@ -80,12 +79,12 @@ class Expectation:
 class Match:
     """Which hosts a platform is about. Empty or None = any."""
 
-    gpu: str = ""
+    gpu: Annotated[str, toml.text] = ""
     """Part of the name of each GPU."""
-    gpus: int | None = None
+    gpus: Annotated[int | None, toml.whole(0, 64)] = None
     """On a host."""
-    provider: str = ""
-    product: str = ""
+    provider: Annotated[str, toml.word(("aws", "gcp", "azure", "oci"))] = ""
+    product: Annotated[str, toml.text] = ""
     """How the name begins that the firmware gives the machine."""
 
     def fits(self, host: HostFacts) -> bool:

@@ -6,33 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import nearest, shortened
+from nccltool.core.text import escaped, nearest, shortened
 from nccltool.preflight import stages
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.suite import METRICS, Expectation, Match, Platform, Suite
-from nccltool.preflight.suite_toml import Convert, PartForm, Problem, TomlFile
+from nccltool.preflight.suite_toml import Convert, PartForm, TomlFile
 
 SCHEMA = 1
 _COMPARISONS = ("at_least", "at_most", "within")
 _TOP_OF_PLATFORM: dict[str, Convert] = {"schema": toml.whole(SCHEMA, SCHEMA), "title": toml.text}
 _TOP: dict[str, Convert] = {**_TOP_OF_PLATFORM, "about": toml.duration}
-_MATCH: dict[str, Convert] = {
-    "gpu": toml.text,
-    "gpus": toml.whole(0, 64),
-    "provider": toml.word(("aws", "gcp", "azure", "oci")),
-    "product": toml.text,
-}
 _PROVENANCE = ("source", "date", "measured_on", "seen_by_us")
-_EXPECT: dict[str, Convert] = {
-    "size": toml.size,
-    "severity": toml.word(("fail", "warn")),
-    "backend": toml.word(("nccl", "gloo")),
-    "nodes": toml.whole(1, 100_000),
-    "source": toml.text,
-    "date": toml.text,
-    "measured_on": toml.text,
-    "seen_by_us": toml.flag,
-}
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?", re.ASCII)
 
 
@@ -84,12 +68,12 @@ def read_platform(file: Path) -> Platform:
     return platform
 
 
-def problems(file: Path) -> tuple[Problem, ...]:
+def problems(file: Path) -> tuple[str, ...]:
     """All mistakes of a file, be it a suite or a platform: that says which hosts it is about."""
     try:
         reader = toml.opened(file)
     except BadInput as error:
-        return (Problem(str(file), None, error.message),)
+        return (escaped(f"{file}: {error.message}"),)
     (_platform if "match" in reader.data else _suite)(reader, file)
     return tuple(reader.problems)
 
@@ -99,14 +83,15 @@ def _suite(reader: TomlFile, file: Path) -> Suite:
     rest = {key: value for key, value in reader.data.items() if key not in known}
     top = reader.table((), rest, _TOP | dict.fromkeys(known, toml.text) if set(rest) - set(_TOP) else _TOP)
     reader.needed((), reader.data, ("schema", "title", "about"))
-    given = [name for name in reader.data if name in known]
-    values = {name: _part(reader, name, known[name]) for name in given}
+    values = {name: _part(reader, name, known[name]) for name in reader.data if name in known}
+    whole = {} if reader.problems else values
+    parts = {name: part.of(**whole[name]) for name, part in known.items() if part.of and name in whole}
     return Suite(
         name=file.stem,
         title=top.get("title", ""),
         path=str(file),
         about_s=top.get("about", 0.0),
-        parts={name: part.make(**values[name]) for name, part in known.items() if name in values and part.make},
+        parts=parts,
     )
 
 
@@ -116,8 +101,7 @@ def _part(reader: TomlFile, name: str, part: PartForm) -> dict[str, Any]:
     if isinstance(given, dict):
         plain = dict(given)
         expected = plain.pop("expect", [])
-    values = reader.table((name,), plain, part.keys)
-    reader.needed((name,), given, part.needed)
+    values = reader.read((name,), plain, part.of)
     if part.metrics:
         values["expect"] = _expectations(reader, name, part, expected, ("source",))
     elif expected:
@@ -149,46 +133,37 @@ def _expectation(
         reader.wrong((*path, "date"), f"{toml.dotted(path)}.date must be 2026-05 or 2026-05-01")
     if len(reader.problems) > before:
         return None
-    low, high, text = _bounds(written[0], values.pop(written[0]))
-    of = values.pop(part.of[0], "")
-    return Expectation(**values, of=of, low=low, high=high, text=text, where=reader.line_of(path))
+    low, high, text = values.pop(written[0])
+    of = values.pop(part.numbers_of[0], "")
+    return Expectation(**values, of=of, low=low, high=high, text=text)
 
 
 def _keys(part: PartForm, given: object) -> dict[str, Convert]:
     """The keys of an expectation; what its bounds may be depends on its metric."""
     metric = given.get("metric") if isinstance(given, dict) else None
     units = METRICS[metric].units if isinstance(metric, str) and metric in METRICS else {}
-    bound: Convert = (lambda value: _bound(value, units)) if units else toml.text
-    return {
+    known: dict[str, Convert] = {
         "metric": toml.word(part.metrics),
-        part.of[0]: toml.word(part.of[1]),
-        **_EXPECT,
-        "at_least": bound,
-        "at_most": bound,
-        "within": (lambda value: _range(value, units)) if units else (lambda value: value),
+        part.numbers_of[0]: toml.word(part.numbers_of[1]),
+        **toml.keys(Expectation),
+    }
+    if not units:
+        return {**known, "at_least": toml.text, "at_most": toml.text, "within": lambda value: value}
+    return {
+        **known,
+        "at_least": lambda value: (toml.number(value, units), None, f"at least {value}"),
+        "at_most": lambda value: (None, toml.number(value, units), f"at most {value}"),
+        "within": lambda value: _range(value, units),
     }
 
 
-def _bound(value: object, units: Mapping[str, float]) -> tuple[float, str]:
-    return toml.number(value, units), str(value)
-
-
-def _range(value: object, units: Mapping[str, float]) -> tuple[tuple[float, str], tuple[float, str]]:
+def _range(value: object, units: Mapping[str, float]) -> tuple[float, float, str]:
     if not isinstance(value, list) or len(value) != 2:
         raise toml.WrongValue("must be two numbers: [from, to]")
-    low, high = _bound(value[0], units), _bound(value[1], units)
-    if low[0] >= high[0]:
+    low, high = (toml.number(bound, units) for bound in value)
+    if low >= high:
         raise toml.WrongValue("must go from the smaller number to the larger one")
-    return low, high
-
-
-def _bounds(comparison: str, given: Any) -> tuple[float | None, float | None, str]:
-    """(low, high, in words)."""
-    if comparison == "at_least":
-        return given[0], None, f"at least {given[1]}"
-    if comparison == "at_most":
-        return None, given[0], f"at most {given[1]}"
-    return given[0][0], given[1][0], f"from {given[0][1]} to {given[1][1]}"
+    return low, high, f"from {value[0]} to {value[1]}"
 
 
 def _platform(reader: TomlFile, file: Path) -> Platform:
@@ -196,7 +171,7 @@ def _platform(reader: TomlFile, file: Path) -> Platform:
     rest = {key: value for key, value in reader.data.items() if key not in ("match", *measure)}
     top = reader.table((), rest, _TOP_OF_PLATFORM)
     reader.needed((), reader.data, ("schema", "title", "match"))
-    match = reader.table(("match",), reader.data.get("match", {}), _MATCH)
+    match = reader.read(("match",), reader.data.get("match", {}), Match)
     if reader.data.get("match") == {}:
         reader.wrong(("match",), "match must say what the hosts are: gpu, gpus, provider or product")
     expected = {}

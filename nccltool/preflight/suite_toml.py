@@ -3,9 +3,9 @@
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, nearest, shortened
@@ -21,16 +21,20 @@ Convert = Callable[[object], Any]
 class PartForm:
     """How a stage reads its part of a suite."""
 
-    make: Callable[..., Any] | None
-    """Of the values of its keys, by their names; None = the stage needs no part, and is in every suite."""
-    keys: Mapping[str, Convert]
-    needed: tuple[str, ...] = ()
+    of: type | None
+    """A dataclass with the keys that it may have; None = the stage needs no part, and is in every suite."""
     metrics: tuple[str, ...] = ()
     """Numbers that can be expected of it; () = it has none."""
-    of: tuple[str, tuple[str, ...]] = ("", ())
+    numbers_of: tuple[str, tuple[str, ...]] = ("", ())
     """The key that says what a number is of, and what that can be."""
     of_platforms: bool = False
     """Platforms may expect numbers of it too."""
+
+
+def keys(form: type | None) -> dict[str, Convert]:
+    """The keys that become fields of a dataclass: Annotated[int, whole(0, 64)] says how one is read."""
+    hints = get_type_hints(form, include_extras=True) if form else {}
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
 
 
 class WrongValue(Exception):
@@ -112,26 +116,10 @@ def duration(value: object) -> float:
     return number(value, SECONDS)
 
 
-def list_or_all(known: Sequence[str]) -> Convert:
-    """A list of the known words, or all of them."""
-
-    def convert(value: object) -> tuple[str, ...]:
-        return tuple(known) if value == "all" else tuple(each(word(known))(value))
-
-    return convert
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A mistake in a file."""
-
-    file: str
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return escaped(f"{place}: {self.message}")
+def list_or_all(known: Sequence[str], every: Sequence[str]) -> Convert:
+    """A list of the known words; `all` = all of them."""
+    convert = each(word(known))
+    return lambda value: tuple(every) if value == "all" else convert(value)
 
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
@@ -162,18 +150,20 @@ class TomlFile:
     file: str
     data: dict[str, Any]
     places: dict[tuple[str, ...], int]
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def wrong(self, path: tuple[str, ...], message: str) -> None:
         """Note a mistake at the key, or at the table around it."""
-        line = next(
-            (self.places[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self.places), None
-        )
-        self.problems.append(Problem(self.file, line, message))
+        around = (path[:end] for end in range(len(path), 0, -1))
+        line = next((f":{self.places[place]}" for place in around if place in self.places), "")
+        self.problems.append(escaped(f"{self.file}{line}: {message}"))
 
-    def line_of(self, path: tuple[str, ...]) -> str:
-        """File and line of a table."""
-        return f"{self.file}:{self.places[path]}" if path in self.places else self.file
+    def read(self, path: tuple[str, ...], given: object, form: type | None) -> dict[str, Any]:
+        """The values of a table, of which a dataclass is made; those without a default must be there."""
+        values = self.table(path, given, keys(form))
+        every = fields(form) if form else ()
+        self.needed(path, given, [one.name for one in every if one.default is MISSING])
+        return values
 
     def table(self, path: tuple[str, ...], given: object, keys: Mapping[str, Convert]) -> dict[str, Any]:
         """The values of a table; each key that is not known is a mistake."""
@@ -202,7 +192,7 @@ class TomlFile:
         if self.problems:
             more = len(self.problems) - 1
             rest = f"; {more} more: nccltool checks validate {self.file}" if more else ""
-            raise BadInput(str(self.problems[0]), f"correct the file{rest}")
+            raise BadInput(self.problems[0], f"correct the file{rest}")
 
 
 def dotted(path: Sequence[str]) -> str:

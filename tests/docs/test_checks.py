@@ -7,8 +7,9 @@ import pytest
 
 from nccltool.preflight import probe_run, stage_run, stages
 from nccltool.preflight import suite_reader as reader
+from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import PAGE, Check
-from nccltool.preflight.suite import METRICS
+from nccltool.preflight.suite import METRICS, Expectation, Match
 from tests.docs.pages import ROOT
 
 RUNBOOK = ROOT / PAGE
@@ -37,11 +38,11 @@ def test_a_page_says_what_it_means_and_what_to_do(anchor: str) -> None:
 def test_every_key_of_a_suite_is_explained() -> None:
     words = set(re.findall(r"`([\w.]+)`", README))
     for stage in stages.every():
-        assert {f"{stage.name}.{key}" for key in stage.part.keys} - words == set()
+        assert {f"{stage.name}.{key}" for key in toml.keys(stage.part.of)} - words == set()
     rest = {
         *reader._TOP,
-        *reader._EXPECT,
-        *reader._MATCH,
+        *toml.keys(Expectation),
+        *toml.keys(Match),
         *reader._COMPARISONS,
         *METRICS,
         "op",

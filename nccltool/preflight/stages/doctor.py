@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from nccltool.core.findings import Finding
 from nccltool.doctor import judge
@@ -20,11 +21,11 @@ _SECONDS = 0.5
 class DoctorPart:
     """Which rules are asked."""
 
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
+    select: Annotated[tuple[str, ...], toml.each(toml.text)] = ()
+    ignore: Annotated[tuple[str, ...], toml.each(toml.text)] = ()
 
 
-PART = toml.PartForm(DoctorPart, {"select": toml.each(toml.text), "ignore": toml.each(toml.text)})
+PART = toml.PartForm(DoctorPart)
 
 
 def about_s(context: StageContext, part: DoctorPart) -> float:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from nccltool import __version__
 from nccltool.core.findings import CheckStatus
@@ -27,11 +28,11 @@ _HERE_S, _REMOTE_S = 0.5, 3.0
 class InventoryPart:
     """Which hosts and GPUs there must be."""
 
-    gpus: int | None = None
+    gpus: Annotated[int | None, toml.whole(0, 64)] = None
     """On each host; None = as many as most hosts have."""
 
 
-PART = toml.PartForm(InventoryPart, {"gpus": toml.whole(0, 64)})
+PART = toml.PartForm(InventoryPart)
 
 
 def about_s(context: StageContext, part: InventoryPart) -> float:

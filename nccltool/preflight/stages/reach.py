@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from nccltool.core.host_lists import fold
 from nccltool.launch import events
@@ -28,11 +28,11 @@ _HERE = "the nodes are processes of this host: nothing is between them"
 class ReachPart:
     """Who must reach whom."""
 
-    names: Literal["fail", "warn", "ignore"] = "warn"
+    names: Annotated[Literal["fail", "warn", "ignore"], toml.word(("fail", "warn", "ignore"))] = "warn"
     """What it is when a host does not know another one's name."""
 
 
-PART = toml.PartForm(ReachPart, {"names": toml.word(("fail", "warn", "ignore"))})
+PART = toml.PartForm(ReachPart)
 
 
 def about_s(context: StageContext, part: ReachPart) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from nccltool.core.findings import Finding
 from nccltool.preflight import expected_numbers, stage_run
@@ -26,10 +26,11 @@ _STRATEGY_S = 1.5
 class TrainPart:
     """What is trained."""
 
-    strategies: tuple[str, ...] = ()
-    steps: int = 3
-    timed_steps: int = 0
-    size: str = "tiny"
+    strategies: Annotated[tuple[str, ...], toml.list_or_all(NAMES, every=("all",))]
+    """Which of `all` can be done is known where they are started."""
+    steps: Annotated[int, toml.whole(1, 10_000)] = 3
+    timed_steps: Annotated[int, toml.whole(0, 10_000)] = 0
+    size: Annotated[str, toml.word(("tiny", "125m", "1b"))] = "tiny"
     expect: tuple[Expectation, ...] = ()
 
     @property
@@ -39,23 +40,7 @@ class TrainPart:
         return ("train", ",".join(self.strategies), *steps)
 
 
-def _strategies(value: object) -> tuple[str, ...]:
-    """`all` stays as it is: which of them can be done is known where they are started."""
-    return ("all",) if value == "all" else tuple(toml.each(toml.word(NAMES))(value))
-
-
-PART = toml.PartForm(
-    TrainPart,
-    {
-        "strategies": _strategies,
-        "steps": toml.whole(1, 10_000),
-        "timed_steps": toml.whole(0, 10_000),
-        "size": toml.word(("tiny", "125m", "1b")),
-    },
-    needed=("strategies",),
-    metrics=("throughput", "exposed", "efficiency"),
-    of=("strategy", NAMES),
-)
+PART = toml.PartForm(TrainPart, ("throughput", "exposed", "efficiency"), ("strategy", NAMES))
 
 
 def about_s(context: StageContext, part: TrainPart) -> float:
