@@ -18,6 +18,7 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
 
     Of each operation, size and world the newest number is shown, and when it was measured.
     """
+    import asyncio
 
     from nccltool.core import run_directory
     from nccltool.monitor import export, http_server, serve
@@ -29,10 +30,12 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     listening = http_server.listen(listen)
     run_dir, against = others["run_dir"], export.against(others["baseline"], others["store"])
     base = run_directory.base_folder(run_dir)
-    server = serve.Server(
-        base=base, listening=listening, web=web, every_s=every, max_age_s=max_age, against=against
-    )
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    scheme = "https" if web.cert_file else "http"
-    server.run(lambda: click.echo(f"serving {base} on {scheme}://{shown}:{port}/metrics", err=True))
+    where = f"{'https' if web.cert_file else 'http'}://{shown}:{port}/metrics"
+    limits = {"every_s": every, "max_age_s": max_age}
+
+    def ready() -> None:
+        click.echo(f"serving {base} on {where}", err=True)
+
+    asyncio.run(serve.serve(base, listening, web, against=against, ready=ready, **limits))

@@ -1,7 +1,7 @@
 """Samples as text: Prometheus' format, and OpenMetrics."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -21,23 +21,22 @@ def text(samples: Iterable[Sample], form: str = "prometheus") -> bytes:
 
 
 def registry(samples: Iterable[Sample]) -> CollectorRegistry:
-    """A registry of prometheus_client that holds these samples."""
+    """A registry of prometheus_client that holds these samples, by metric, in the order of the table."""
+    by_metric: dict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        by_metric[sample.metric].append(sample)
+    families = [_family(one, by_metric[one.name]) for one in metrics.METRICS if one.name in by_metric]
     made = CollectorRegistry(auto_describe=False)
-    made.register(_Samples(samples))
+    made.register(_Families(families))
     return made
 
 
-class _Samples(Collector):
-    def __init__(self, samples: Iterable[Sample]) -> None:
-        self._by_metric: dict[str, list[Sample]] = defaultdict(list)
-        for sample in samples:
-            self._by_metric[sample.metric].append(sample)
+class _Families(Collector):
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
 
-    def collect(self) -> Iterator[Metric]:
-        """A family of each metric that has samples, in the order of the table."""
-        for metric in metrics.METRICS:
-            if samples := self._by_metric.get(metric.name):
-                yield _family(metric, samples)
+    def collect(self) -> list[Metric]:
+        return self._families
 
 
 def _family(metric: metrics.PrometheusMetric, samples: Iterable[Sample]) -> Metric:

@@ -93,22 +93,20 @@ class MetricsApp:
 
     async def _answer(self, path: str, method: str, headers: Mapping[bytes, bytes]) -> Answer:
         page = self._page()
-        stale = time.monotonic() - page.made > self._stale_s
-        if path == "/healthz" and not stale:
+        fresh = time.monotonic() - page.made <= self._stale_s
+        if path == "/healthz" and fresh:
             return _said(200, "ok")
-        if path != "/healthz":
-            if self._users and not await self._may(headers.get(b"authorization", b"")):
-                return _said(401, "who are you?", (b"www-authenticate", b'Basic realm="nccltool"'))
-            if method not in ("GET", "HEAD"):
-                return _said(405, "GET or HEAD", (b"allow", b"GET, HEAD"))
-            if path not in ("/metrics", "/runs"):
-                return _said(404, "there are /metrics, /runs and /healthz")
-        if stale:
+        if path != "/healthz" and self._users and not await self._may(headers.get(b"authorization", b"")):
+            return _said(401, "who are you?", (b"www-authenticate", b'Basic realm="nccltool"'))
+        if path != "/healthz" and method not in ("GET", "HEAD"):
+            return _said(405, "GET or HEAD", (b"allow", b"GET, HEAD"))
+        if path not in ("/metrics", "/runs", "/healthz"):
+            return _said(404, "there are /metrics, /runs and /healthz")
+        if not fresh:
             return _said(503, "the run directory was not looked at for too long")
-        if path == "/runs":
-            return 200, page.runs, ()
         openmetrics = b"application/openmetrics-text" in headers.get(b"accept", b"")
-        return 200, page.openmetrics if openmetrics else page.text, ()
+        body = page.runs if path == "/runs" else page.openmetrics if openmetrics else page.text
+        return 200, body, ()
 
     async def _may(self, authorization: bytes) -> bool:
         """Whether name and password are right. bcrypt is slow by design: what was right once is remembered."""

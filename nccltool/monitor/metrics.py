@@ -13,7 +13,7 @@ from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
 from nccltool.core.findings import CheckStatus
 from nccltool.core.verdicts import Status
-from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.result import CheckOutcome, HostStatus, HostVerdict, Preflight
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.result import TrainingResult, TrainRun
 
@@ -21,7 +21,7 @@ Kind = Literal["gauge", "counter", "summary"]
 About = Literal["build", "command", "row", "training"]
 CHECK_STATUSES: tuple[str, ...] = get_args(CheckStatus)
 RUN_STATUSES: tuple[str, ...] = get_args(Status)
-HOST_STATUSES: tuple[str, ...] = get_args(HostVerdict.__annotations__["status"])
+HOST_STATUSES: tuple[str, ...] = get_args(HostStatus)
 PREFIX = "nccltool_"
 _ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
 _MEASURED = "measurement_timestamp_seconds"

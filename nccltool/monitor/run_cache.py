@@ -68,7 +68,7 @@ class RunCache:
 
     def __init__(self, base: Path, max_age_s: float, against: HeldAgainst = without_baseline) -> None:
         self._base, self._max_age_s, self._against = base, max_age_s, against
-        self._read: dict[tuple[str, int], _Read] = {}
+        self._read: dict[str, tuple[int, _Read]] = {}
 
     def look(self, now: float | None = None) -> RunScan:
         """What is there now (`now`: Unix time). Never raises for what is in the folder."""
@@ -81,9 +81,9 @@ class RunCache:
             self._read.clear()
             return RunScan(problem=str(error))
         there = {folder.name for folder in folders}
-        self._read = {known: read for known, read in self._read.items() if known[0] in there}
-        runs_there = (self._run(folder, now) for folder in reversed(folders))
-        return _scan([_believed(read, now) for read in runs_there if read], now, self._max_age_s)
+        self._read = {name: known for name, known in self._read.items() if name in there}
+        reads = [read for folder in reversed(folders) if (read := self._run(folder, now))]
+        return _scan([_believed(read, now) for read in reads], now, self._max_age_s)
 
     def _run(self, folder: Path, now: float) -> _Read | None:
         """The run in a folder; None = it may still go on."""
@@ -95,20 +95,16 @@ class RunCache:
             return _damaged(folder)
         if not stat.S_ISREG(document.st_mode):  # to read a pipe would hold up all looks
             return _damaged(folder)
-        key = (folder.name, document.st_mtime_ns)
-        if key in self._read:
-            return self._read[key]
-        self._read = {known: read for known, read in self._read.items() if known[0] != folder.name}
-        read = _finished(folder, self._against)
+        changed, read = self._read.pop(folder.name, (None, None))
+        if read is None or changed != document.st_mtime_ns:
+            read = _finished(folder, self._against)
         if not read.is_damaged:  # what kept it from being read may pass and leave the time of the file as it was
-            self._read[key] = read
+            self._read[folder.name] = document.st_mtime_ns, read
         return read
 
 
 def _believed(read: _Read, now: float) -> _Read:
-    if read.started <= now + AHEAD_S:
-        return read
-    return replace(read, samples=(), brief=(), is_damaged=True)
+    return read if read.started <= now + AHEAD_S else replace(read, samples=(), brief=(), is_damaged=True)
 
 
 def _scan(reads: list[_Read], now: float, max_age_s: float) -> RunScan:

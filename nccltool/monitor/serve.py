@@ -7,11 +7,11 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from nccltool.monitor import exposition, http_server
-from nccltool.monitor.export import HeldAgainst, without_baseline
+from nccltool.monitor.export import HeldAgainst
 from nccltool.monitor.http_server import MetricsPage
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.monitor.web_config import WebConfig
@@ -21,45 +21,39 @@ STALE_LOOKS = 4
 LEAST_STALE_S = 60.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Server:
-    """Where to listen, what to look at, and how often."""
+async def serve(
+    base: Path,
+    listening: socket.socket,
+    web: WebConfig,
+    *,
+    every_s: float,
+    max_age_s: float,
+    against: HeldAgainst,
+    ready: Callable[[], None],
+) -> None:
+    """Serve the runs of a folder until SIGINT or SIGTERM; `ready` is called when requests are answered."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    pages = _Pages(RunCache(base, max_age_s, against))
+    await asyncio.to_thread(pages.look)
+    app = http_server.MetricsApp(lambda: pages.newest, max(STALE_LOOKS * every_s, LEAST_STALE_S), web)
+    looking = asyncio.create_task(_look(pages, every_s))
+    ready()
+    try:
+        await http_server.serve(app, listening, web, ended.wait)
+    finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
 
-    base: Path
-    listening: socket.socket
-    web: WebConfig
-    every_s: float
-    max_age_s: float
-    against: HeldAgainst = without_baseline
 
-    def run(self, ready: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""
-        asyncio.run(self._serve(ready))
-
-    async def _serve(self, ready: Callable[[], None]) -> None:
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, ended.set)
-        pages = _Pages(RunCache(self.base, self.max_age_s, self.against))
+async def _look(pages: "_Pages", every_s: float) -> None:
+    """In a thread: a file system that hangs holds up the looks, not the answers."""
+    while True:
+        await asyncio.sleep(every_s)
         await asyncio.to_thread(pages.look)
-        app = http_server.MetricsApp(
-            lambda: pages.newest, max(STALE_LOOKS * self.every_s, LEAST_STALE_S), self.web
-        )
-        looking = asyncio.create_task(self._look(pages))
-        ready()
-        try:
-            await http_server.serve(app, self.listening, self.web, ended.wait)
-        finally:
-            looking.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await looking
-
-    async def _look(self, pages: "_Pages") -> None:
-        """In a thread: a file system that hangs holds up the looks, not the answers."""
-        while True:
-            await asyncio.sleep(self.every_s)
-            await asyncio.to_thread(pages.look)
 
 
 class _Pages:

@@ -33,9 +33,8 @@ def make(ask: PreflightOrder, base: Path) -> Path:
         (folder / "runs").mkdir(parents=True)
         (folder / "job.json").write_bytes(kept(job))
     except OSError as error:
-        raise RunDirError(
-            f"{folder} cannot be made: {error.strerror}", "name another folder: --run-dir"
-        ) from error
+        message = f"{folder} cannot be made: {error.strerror}"
+        raise RunDirError(message, "name another folder: --run-dir") from error
     return folder
 
 
@@ -46,9 +45,8 @@ def _takes_files(place: Path) -> None:
         with tempfile.TemporaryFile(dir=place):
             return
     except OSError as error:
-        raise RunDirError(
-            f"--hosts-dir {place} cannot be written: {error.strerror}", "name another folder"
-        ) from error
+        message = f"--hosts-dir {place} cannot be written: {error.strerror}"
+        raise RunDirError(message, "name another folder") from error
 
 
 def with_evidence(context: StageContext, folder: Path) -> tuple[CheckOutcome, ...]:
@@ -70,8 +68,8 @@ def with_evidence(context: StageContext, folder: Path) -> tuple[CheckOutcome, ..
 
 def _gather(outcomes: Sequence[CheckOutcome], context: StageContext, place: Path) -> None:
     (place / "outcomes.json").write_text(document.outcomes_to_json(outcomes))
-    run = Path(outcomes[0].evidence) if outcomes[0].evidence else None
-    if run is not None:
+    if outcomes[0].evidence:
+        run = Path(outcomes[0].evidence)
         for name in ("run.json", "log.txt", "events.jsonl"):
             with suppress(OSError):
                 shutil.copyfile(run / name, place / name)
@@ -92,15 +90,12 @@ def keep(found: Preflight, folder: Path, hosts_dir: Path | None) -> None:
     texts = host_verdicts.lists(found.hosts)
     try:
         (folder / "run.json").write_text(document.to_json(found) + "\n")
-        for place in (folder, hosts_dir):
-            for name, text in texts.items() if place else ():
-                assert place is not None
-                place.mkdir(parents=True, exist_ok=True)
+        for place in filter(None, (folder, hosts_dir)):
+            place.mkdir(parents=True, exist_ok=True)
+            for name, text in texts.items():
                 beside = place / f".{name}.{os.getpid()}.tmp"  # a scheduler may read it at any moment
                 beside.write_text(text)
                 os.replace(beside, place / name)  # noqa: PTH105 - says that it replaces
     except OSError as error:
-        raise RunDirError(
-            f"{error.filename} cannot be written: {error.strerror}",
-            "name folders with room: --run-dir, --hosts-dir",
-        ) from error
+        message = f"{error.filename} cannot be written: {error.strerror}"
+        raise RunDirError(message, "name folders with room: --run-dir, --hosts-dir") from error

@@ -6,9 +6,9 @@ from nccltool.core import verdicts
 from nccltool.core.host_lists import fold
 from nccltool.core.text import named
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight.result import CheckOutcome, HostVerdict
+from nccltool.preflight.result import CheckOutcome, HostStatus, HostVerdict
 
-_BY_ITSELF = ("alone", "confirmed", "everywhere")
+_BY_IT_ALONE = ("alone", "confirmed")
 _NAMED = 3
 """Checks that a reason names."""
 _NOT_COMPLETE = ("completion", "presence")
@@ -26,25 +26,29 @@ def of_hosts(outcomes: Sequence[CheckOutcome], hosts: Iterable[str]) -> tuple[Ho
 
 
 def _of_host(host: str, outcomes: Sequence[CheckOutcome], untested: Sequence[str]) -> HostVerdict:
+    exclude = any(one.status == "fail" and one.host == host and one.shown in _BY_IT_ALONE for one in outcomes)
+    status, reason = _judged(host, outcomes)
+    if not reason and untested:
+        reason = f"not tested: {', '.join(untested)}"
+    return HostVerdict(host=host, status=status, reason=reason, exclude=exclude)
+
+
+def _judged(host: str, outcomes: Sequence[CheckOutcome]) -> tuple[HostStatus, str]:
+    """(status, why)."""
     failed = [one for one in outcomes if one.status == "fail"]
     own = [one for one in failed if one.host == host]
-    shown = [one for one in own if one.shown in _BY_ITSELF]
-    exclude = [one for one in own if one.shown in ("alone", "confirmed")]
-    missing = [one for one in own if one.check.kind == "presence"]
-    if missing:
-        return HostVerdict(host=host, status="missing", reason=missing[0].reason, exclude=bool(exclude))
-    if shown:
-        return HostVerdict(host=host, status="fail", reason=_named(shown), exclude=bool(exclude))
-    open_ = [one for one in failed if one.host in (None, host) or _could_be_its_fault(one)]
-    if open_:
-        return HostVerdict(host=host, status="undetermined", reason=_open(host, open_), exclude=False)
-    unknown = [one for one in outcomes if one.status == "unknown" and one.required]
-    if unknown or not any(one.status in ("pass", "warn") for one in outcomes):
-        reason = _named(unknown) if unknown else "nothing was judged"
-        return HostVerdict(host=host, status="unknown", reason=reason, exclude=False)
+    if missing := [one for one in own if one.check.kind == "presence"]:
+        return "missing", missing[0].reason
+    if shown := [one for one in own if one.shown in (*_BY_IT_ALONE, "everywhere")]:
+        return "fail", _named(shown)
+    if open_ := [one for one in failed if one.host in (None, host) or _could_be_its_fault(one)]:
+        return "undetermined", _open(host, open_)
+    if unknown := [one for one in outcomes if one.status == "unknown" and one.required]:
+        return "unknown", _named(unknown)
+    if not any(one.status in ("pass", "warn") for one in outcomes):
+        return "unknown", "nothing was judged"
     warned = [one for one in outcomes if one.status == "warn" and one.host in (None, host)]
-    reason = _named(warned) or (f"not tested: {', '.join(untested)}" if untested else "")
-    return HostVerdict(host=host, status="warn" if warned else "pass", reason=reason, exclude=False)
+    return "warn" if warned else "pass", _named(warned)
 
 
 def _could_be_its_fault(outcome: CheckOutcome) -> bool:

@@ -54,27 +54,22 @@ class Came:
     why_not: str
 
 
-def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bool]) -> tuple[Came, ...]:
+def run(calls: Sequence[Call], folder: Path, at_once: int, stop: Callable[[], bool]) -> list[Came]:
     """Run all of them, so many at once. `stop` says whether to end all now."""
-    waiting = list(enumerate(calls))
-    started: dict[int, _Started] = {}
+    waiting, started = list(calls), list[_Started]()
     try:
-        while waiting or any(one.living for one in started.values()):
+        while waiting or any(one.living for one in started):
             if stop():
                 break
-            while waiting and sum(one.living for one in started.values()) < at_once:
-                number, call = waiting.pop(0)
-                started[number] = _Started(call, folder)
+            while waiting and sum(one.living for one in started) < at_once:
+                started.append(_Started(waiting.pop(0), folder))
             time.sleep(_TICK_S)
-            for one in started.values():
+            for one in started:
                 one.mind_the_time()
     finally:
         # asked first, so that what they measured is kept
-        processes.end_all([one.process for one in started.values()], signal.SIGINT, _ENDS_S)
-    return tuple(
-        started[number].came() if number in started else Came(run=None, folder="", why_not="interrupted")
-        for number in range(len(calls))
-    )
+        processes.end_all([one.process for one in started], signal.SIGINT, _ENDS_S)
+    return [*(one.came() for one in started), *(Came(run=None, folder="", why_not="interrupted") for _ in waiting)]
 
 
 class _Started:

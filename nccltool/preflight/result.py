@@ -16,6 +16,7 @@ CheckKind = Literal["plain", "presence", "completion", "data", "baseline"]
 """What it looks at, as far as verdicts ask. presence: a host came; completion: a run ended in order; data: faults
 are named where they arrive; baseline: a number against earlier runs."""
 
+HostStatus = Literal["pass", "warn", "fail", "unknown", "missing", "undetermined"]
 Blame = Literal["", "alone", "confirmed", "everywhere", "suspected"]
 """alone: seen on this host without any other; confirmed: again with another partner, and not without this host;
 everywhere: the same on all hosts, so it is none of them; suspected: with others, and not confirmed."""
@@ -114,7 +115,7 @@ class HostVerdict:
     """What came of a suite for one host."""
 
     host: str
-    status: Literal["pass", "warn", "fail", "unknown", "missing", "undetermined"]
+    status: HostStatus
     """undetermined: something failed that this host took part in, and it was not shown to be its fault."""
     reason: str
     exclude: bool

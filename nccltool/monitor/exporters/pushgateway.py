@@ -96,9 +96,10 @@ class Destination:
         return f"pushed to {self.url}"
 
     def push(self, samples: Iterable[Sample], command: str) -> None:
-        """Replace all that the gateway has of this command in the group, so that no number of an earlier run
-        stays. Raises PushFailed when time is up, or at once
-        when it says that the samples or the credentials are wrong."""
+        """Replace all that the gateway has of this command in the group: no number of an earlier run stays.
+
+        Raises PushFailed when time is up, or at once when it says that samples or credentials are wrong.
+        """
         registry = exposition.registry(samples)
         grouping = {"command": command, **self.grouping}
         deadline = time.monotonic() + self.timeout_s
