@@ -1,34 +1,34 @@
 """What must not differ between the ranks of a job."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Sequence
 
 from nccltool.core.host_lists import fold
 from nccltool.core.text import shortened
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
-from nccltool.hosts.facts import NotKnown, RdmaDevice, or_none
-from nccltool.hosts.nccl import variables as nccl_variables
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, across, escaped, for_value, rule
+from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
+from nccltool.hosts.nccl import variables
 
 _LONGEST = 80
+_PREFIXES = ("NCCL_", "OFI_NCCL_", "TORCH_", "FI_", "UCX_", "GLOO_", "SHARP_")
 _OWN = ("NCCL_HOSTID", "NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
 """Variables that one rank may have alone."""
 
 
-def _values(hosts: Sequence[JudgedHost], reasons: set[str]) -> dict[str, dict[str, list[str]]]:
-    """Variable -> value -> hosts. Hosts whose settings are not known are left out, and give a reason."""
-    entries = nccl_variables.every()
-    found: dict[str, dict[str, list[str]]] = {}
+def _values(hosts: Sequence[JudgedHost]) -> Generator[Unknown, None, dict[str, dict[str, list[str]]]]:
+    """Variable -> value -> hosts. Hosts whose settings are not known are left out; yields why."""
+    found = defaultdict[str, dict[str, list[str]]](dict)
+    reasons: set[str] = set()
     for host in hosts:
         try:
-            variables = host.settings.beginning("NCCL_", "OFI_NCCL_", "TORCH_", "FI_", "UCX_", "GLOO_", "SHARP_")
-            for variable in variables:
-                entry = entries.get(variable.name)
+            for variable in host.settings.beginning(*_PREFIXES):
+                entry = variables.every().get(variable.name)
                 if entry is not None and entry.status != "reserved":
-                    values = found.setdefault(variable.name, {})
-                    values.setdefault(variable.value, []).append(host.facts.host)
+                    found[variable.name].setdefault(variable.value, []).append(host.name)
         except NotKnown as why:
             reasons.add(str(why))
+    yield from map(Unknown, sorted(reasons))
     return found
 
 
@@ -41,10 +41,8 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
     Instead: the same environment everywhere: srun --export=ALL, mpirun -x, one script for torchrun
     Source: https://github.com/NVIDIA/nccl/issues/626; https://github.com/NVIDIA/nccl/issues/1328
     """
-    reasons: set[str] = set()
-    entries = nccl_variables.every()
-    for name, values in _values(hosts, reasons).items():
-        if entries[name].must_match and len(values) > 1:
+    for name, values in (yield from _values(hosts)).items():
+        if variables.every()[name].must_match and len(values) > 1:
             usual = max(values, key=lambda value: len(values[value]))
             others = sorted((names, value) for value, names in values.items() if value != usual)
             yield report.variable(
@@ -56,7 +54,6 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
                     *(f"{escaped(fold(names)[:160])}: {name}={_shown(value)}" for names, value in others[:4]),
                 ),
             )
-    yield from (Unknown(reason) for reason in sorted(reasons))
 
 
 def _shown(value: str) -> str:
@@ -72,26 +69,23 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
     Instead: mpirun -x NCCL_IB_HCA, srun --export=ALL
     Source: https://github.com/NVIDIA/nccl/pull/605; https://github.com/NVIDIA/nccl/issues/260
     """
-    reasons: set[str] = set()
-    everywhere = Counter(host.facts.host for host in hosts if not host.settings.unread)
-    entries = nccl_variables.every()
-    for name, values in _values(hosts, reasons).items():
-        entry = entries[name]
+    everywhere = Counter(host.name for host in hosts if not host.settings.unread)
+    for name, values in (yield from _values(hosts)).items():
+        entry = variables.every()[name]
         ours = entry.component == "nccl" and entry.status == "live"
         if name in _OWN or not (entry.must_match or ours):
             continue
         there = Counter(host for names in values.values() for host in names)
-        without = list((everywhere - there).elements())
+        without = everywhere - there
         if without:
-            few, word = (without, "not set") if len(without) <= there.total() else (list(there), "set")
+            few, word = (without, "not set") if without.total() <= there.total() else (there, "set")
             yield report.variable(
                 name,
-                f"{name} is set on {there.total()} ranks, and not on {len(without)}",
+                f"{name} is set on {there.total()} ranks, and not on {without.total()}",
                 f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
                 evidence=(f"{word} on {escaped(fold(few)[:200])}",),
                 severity=None if entry.must_match else "warning",
             )
-    yield from (Unknown(reason) for reason in sorted(reasons))
 
 
 @across("CON003", "warning", needs=("rdma",))
@@ -105,22 +99,22 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
     """
     counts: dict[str, int] = {}
     for host in hosts:
-        if host.facts.host in counts or host.integer("NCCL_IB_DISABLE"):
-            continue
         devices = host.facts.rdma.devices
+        if host.name in counts or host.integer("NCCL_IB_DISABLE"):
+            continue
         if isinstance(devices, Unknown):
             yield devices
         else:
-            counts[host.facts.host] = sum(1 for _ in _active(host, devices))
+            counts[host.name] = sum(1 for _ in _active(host, devices))
     if len(set(counts.values())) > 1:
         usual = Counter(counts.values()).most_common(1)[0][0]
-        others = {count: [name for name in counts if counts[name] == count] for count in set(counts.values())}
-        few = [f"{escaped(fold(others[count])[:160])}: {count}" for count in sorted(others) if count != usual]
+        odd = {count: [name for name in counts if counts[name] == count] for count in sorted(set(counts.values()))}
+        del odd[usual]
         yield report.device(
             "RDMA ports",
-            f"most hosts have {usual} active ports, others {min(set(others) - {usual})}",
+            f"most hosts have {usual} active ports, others {min(odd)}",
             "rdma link show, on these hosts; take them out of the job until they are repaired",
-            evidence=tuple(few[:4]),
+            evidence=tuple(f"{escaped(fold(names)[:160])}: {count}" for count, names in [*odd.items()][:4]),
         )
 
 
@@ -142,22 +136,21 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     Instead: set it before torch is imported, or in the launcher
     Source: NCCL src/misc/param.cc
     """
-    if next(host.settings.beginning("NCCL_"), None) is None:
+    if not any(host.settings.beginning("NCCL_")):
         return
     changed = known(host.facts.process.changed)
-    cached = set((host.get("NCCL_NO_CACHE") or "").split(","))
-    for name in changed:
-        if name not in cached and "ALL" not in cached:
-            yield report.variable(
-                escaped(name[:80]),
-                f"{escaped(name[:80])} is not what the process was started with",
-                "set it in the launcher, or before torch is imported",
-                evidence=("NCCL reads a variable once",),
-            )
+    cached = (host.get("NCCL_NO_CACHE") or "").split(",")
+    for name in (escaped(name[:80]) for name in changed if name not in cached and "ALL" not in cached):
+        yield report.variable(
+            name,
+            f"{name} is not what the process was started with",
+            "set it in the launcher, or before torch is imported",
+            evidence=("NCCL reads a variable once",),
+        )
 
 
-@rule("CON005", "error")
-def include_and_exclude(host: JudgedHost) -> Results:
+@for_value("CON005", "error", "OMPI_MCA_btl_tcp_if_exclude")
+def include_and_exclude(host: JudgedHost, exclude: Variable, _: str) -> Results:
     """OMPI_MCA_btl_tcp_if_include and OMPI_MCA_btl_tcp_if_exclude are both set.
 
     Why: Open MPI takes one of them only, and refuses both.
@@ -165,15 +158,10 @@ def include_and_exclude(host: JudgedHost) -> Results:
     Instead: the first one alone
     Source: NCCL user guide, troubleshooting, MPI
     """
-    include = host.variable("OMPI_MCA_btl_tcp_if_include")
-    exclude = host.variable("OMPI_MCA_btl_tcp_if_exclude")
-    if include and exclude:
-        yield report.better_unset(
-            exclude,
-            "Open MPI refuses to include and exclude interfaces at the same time",
-            part="",
-            evidence=(f"{include.name}={escaped(include.value[:80])}",),
-        )
+    if include := host.variable("OMPI_MCA_btl_tcp_if_include"):
+        message = "Open MPI refuses to include and exclude interfaces at the same time"
+        evidence = (f"{include.name}={escaped(include.value[:80])}",)
+        yield report.better_unset(exclude, message, part="", evidence=evidence)
 
 
 _OF_PROFILES = frozenset({
@@ -197,15 +185,10 @@ def undocumented_variable(host: JudgedHost) -> Results:
     Instead: unset it, unless the vendor asked for it
     Source: the sources of NCCL 2.3.5 to 2.30.7 beside the user guide
     """
-    entries = nccl_variables.every()
     for variable in host.settings.beginning("NCCL_"):
-        entry = entries.get(variable.name)
-        if entry is None or entry.component != "nccl" or entry.status != "live":
+        name, entry = variable.name, variables.every().get(variable.name)
+        if entry is None or entry.component != "nccl" or entry.status != "live" or entry.documented:
             continue
-        if not entry.documented and variable.name not in _OF_PROFILES:
-            yield report.better_unset(
-                variable,
-                f"the guide of NCCL does not have {variable.name}",
-                f"unset {variable.name}, unless the vendor asked for it",
-                part="",
-            )
+        if name not in _OF_PROFILES:
+            remedy = f"unset {name}, unless the vendor asked for it"
+            yield report.better_unset(variable, f"the guide of NCCL does not have {name}", remedy, part="")

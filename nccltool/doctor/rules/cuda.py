@@ -1,11 +1,15 @@
 """CUDA: which GPUs a rank sees, and how kernels are launched."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from nccltool.core.host_lists import fold
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
-from nccltool.hosts.facts import Gpu, or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, across, by_value, for_text, for_value, rule
+from nccltool.hosts.facts import Gpu, known, or_none
 
 _BLACKWELL = 10.0
 _NOTHING = ("", "-1", "NoDevFiles")
@@ -16,8 +20,8 @@ def _newest(gpus: Sequence[Gpu]) -> float:
     return max((known(gpu.compute_capability) for gpu in gpus), default=0.0)
 
 
-@rule("CUD001", "warning", needs=("nvidia",))
-def one_hardware_queue(host: JudgedHost) -> Results:
+@for_value("CUD001", "warning", "CUDA_DEVICE_MAX_CONNECTIONS", needs=("nvidia",))
+def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Results:
     """CUDA_DEVICE_MAX_CONNECTIONS=1 on Blackwell or newer GPUs.
 
     Why: Streams that have nothing to do with each other wait in one queue. Megatron's overlap on Hopper and older
@@ -26,8 +30,7 @@ def one_hardware_queue(host: JudgedHost) -> Results:
     Instead: unset CUDA_DEVICE_MAX_CONNECTIONS
     Source: https://github.com/pytorch/torchtitan/issues/1147; https://github.com/NVIDIA/Megatron-LM/issues/533
     """
-    variable = host.variable("CUDA_DEVICE_MAX_CONNECTIONS")
-    if variable and variable.value.strip() == "1" and _newest(host.gpus) >= _BLACKWELL:
+    if queues.strip() == "1" and _newest(host.gpus) >= _BLACKWELL:
         yield report.better_unset(
             variable,
             "independent streams wait for each other in one queue",
@@ -48,8 +51,8 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
     """
     if (host.get("CUDA_DEVICE_MAX_CONNECTIONS") or "").strip() == "1" or not host.gpus:
         return
-    packages = {one.name for one in known(host.facts.versions.packages)}
-    if "megatron-core" in packages and _newest(host.gpus) < _BLACKWELL:
+    installed = any(one.name == "megatron-core" for one in known(host.facts.versions.packages))
+    if installed and _newest(host.gpus) < _BLACKWELL:
         yield report.variable(
             "CUDA_DEVICE_MAX_CONNECTIONS",
             "Megatron's tensor parallel overlap needs a single queue on these GPUs",
@@ -59,8 +62,8 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         )
 
 
-@rule("CUD003", "warning")
-def synchronous_launches(host: JudgedHost) -> Results:
+@for_text("CUD003", "warning", "CUDA_LAUNCH_BLOCKING")
+def synchronous_launches(_: JudgedHost, variable: Variable, text: str) -> Results:
     """CUDA_LAUNCH_BLOCKING is on.
 
     Why: Every kernel waits for the one before; NCCL with several GPUs in a process can deadlock.
@@ -68,8 +71,7 @@ def synchronous_launches(host: JudgedHost) -> Results:
     Instead: unset CUDA_LAUNCH_BLOCKING
     Source: NCCL src/misc/cudawrap.cc
     """
-    variable = host.variable("CUDA_LAUNCH_BLOCKING")
-    if variable and variable.value not in ("", "0"):
+    if text != "0":
         yield report.better_unset(variable, "every kernel is waited for")
 
 
@@ -82,35 +84,36 @@ def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
     Instead: the whole list for all ranks, and LOCAL_RANK to choose; or one GPU each
     Source: NCCL src/init.cc (duplicate GPU)
     """
-    nodes: dict[tuple[str, str], list[tuple[JudgedHost, list[str]]]] = {}
-    for host in hosts:
-        value = host.get("CUDA_VISIBLE_DEVICES")
-        if value in (None, *_NOTHING) or host.get("RANK") is None or host.integer("NCCL_MULTI_RANK_GPU_ENABLE"):
-            continue
-        boot = host.facts.boot_id
-        if isinstance(boot, Unknown):
-            yield Unknown(boot.reason)
-            continue
-        name = or_none(host.facts.names.hostname) or host.facts.host
-        nodes.setdefault((boot, name), []).append((host, str(value).split(",")))
+    nodes = yield from by_value(hosts, _node)
     for (_, name), ranks in nodes.items():
         for device, owners in _first(ranks).items():
-            if len({host.get("RANK") for host in owners}) > 1:
-                numbers = ", ".join(sorted({host.get("RANK") or "" for host in owners})[:6])
+            numbers = sorted({host.get("RANK") or "" for host in owners})
+            if len(numbers) > 1:
+                gpu = f"GPU {escaped(device[:60])}"
                 yield report.device(
-                    f"GPU {escaped(device[:60])} of {escaped(name[:60])}",
-                    f"{len(owners)} ranks use GPU {escaped(device[:60])}",
+                    f"{gpu} of {escaped(name[:60])}",
+                    f"{len(owners)} ranks use {gpu}",
                     "give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU",
-                    evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(numbers[:80])}",),
+                    evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(', '.join(numbers[:6])[:80])}",),
                 )
 
 
-def _first(ranks: Sequence[tuple[JudgedHost, list[str]]]) -> dict[str, list[JudgedHost]]:
+def _node(host: JudgedHost) -> tuple[str, str] | Unknown | None:
+    """Boot and name of the node of a rank that names its GPUs."""
+    unnamed = host.get("CUDA_VISIBLE_DEVICES") in (None, *_NOTHING)
+    if unnamed or host.get("RANK") is None or host.integer("NCCL_MULTI_RANK_GPU_ENABLE"):
+        return None
+    boot = host.facts.boot_id
+    return boot if isinstance(boot, Unknown) else (boot, or_none(host.facts.names.hostname) or host.name)
+
+
+def _first(ranks: Sequence[JudgedHost]) -> dict[str, list[JudgedHost]]:
     """GPU -> the ranks that take it. Where all have one and the same list, LOCAL_RANK chooses."""
-    alike = len({tuple(words) for _, words in ranks}) == 1 and len(ranks[0][1]) > 1
-    found: dict[str, list[JudgedHost]] = {}
-    for host, words in () if alike else ranks:
-        found.setdefault(words[0].strip(), []).append(host)
+    lists = [(host.get("CUDA_VISIBLE_DEVICES") or "").split(",") for host in ranks]
+    found = defaultdict[str, list[JudgedHost]](list)
+    if len(lists[0]) == 1 or any(words != lists[0] for words in lists):
+        for host, words in zip(ranks, lists, strict=True):
+            found[words[0].strip()].append(host)
     return found
 
 
@@ -123,14 +126,13 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
     Instead: the same order everywhere
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
-    orders: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
+    orders = defaultdict[tuple[str, ...], dict[tuple[str, ...], list[str]]](dict)
     for host in hosts:
         words = tuple((host.get("CUDA_VISIBLE_DEVICES") or "").split(","))
         if len(words) > 1:
-            orders.setdefault(tuple(sorted(words)), {}).setdefault(words, []).append(host.facts.host)
+            orders[tuple(sorted(words))].setdefault(words, []).append(host.name)
     for variants in orders.values():
-        nodes = [set(names) for names in variants.values()]
-        if len(variants) > 1 and not set.intersection(*nodes):
+        if len(variants) > 1 and not set.intersection(*map(set, variants.values())):
             least = min(variants, key=lambda words: len(variants[words]))
             yield report.variable(
                 "CUDA_VISIBLE_DEVICES",
@@ -156,14 +158,13 @@ def mixed_gpus(host: JudgedHost) -> Results:
         yield report.variable(
             "CUDA_DEVICE_ORDER",
             "numbers of GPUs differ between CUDA and nvidia-smi",
-            "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
             evidence=(escaped(", ".join(names)[:160]),),
             fix=report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         )
 
 
-@rule("CUD007", "error", needs=("nvidia",))
-def bad_gpu_list(host: JudgedHost) -> Results:
+@for_value("CUD007", "error", "CUDA_VISIBLE_DEVICES", needs=("nvidia",))
+def bad_gpu_list(host: JudgedHost, variable: Variable, text: str) -> Results:
     """CUDA_VISIBLE_DEVICES has a blank, a GPU twice, or one that is not there.
 
     Why: CUDA stops at the first word that it does not accept: that GPU and all behind it are gone.
@@ -171,14 +172,9 @@ def bad_gpu_list(host: JudgedHost) -> Results:
     Instead: CUDA_VISIBLE_DEVICES=0,1,7
     Source: CUDA C++ programming guide, environment variables
     """
-    variable = host.variable("CUDA_VISIBLE_DEVICES")
-    if variable is None or variable.value in _NOTHING:
-        return
-    words = variable.value.split(",")
-    wrong = next(_wrong(words), None)
-    if wrong is None and not _all_there(host, words):
-        wrong = next(word for word in words if not _all_there(host, [word])), "is not there"
-    if wrong:
+    words = text.split(",") if text not in _NOTHING else []
+    gone = ((word, "is not there") for word in words if _is_gone(host, word))
+    if wrong := next(chain(_wrong(words), gone), None):
         word, why = wrong
         yield report.better_unset(
             variable,
@@ -200,20 +196,16 @@ def _wrong(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         seen.add(word)
 
 
-def _all_there(host: JudgedHost, words: Sequence[str]) -> bool:
-    """Every word is a GPU of this host, as far as that is known. Raises NotKnown."""
-    gpus = host.gpus
-    uuids = [or_none(gpu.uuid) for gpu in gpus]
-    for word in words:
-        if word.isdecimal() and int(word[:6]) >= len(gpus):
-            return False
-        if word.startswith("GPU-") and None not in uuids and not any(str(one).startswith(word) for one in uuids):
-            return False
-    return True
+def _is_gone(host: JudgedHost, word: str) -> bool:
+    """It is no GPU of this host, as far as that is known. Raises NotKnown."""
+    if word.isdecimal():
+        return int(word[:6]) >= len(host.gpus)
+    uuids = [or_none(gpu.uuid) for gpu in host.gpus]
+    return word.startswith("GPU-") and None not in uuids and not any(str(one).startswith(word) for one in uuids)
 
 
-@rule("CUD008", "error", needs=("nvidia",))
-def container_without_nvml(host: JudgedHost) -> Results:
+@for_text("CUD008", "error", "NVIDIA_DRIVER_CAPABILITIES", needs=("nvidia",))
+def container_without_nvml(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NVIDIA_DRIVER_CAPABILITIES leaves out `utility`.
 
     Why: The container gets no libnvidia-ml, which NCCL needs.
@@ -221,14 +213,7 @@ def container_without_nvml(host: JudgedHost) -> Results:
     Instead: NVIDIA_DRIVER_CAPABILITIES=compute,utility
     Source: NCCL src/misc/nvmlwrap.cc; NVIDIA Container Toolkit, driver capabilities
     """
-    variable = host.variable("NVIDIA_DRIVER_CAPABILITIES")
-    if variable is None or not variable.value.strip() or isinstance(host.facts.nvidia.nvml, str):
-        return
-    words = {word.strip() for word in variable.value.lower().split(",")}
-    if not words & {"utility", "all"}:
-        yield report.about(
-            variable,
-            "the container has no libnvidia-ml",
-            "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-            fix=report.export("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
-        )
+    words = {word.strip() for word in text.lower().split(",")}
+    if text.strip() and not words & {"utility", "all"} and not isinstance(host.facts.nvidia.nvml, str):
+        remedy = "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+        yield report.better_set(variable, "compute,utility", "the container has no libnvidia-ml", remedy)

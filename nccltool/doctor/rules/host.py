@@ -1,14 +1,13 @@
 """The host itself: ACS, the IOMMU, names, MTU, governors."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 from nccltool.core.host_lists import fold
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
 from nccltool.hosts.facts import PciDevice, or_none
 
-_NVIDIA, _DISPLAY = "0x10de", 0x03
 _REDIRECT = 0x0C
 """P2P request and completion redirect of the ACS control word."""
 _LOCAL = ("localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback")
@@ -16,19 +15,11 @@ _FULL_MTU, _FULL_RATE = 4200, 100.0
 """An Ethernet port that carries RDMA packets of 4096 bytes has this MTU. Below 100 Gb/s it matters little."""
 
 
-def _gpus(devices: Sequence[PciDevice]) -> list[PciDevice]:
-    return [one for one in devices if _kind(one) == _DISPLAY and one.vendor == _NVIDIA]
-
-
-def _kind(device: PciDevice) -> int | None:
-    return device.class_code >> 16 if isinstance(device.class_code, int) else None
-
-
 def _matter(host: JudgedHost) -> list[PciDevice]:
     """GPUs and RDMA adapters of a host where two of them may talk to each other directly."""
     devices = known(host.facts.pci.devices)
     adapters = {one.pci for one in or_none(host.facts.rdma.devices) or () if isinstance(one.pci, str)}
-    gpus = _gpus(devices)
+    gpus = [one for one in devices if one.is_gpu]
     both = [*gpus, *(one for one in devices if one.address in adapters)]
     return both if gpus and len(both) > 1 else []
 
@@ -47,18 +38,17 @@ def acs_redirects(host: JudgedHost) -> Results:
     if not matter or known(host.facts.cpu.hypervisor):
         return
     above = {address for device in matter for address in device.upstream}
-    bridges = [one for one in known(host.facts.pci.devices) if one.address in above]
-    on = [one for one in bridges if isinstance(one.acs_control, int) and one.acs_control & _REDIRECT]
+    words = {one.address: one.acs_control for one in known(host.facts.pci.devices) if one.address in above}
+    on = [(bridge, word) for bridge, word in words.items() if isinstance(word, int) and word & _REDIRECT]
     if on:
+        bridge = on[0][0]
         yield report.device(
-            f"bridge {on[0].address}",
+            f"bridge {bridge}",
             f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
-            f"sudo setpci -s {on[0].address} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
-            evidence=(", ".join(f"{one.address}: ACSCtl {one.acs_control:#06x}" for one in on[:4]),),
+            f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
+            evidence=(", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),),
         )
-        return
-    unknown = next((one.acs_control for one in bridges if isinstance(one.acs_control, Unknown)), None)
-    if unknown is not None:
+    elif any(isinstance(word, Unknown) for word in words.values()):
         yield Unknown("the ACS control words are shown to root only")
 
 
@@ -95,19 +85,20 @@ def published_as_localhost(host: JudgedHost) -> Results:
     Source: https://github.com/pytorch/pytorch/issues/150532; Python, socket.getfqdn
     """
     name = known(host.facts.names.hostname)
-    for line in known(host.facts.names.hosts_lines):
-        names = line.split()[1:]
-        if name not in names or name in _LOCAL:
-            continue
-        full = next((word for word in names if "." in word), names[0])
-        if full in _LOCAL and host.several_nodes:
-            yield report.file(
-                "/etc/hosts",
-                f"other nodes are told to reach {escaped(name[:80])} as {full}",
-                f"give {escaped(name[:80])} a line of its own, with an address that others reach",
-                evidence=(escaped(line[:160]),),
-            )
-        return  # the resolver takes the first line with the name
+    lines = (line for line in known(host.facts.names.hosts_lines) if name in line.split()[1:])
+    line = None if name in _LOCAL else next(lines, None)  # the resolver takes the first line with the name
+    if line is None:
+        return
+    names = line.split()[1:]
+    full = next((word for word in names if "." in word), names[0])
+    if full in _LOCAL and host.several_nodes:
+        shown = escaped(name[:80])
+        yield report.file(
+            "/etc/hosts",
+            f"other nodes are told to reach {shown} as {full}",
+            f"give {shown} a line of its own, with an address that others reach",
+            evidence=(escaped(line[:160]),),
+        )
 
 
 @rule("HOST004", "warning", covers=(), needs=("names",))
@@ -121,13 +112,9 @@ def name_without_address(host: JudgedHost) -> Results:
     Source: pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
     """
     if known(host.facts.names.addresses) == () and host.several_nodes:
-        name = known(host.facts.names.hostname)
-        yield report.host(
-            escaped(name[:80]),
-            f"{escaped(name[:80])} has no address on this host itself",
-            f"echo '<address> {escaped(name[:80])}' >> /etc/hosts",
-            evidence=("getaddrinfo finds nothing",),
-        )
+        name = escaped(known(host.facts.names.hostname)[:80])
+        message, remedy = f"{name} has no address on this host itself", f"echo '<address> {name}' >> /etc/hosts"
+        yield report.host(name, message, remedy, evidence=("getaddrinfo finds nothing",))
 
 
 @rule("HOST005", "info", covers=(), needs=("cpu", "nvidia"))
@@ -141,14 +128,11 @@ def cpu_saves_power(host: JudgedHost) -> Results:
     """
     if not known(host.facts.nvidia.driver):
         return
-    others = [word for word in known(host.facts.cpu.governors) if word != "performance"]
+    others = [escaped(word[:20]) for word in known(host.facts.cpu.governors) if word != "performance"]
     if others:
-        yield report.host(
-            "scaling_governor",
-            "processors of this host save power",
-            "cpupower frequency-set -g performance",
-            evidence=(f"scaling_governor: {', '.join(escaped(word[:20]) for word in others)}",),
-        )
+        evidence = (f"scaling_governor: {', '.join(others)}",)
+        remedy = "cpupower frequency-set -g performance"
+        yield report.host("scaling_governor", "processors of this host save power", remedy, evidence=evidence)
 
 
 @rule("HOST006", "info", covers=(), needs=("rdma", "network", "nvidia"))
@@ -164,7 +148,7 @@ def small_roce_mtu(host: JudgedHost) -> Results:
     if not known(host.facts.nvidia.driver):
         return
     for device in known(host.facts.rdma.devices):
-        ports = () if isinstance(device.ports, Unknown) else device.ports
+        ports = or_none(device.ports) or ()
         fast = any((or_none(port.rate_gbps) or 0.0) >= _FULL_RATE for port in ports)
         roce = any(port.link_layer == "Ethernet" and port.state == "ACTIVE" for port in ports)
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
@@ -188,27 +172,23 @@ def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
     Instead: the same MTU everywhere, switches included
     Source: https://github.com/NVIDIA/nccl/issues/1524; https://github.com/NVIDIA/nccl/issues/1957
     """
-    mtus: dict[str, dict[int, list[str]]] = {}
+    mtus = defaultdict[str, dict[int, list[str]]](dict)
     for host in hosts:
-        if isinstance(host.facts.network.interfaces, Unknown):
-            yield host.facts.network.interfaces
+        interfaces = host.facts.network.interfaces
+        if isinstance(interfaces, Unknown):
+            yield interfaces
             continue
-        for name, mtu in _wired(host):
-            mtus.setdefault(name, {}).setdefault(mtu, []).append(host.facts.host)
+        for one in interfaces:
+            if one.up is True and one.virtual is False and isinstance(one.mtu, int):
+                mtus[one.name].setdefault(one.mtu, []).append(host.name)
     for name, values in mtus.items():
-        if len(values) > 1:
-            usual, _ = Counter({mtu: len(some) for mtu, some in values.items()}).most_common(1)[0]
-            others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
+        usual = max(values, key=lambda mtu: len(values[mtu]))
+        others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
+        if others:
+            shown = escaped(name[:40])
             yield report.interface(
-                escaped(name[:40]),
-                f"{escaped(name[:40])} has MTU {usual} on most hosts, and {others[0][0]} on others",
-                f"ip link set dev {escaped(name[:40])} mtu {usual}, on these hosts",
+                shown,
+                f"{shown} has MTU {usual} on most hosts, and {others[0][0]} on others",
+                f"ip link set dev {shown} mtu {usual}, on these hosts",
                 evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
             )
-
-
-def _wired(host: JudgedHost) -> Iterator[tuple[str, int]]:
-    """(name, MTU) of interfaces with a wire that are up."""
-    for interface in known(host.facts.network.interfaces):
-        if interface.up is True and interface.virtual is False and isinstance(interface.mtu, int):
-            yield interface.name, interface.mtu

@@ -1,17 +1,21 @@
 """What launchers set: addresses, ports, ranks, threads."""
 
 import ipaddress
-import re
 from collections.abc import Sequence
 
 from nccltool.core.findings import Severity
 from nccltool.core.host_lists import fold
+from nccltool.core.text import escaped
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
-from nccltool.hosts.facts import numbers, or_none
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, by_value, for_text, for_value, rule
+from nccltool.hosts.facts import known, numbers, or_none
 from nccltool.hosts.nccl.settings import Variable
 
 _FIRST_FREE_PORT, _LAST_PORT = 1024, 65535
+_SIZES = {"RANK": "WORLD_SIZE", "LOCAL_RANK": "LOCAL_WORLD_SIZE", "GROUP_RANK": "GROUP_WORLD_SIZE"}
+"""How many ranks there are of each kind."""
+_MARKS = {"SLURM_NTASKS": "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK"}
+"""How many tasks a scheduler started, and what it sets in each."""
 
 
 def _number(host: JudgedHost, name: str) -> int | None:
@@ -32,8 +36,8 @@ def _is_first_node(host: JudgedHost) -> bool:
     return any(_number(host, name) == 0 for name in ("NODE_RANK", "GROUP_RANK", "RANK", "SLURM_NODEID"))
 
 
-@rule("LCH001", "error", needs=("names", "rank"))
-def loopback_master(host: JudgedHost) -> Results:
+@for_text("LCH001", "error", "MASTER_ADDR", needs=("names", "rank"))
+def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Results:
     """MASTER_ADDR is a loopback address in a job of several nodes, or resolves to one.
 
     Why: Every node connects to itself, and waits until the time is up. Only the first node itself may resolve its
@@ -42,12 +46,9 @@ def loopback_master(host: JudgedHost) -> Results:
     Instead: the address of node 0 in the network of the nodes
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    variable = host.variable("MASTER_ADDR")
-    if variable is None or not variable.value:
-        return
-    written = _is_loopback(variable.value.strip("[]"))
+    written = _is_loopback(address.strip("[]"))
     found = () if written else known(host.facts.names.master_addr)
-    if (written or (found and all(_is_loopback(one) for one in found))) and host.several_nodes:
+    if (written or (found and all(map(_is_loopback, found)))) and host.several_nodes:
         own = not written and _is_first_node(host)
         yield report.about(
             variable,
@@ -58,8 +59,8 @@ def loopback_master(host: JudgedHost) -> Results:
         )
 
 
-@rule("LCH002", "error", needs=("names",))
-def unresolvable_master(host: JudgedHost) -> Results:
+@for_text("LCH002", "error", "MASTER_ADDR", needs=("names",))
+def unresolvable_master(host: JudgedHost, variable: Variable, address: str) -> Results:
     """MASTER_ADDR does not resolve on this host.
 
     Why: The store cannot be reached.
@@ -67,19 +68,13 @@ def unresolvable_master(host: JudgedHost) -> Results:
     Instead: an address, or a name that every node resolves
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    variable = host.variable("MASTER_ADDR")
-    if variable is None or not variable.value or _is_loopback(variable.value.strip("[]")):
-        return
-    if known(host.facts.names.master_addr) == ():
-        yield report.about(
-            variable,
-            "this host does not know the name",
-            f"getent hosts {escaped(variable.value[:80])}; use an address, or add it to /etc/hosts",
-        )
+    if not _is_loopback(address.strip("[]")) and known(host.facts.names.master_addr) == ():
+        remedy = f"getent hosts {escaped(address[:80])}; use an address, or add it to /etc/hosts"
+        yield report.about(variable, "this host does not know the name", remedy)
 
 
-@rule("LCH003", "warning", needs=("container", "network", "kernel", "names", "rank"))
-def unsuitable_master_port(host: JudgedHost) -> Results:
+@for_text("LCH003", "warning", "MASTER_PORT", needs=("container", "network", "kernel", "names", "rank"))
+def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Results:
     """MASTER_PORT is no port, reserved for root, taken, or one that the kernel hands out.
 
     Why: Rank 0 cannot listen on it. One that the kernel hands out may be gone when rank 0 wants it.
@@ -87,13 +82,11 @@ def unsuitable_master_port(host: JudgedHost) -> Results:
     Instead: MASTER_PORT=29500
     Source: pytorch documentation, torch.distributed; ip(7), ip_local_port_range
     """
-    variable = host.variable("MASTER_PORT")
-    if variable is None or not variable.value:
-        return
     port = _number(host, "MASTER_PORT")
-    if port is None or not 0 < port <= _LAST_PORT:
-        if port != 0:  # 0 lets rank 0 choose
-            yield _port(variable, "it is no port", "error")
+    if port == 0:  # it lets rank 0 choose
+        return
+    if port is None or port > _LAST_PORT:
+        yield _port(variable, "it is no port", "error")
     elif port < _FIRST_FREE_PORT:
         if known(host.facts.container.uid) != 0:
             yield _port(variable, "only root may listen on it")
@@ -103,13 +96,9 @@ def unsuitable_master_port(host: JudgedHost) -> Results:
 
 
 def _port(variable: Variable, why: str, severity: Severity | None = None) -> report.RuleFinding:
-    return report.about(
-        variable,
-        f"MASTER_PORT: {why}",
-        "export MASTER_PORT=29500, or another one that is free",
-        severity=severity,
-        fix=report.export("MASTER_PORT", "29500") if variable.value != "29500" else (),
-    )
+    remedy = "export MASTER_PORT=29500, or another one that is free"
+    fix = report.export("MASTER_PORT", "29500") if variable.value != "29500" else ()
+    return report.about(variable, f"MASTER_PORT: {why}", remedy, severity=severity, fix=fix)
 
 
 def _taken(host: JudgedHost, variable: Variable, port: int) -> Results:
@@ -128,7 +117,7 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
     if len(limits) != 2 or not all(word.isdecimal() for word in limits):
         yield Unknown("net.ipv4.ip_local_port_range is not understood")
         return
-    low, high = int(limits[0]), int(limits[1])
+    low, high = map(int, limits)
     reserved = or_none(host.facts.kernel.sysctl("net.ipv4.ip_local_reserved_ports")) or ""
     if low <= port <= high and port not in numbers(reserved):
         yield report.about(
@@ -140,11 +129,8 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
         )
 
 
-_PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"), ("GROUP_RANK", "GROUP_WORLD_SIZE"))
-
-
-@rule("LCH004", "error", needs=("rank",))
-def rank_out_of_range(host: JudgedHost) -> Results:
+@for_value("LCH004", "error", *_SIZES, needs=("rank",))
+def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
     """A rank is not smaller than the number of ranks.
 
     Why: The others wait for ranks that do not exist, or init_process_group refuses.
@@ -152,15 +138,11 @@ def rank_out_of_range(host: JudgedHost) -> Results:
     Instead: ranks from 0 to WORLD_SIZE - 1
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    for name, size in _PAIRS:
-        variable, most = host.variable(name), _number(host, size)
-        rank = _number(host, name)
-        if variable and most is not None and rank is not None and rank >= most:
-            yield report.about(
-                variable,
-                f"{name} is {rank}, and {size} is {most}",
-                f"let one launcher set both; {name} counts from 0",
-            )
+    name, size = variable.name, _SIZES[variable.name]
+    rank, most = _number(host, name), _number(host, size)
+    if most is not None and rank is not None and rank >= most:
+        remedy = f"let one launcher set both; {name} counts from 0"
+        yield report.about(variable, f"{name} is {rank}, and {size} is {most}", remedy)
 
 
 @across("LCH009", "error", covers="LCH-004", needs=("rank",))
@@ -172,19 +154,15 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     Instead: ranks from the launcher
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
-    ranks: dict[int, list[str]] = {}
-    for host in hosts:
-        rank = _number(host, "RANK")
-        if rank is not None:
-            ranks.setdefault(rank, []).append(host.facts.host)
-    for rank, names in ranks.items():
-        if len(names) > 1:
+    ranks = yield from by_value(hosts, lambda host: _number(host, "RANK"))
+    for rank, some in ranks.items():
+        if len(some) > 1:
             yield report.finding(
                 "rank",
                 str(rank),
-                f"{len(names)} processes have rank {rank}",
+                f"{len(some)} processes have rank {rank}",
                 "do not export RANK; torchrun, srun or mpirun sets it",
-                evidence=(f"RANK={rank} on {escaped(fold(names)[:200])}",),
+                evidence=(f"RANK={rank} on {escaped(fold(host.name for host in some)[:200])}",),
             )
 
 
@@ -202,16 +180,17 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
     gpus = known(host.facts.nvidia.visible_gpus)
     # launchers that give each rank its own GPU show one to each
     if gpus > 1 and known(host.local_ranks) > gpus:
+        visible = (host.get("CUDA_VISIBLE_DEVICES") or "not set")[:80]
         yield report.variable(
             "LOCAL_WORLD_SIZE",
             f"{host.local_ranks} ranks on a node share {gpus} GPUs",
             f"torchrun --nproc-per-node {gpus}",
-            evidence=(f"CUDA_VISIBLE_DEVICES={escaped((host.get('CUDA_VISIBLE_DEVICES') or 'not set')[:80])}",),
+            evidence=(f"CUDA_VISIBLE_DEVICES={escaped(visible)}",),
         )
 
 
-@rule("LCH006", "warning", needs=("rank",))
-def two_launchers(host: JudgedHost) -> Results:
+@for_value("LCH006", "warning", *_MARKS, needs=("rank",))
+def two_launchers(host: JudgedHost, variable: Variable, _: str) -> Results:
     """The scheduler and torch disagree about how many ranks there are.
 
     Why: Two launchers are mixed: what one starts waits for ranks of the other.
@@ -219,21 +198,15 @@ def two_launchers(host: JudgedHost) -> Results:
     Instead: one of them
     Source: Slurm, srun(1); Open MPI, mpirun(1)
     """
-    size = _number(host, "WORLD_SIZE")
-    if size is None or host.get("TORCHELASTIC_RUN_ID") is not None:
-        return
-    for name, mark in (("SLURM_NTASKS", "SLURM_PROCID"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")):
-        variable, tasks = host.variable(name), _number(host, name)
-        if variable and tasks is not None and tasks != size and host.get(mark) is not None:
-            yield report.about(
-                variable,
-                f"{name} is {tasks}, and WORLD_SIZE is {size}",
-                "let either the scheduler or torchrun set the ranks",
-            )
+    size, tasks = _number(host, "WORLD_SIZE"), _number(host, variable.name)
+    alone = host.get("TORCHELASTIC_RUN_ID") is None and host.get(_MARKS[variable.name]) is not None
+    if alone and size is not None and tasks is not None and tasks != size:
+        message = f"{variable.name} is {tasks}, and WORLD_SIZE is {size}"
+        yield report.about(variable, message, "let either the scheduler or torchrun set the ranks")
 
 
-@rule("LCH007", "warning", needs=("limits", "cpu"))
-def too_many_threads(host: JudgedHost) -> Results:
+@for_text("LCH007", "warning", "OMP_NUM_THREADS", needs=("limits", "cpu"))
+def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
     """OMP_NUM_THREADS times the ranks of a node is more than its processors.
 
     Why: NCCL's proxy threads have to wait for a processor: latency rises.
@@ -241,23 +214,18 @@ def too_many_threads(host: JudgedHost) -> Results:
     Instead: processors / ranks
     Source: pytorch documentation, torchrun; https://github.com/pytorch/pytorch/pull/22501
     """
-    variable, threads = host.variable("OMP_NUM_THREADS"), _number(host, "OMP_NUM_THREADS")
-    if variable is None or threads is None or threads < 2:
+    threads = _number(host, "OMP_NUM_THREADS")
+    if threads is None or threads < 2:
         return
-    cpuset = or_none(host.facts.limits.cpuset)
-    cpus = numbers(cpuset if cpuset else known(host.facts.cpu.allowed))
+    cpus = numbers(or_none(host.facts.limits.cpuset) or known(host.facts.cpu.allowed))
     if cpus and threads * known(host.local_ranks) > len(cpus):
         better = max(1, len(cpus) // known(host.local_ranks))
-        yield report.about(
-            variable,
-            f"{host.local_ranks} ranks with {threads} threads each, on {len(cpus)} processors",
-            f"export OMP_NUM_THREADS={better}",
-            fix=report.export("OMP_NUM_THREADS", str(better)),
-        )
+        message = f"{host.local_ranks} ranks with {threads} threads each, on {len(cpus)} processors"
+        yield report.better_set(variable, str(better), message)
 
 
-@rule("LCH008", "info")
-def one_thread_by_default(host: JudgedHost) -> Results:
+@for_text("LCH008", "info", "OMP_NUM_THREADS")
+def one_thread_by_default(host: JudgedHost, variable: Variable, text: str) -> Results:
     """torchrun has set OMP_NUM_THREADS to 1.
 
     Why: It does so when nobody says otherwise: what a rank computes on the processor is slow.
@@ -265,10 +233,7 @@ def one_thread_by_default(host: JudgedHost) -> Results:
     Instead: OMP_NUM_THREADS, processors / ranks
     Source: torch/distributed/run.py
     """
-    variable = host.variable("OMP_NUM_THREADS")
-    if variable and re.fullmatch(r"\s*1\s*", variable.value) and host.get("TORCHELASTIC_RUN_ID") is not None:
-        yield report.better_unset(
-            variable,
-            "each rank computes with one thread, which torchrun sets by itself",
-            "export OMP_NUM_THREADS=<processors / ranks>, before torchrun",
-        )
+    if text.strip() == "1" and host.get("TORCHELASTIC_RUN_ID") is not None:
+        message = "each rank computes with one thread, which torchrun sets by itself"
+        remedy = "export OMP_NUM_THREADS=<processors / ranks>, before torchrun"
+        yield report.better_unset(variable, message, remedy)

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+from nccltool.core.text import escaped
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, across, by_value, for_text, for_value, rule
+from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
 _BUILT_IN = ("ib", "socket")
+_KINDS = {"NCCL_TUNER_PLUGIN": "tuner", "NCCL_PROFILER_PLUGIN": "profiler"}
 _KNOWN_NETWORKS = (
     *("aws libfabric", "libfabric", "ofi", "fastrak", "gib", "spectrum-x", "spcx", "ucx", "ucx-uct", "sharp"),
     *("ibext", "gpudirecttcpx", "fastsocket", "slingshot"),
@@ -28,14 +31,13 @@ def _found(host: JudgedHost, kind: str, word: str) -> bool:
     return any(plugin.name in names for plugin in known(host.facts.plugins))
 
 
-def _named(host: JudgedHost, name: str) -> tuple[Variable | None, list[str]]:
-    variable = host.variable(name)
-    words = list(values.split(variable.value)) if variable else []
-    return variable, [word for word in words if word.lower() not in ("none", "static_plugin")]
+def _named(text: str) -> list[str]:
+    """The plugins in a list."""
+    return [word for word in values.split(text) if word.lower() not in ("none", "static_plugin")]
 
 
-@rule("PLG001", "error", needs=("plugins",))
-def net_plugin_missing(host: JudgedHost) -> Results:
+@for_text("PLG001", "error", "NCCL_NET_PLUGIN", needs=("plugins",))
+def net_plugin_missing(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_PLUGIN names a plugin that the loader does not find.
 
     Why: NCCL says so at the level INFO only, and takes its own network.
@@ -43,9 +45,8 @@ def net_plugin_missing(host: JudgedHost) -> Results:
     Instead: the folder of the plugin in LD_LIBRARY_PATH; and NCCL_NET, so that its absence is an error
     Source: NCCL user guide, NCCL_NET_PLUGIN; src/plugin/plugin_open.cc
     """
-    variable, words = _named(host, "NCCL_NET_PLUGIN")
-    for word in words:
-        if variable and not _found(host, "net", word):
+    for word in _named(text):
+        if not _found(host, "net", word):
             yield report.better_unset(
                 variable,
                 f"the loader finds no net plugin {escaped(word[:80])}",
@@ -66,19 +67,19 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
     """
     if host.variable("NCCL_NET_PLUGIN") is not None:
         return
-    found = [plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-net.so"]
-    if found and found[0].library.origin != "vendor":
+    found = next((one.library for one in known(host.facts.plugins) if one.name == "libnccl-net.so"), None)
+    if found and found.origin != "vendor":
         yield report.file(
-            found[0].library.path,
+            found.path,
             "NCCL loads this net plugin, because it is on the loader's path",
             "if that is not wanted: export NCCL_NET_PLUGIN=none",
-            evidence=(f"{escaped(found[0].library.path)} ({found[0].library.origin})",),
+            evidence=(f"{escaped(found.path)} ({found.origin})",),
             fix=report.export("NCCL_NET_PLUGIN", "none"),
         )
 
 
-@rule("PLG003", "error", needs=("plugins",))
-def unknown_network(host: JudgedHost) -> Results:
+@for_text("PLG003", "error", "NCCL_NET", needs=("plugins",))
+def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
     """NCCL_NET is no network that NCCL or a known plugin has.
 
     Why: The name must be that of a network, in any case of letters; otherwise initialization fails.
@@ -86,14 +87,10 @@ def unknown_network(host: JudgedHost) -> Results:
     Instead: NCCL_NET=IB
     Source: NCCL user guide, NCCL_NET; lines "Using network" of logs
     """
-    variable = host.variable("NCCL_NET")
-    name = variable.value.lower() if variable else ""
-    if variable is None or not name or name in _BUILT_IN or name.startswith(_KNOWN_NETWORKS):
+    if name.lower() in _BUILT_IN or name.lower().startswith(_KNOWN_NETWORKS):
         return
     if any("net" in plugin.name for plugin in known(host.facts.plugins)):
-        yield Unknown(
-            f"a plugin is there; whether its network is called {escaped(variable.value[:60])!r} is not known"
-        )
+        yield Unknown(f"a plugin is there; whether its network is called {escaped(name[:60])!r} is not known")
         return
     yield report.better_unset(
         variable,
@@ -103,8 +100,8 @@ def unknown_network(host: JudgedHost) -> Results:
     )
 
 
-@rule("PLG004", "error")
-def network_without_plugin(host: JudgedHost) -> Results:
+@for_text("PLG004", "error", "NCCL_NET")
+def network_without_plugin(host: JudgedHost, variable: Variable, name: str) -> Results:
     """NCCL_NET names the network of a plugin, and NCCL_NET_PLUGIN=none switches plugins off.
 
     Why: The only network that is allowed cannot be loaded.
@@ -112,20 +109,13 @@ def network_without_plugin(host: JudgedHost) -> Results:
     Instead: one of the two
     Source: NCCL user guide, NCCL_NET and NCCL_NET_PLUGIN
     """
-    variable = host.variable("NCCL_NET")
-    off = (host.get("NCCL_NET_PLUGIN") or "").lower() == "none"
-    if variable and off and variable.value and variable.value.lower() not in _BUILT_IN:
-        yield report.about(
-            variable,
-            f"{escaped(variable.value[:60])} needs a plugin, and NCCL_NET_PLUGIN=none forbids it",
-            "unset NCCL_NET_PLUGIN, or use a built-in network",
-            fix=(*report.unset(variable),),
-            part="",
-        )
+    if (host.get("NCCL_NET_PLUGIN") or "").lower() == "none" and name.lower() not in _BUILT_IN:
+        message = f"{escaped(name[:60])} needs a plugin, and NCCL_NET_PLUGIN=none forbids it"
+        yield report.better_unset(variable, message, "unset NCCL_NET_PLUGIN, or use a built-in network", part="")
 
 
-@rule("PLG005", "warning", needs=("plugins",))
-def tuner_or_profiler_missing(host: JudgedHost) -> Results:
+@for_text("PLG005", "warning", *_KINDS, needs=("plugins",))
+def tuner_or_profiler_missing(host: JudgedHost, variable: Variable, text: str) -> Results:
     """A tuner or profiler plugin is named that the loader does not find.
 
     Why: NCCL says so at the level INFO only; nothing is tuned or profiled.
@@ -133,16 +123,12 @@ def tuner_or_profiler_missing(host: JudgedHost) -> Results:
     Instead: the folder of the plugin in LD_LIBRARY_PATH
     Source: NCCL user guide, NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN
     """
-    for name, kind in (("NCCL_TUNER_PLUGIN", "tuner"), ("NCCL_PROFILER_PLUGIN", "profiler")):
-        variable, words = _named(host, name)
-        for word in words:
-            if variable and not _found(host, kind, word) and not _found(host, "net", word):
-                yield report.better_unset(
-                    variable,
-                    f"the loader finds no {kind} plugin {escaped(word[:80])}",
-                    f"add its folder to LD_LIBRARY_PATH, or unset {name}",
-                    part=word,
-                )
+    kind = _KINDS[variable.name]
+    for word in _named(text):
+        if not _found(host, kind, word) and not _found(host, "net", word):
+            message = f"the loader finds no {kind} plugin {escaped(word[:80])}"
+            remedy = f"add its folder to LD_LIBRARY_PATH, or unset {variable.name}"
+            yield report.better_unset(variable, message, remedy, part=word)
 
 
 @rule("PLG006", "warning", needs=("versions",))
@@ -155,20 +141,17 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
     Source: NCCL src/init.cc (version mismatch)
     """
     libraries = known(host.facts.versions.libnccl)
-    versions = {one.version for one in libraries if not isinstance(one.version, Unknown)}
+    told = [one for one in libraries if not isinstance(one.version, Unknown)]
+    versions = sorted({str(one.version) for one in told})
     if len(versions) > 1:
         yield report.host(
             "libnccl.so.2",
-            f"{len(versions)} versions of NCCL can be loaded: {', '.join(sorted(versions))}",
+            f"{len(versions)} versions of NCCL can be loaded: {', '.join(versions)}",
             "keep one; torch.cuda.nccl.version() says which one torch takes",
-            evidence=tuple(
-                f"{one.version} {escaped(one.path)} ({one.origin})"
-                for one in libraries
-                if not isinstance(one.version, Unknown)
-            ),
+            evidence=tuple(f"{one.version} {escaped(one.path)} ({one.origin})" for one in told),
         )
-    for one in libraries:
-        if isinstance(one.version, Unknown) and len(libraries) > 1:
+    for one in libraries if len(libraries) > 1 else ():
+        if isinstance(one.version, Unknown):
             yield Unknown(f"the version of {one.path} is not known: {one.version.reason}")
 
 
@@ -181,27 +164,21 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
     Instead: the same image everywhere
     Source: NCCL src/init.cc
     """
-    versions: dict[str, list[str]] = {}
-    for host in hosts:
-        if isinstance(host.nccl, Unknown):
-            yield Unknown(host.nccl.reason)
-            continue
-        versions.setdefault(str(host.nccl), []).append(host.facts.host)
+    versions = yield from by_value(hosts, lambda host: host.nccl)
     if len(versions) > 1:
         ordered = sorted(versions.items(), key=lambda item: len(item[1]))
-        fewest = list(dict.fromkeys(ordered[0][1]))
+        named = [(version, list(dict.fromkeys(host.name for host in some))[:6]) for version, some in ordered]
+        fewest = named[0][1]
         yield report.host(
             fewest[0],
             f"the ranks have {len(versions)} versions of NCCL",
-            f"use the image of the others on {', '.join(fewest[:6])}",
-            evidence=tuple(
-                f"{version}: {', '.join(list(dict.fromkeys(names))[:6])}" for version, names in ordered[:8]
-            ),
+            f"use the image of the others on {', '.join(fewest)}",
+            evidence=tuple(f"{version}: {', '.join(names)}" for version, names in named[:8]),
         )
 
 
-@rule("PLG008", "info")
-def ucx_is_not_nccl(host: JudgedHost) -> Results:
+@for_value("PLG008", "info", "UCX_TLS", "UCX_NET_DEVICES")
+def ucx_is_not_nccl(host: JudgedHost, variable: Variable, _: str) -> Results:
     """UCX_TLS or UCX_NET_DEVICES is set.
 
     Why: They are for MPI. NCCL uses UCX only where a plugin is told to, with NCCL_PLUGIN_P2P=ucx.
@@ -209,14 +186,6 @@ def ucx_is_not_nccl(host: JudgedHost) -> Results:
     Instead: NCCL_IB_HCA=mlx5_0:1, if NCCL is meant
     Source: nccl-rdma-sharp-plugins
     """
-    if (host.get("NCCL_PLUGIN_P2P") or "").startswith("ucx"):
-        return
-    for name in ("UCX_TLS", "UCX_NET_DEVICES"):
-        variable = host.variable(name)
-        if variable:
-            yield report.about(
-                variable,
-                f"NCCL does not read {name}; MPI does",
-                "nothing, if MPI is meant; for NCCL: NCCL_IB_HCA, NCCL_NET",
-                part="",
-            )
+    if not (host.get("NCCL_PLUGIN_P2P") or "").startswith("ucx"):
+        remedy = "nothing, if MPI is meant; for NCCL: NCCL_IB_HCA, NCCL_NET"
+        yield report.about(variable, f"NCCL does not read {variable.name}; MPI does", remedy, part="")

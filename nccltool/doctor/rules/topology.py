@@ -4,19 +4,19 @@ import re
 from collections.abc import Iterator
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule
 from nccltool.hosts.facts import or_none
+from nccltool.hosts.facts.devices import DISPLAY, NETWORK
 
 _DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
-_NVIDIA = "0x10de"
-_DISPLAY, _NETWORK = 0x03, 0x02
+
 _PCI = re.compile(r"<pci\b[^<>]{0,2000}>")
 _BUSID = re.compile(r"\bbusid=[\"']([0-9A-Fa-f:.]{1,20})[\"']")
 _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 
 
-@rule("TOP001", "error", covers="P2P-016", needs=("files",))
-def missing_topology_file(host: JudgedHost) -> Results:
+@for_text("TOP001", "error", "NCCL_TOPO_FILE", covers="P2P-016", needs=("files",))
+def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_TOPO_FILE names a file that is not there, or that may not be read.
 
     Why: NCCL says so at the level INFO only, and looks for itself, which it can hardly do in a virtual machine.
@@ -24,20 +24,14 @@ def missing_topology_file(host: JudgedHost) -> Results:
     Instead: docker run -v /opt/microsoft:/opt/microsoft:ro
     Source: NCCL src/graph/xml.cc (ncclTopoGetXmlFromFile)
     """
-    variable = host.variable("NCCL_TOPO_FILE")
-    file = host.facts.file("NCCL_TOPO_FILE") if variable and variable.value else None
-    if variable is None or file is None:
-        return
-    if file.exists is False or known(file.readable) is False:
-        yield report.better_unset(
-            variable,
-            "the topology file is not there" if file.exists is False else "the topology file cannot be read",
-            f"mount it, or make it readable: ls -l {escaped(variable.value[:160])}",
-        )
+    file = host.facts.file("NCCL_TOPO_FILE")
+    if file and (file.exists is False or known(file.readable) is False):
+        message = f"the topology file {'is not there' if file.exists is False else 'cannot be read'}"
+        yield report.better_unset(variable, message, f"mount it, or make it readable: ls -l {escaped(path[:160])}")
 
 
-@rule("TOP002", "error", covers="P2P-017", needs=("files", "pci"))
-def foreign_topology_file(host: JudgedHost) -> Results:
+@for_text("TOP002", "error", "NCCL_TOPO_FILE", covers="P2P-017", needs=("files", "pci"))
+def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_TOPO_FILE has GPUs or adapters at PCI addresses that this host does not have.
 
     Why: It describes another machine: NCCL places devices wrongly, or does not find them.
@@ -45,9 +39,8 @@ def foreign_topology_file(host: JudgedHost) -> Results:
     Instead: the file of this instance type
     Source: NCCL user guide, NCCL_TOPO_FILE
     """
-    variable = host.variable("NCCL_TOPO_FILE")
-    file = host.facts.file("NCCL_TOPO_FILE") if variable and variable.value else None
-    if variable is None or file is None or file.exists is False:
+    file = host.facts.file("NCCL_TOPO_FILE")
+    if file is None or file.exists is False:
         return
     named = list(dict.fromkeys(_addresses(known(file.text))))
     here = {device.address for device in known(host.facts.pci.devices)} if named else set()
@@ -65,7 +58,7 @@ def _addresses(text: str) -> Iterator[str]:
     """PCI addresses of GPUs and adapters; switches in these files are often invented."""
     for element in _PCI.findall(text):
         address, kind = _BUSID.search(element), _CLASS.search(element)
-        if address and kind and int(kind[1]) in (_DISPLAY, _NETWORK):
+        if address and kind and int(kind[1]) in (DISPLAY, NETWORK):
             yield address[1].lower()
 
 
@@ -80,9 +73,10 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
     """
     if host.get("NCCL_TOPO_FILE") is not None or not known(host.facts.cpu.hypervisor):
         return
-    gpus, adapters = _devices(host)
-    flat = [address for address, upstream in (*gpus, *adapters) if not upstream]
-    if len(gpus) < 2 or len(adapters) < 2 or len(flat) < len(gpus) + len(adapters):
+    devices = known(host.facts.pci.devices)
+    gpus, adapters = [one for one in devices if one.is_gpu], [one for one in devices if one.kind == NETWORK]
+    both = [*gpus, *adapters]
+    if len(gpus) < 2 or len(adapters) < 2 or any(one.upstream for one in both):
         return
     # on these, the plugin of AWS brings a file of its own
     if any(device.driver == "efa" for device in or_none(host.facts.rdma.devices) or ()):
@@ -93,24 +87,12 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
             "NCCL_TOPO_FILE",
             f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
             "export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
-            evidence=(f"no bridge is above {', '.join(flat[:3])}, ...",),
+            evidence=(f"no bridge is above {', '.join(one.address for one in both[:3])}, ...",),
         )
 
 
-def _devices(host: JudgedHost) -> tuple[list[tuple[str, tuple[str, ...]]], list[tuple[str, tuple[str, ...]]]]:
-    """(GPUs, network adapters), each with the bridges above it."""
-    gpus, adapters = [], []
-    for device in known(host.facts.pci.devices):
-        kind = None if not isinstance(device.class_code, int) else device.class_code >> 16
-        if kind == _DISPLAY and device.vendor == _NVIDIA:
-            gpus.append((device.address, device.upstream))
-        elif kind == _NETWORK:
-            adapters.append((device.address, device.upstream))
-    return gpus, adapters
-
-
-@rule("TOP004", "warning", covers="P2P-019", needs=("cloud",))
-def graph_file(host: JudgedHost) -> Results:
+@for_text("TOP004", "warning", "NCCL_GRAPH_FILE", covers="P2P-019", needs=("cloud",))
+def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_GRAPH_FILE is set.
 
     Why: It freezes the channels. Another number of GPUs than in the file ends in "dev not found". Azure's image
@@ -119,19 +101,17 @@ def graph_file(host: JudgedHost) -> Results:
     Instead: unset NCCL_GRAPH_FILE
     Source: https://github.com/NVIDIA/nccl/issues/1008
     """
-    variable = host.variable("NCCL_GRAPH_FILE")
-    if variable and variable.value:
-        of_image = host.facts.cloud.provider == "azure" and variable.value.startswith("/opt/microsoft/")
-        yield report.better_unset(
-            variable,
-            "the channels are those of a file, which fits one set of GPUs",
-            "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
-            severity="info" if of_image else None,
-        )
+    of_image = host.facts.cloud.provider == "azure" and path.startswith("/opt/microsoft/")
+    yield report.better_unset(
+        variable,
+        "the channels are those of a file, which fits one set of GPUs",
+        "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
+        severity="info" if of_image else None,
+    )
 
 
-@rule("TOP005", "info", covers="P2P-020")
-def topology_dumped(host: JudgedHost) -> Results:
+@for_text("TOP005", "info", "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", covers="P2P-020")
+def topology_dumped(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE is set.
 
     Why: Each new communicator writes the file again.
@@ -139,9 +119,5 @@ def topology_dumped(host: JudgedHost) -> Results:
     Instead: unset it when the file is there
     Source: NCCL user guide, NCCL_TOPO_DUMP_FILE
     """
-    for name in ("NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE"):
-        variable = host.variable(name)
-        if variable and variable.value:
-            yield report.better_unset(
-                variable, "each new communicator writes this file again", f"unset {name}, once the file is there"
-            )
+    remedy = f"unset {variable.name}, once the file is there"
+    yield report.better_unset(variable, "each new communicator writes this file again", remedy)

@@ -5,6 +5,9 @@ import msgspec
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts.leaves import NOT_READ, Count, Flag, Limit, Number, Setting, Text, Texts
 
+NETWORK, DISPLAY = 0x02, 0x03
+"""Classes of devices: the first 8 bits of their code."""
+
 
 class PciDevice(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A GPU, NIC, NVSwitch, accelerator or PCI bridge. Source: /sys/bus/pci/devices/<address>."""
@@ -37,6 +40,16 @@ class PciDevice(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     virtual_function: Flag = NOT_READ
     hidden_config: Flag = NOT_READ
     """Its configuration space shows 64 bytes only (no root)."""
+
+    @property
+    def kind(self) -> int | None:
+        """Its class, DISPLAY or NETWORK among others; None = it is not known."""
+        return None if isinstance(self.class_code, Unknown) else self.class_code >> 16
+
+    @property
+    def is_gpu(self) -> bool:
+        """A display controller of NVIDIA."""
+        return self.kind == DISPLAY and self.vendor == "0x10de"
 
     @property
     def is_bridge(self) -> bool:
