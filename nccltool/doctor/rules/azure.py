@@ -1,17 +1,13 @@
 """Azure: ND virtual machines."""
 
-import re
-
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import RACK, JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 
-_RACK = re.compile(r"\bGB[23]00\b")
-"""Azure's image has no topology file for these."""
 _FILES = ("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv4/topo.xml", "/opt/microsoft/ndv2/topo.xml")
 
 
-@rule("AZ001", "warning", covers="AZ-001", needs=("cloud", "rdma", "nvidia", "files"))
+@rule("AZ001", "warning", needs=("cloud", "rdma", "nvidia", "files"))
 def azure_without_topology(host: JudgedHost) -> Results:
     """An ND machine of Azure has InfiniBand, and NCCL_TOPO_FILE is not set.
 
@@ -24,18 +20,17 @@ def azure_without_topology(host: JudgedHost) -> Results:
     if host.get("NCCL_TOPO_FILE") is not None or known(host.facts.cloud.provider) != "azure":
         return
     gpus = host.gpus
-    if not gpus or any(_RACK.search(or_none(gpu.name) or "") for gpu in gpus):
+    if not gpus or any(RACK.search(or_none(gpu.name) or "") for gpu in gpus):  # no image has a file for these
         return
     ports = [port for device in known(host.facts.rdma.devices) for port in or_none(device.ports) or ()]
     if any(port.link_layer == "InfiniBand" for port in ports):
-        files = [file for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
-        path = files[0].path if files else "/opt/microsoft/ndv5/topo.xml"
+        files = [path for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
+        path = (*files, *_FILES)[0]
+        there = f"{escaped(path)} {'is' if files else 'is not'} there"
         yield report.variable(
             "NCCL_TOPO_FILE",
             "this machine hides its PCI tree, and NCCL_TOPO_FILE is not set",
             f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too",
-            evidence=(
-                f"{len(gpus)} GPUs, {len(ports)} ports; {escaped(path)} {'is' if files else 'is not'} there",
-            ),
+            evidence=(f"{len(gpus)} GPUs, {len(ports)} ports; {there}",),
             fix=report.export("NCCL_TOPO_FILE", path) if files else (),
         )

@@ -58,6 +58,9 @@ SHARED_FILE_SYSTEMS = (
 )
 """That several hosts have in common, and that are slow."""
 
+RACK = re.compile(r"\bGB[23]00\b")
+"""In the names of GPUs of systems whose NVLink spans nodes."""
+
 Results: TypeAlias = Iterator[report.RuleFinding | Unknown]
 
 

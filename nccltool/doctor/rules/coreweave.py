@@ -1,11 +1,11 @@
 """CoreWeave: SHARP, which lives in a plugin."""
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
 
 
-@rule("CW001", "error", covers="CW-001")
-def collnet_without_any_plugin(host: JudgedHost) -> Results:
+@for_text("CW001", "error", "NCCL_NET_PLUGIN")
+def collnet_without_any_plugin(host: JudgedHost, variable: Variable, plugin: str) -> Results:
     """NCCL_COLLNET_ENABLE=1, and NCCL_NET_PLUGIN=none.
 
     Why: CollNet is in the plugin that is switched off.
@@ -13,6 +13,5 @@ def collnet_without_any_plugin(host: JudgedHost) -> Results:
     Instead: unset NCCL_NET_PLUGIN
     Source: https://github.com/coreweave/nccl-tests
     """
-    variable = host.variable("NCCL_NET_PLUGIN")
-    if variable and variable.value.lower() == "none" and host.integer("NCCL_COLLNET_ENABLE") == 1:
+    if plugin.lower() == "none" and host.integer("NCCL_COLLNET_ENABLE") == 1:
         yield report.better_unset(variable, "CollNet is in the plugin that this switches off")

@@ -1,7 +1,7 @@
 """Google Cloud: A3 Mega (TCPXO), A3 Ultra and A4 (gIB)."""
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_value, known, rule
 
 _DATA_NICS = 8
 """Of A3 Mega, beside the one for everything else; A3 High has four."""
@@ -26,10 +26,6 @@ _PROFILE = {
 """A3 Mega: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md, June 2026."""
 
 
-def _is_gcp(host: JudgedHost) -> bool:
-    return known(host.facts.cloud.provider) == "gcp"
-
-
 @rule("GCP001", "error", needs=("cloud", "network", "files"))
 def fastrak_without_interfaces(host: JudgedHost) -> Results:
     """An A3 Mega has the TCPXO plugin, and is not told which interfaces to use.
@@ -40,12 +36,10 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     Source: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md
     """
     missing = [name for name in ("NCCL_FASTRAK_CTRL_DEV", "NCCL_FASTRAK_IFNAME") if not host.get(name)]
-    if not missing or not _is_gcp(host):
+    if not missing or known(host.facts.cloud.provider) != "gcp":
         return
     nics = [one.name for one in known(host.facts.network.interfaces) if one.driver in ("gve", "idpf")]
-    if len(nics) <= _DATA_NICS:
-        return
-    files = [file for path in _LIBRARIES if (file := host.facts.file(path)) is not None]
+    files = [file for path in _LIBRARIES if (file := host.facts.file(path))] if len(nics) > _DATA_NICS else []
     there = [file.path for file in files if known(file.exists)]
     if there:
         yield report.variable(
@@ -56,8 +50,8 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
         )
 
 
-@rule("GCP002", "warning")
-def other_than_the_profile(host: JudgedHost) -> Results:
+@for_value("GCP002", "warning", *_PROFILE)
+def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> Results:
     """The TCPXO plugin is in use, and a variable is not what Google's profile says.
 
     Why: A checker in the plugin compares them: it warns, or refuses; NCCL_NVLSTREE_MAX_CHUNKSIZE is enforced.
@@ -65,16 +59,12 @@ def other_than_the_profile(host: JudgedHost) -> Results:
     Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh last
     Source: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md
     """
-    if not (host.get("NCCL_FASTRAK_IFNAME") or host.get("NCCL_FASTRAK_CTRL_DEV")):
-        return
-    for name, values in _PROFILE.items():
-        variable = host.variable(name)
-        if variable and variable.value not in values:
-            yield report.better_unset(
-                variable,
-                f"Google's profile has {name}={values[0]}",
-                "source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else",
-            )
+    in_use = host.get("NCCL_FASTRAK_IFNAME") or host.get("NCCL_FASTRAK_CTRL_DEV")
+    published = _PROFILE[variable.name]
+    if in_use and value not in published:
+        message = f"Google's profile has {variable.name}={published[0]}"
+        remedy = "source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else"
+        yield report.better_unset(variable, message, remedy)
 
 
 @rule("GCP003", "warning", needs=("files",))
@@ -92,16 +82,13 @@ def gib_without_profile(host: JudgedHost) -> Results:
     folder = host.facts.file(_GIB)
     if folder is None or not known(folder.exists):
         return
-    paths = [host.get(name) or "" for name in ("NCCL_CONF_FILE", "NCCL_TUNER_CONFIG_PATH")]
-    named = any(path.startswith(_GIB) for path in paths)
-    net = host.get("NCCL_NET") or ""
-    if named and (net.lower() == "gib" or paths[0].startswith(_GIB)):
+    conf, tuner, net = (host.get(f"NCCL_{name}") or "" for name in ("CONF_FILE", "TUNER_CONFIG_PATH", "NET"))
+    if conf.startswith(_GIB) or (tuner.startswith(_GIB) and net.lower() == "gib"):
         return
-    bare = next(host.settings.beginning("NCCL_"), None) is None
     yield report.variable(
         "NCCL_NET",
         "gIB is installed, and the job does not use its settings",
         f"source {_GIB}/scripts/set_nccl_env.sh",
         evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} is there"),
-        severity="info" if bare else None,
+        severity=None if any(host.settings.beginning("NCCL_")) else "info",
     )

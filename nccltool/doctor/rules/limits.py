@@ -1,11 +1,9 @@
 """Limits of processes and cgroups, and what of the host is not visible."""
 
-import re
-
+from nccltool.core.findings import Severity
 from nccltool.core.units import format_bytes
-from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
+from nccltool.doctor.rules.base import RACK, JudgedHost, Results, Unknown, escaped, known, rule
 from nccltool.hosts.facts import NOT_READ, Limit, or_none
 
 _FILES, _FEW_FILES = 65536, 4096
@@ -15,14 +13,14 @@ _RANKS_OF_THE_FAILURE = 32
 """A job on four nodes with eight GPUs each died of the usual soft limit of 1024."""
 _SAFE_STACK = 8 << 20
 """src/os/linux.cc; the default of Linux."""
-_OWN_STACK = Version(2, 28)
+_OWN_STACK = (2, 28)
 """The release from which NCCL gives its threads a stack of its own choice."""
-_GIB = 1 << 30
-_MEMORY_PER_RANK = 4 * _GIB
+_MEMORY_PER_RANK = 4 << 30
 _PIDS_PER_RANK = 512
 _CORES_PER_RANK = 2
 _UVM_SINCE = (2, 23)
-_RACK = re.compile(r"\bGB[23]00\b")
+_SMALL_STACK = "ulimit -s 8192, before the ranks are started"
+_OWN_STACKS = "; NCCL's own ones get 8 MiB"
 
 
 def _has_gpus(host: JudgedHost) -> bool:
@@ -39,12 +37,9 @@ def few_open_files(host: JudgedHost) -> Results:
     Instead: `* - nofile 131072` in /etc/security/limits.d; LimitNOFILE= of the unit; docker --ulimit nofile=131072
     Source: NCCL user guide, troubleshooting, file descriptors
     """
-    hard = known(host.facts.limits.nofile_hard)
-    if hard is None:
-        return
-    nodes, local = or_none(host.nodes), or_none(host.local_ranks)
+    hard, nodes, local = known(host.facts.limits.nofile_hard), or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
-    if hard < needed:
+    if hard is not None and hard < needed:
         yield report.host(
             "nofile",
             f"a process may open {hard} files, {needed} should be allowed",
@@ -99,15 +94,10 @@ def unlimited_stack(host: JudgedHost) -> Results:
     if known(host.facts.limits.stack_soft_bytes) is not None:
         return
     keeps = _keeps_stack(host)
-    names = [or_none(gpu.name) or "" for gpu in or_none(host.facts.nvidia.gpus) or ()]
-    rack = any(_RACK.search(name) for name in names)
-    yield report.host(
-        "stack",
-        "the stack is unlimited: threads get 2 MiB" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
-        "ulimit -s 8192, before the ranks are started",
-        evidence=("ulimit -s says unlimited",),
-        severity="info" if not keeps else "error" if rack else None,
-    )
+    rack = any(RACK.search(or_none(gpu.name) or "") for gpu in or_none(host.facts.nvidia.gpus) or ())
+    message = "the stack is unlimited: threads get 2 MiB" + ("" if keeps else _OWN_STACKS)
+    severity: Severity | None = "info" if not keeps else "error" if rack else None
+    yield report.host("stack", message, _SMALL_STACK, evidence=("ulimit -s says unlimited",), severity=severity)
 
 
 @rule("LIM003", "warning", needs=("limits",))
@@ -124,13 +114,9 @@ def small_stack(host: JudgedHost) -> Results:
     if soft is None or soft >= _SAFE_STACK:
         return
     keeps = isinstance(host.nccl, Unknown) or _keeps_stack(host)
-    yield report.host(
-        "stack",
-        f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else "; NCCL's own ones get 8 MiB"),
-        "ulimit -s 8192, before the ranks are started",
-        evidence=(f"ulimit -s says {soft // 1024}",),
-        severity=None if keeps else "info",
-    )
+    message = f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else _OWN_STACKS)
+    evidence = (f"ulimit -s says {soft // 1024}",)
+    yield report.host("stack", message, _SMALL_STACK, evidence=evidence, severity=None if keeps else "info")
 
 
 _BATCH = ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE")
@@ -170,12 +156,10 @@ def small_cpu_quota(host: JudgedHost) -> Results:
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < _CORES_PER_RANK * known(host.local_ranks):
-        yield report.host(
-            "cpu.max",
-            f"{cores:g} processors for {host.local_ranks} ranks",
-            "raise the limit of the container: docker --cpus, resources.limits.cpu",
-            evidence=(f"quota of the cgroup: {cores:g} processors",),
-        )
+        shown = f"{cores:g} processors"
+        remedy = "raise the limit of the container: docker --cpus, resources.limits.cpu"
+        evidence = (f"quota of the cgroup: {shown}",)
+        yield report.host("cpu.max", f"{shown} for {host.local_ranks} ranks", remedy, evidence=evidence)
 
 
 @rule("LIM006", "warning", needs=("limits",))
@@ -190,21 +174,17 @@ def small_memory_limit(host: JudgedHost) -> Results:
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
     if memory is not None and memory < _MEMORY_PER_RANK * known(host.local_ranks):
-        yield report.host(
-            "memory.max",
-            f"{format_bytes(memory)} of memory for {host.local_ranks} ranks",
-            "raise the limit of the container: docker --memory, resources.limits.memory",
-            evidence=(f"limit of the cgroup: {format_bytes(memory)}",),
-        )
+        message = f"{format_bytes(memory)} of memory for {host.local_ranks} ranks"
+        remedy = "raise the limit of the container: docker --memory, resources.limits.memory"
+        evidence = (f"limit of the cgroup: {format_bytes(memory)}",)
+        yield report.host("memory.max", message, remedy, evidence=evidence)
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
     elif limits.oom_events > 0:
-        yield report.host(
-            "memory.events",
-            f"the memory of this cgroup has run out {limits.oom_events} times",
-            "raise the limit; `dmesg` names what was killed",
-            evidence=(f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",),
-        )
+        message = f"the memory of this cgroup has run out {limits.oom_events} times"
+        remedy = "raise the limit; `dmesg` names what was killed"
+        evidence = (f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",)
+        yield report.host("memory.events", message, remedy, evidence=evidence)
 
 
 @rule("LIM007", "warning", needs=("limits",))
@@ -236,9 +216,8 @@ def no_unified_memory(host: JudgedHost) -> Results:
     Instead: docker run --gpus all; on the host nvidia-modprobe -u -c 0
     Source: NCCL user guide, troubleshooting, unified memory
     """
-    if not _has_gpus(host) or host.facts.container.device("/dev/nvidia-uvm") is not None:
-        return
-    if host.nccl_is(since=_UVM_SINCE):
+    there = not _has_gpus(host) or host.facts.container.device("/dev/nvidia-uvm") is not None
+    if not there and host.nccl_is(since=_UVM_SINCE):
         inside = known(host.facts.container.inside)
         yield report.device(
             "/dev/nvidia-uvm",
@@ -272,12 +251,8 @@ def hidden_sys(host: JudgedHost) -> Results:
         gone = [gpu.pci for gpu in host.gpus if gpu.pci not in here]
         why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
     if why:
-        yield report.file(
-            "/sys/bus/pci/devices",
-            "/sys does not show the GPUs of this host",
-            "docker run -v /sys:/sys:ro",
-            evidence=(escaped(why[:200]),),
-        )
+        message, evidence = "/sys does not show the GPUs of this host", (escaped(why[:200]),)
+        yield report.file("/sys/bus/pci/devices", message, "docker run -v /sys:/sys:ro", evidence=evidence)
 
 
 @rule("LIM010", "info", needs=("kernel", "cpu", "nvidia"))
@@ -291,12 +266,8 @@ def numa_balancing(host: JudgedHost) -> Results:
     """
     if not _has_gpus(host):
         return
-    value = known(host.facts.kernel.sysctl("kernel.numa_balancing"))
-    nodes = or_none(host.facts.cpu.numa_nodes)
+    name, nodes = "kernel.numa_balancing", or_none(host.facts.cpu.numa_nodes)
+    value = known(host.facts.kernel.sysctl(name))
     if value.strip() != "0" and (nodes is None or len(nodes) > 1):
-        yield report.host(
-            "kernel.numa_balancing",
-            "the kernel moves memory between NUMA nodes while the job runs",
-            "sysctl -w kernel.numa_balancing=0",
-            evidence=(f"kernel.numa_balancing = {escaped(value[:20])}",),
-        )
+        message = "the kernel moves memory between NUMA nodes while the job runs"
+        yield report.host(name, message, f"sysctl -w {name}=0", evidence=(f"{name} = {escaped(value[:20])}",))

@@ -11,7 +11,6 @@ from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.variables import KnownVariable
 
 _PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
-_NOT_OURS = ("NCCLTOOL_",)
 
 
 def _listed(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable]]:
@@ -22,11 +21,9 @@ def _listed(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable]]:
 
 def _unlisted(host: JudgedHost) -> Iterator[Variable]:
     """The variables that look like ones of NCCL, torch or a plugin, and that nothing known reads."""
-    entries = variables.every()
     for variable in host.settings.all():
-        if variable.name in entries or variable.name.startswith(_NOT_OURS):
-            continue
-        if _PREFIX.fullmatch(variable.name) and not _other_prefix(variable.name):
+        unknown = variable.name not in variables.every() and not _other_prefix(variable.name)
+        if unknown and _PREFIX.fullmatch(variable.name):
             yield variable
 
 
@@ -41,6 +38,11 @@ def _moved(variable: Variable, name: str) -> tuple[report.Fix, ...]:
     return (*report.unset(variable), report.Fix(name=name, value=variable.value))
 
 
+def _renamed(variable: Variable, name: str, why: str = "") -> report.RuleFinding:
+    message = why or f"nothing reads {escaped(variable.name)}; {name} is meant"
+    return report.about(variable, message, f"rename it to {name}", part="", fix=_moved(variable, name))
+
+
 @rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
     """A variable that looks like one of NCCL, torch, Gloo or a plugin, and that none of them reads.
@@ -52,17 +54,18 @@ def unknown_variable(host: JudgedHost) -> Results:
     Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516
     """
     version = or_none(host.nccl)
+    newer = version is not None and version > variables.NEWEST
     for variable in _unlisted(host):
-        near = variables.nearest(variable.name)
-        newer = version is not None and version > variables.NEWEST
+        near = next(iter(variables.nearest(variable.name)), "")
+        meant = f"; was {near} meant?" if near else ""
         yield report.about(
             variable,
-            f"nothing known reads {escaped(variable.name[:80])}" + (f"; was {near[0]} meant?" if near else ""),
-            f"rename it to {near[0]}, or unset it" if near else "unset it, or --ignore SYN001 for your plugin",
+            f"nothing known reads {escaped(variable.name[:80])}{meant}",
+            f"rename it to {near}, or unset it" if near else "unset it, or --ignore SYN001 for your plugin",
+            part="",
             evidence=(f"the catalogue ends with NCCL {variables.NEWEST}, this is {version}",) if newer else (),
             severity="warning" if near and not newer else "info",
-            fix=_moved(variable, near[0]) if near else (),
-            part="",
+            fix=_moved(variable, near) if near else (),
         )
 
 
@@ -93,12 +96,8 @@ def removed_variable(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
         if removed is not None and known(host.nccl) >= removed:
-            yield report.better_unset(
-                variable,
-                f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}",
-                f"use {entry.instead}" if entry.instead else f"unset {variable.name}",
-                part="",
-            )
+            message = f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}"
+            yield report.better_unset(variable, message, f"use {entry.instead}" if entry.instead else "", part="")
 
 
 @rule("SYN004", "info")
@@ -113,12 +112,8 @@ def variable_too_new(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         since = entry.since_version
         if since is not None and entry.status == "live" and since > known(host.nccl):
-            yield report.about(
-                variable,
-                f"NCCL {host.nccl} does not read {variable.name}: it came with {since}",
-                f"unset {variable.name}, or upgrade NCCL",
-                part="",
-            )
+            message = f"NCCL {host.nccl} does not read {variable.name}: it came with {since}"
+            yield report.about(variable, message, f"unset {variable.name}, or upgrade NCCL", part="")
 
 
 @rule("SYN005", "warning")
@@ -132,13 +127,7 @@ def old_torch_name(host: JudgedHost) -> Results:
     """
     for variable, entry in _listed(host):
         if entry.status == "alias" and entry.instead and host.get(entry.instead) is None:
-            yield report.about(
-                variable,
-                f"{variable.name} is the old name of {entry.instead}",
-                f"rename it to {entry.instead}",
-                fix=_moved(variable, entry.instead),
-                part="",
-            )
+            yield _renamed(variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
 
 
 @rule("SYN006", "error")
@@ -153,12 +142,9 @@ def two_torch_names(host: JudgedHost) -> Results:
     for variable, entry in _listed(host):
         other = host.variable(entry.instead) if entry.status == "alias" and entry.instead else None
         if other is not None and other.value != variable.value:
-            yield report.better_unset(
-                variable,
-                f"{variable.name} and {other.name} have different values; torch takes {other.name}",
-                part="",
-                evidence=(f"{escaped(other.origin)}: {other.name}={escaped(other.value[:80])}",),
-            )
+            message = f"{variable.name} and {other.name} have different values; torch takes {other.name}"
+            evidence = (f"{escaped(other.origin)}: {other.name}={escaped(other.value[:80])}",)
+            yield report.better_unset(variable, message, part="", evidence=evidence)
 
 
 @rule("SYN007", "warning")
@@ -170,17 +156,10 @@ def wrong_prefix(host: JudgedHost) -> Results:
     Instead: NCCL_DEBUG=INFO
     Source: the catalogue of variables (nccltool doctor --list-variables)
     """
-    entries = variables.every()
     for variable in host.settings.beginning("NCCL_", "TORCH_NCCL_"):
-        other = _other_prefix(variable.name) if variable.name not in entries else None
+        other = _other_prefix(variable.name) if variable.name not in variables.every() else None
         if other is not None:
-            yield report.about(
-                variable,
-                f"nothing reads {variable.name}; {other} is meant",
-                f"rename it to {other}",
-                fix=_moved(variable, other),
-                part="",
-            )
+            yield _renamed(variable, other)
 
 
 @rule("SYN008", "warning")
@@ -192,14 +171,8 @@ def wrong_case(host: JudgedHost) -> Results:
     Instead: NCCL_DEBUG=INFO
     Source: getenv(3)
     """
-    entries = variables.every()
     for variable in host.settings.all():
         upper = variable.name.upper()
-        if variable.name != upper and upper in entries and entries[upper].component not in ("launcher", "cuda"):
-            yield report.about(
-                variable,
-                f"nothing reads {escaped(variable.name)}; {upper} is meant",
-                f"rename it to {upper}",
-                fix=_moved(variable, upper),
-                part="",
-            )
+        entry = variables.every().get(upper) if variable.name != upper else None
+        if entry is not None and entry.component not in ("launcher", "cuda"):
+            yield _renamed(variable, upper)

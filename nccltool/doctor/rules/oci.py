@@ -34,13 +34,11 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
     if version is not None and version < _FINDS_GID and host.integer("NCCL_IB_GID_INDEX") != _GID_INDEX:
         missing.append(f"NCCL_IB_GID_INDEX={_GID_INDEX}")
     if missing:
-        bare = next(host.settings.beginning("NCCL_"), None) is None
-        traffic_class = report.export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else ()
         yield report.variable(
             missing[0].partition("=")[0],
             f"{len(missing)} settings of Oracle's profile are missing",
-            "export " + " ".join(missing),
-            evidence=tuple(escaped(one) for one in missing),
-            severity="info" if bare else None,
-            fix=traffic_class,
+            f"export {' '.join(missing)}",
+            evidence=tuple(map(escaped, missing)),
+            severity=None if any(host.settings.beginning("NCCL_")) else "info",
+            fix=report.export("NCCL_IB_TC", "41") if "NCCL_IB_TC=41" in missing else (),
         )

@@ -5,21 +5,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text, rule
 from nccltool.hosts.nccl import values, variables
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.variables import KnownVariable
 
 _QUOTES = ("'", '"', "`", "\u2018", "\u2019", "\u201c", "\u201d")
 _OURS = (
-    "NCCL_",
-    "TORCH_NCCL_",
-    "TORCH_FR_",
-    "TORCH_GLOO",
-    "OFI_NCCL_",
-    "GLOO_",
-    "UCX_",
-    "FI_",
+    *("NCCL_", "TORCH_NCCL_", "TORCH_FR_", "TORCH_GLOO", "OFI_NCCL_", "GLOO_", "UCX_", "FI_"),
     "CUDA_VISIBLE_DEVICES",
 )
 _WITH_BLANKS = ("NCCL_DEBUG_TIMESTAMP_FORMAT",)
@@ -34,13 +27,9 @@ def _is_quoted(value: str) -> bool:
 
 def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values.Integer]]:
     """The variables from which NCCL reads a number, with the number that it reads; not those in quotes."""
-    entries = variables.every()
     for variable in host.settings.beginning("NCCL_"):
-        entry = entries.get(variable.name)
-        if entry is None or not entry.is_number or entry.status != "live" or _is_quoted(variable.value):
-            continue
-        number = values.integer(variable.value)
-        if number is not None:
+        entry, number = variables.every().get(variable.name), values.integer(variable.value)
+        if entry and entry.is_number and entry.status == "live" and number and not _is_quoted(variable.value):
             yield variable, entry, number
 
 
@@ -56,12 +45,9 @@ def quoted_value(host: JudgedHost) -> Results:
     """
     for variable in host.settings.beginning(*_OURS):
         if _is_quoted(variable.value):
-            yield report.about(
-                variable,
-                f"{variable.name} has quotes in its value",
-                "remove the quotes where it is set",
-                fix=report.export(variable.name, variable.value.strip("".join(_QUOTES))),
-            )
+            plain = variable.value.strip("".join(_QUOTES))
+            message = f"{variable.name} has quotes in its value"
+            yield report.better_set(variable, plain, message, "remove the quotes where it is set")
 
 
 _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
@@ -78,19 +64,19 @@ def blank_in_value(host: JudgedHost) -> Results:
     Source: NCCL src/misc/utils.cc (parseStringList), src/graph/tuning.cc
     """
     for variable in host.settings.beginning(*_OURS):
-        value = variable.value
-        if variable.name in _WITH_BLANKS or _is_quoted(value):
+        name, value = variable.name, variable.value
+        if name in _WITH_BLANKS or _is_quoted(value):
             continue
         odd = _ODD.search(value)
-        words = variable.name in (*_NAME_LISTS, "NCCL_ALGO", "NCCL_PROTO")
+        words = name in (*_NAME_LISTS, "NCCL_ALGO", "NCCL_PROTO")
         if odd or value != value.strip() or (words and re.search(r"\s", value)):
-            yield report.about(
+            yield report.better_set(
                 variable,
-                f"{variable.name} has {_called(odd[0]) if odd else 'a blank'} in its value",
+                re.sub(r"\s+", "", value) if words else value.strip(),
+                f"{name} has {_called(odd[0]) if odd else 'a blank'} in its value",
                 "write it without; `cat -A` shows such characters in a file, dos2unix removes \\r",
-                evidence=(f"as a program sees it: {value[:120]!a}",),
-                fix=report.export(variable.name, re.sub(r"\s+", "", value) if words else value.strip()),
                 part=odd[0] if odd else "",
+                evidence=(f"as a program sees it: {value[:120]!a}",),
             )
 
 
@@ -98,10 +84,10 @@ def _called(letter: str) -> str:
     return {"\t": "a tab", "\r": "a carriage return", "\n": "a line break"}.get(letter, "a typographic character")
 
 
-_ON, _OFF = (
-    ("true", "yes", "on", "enable", "enabled", "y", "t"),
-    ("false", "no", "off", "disable", "disabled", "n", "f"),
-)
+_MEANT = {
+    **dict.fromkeys(("true", "yes", "on", "enable", "enabled", "y", "t"), "1"),
+    **dict.fromkeys(("false", "no", "off", "disable", "disabled", "n", "f"), "0"),
+}
 
 
 @rule("SYN011", "error")
@@ -115,16 +101,16 @@ def word_for_number(host: JudgedHost) -> Results:
     Source: NCCL src/misc/param.cc (strtoll)
     """
     for variable, _, number in _numbers(host):
-        if number.digits:
-            continue
-        word = variable.value.strip().lower()
-        meant = "1" if word in _ON else "0" if word in _OFF else None
-        yield report.about(
-            variable,
-            f"NCCL reads {variable.name} as 0: its value is no number",
-            f"export {variable.name}={meant}" if meant else "write a number",
-            fix=report.export(variable.name, meant) if meant else (),
-        )
+        if not number.digits:
+            message = f"NCCL reads {variable.name} as 0: its value is no number"
+            fix = _meant(variable)
+            yield report.about(variable, message, "" if fix else "write a number", fix=fix)
+
+
+def _meant(variable: Variable) -> tuple[report.Fix, ...]:
+    """The switch that a word stands for."""
+    meant = _MEANT.get(variable.value.strip().lower())
+    return report.export(variable.name, meant) if meant else ()
 
 
 @rule("SYN012", "error")
@@ -141,13 +127,10 @@ def number_with_unit(host: JudgedHost) -> Results:
             continue
         unit = re.fullmatch(r"([kmg])(i?b)?", number.rest.strip().lower())
         meant = number.value * _UNITS[unit[1]] if unit and number.value is not None else None
-        yield report.about(
-            variable,
-            f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}",
-            f"export {variable.name}={meant}" if meant else "write a plain number in the unit of the guide",
-            fix=report.export(variable.name, str(meant)) if meant else (),
-            part=number.rest,
-        )
+        message = f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}"
+        fix = report.export(variable.name, str(meant)) if meant else ()
+        remedy = "" if fix else "write a plain number in the unit of the guide"
+        yield report.about(variable, message, remedy, part=number.rest, fix=fix)
 
 
 @rule("SYN013", "warning")
@@ -162,12 +145,8 @@ def octal_number(host: JudgedHost) -> Results:
     for variable, _, number in _numbers(host):
         if number.octal:
             plain = variable.value.strip().lstrip("0") or "0"
-            yield report.about(
-                variable,
-                f"NCCL reads {variable.name} as {number.value}: a number that begins with 0 is octal",
-                f"export {variable.name}={escaped(plain[:40])}",
-                fix=report.export(variable.name, plain),
-            )
+            message = f"NCCL reads {variable.name} as {number.value}: a number that begins with 0 is octal"
+            yield report.better_set(variable, plain, message, f"export {variable.name}={escaped(plain[:40])}")
 
 
 _OWN_RULE = re.compile(
@@ -203,9 +182,7 @@ def number_out_of_range(host: JudgedHost) -> Results:
             least, most = "any" if low is None else low, "any" if high is None else high
             yield report.better_unset(
                 variable,
-                f"{variable.name} is out of range"
-                if value is not None
-                else f"{variable.name} is too large to read",
+                f"{variable.name} is {'too large to read' if value is None else 'out of range'}",
                 f"use a value in the range, or unset it (default: {entry.default})",
                 evidence=(f"smallest {least}, largest {most}",),
             )
@@ -225,9 +202,8 @@ def odd_switch(host: JudgedHost) -> Results:
         if entry.type != "switch" or not number.digits or _OWN_RULE.fullmatch(variable.name):
             continue
         if number.value not in (0, 1) and not _is_default(entry, number.value):
-            yield report.about(
-                variable, f"{variable.name} is a switch; {number.value} is neither 0 nor 1", "use 0 or 1"
-            )
+            message = f"{variable.name} is a switch; {number.value} is neither 0 nor 1"
+            yield report.about(variable, message, "use 0 or 1")
 
 
 _EMPTY_IS_MEANT = ("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS")
@@ -243,17 +219,12 @@ def empty_value(host: JudgedHost) -> Results:
     Instead: unset NCCL_NET
     Source: NCCL src/plugin/net.cc, src/misc/param.cc
     """
-    entries = variables.every()
     for variable in host.settings.beginning("NCCL_"):
-        if variable.value == "" and variable.name in entries and variable.name not in _EMPTY_IS_MEANT:
-            fatal = variable.name == "NCCL_NET"
-            yield report.better_unset(
-                variable,
-                f"{variable.name} is empty"
-                + (": it matches no network, and initialization fails" if fatal else ""),
-                part="",
-                severity="error" if fatal else "info",
-            )
+        name = variable.name
+        if variable.value == "" and name in variables.every() and name not in _EMPTY_IS_MEANT:
+            fatal = name == "NCCL_NET"
+            message = f"{name} is empty" + (": it matches no network, and initialization fails" if fatal else "")
+            yield report.better_unset(variable, message, part="", severity="error" if fatal else None)
 
 
 @rule("SYN017", "error")
@@ -265,18 +236,11 @@ def bad_torch_switch(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_BLOCKING_WAIT=1
     Source: pytorch c10d/Utils.hpp (getCvarBool: 1 t true y yes, 0 f false n no)
     """
-    entries = variables.every()
     for variable in host.settings.beginning("TORCH_", "NCCL_"):
-        entry = entries.get(variable.name)
+        entry = variables.every().get(variable.name)
         if entry and entry.type == "torch boolean" and values.torch_bool(variable.value) is None:
-            word = variable.value.strip().lower()
-            meant = "1" if word in _ON else "0" if word in _OFF else None
-            yield report.about(
-                variable,
-                f"torch throws: {variable.name} is neither true nor false",
-                "use 0 or 1",
-                fix=report.export(variable.name, meant) if meant else (),
-            )
+            message = f"torch throws: {variable.name} is neither true nor false"
+            yield report.about(variable, message, "use 0 or 1", fix=_meant(variable))
 
 
 @rule("SYN018", "error")
@@ -288,18 +252,16 @@ def bad_torch_number(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600
     Source: pytorch c10d/Utils.hpp (getCvarInt)
     """
-    entries = variables.every()
     for variable in host.settings.beginning("TORCH_NCCL_", "TORCH_FR_", "NCCL_ASYNC_ERROR_HANDLING"):
-        entry = entries.get(variable.name)
+        entry = variables.every().get(variable.name)
         numeric = entry is not None and entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
-            yield report.better_unset(
-                variable, f"torch throws: {variable.name} is no number", "write a number, or unset it"
-            )
+            message = f"torch throws: {variable.name} is no number"
+            yield report.better_unset(variable, message, "write a number, or unset it")
 
 
-@rule("SYN019", "error")
-def wildcard_in_names(host: JudgedHost) -> Results:
+@for_text("SYN019", "error", *_NAME_LISTS)
+def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A list of interfaces or adapters has a wildcard or a regular expression in it.
 
     Why: There are prefixes and exact names only; eth* looks for an interface that is called eth*.
@@ -307,23 +269,20 @@ def wildcard_in_names(host: JudgedHost) -> Results:
     Instead: NCCL_SOCKET_IFNAME=eth
     Source: NCCL user guide, NCCL_SOCKET_IFNAME and NCCL_IB_HCA
     """
-    for name in _NAME_LISTS:
-        variable = host.variable(name)
-        odd = re.search(r"[*?\[\]()|;$]", variable.value) if variable else None
-        if variable and odd:
-            plain = re.sub(r"[*?$].*?(?=,|$)", "", variable.value)
-            simple = not re.search(r"[\[\]()|;]", variable.value) and plain
-            yield report.about(
-                variable,
-                f"{name} knows no wildcards: {odd[0]} is taken for a part of a name",
-                "write beginnings of names, separated by commas",
-                fix=report.export(name, plain) if simple else (),
-                part=odd[0],
-            )
+    if odd := re.search(r"[*?\[\]()|;$]", text):
+        plain = re.sub(r"[*?$].*?(?=,|$)", "", text)
+        simple = not re.search(r"[\[\]()|;]", text) and plain
+        yield report.about(
+            variable,
+            f"{variable.name} knows no wildcards: {odd[0]} is taken for a part of a name",
+            "write beginnings of names, separated by commas",
+            part=odd[0],
+            fix=report.export(variable.name, plain) if simple else (),
+        )
 
 
-@rule("SYN020", "warning")
-def name_twice(host: JudgedHost) -> Results:
+@for_text("SYN020", "warning", *_NAME_LISTS[:2], "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES")
+def name_twice(_: JudgedHost, variable: Variable, text: str) -> Results:
     """A name stands twice in a list.
 
     Why: It is mostly a slip for another name, and that device is missing.
@@ -331,15 +290,9 @@ def name_twice(host: JudgedHost) -> Results:
     Instead: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2
     Source: a published health check of a cloud that lists mlx5_1 twice, and mlx5_12 not at all
     """
-    for name in (*_NAME_LISTS[:2], "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES"):
-        variable = host.variable(name)
-        words = list(values.split(variable.value.lstrip("^="))) if variable else []
-        twice = [word for word, times in Counter(words).items() if times > 1]
-        if variable and twice:
-            yield report.about(
-                variable,
-                f"{name} names {escaped(twice[0][:60])} twice",
-                "compare the list with the devices of the host",
-                fix=(report.Fix(name=name, value=",".join(dict.fromkeys(variable.value.split(",")))),),
-                part=twice[0],
-            )
+    twice = [word for word, times in Counter(values.split(text.lstrip("^="))).items() if times > 1]
+    if twice:
+        message = f"{variable.name} names {escaped(twice[0][:60])} twice"
+        remedy = "compare the list with the devices of the host"
+        once = ",".join(dict.fromkeys(text.split(",")))
+        yield report.better_set(variable, once, message, remedy, part=twice[0])
