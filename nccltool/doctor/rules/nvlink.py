@@ -1,0 +1,359 @@
+"""NVLink: NVLS, multi-node NVLink, the fabric manager; CollNet."""
+
+import re
+from collections.abc import Sequence
+
+from nccltool.core.text import escaped
+from nccltool.core.unknown import Unknown
+from nccltool.core.versions import Version
+from nccltool.doctor import report
+from nccltool.doctor.rules.base import RACK, JudgedHost, Results, for_number, for_text, for_value, rule
+from nccltool.hosts.facts import Gpu, known, or_none
+from nccltool.hosts.nccl import values
+from nccltool.hosts.nccl.settings import Variable
+
+_NVLS_SINCE = 9.0
+"""Compute capability of Hopper, the first GPU with NVLink SHARP."""
+_BLACKWELL = 10.0
+_NVLS_LEAST_GPUS = 4
+_SHARES_GPUS = Version(2, 30)
+_STRICT = (2, 29)
+"""The release from which a failure to get a multicast slot ends the job, whatever NCCL_NVLS_ENABLE is."""
+_MANY_COMMUNICATORS = 64
+"""A GPU has 128 multicast slots: https://github.com/NVIDIA/nccl/issues/2077."""
+_CHUNK = 131072
+_AWS_CHUNK = 524288
+"""What aws-ofi-nccl sets on p5 and newer: src/platform-aws.cpp."""
+_NVLS = ("NVLS", "NVLSTree")
+
+
+def _on_switch(gpu: Gpu) -> bool:
+    """The GPU has active links to an NVSwitch. Raises NotKnown."""
+    return any(link.active and link.remote == "switch" for link in known(gpu.nvlinks))
+
+
+def _capability(gpus: Sequence[Gpu]) -> float:
+    """The lowest of all; NVLS needs it everywhere. Raises NotKnown."""
+    return min((known(gpu.compute_capability) for gpu in gpus), default=0.0)
+
+
+@for_number("NV001", "info", "NCCL_NVLS_ENABLE", needs=("nvidia",))
+def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_NVLS_ENABLE=1 on GPUs that have no NVLink SHARP.
+
+    Why: It cannot help there: it takes compute capability 9.0 and an NVSwitch.
+    Example: NCCL_NVLS_ENABLE=1 on A100
+    Instead: unset NCCL_NVLS_ENABLE
+    Source: NCCL user guide, NCCL_NVLS_ENABLE
+    """
+    if enabled != 1 or not host.gpus:
+        return
+    capability = _capability(host.gpus)
+    old = capability < _NVLS_SINCE
+    if old or not all(map(_on_switch, host.gpus)):
+        evidence = (f"compute capability {capability}" if old else "there is no NVSwitch",)
+        yield report.better_unset(variable, "these GPUs have no NVLink SHARP", evidence=evidence)
+
+
+@for_number("NV002", "warning", "NCCL_NVLS_ENABLE", needs=("nvidia", "cloud"))
+def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_NVLS_ENABLE=0 on GPUs that have NVLink SHARP.
+
+    Why: All-reduce inside the node loses up to a third of its bandwidth. It is right only where multicast fails.
+    Google's second profile for A3 Mega, the one with NCCL_PROTO=Simple, sets it by design.
+    Example: NCCL_NVLS_ENABLE=0 on HGX H100
+    Instead: unset NCCL_NVLS_ENABLE, when the fabric manager and NCCL are in order
+    Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
+    """
+    if enabled or len(host.gpus) < _NVLS_LEAST_GPUS:
+        return
+    capability = _capability(host.gpus)
+    if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:
+        profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
+        yield report.better_unset(
+            variable,
+            "all-reduce inside the node goes without NVLink SHARP",
+            evidence=(f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",),
+            severity="info" if profile else None,
+        )
+
+
+@rule("NV003", "warning", needs=("nvidia", "process"))
+def many_communicators(host: JudgedHost) -> Results:
+    """A process has many communicators, and NCCL gives each one of the few multicast slots.
+
+    Why: From 2.29 on initialization fails when there is none left; 2.27 and 2.28 went on without NVLS.
+    Example: a hundred process groups with NCCL 2.29
+    Instead: NCCL_NVLS_ENABLE=0, or fewer groups
+    Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
+    """
+    if host.integer("NCCL_NVLS_ENABLE") == 0 or not host.gpus or not host.nccl_is(since=_STRICT):
+        return
+    if _capability(host.gpus) < _NVLS_SINCE or not all(map(_on_switch, host.gpus)):
+        return
+    count = known(host.facts.process.communicators)
+    if count > _MANY_COMMUNICATORS:
+        yield report.variable(
+            "NCCL_NVLS_ENABLE",
+            f"{count} communicators in one process; a GPU has 128 multicast slots",
+            "export NCCL_NVLS_ENABLE=0, or make fewer process groups",
+            evidence=(f"{count} threads are called NCCL Service",),
+            fix=report.export("NCCL_NVLS_ENABLE", "0"),
+        )
+
+
+@for_number("NV004", "error", "NCCL_NVLS_ENABLE")
+def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_NVLS_ENABLE=1 while several ranks may share a GPU.
+
+    Why: Making a communicator fails.
+    Example: NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL_NVLS_ENABLE=1
+    Instead: NCCL_NVLS_ENABLE=2, the default
+    Source: NCCL src/transport/nvls.cc (ncclNvlsInit)
+    """
+    version = or_none(host.nccl)
+    shared = host.integer("NCCL_MULTI_RANK_GPU_ENABLE") and (version is None or version >= _SHARES_GPUS)
+    if enabled == 1 and shared:
+        message = "ranks that share a GPU cannot make a communicator with NVLS forced on"
+        yield report.better_unset(variable, message, evidence=("NCCL_MULTI_RANK_GPU_ENABLE is on",))
+
+
+@for_value("NV005", "error", "NCCL_ALGO", needs=("nvidia",))
+def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str) -> Results:
+    """NCCL_ALGO leaves only NVLS, and NVLS is off or not possible.
+
+    Why: No algorithm remains: calls fail.
+    Example: NCCL_ALGO=NVLS and NCCL_NVLS_ENABLE=0
+    Instead: one of the two
+    Source: NCCL user guide, NCCL_ALGO; src/graph/tuning.cc
+    """
+    left = values.selection(text, values.ALGORITHMS, or_none(host.nccl)).left
+    only = next((function for function, words in left.items() if words and set(words) <= set(_NVLS)), None)
+    if not only:
+        return
+    why = "NCCL_NVLS_ENABLE is 0" if host.integer("NCCL_NVLS_ENABLE") == 0 else ""
+    if not why and host.gpus and _capability(host.gpus) < _NVLS_SINCE:
+        why = f"compute capability {_capability(host.gpus)}; NVLS needs 9.0"
+    if why:
+        message = f"no algorithm is left for {only}: NVLS is not to be had"
+        yield report.better_unset(variable, message, evidence=(why,))
+
+
+@for_number("NV006", "warning", "NCCL_NVLSTREE_MAX_CHUNKSIZE", needs=("cloud", "nvidia"))
+def tree_chunk_above_chunk(host: JudgedHost, variable: Variable, tree: int) -> Results:
+    """NCCL_NVLSTREE_MAX_CHUNKSIZE is larger than NCCL_NVLS_CHUNKSIZE.
+
+    Why: NCCL takes the smaller one of the two.
+    Example: NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 alone, where the other is 131072
+    Instead: NCCL_NVLS_CHUNKSIZE=524288, too
+    Source: NCCL src/enqueue.cc, src/transport/nvls.cc (ncclNvlsTuning); aws-ofi-nccl src/platform-aws.cpp
+    """
+    chunk = host.integer("NCCL_NVLS_CHUNKSIZE")
+    if chunk is None and tree > _CHUNK:
+        chunk = _default_chunk(host)
+    if chunk is not None and tree > chunk:
+        message = f"the chunk stays {chunk}: NCCL_NVLS_CHUNKSIZE is smaller"
+        yield report.about(variable, message, fix=report.export("NCCL_NVLS_CHUNKSIZE", str(tree)))
+
+
+def _default_chunk(host: JudgedHost) -> int:
+    """Where NCCL_NVLS_CHUNKSIZE is not set: AWS's plugin has its own; newer NCCL tunes Blackwell by network."""
+    if host.facts.cloud.provider == "aws":
+        return _AWS_CHUNK
+    gpus = or_none(host.facts.nvidia.gpus) or ()
+    blackwell = any((or_none(gpu.compute_capability) or 0) >= _BLACKWELL for gpu in gpus)
+    return 2 * _CHUNK if blackwell else _CHUNK
+
+
+def _in_rack(gpus: Sequence[Gpu]) -> bool:
+    """NVLink spans nodes here. Raises NotKnown when no GPU has a name."""
+    return any(RACK.search(known(gpu.name)) for gpu in gpus)
+
+
+def _mnnvl(host: JudgedHost) -> int:
+    """0 off, 1 demanded, 2 automatic."""
+    value = host.integer("NCCL_MNNVL_ENABLE")
+    return 2 if value is None else value
+
+
+@rule("NV007", "error", needs=("nvidia",))
+def no_imex_channel(host: JudgedHost) -> Results:
+    """Multi-node NVLink is wanted, and there is no IMEX channel that this user may use.
+
+    Why: Memory cannot be handed to other nodes: NCCL fails, and names the IMEX channels.
+    Example: a container on GB200 without /dev/nvidia-caps-imex-channels/channel0
+    Instead: NVIDIA_IMEX_CHANNELS=0 for the container; on the host nvidia-modprobe -s -i 0:1
+    Source: NCCL src/mnnvl.cc; user guide, troubleshooting; https://github.com/NVIDIA/nccl/issues/1925
+    """
+    wanted = _mnnvl(host)
+    if wanted == 0 or not host.gpus or (wanted != 1 and not (_in_rack(host.gpus) and host.several_nodes)):
+        return
+    if not known(host.facts.nvidia.imex_channels):
+        yield report.device(
+            "/dev/nvidia-caps-imex-channels",
+            "no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
+            "give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1",
+            evidence=("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",),
+        )
+
+
+@for_number("NV008", "error", "NCCL_CUMEM_ENABLE")
+def mnnvl_without_cumem(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_MNNVL_ENABLE=1, and NCCL_CUMEM_ENABLE=0.
+
+    Why: Multi-node NVLink needs memory of cuMem: without it NCCL leaves the check out, and goes through adapters.
+    Example: NCCL_MNNVL_ENABLE=1 and NCCL_CUMEM_ENABLE=0
+    Instead: unset NCCL_CUMEM_ENABLE
+    Source: NCCL src/mnnvl.cc (ncclMnnvlCheck); user guide, NCCL_MNNVL_ENABLE
+    """
+    if not enabled and _mnnvl(host) == 1:
+        yield report.better_unset(variable, "multi-node NVLink is demanded, and cannot work without cuMem")
+
+
+@rule("NV009", "error", needs=("nvidia",))
+def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
+    """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC on a system whose NVLink spans nodes.
+
+    Why: NCCL then does not even look for multi-node NVLink.
+    Example: NCCL_P2P_DISABLE=1 on GB200
+    Instead: unset it
+    Source: NCCL src/init.cc (before ncclMnnvlCheck)
+    """
+    disable, level = host.variable("NCCL_P2P_DISABLE"), host.variable("NCCL_P2P_LEVEL")
+    local = level if level and values.path_level(level.value) == "LOC" else None
+    off = disable if host.integer("NCCL_P2P_DISABLE") == 1 else local
+    if off and host.gpus and _in_rack(host.gpus):
+        yield report.better_unset(off, "no NVLink inside the node, and none between nodes")
+
+
+def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
+    """The fabric is complete, and belongs to a domain. Raises NotKnown."""
+    states = [(known(gpu.fabric_state), known(gpu.cluster_uuid)) for gpu in gpus]
+    return any(state == "completed" and uuid.strip("0-") for state, uuid in states)
+
+
+@for_number("NV010", "warning", "NCCL_MNNVL_ENABLE", needs=("nvidia",))
+def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_MNNVL_ENABLE=0 on a system whose NVLink spans nodes.
+
+    Why: What goes from tray to tray takes the adapters: half the bandwidth, or less.
+    Example: NCCL_MNNVL_ENABLE=0 on GB200 NVL72
+    Instead: unset NCCL_MNNVL_ENABLE
+    Source: NCCL user guide, NCCL_MNNVL_ENABLE
+    """
+    if not enabled and host.gpus and _spans_nodes(host.gpus) and host.several_nodes:
+        yield report.better_unset(variable, "nodes of one NVLink domain talk through their adapters")
+
+
+@for_text("NV011", "warning", "NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID")
+def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
+
+    Why: They say which GPUs NVLink joins, whatever the fabric manager says: GPUs that cannot reach each other are
+    joined, or a domain is cut in two.
+    Example: NCCL_MNNVL_CLIQUE_ID=1 left over from a test
+    Instead: unset it, unless it cuts the domain on purpose; then one value for each part
+    Source: NCCL user guide, NCCL_MNNVL_UUID and NCCL_MNNVL_CLIQUE_ID
+    """
+    if host.integer(variable.name) != -1:
+        yield report.better_unset(variable, "the fabric manager is overruled about which GPUs NVLink joins")
+
+
+@for_text("NV012", "error", "NCCL_TOPO_FILE", needs=("files", "nvidia"))
+def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Results:
+    """NCCL_TOPO_FILE has more GPUs than the node, on a system whose NVLink spans nodes.
+
+    Why: A dump holds the whole domain; what is read must be one node.
+    Example: NCCL_TOPO_FILE=/tmp/dump.xml, written by NCCL_TOPO_DUMP_FILE on GB200
+    Instead: unset NCCL_TOPO_FILE, or cut the file to this node
+    Source: NCCL user guide, NCCL_TOPO_FILE
+    """
+    file = host.facts.file("NCCL_TOPO_FILE")
+    if file is None or file.exists is False or not host.gpus or not _in_rack(host.gpus):
+        return
+    named = len(re.findall(r"<gpu\b", known(file.text)))
+    if named > len(host.gpus):
+        yield report.better_unset(variable, f"the topology file has {named} GPUs, this node has {len(host.gpus)}")
+
+
+@rule("NV013", "error", needs=("nvidia", "services", "cpu"))
+def fabric_not_ready(host: JudgedHost) -> Results:
+    """The NVLink fabric is not complete, or a daemon that it needs does not run.
+
+    Why: CUDA fails with "system not yet initialized" (802), or multicast cannot be set up.
+    Example: nvidia-fabricmanager of another version than the driver
+    Instead: systemctl start nvidia-fabricmanager, of the version of the driver
+    Source: https://github.com/NVIDIA/nccl/issues/1672; NVML, nvmlDeviceGetGpuFabricInfoV
+    """
+    gpus = [gpu for gpu in host.gpus if _on_switch(gpu)]
+    for gpu in gpus:
+        state, status = known(gpu.fabric_state), or_none(gpu.fabric_status)
+        broken = state == "completed" and status not in (None, "success")
+        if state in ("not started", "in progress") or broken:
+            yield report.device(
+                f"GPU {gpu.pci}",
+                "the NVLink fabric is not ready",
+                "systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State",
+                evidence=(f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",),
+            )
+            return
+    yield from _daemons(host, gpus)
+
+
+def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
+    """What only a daemon tells: GPUs that report no state, and NVLink between nodes."""
+    # where a hypervisor keeps the switches, the fabric manager runs outside of the guest
+    silent = [gpu for gpu in gpus if gpu.fabric_state == "not supported"]
+    if silent and not known(host.facts.cpu.hypervisor):
+        yield from _without(host, "nv-fabricmanager", "nvidia-fabricmanager")
+    rack = [gpu for gpu in gpus if isinstance(gpu.name, str) and RACK.search(gpu.name)]
+    if rack and _mnnvl(host) != 0 and host.several_nodes:
+        yield from _without(host, "nvidia-imex", "nvidia-imex")
+
+
+def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
+    if daemon not in known(host.facts.services.running):
+        message = f"{daemon} does not run, and the NVLink fabric needs it"
+        yield report.host(daemon, message, f"systemctl start {unit}", evidence=("no process has this name",))
+
+
+@for_number("NV014", "warning", "NCCL_COLLNET_ENABLE", needs=("plugins",))
+def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_COLLNET_ENABLE=1, and no plugin on the path of the loader offers CollNet.
+
+    Why: Nothing happens, apart from a line at the level INFO.
+    Example: NCCL_COLLNET_ENABLE=1 without HPC-X
+    Instead: the SHARP plugin of HPC-X on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE
+    Source: NCCL user guide, NCCL_COLLNET_ENABLE
+    """
+    # without any network plugin CollNet is off for another reason, which has a rule of its own
+    if enabled != 1 or (host.get("NCCL_NET_PLUGIN") or "").lower() == "none":
+        return
+    nets = [one for one in known(host.facts.plugins) if "net" in one.name and one.library.origin != "vendor"]
+    if any("ncclCollNetPlugin" in symbol for one in nets for symbol in or_none(one.symbols) or ()):
+        return
+    unread = next((one.symbols for one in nets if isinstance(one.symbols, Unknown)), None)
+    yield unread or report.better_unset(
+        variable,
+        "no plugin on the path of the loader offers CollNet",
+        "put nccl-rdma-sharp-plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
+        evidence=tuple(escaped(one.library.path[:160]) for one in nets[:4]),
+    )
+
+
+@for_number("NV015", "info", "NCCL_COLLNET_ENABLE")
+def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) -> Results:
+    """NCCL_COLLNET_ENABLE=1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
+
+    Why: CollNet stays off. That is as it should be; only the variable promises something else.
+    Example: NCCL_COLLNET_ENABLE=1 on one node
+    Instead: two nodes or more
+    Source: NCCL src/init.cc (NCCL_COLLNET_NODE_THRESHOLD, default 2)
+    """
+    if enabled != 1:
+        return
+    threshold = host.integer("NCCL_COLLNET_NODE_THRESHOLD")
+    least = 2 if threshold is None else threshold
+    if known(host.nodes) < least:
+        message = f"CollNet stays off: {host.nodes} nodes are fewer than {least}"
+        yield report.about(variable, message, "nothing, or unset NCCL_COLLNET_ENABLE")

@@ -1,1 +1,0 @@
-"""NVLink: NVLS, multi-node NVLink, the fabric manager; CollNet."""
