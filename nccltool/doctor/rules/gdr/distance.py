@@ -3,7 +3,7 @@
 import re
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_number, for_text, known
 from nccltool.doctor.rules.gdr.base import by_address, gpus_and_nics, shared_bridges
 from nccltool.hosts.facts import Gpu, or_none
 from nccltool.hosts.nccl import values
@@ -17,15 +17,8 @@ _NEVER = ("LOC", "NVL", "NVB", "C2C")
 _FAR = ("PHB", "SYS")
 
 
-def _level(host: JudgedHost) -> tuple[Variable, str] | None:
-    """NCCL_NET_GDR_LEVEL, when NCCL understands it."""
-    variable = host.variable(_LEVEL)
-    level = values.path_level(variable.value) if variable else None
-    return (variable, level) if variable is not None and level else None
-
-
-@rule("GDR001", "error")
-def unknown_distance(host: JudgedHost) -> Results:
+@for_text("GDR001", "error", _LEVEL)
+def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is no distance that NCCL knows.
 
     Why: Words are compared with capitals; another word is ignored without a message.
@@ -33,20 +26,15 @@ def unknown_distance(host: JudgedHost) -> Results:
     Instead: NCCL_NET_GDR_LEVEL=PIX
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
     """
-    variable = host.variable(_LEVEL)
-    if variable and variable.value and values.path_level(variable.value) is None:
-        word = variable.value.strip().upper()
+    if values.path_level(text) is None:
+        word = text.strip().upper()
         fix = report.export(_LEVEL, word) if word in values.PATHS else report.unset(variable)
-        yield report.about(
-            variable,
-            "NCCL does not know this distance, and ignores it",
-            f"write one of {', '.join(values.PATHS)}, or unset it",
-            fix=fix,
-        )
+        remedy = f"write one of {', '.join(values.PATHS)}, or unset it"
+        yield report.about(variable, "NCCL does not know this distance, and ignores it", remedy, fix=fix)
 
 
-@rule("GDR002", "warning")
-def distance_as_number(host: JudgedHost) -> Results:
+@for_text("GDR002", "warning", _LEVEL)
+def distance_as_number(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
     Why: Numbers are old: 0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and more SYS; what they mean has changed before.
@@ -54,18 +42,13 @@ def distance_as_number(host: JudgedHost) -> Results:
     Instead: NCCL_NET_GDR_LEVEL=PXB
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
-    given = _level(host)
-    if given and given[0].value not in values.PATHS:
-        yield report.about(
-            given[0],
-            f"NCCL reads it as {given[1]}",
-            f"write {given[1]}, if that is meant",
-            fix=report.export(_LEVEL, given[1]),
-        )
+    level = values.path_level(text)
+    if level and text not in values.PATHS:
+        yield report.better_set(variable, level, f"NCCL reads it as {level}", f"write {level}, if that is meant")
 
 
-@rule("GDR003", "warning", needs=("pci", "nvidia", "rdma"))
-def direct_rdma_off(host: JudgedHost) -> Results:
+@for_text("GDR003", "warning", _LEVEL, needs=("pci", "nvidia", "rdma"))
+def direct_rdma_off(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL switches GPU Direct RDMA off, on a host where a NIC is beside a GPU.
 
     Why: Data goes through the memory of the host: a third to half of the bandwidth is lost on HGX machines.
@@ -73,24 +56,18 @@ def direct_rdma_off(host: JudgedHost) -> Results:
     Instead: unset NCCL_NET_GDR_LEVEL
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
-    given = _level(host)
-    if given is None or given[1] not in _NEVER:
+    if values.path_level(text) not in _NEVER:
         return
     places = by_address(host)
-    near = next(
-        ((gpu, nic) for gpu, nic in gpus_and_nics(host, places) if shared_bridges(places[gpu], places[nic])), None
-    )
+    pairs = gpus_and_nics(host, places)
+    near = next((pair for pair in pairs if shared_bridges(*(places[one] for one in pair))), None)
     if near:
-        yield report.better_unset(
-            given[0],
-            "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU",
-            f"unset {_LEVEL}",
-            evidence=(f"GPU {near[0]}, NIC {near[1]}",),
-        )
+        message = "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU"
+        yield report.better_unset(variable, message, evidence=(f"GPU {near[0]}, NIC {near[1]}",))
 
 
-@rule("GDR004", "warning", needs=("kernel",))
-def direct_rdma_across_sockets(host: JudgedHost) -> Results:
+@for_text("GDR004", "warning", _LEVEL, needs=("kernel",))
+def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the processors of an x86 host.
 
     Why: Peer traffic through root complexes or between sockets is slow on many hosts, and broken on some. On
@@ -99,19 +76,18 @@ def direct_rdma_across_sockets(host: JudgedHost) -> Results:
     Instead: NCCL_NET_GDR_LEVEL=PXB, or unset
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
-    given = _level(host)
-    if given and given[1] in _FAR and known(host.facts.kernel.arch) == "x86_64":
-        yield report.better_unset(
-            given[0], f"{given[1]} lets peer traffic go through the processors", f"unset {_LEVEL}, or write PXB"
-        )
+    level = values.path_level(text)
+    if level in _FAR and known(host.facts.kernel.arch) == "x86_64":
+        message = f"{level} lets peer traffic go through the processors"
+        yield report.better_unset(variable, message, f"unset {_LEVEL}, or write PXB")
 
 
 _WITH_C2C = re.compile(r"\bG[HB]\d+")
 """GH200, GB200, GB300, GB10: GPUs with C2C to their processor."""
 
 
-@rule("GDR011", "warning", needs=("kernel", "nvidia"))
-def c2c_direct_rdma_off(host: JudgedHost) -> Results:
+@for_number("GDR011", "warning", "NCCL_NET_GDR_C2C", needs=("kernel", "nvidia"))
+def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_C2C=0 on Grace.
 
     Why: NICs are behind the processor there; without it they lose GPU Direct RDMA.
@@ -119,16 +95,12 @@ def c2c_direct_rdma_off(host: JudgedHost) -> Results:
     Instead: unset NCCL_NET_GDR_C2C
     Source: NCCL user guide, NCCL_NET_GDR_C2C
     """
-    variable = host.variable("NCCL_NET_GDR_C2C")
-    if variable is None or host.integer("NCCL_NET_GDR_C2C") != 0 or known(host.facts.kernel.arch) != "aarch64":
+    if enabled or known(host.facts.kernel.arch) != "aarch64":
         return
     gpus = host.gpus
     if any(_has_c2c(gpu) for gpu in gpus):
-        yield report.better_unset(
-            variable,
-            "NICs behind the processor lose GPU Direct RDMA",
-            evidence=(escaped(or_none(gpus[0].name) or gpus[0].pci),),
-        )
+        shown = escaped(or_none(gpus[0].name) or gpus[0].pci)
+        yield report.better_unset(variable, "NICs behind the processor lose GPU Direct RDMA", evidence=(shown,))
     else:
         for gpu in gpus:
             known(gpu.name)

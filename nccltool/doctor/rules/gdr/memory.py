@@ -3,9 +3,9 @@
 from nccltool.core import versions
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, known, rule
-from nccltool.hosts.facts import or_none
-from nccltool.hosts.facts.leaves import Flag
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, escaped, for_number, for_value, rule
+from nccltool.hosts.facts import known, or_none
+from nccltool.hosts.facts.leaves import Flag, Text
 from nccltool.hosts.nccl import values
 
 _PEERS = ("nv_mem", "nv_mem_nc")
@@ -24,26 +24,27 @@ def _with_rdma(host: JudgedHost) -> bool:
 def _peermem(host: JudgedHost) -> bool:
     """Whether a module for peer memory is loaded: what NCCL looks for in /sys. Raises NotKnown."""
     peers, modules = host.facts.nvidia.memory_peers, host.facts.kernel.modules
-    if any(name in _PEERS for name in or_none(peers) or ()):
+    loaded = {module.name for module in or_none(modules) or ()}
+    if "nvidia_peermem" in loaded or any(name in _PEERS for name in or_none(peers) or ()):
         return True
-    if any(module.name == "nvidia_peermem" for module in or_none(modules) or ()):
-        return True
-    known(peers)
-    return host.facts.kernel.module("nvidia_peermem") is not None
+    known(peers), known(modules)
+    return False
 
 
 def _dmabuf(host: JudgedHost) -> dict[str, Flag]:
     """What dma-buf needs, and whether it is there."""
     nvidia, release = host.facts.nvidia, host.facts.kernel.release
-    kernel: Flag = release if isinstance(release, Unknown) else _is(release, _DMABUF_KERNEL)
+    kernel = _is(release, _DMABUF_KERNEL)
     if kernel is False and ".el8" in str(release):
         kernel = Unknown(f"whether the kernel {release} has dma-buf for RDMA, which its maker may have added")
     flavour: Flag = nvidia.flavour if isinstance(nvidia.flavour, Unknown) else nvidia.flavour == "open"
-    cuda: Flag = nvidia.cuda if isinstance(nvidia.cuda, Unknown) else _is(nvidia.cuda, _DMABUF_CUDA)
+    cuda = _is(nvidia.cuda, _DMABUF_CUDA)
     return {"kernel 5.12": kernel, "open kernel modules of NVIDIA": flavour, "CUDA 11.7": cuda}
 
 
-def _is(text: str, least: Version) -> Flag:
+def _is(text: Text, least: Version) -> Flag:
+    if isinstance(text, Unknown):
+        return text
     version = versions.parse(text)
     return Unknown(f"{text[:40]!r} is no version") if version is None else version >= least
 
@@ -65,7 +66,7 @@ def no_direct_rdma(host: JudgedHost) -> Results:
     unknown = [there for there in needed.values() if isinstance(there, Unknown)]
     if missing:
         yield report.host(
-            host.facts.host,
+            host.name,
             "no GPU Direct RDMA: data is copied through the memory of the host",
             "modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
             evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
@@ -75,8 +76,8 @@ def no_direct_rdma(host: JudgedHost) -> Results:
         yield from unknown
 
 
-@rule("GDR006", "error", needs=("rdma", "nvidia", "kernel"))
-def both_ways_closed(host: JudgedHost) -> Results:
+@for_number("GDR006", "error", "NCCL_DMABUF_ENABLE", needs=("rdma", "nvidia", "kernel"))
+def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_DMABUF_ENABLE=0, and no module for peer memory is loaded.
 
     Why: GPU Direct RDMA has these two ways, and both are closed.
@@ -84,17 +85,13 @@ def both_ways_closed(host: JudgedHost) -> Results:
     Instead: unset NCCL_DMABUF_ENABLE
     Source: NCCL user guide, NCCL_DMABUF_ENABLE
     """
-    variable = host.variable("NCCL_DMABUF_ENABLE")
-    if variable and host.integer("NCCL_DMABUF_ENABLE") == 0 and _with_rdma(host) and not _peermem(host):
-        yield report.better_unset(
-            variable,
-            "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA",
-            "unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem",
-        )
+    if not enabled and _with_rdma(host) and not _peermem(host):
+        message = "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA"
+        yield report.better_unset(variable, message, "unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem")
 
 
-@rule("GDR007", "warning", needs=("rdma", "container"))
-def gdrcopy_missing(host: JudgedHost) -> Results:
+@for_number("GDR007", "warning", "NCCL_GDRCOPY_ENABLE", needs=("rdma", "container"))
+def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_GDRCOPY_ENABLE=1, and /dev/gdrdrv or libgdrapi.so is missing.
 
     Why: NCCL warns, and goes on without. It opens libgdrapi.so, a name that only the package for development has:
@@ -103,27 +100,24 @@ def gdrcopy_missing(host: JudgedHost) -> Results:
     Instead: pass /dev/gdrdrv, and install libgdrapi-dev
     Source: NCCL src/misc/gdrwrap.cc (GDRAPI_LIBNAME)
     """
-    variable = host.variable("NCCL_GDRCOPY_ENABLE")
-    if variable is None or host.integer("NCCL_GDRCOPY_ENABLE") != 1:
+    if enabled != 1:
         return
     device = host.facts.container.device("/dev/gdrdrv")
     library = known(host.facts.rdma.gdrapi_link)
     missing = [name for name, there in (("/dev/gdrdrv", device), ("libgdrapi.so", library)) if not there]
     if missing:
-        other = or_none(host.facts.rdma.gdrapi)
+        other = None if library else or_none(host.facts.rdma.gdrapi)
         yield report.better_unset(
             variable,
             f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy",
             "load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
             part="",
-            evidence=(f"there is {escaped(other)}, which NCCL does not look for",)
-            if other and not library
-            else (),
+            evidence=(f"there is {escaped(other)}, which NCCL does not look for",) if other else (),
         )
 
 
-@rule("GDR008", "error", needs=("nvidia", "kernel"))
-def flush_disabled(host: JudgedHost) -> Results:
+@for_value("GDR008", "error", "NCCL_GDR_FLUSH_DISABLE", "OFI_NCCL_GDR_FLUSH_DISABLE", needs=("nvidia", "kernel"))
+def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     """The flush after a receive with GPU Direct RDMA is switched off.
 
     Why: Up to Ampere, and where a NIC of its own data path meets C2C, the GPU may read old data: results are wrong
@@ -132,16 +126,13 @@ def flush_disabled(host: JudgedHost) -> Results:
     Instead: unset NCCL_GDR_FLUSH_DISABLE
     Source: NCCL src/transport/net_ib/connect.cc; src/graph/paths.cc (ncclTopoNeedFlush)
     """
-    for name in ("NCCL_GDR_FLUSH_DISABLE", "OFI_NCCL_GDR_FLUSH_DISABLE"):
-        variable = host.variable(name)
-        off = variable and (host.integer(name) or values.strict_bool(variable.value))
-        if variable and off:
-            needless = _needs_no_flush(host)
-            yield report.better_unset(
-                variable,
-                "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive",
-                severity="info" if needless else None,
-            )
+    if host.integer(variable.name) or values.strict_bool(text):
+        needless = _needs_no_flush(host)
+        yield report.better_unset(
+            variable,
+            "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive",
+            severity="info" if needless else None,
+        )
 
 
 def _needs_no_flush(host: JudgedHost) -> bool:
@@ -151,8 +142,8 @@ def _needs_no_flush(host: JudgedHost) -> bool:
     return bool(new) and all(new) and host.facts.kernel.arch == "x86_64"
 
 
-@rule("GDR009", "warning", needs=("nvidia",))
-def direct_read_off(host: JudgedHost) -> Results:
+@for_number("GDR009", "warning", "NCCL_NET_GDR_READ", needs=("nvidia",))
+def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_READ=0 on GPUs that would send by GPU Direct RDMA.
 
     Why: What is sent is copied into the memory of the host first. Sending directly is the default from Ampere on,
@@ -161,14 +152,12 @@ def direct_read_off(host: JudgedHost) -> Results:
     Instead: unset NCCL_NET_GDR_READ
     Source: NCCL user guide, NCCL_NET_GDR_READ; src/graph/paths.cc (ncclTopoCheckGdr)
     """
-    variable = host.variable("NCCL_NET_GDR_READ")
-    if variable is None or host.integer("NCCL_NET_GDR_READ") != 0:
+    if enabled:
         return
-    gpus = host.gpus
-    if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in gpus):
+    if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in host.gpus):
         yield report.better_unset(variable, "what is sent is copied into the memory of the host first")
     else:
-        for gpu in gpus:
+        for gpu in host.gpus:
             known(gpu.compute_capability), known(gpu.nvlinks)
 
 
@@ -185,9 +174,6 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
         return
     driver = known(host.facts.nvidia.driver)
     if values.atoi(driver) >= _PEERMEM_DRIVER:
-        yield report.host(
-            host.facts.host,
-            f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem",
-            "modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory",
-            evidence=("module nv_peer_mem",),
-        )
+        message = f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem"
+        remedy = "modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory"
+        yield report.host(host.name, message, remedy, evidence=("module nv_peer_mem",))

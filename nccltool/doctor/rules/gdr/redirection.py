@@ -85,7 +85,7 @@ def _iommu(host: JudgedHost) -> Results:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
         yield report.host(
-            host.facts.host,
+            host.name,
             "the IOMMU translates what GPUs and NICs send to each other",
             "add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
             evidence=_shown(or_none(types), or_none(line)),
