@@ -101,7 +101,6 @@ FAMILIES = (
         "doctor.rules.gdr",
         "doctor.rules.infiniband",
         "doctor.rules.interfaces",
-        "doctor.rules.nvlink",
         "doctor.rules.tuning",
         "doctor.views",
         "triage.causes",
