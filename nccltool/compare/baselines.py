@@ -141,27 +141,21 @@ class Store:
     @contextlib.contextmanager
     def _open(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         if not create and not self._file.exists():
-            raise BadInput(
-                f"there are no baselines: {self._file} is not there", "nccltool baseline save NAME RUN..."
-            )
-        db = None
+            problem = f"there are no baselines: {self._file} is not there"
+            raise BadInput(problem, "nccltool baseline save NAME RUN...")
         try:
             if create:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)
-            db.execute("PRAGMA foreign_keys = ON")
-            db.execute("PRAGMA synchronous = FULL")
-            _prepare(db, self._file, create)
-            yield db
+            with contextlib.closing(sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)) as db:
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("PRAGMA synchronous = FULL")
+                _prepare(db, self._file, create)
+                yield db
         except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise _cannot_use(self._file, error) from error
         except OSError as error:
-            raise BadInput(
-                f"{self._file} cannot be used: {error.strerror}", "name another: --store FILE"
-            ) from error
-        finally:
-            if db is not None:
-                db.close()
+            problem = f"{self._file} cannot be used: {error.strerror}"
+            raise BadInput(problem, "name another: --store FILE") from error
 
 
 def _cannot_use(file: Path, error: Exception) -> BadInput:
@@ -227,9 +221,8 @@ def _of_one_kind(runs: Sequence[RunSample]) -> None:
             raise BadInput(f"run {run.id} has a size or count that cannot be", "leave it out")
         if found := run_samples.differences(runs[0].circumstances, run.circumstances):
             texts = "; ".join(f"{each.key} ({each.a}; {each.b})" for each in found)
-            raise BadInput(
-                f"{runs[0].id} and {run.id} are not of one kind: {texts}", "make a baseline of each kind"
-            )
+            problem = f"{runs[0].id} and {run.id} are not of one kind: {texts}"
+            raise BadInput(problem, "make a baseline of each kind")
 
 
 def _write(db: sqlite3.Connection, baseline: Baseline) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from nccltool.compare import baselines, run_samples
-from nccltool.compare.result import RunSample, Side
+from nccltool.compare.result import Side
 from nccltool.core import run_directory
 from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
@@ -18,6 +18,7 @@ from nccltool.probe.result import Run
 from nccltool.train import document
 
 BASELINE = "baseline:"
+_LONGEST = 60
 
 
 def side(word: str, base: Path, store: Path) -> Side:
@@ -25,7 +26,8 @@ def side(word: str, base: Path, store: Path) -> Side:
     if word.startswith(BASELINE):
         return Side(name=word, runs=baselines.Store(store).load(word.removeprefix(BASELINE)).runs)
     found = {run.id: run for part in _parts(word) for run in map(run_samples.of_run, loaded(part, base))}
-    return Side(name=_short(word, found), runs=tuple(found.values()))
+    short = word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs from {next(iter(found))} on"
+    return Side(name=short, runs=tuple(found.values()))
 
 
 def loaded(word: str, base: Path) -> Iterator[Run]:
@@ -50,13 +52,6 @@ def _parts(word: str) -> list[str]:
     if not all(parts):
         raise BadInput(f"{word!r} has an empty place between its commas", "name runs as A1,A2,A3")
     return parts
-
-
-def _short(word: str, found: dict[str, RunSample]) -> str:
-    return word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs from {next(iter(found))} on"
-
-
-_LONGEST = 60
 
 
 def _is_ours(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """JUDGE two sets of runs against each other, noise-aware (effects.py says how). Pure."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 
 from nccltool.compare import result, run_samples, significance
@@ -159,12 +159,7 @@ def _summarised(rows: RowOfRuns) -> result.BaselineRow:
     )
 
 
-_STATUS: Mapping[Comparable, CheckStatus] = {
-    "worse": "fail",
-    "same": "pass",
-    "better": "pass",
-    "cannot-tell": "unknown",
-}
+_STATUS: dict[str, CheckStatus] = {"worse": "fail", "same": "pass", "better": "pass", "cannot-tell": "unknown"}
 
 
 def against(
@@ -194,9 +189,7 @@ def _against(
         status=_STATUS[effect.outcome] if effect else status,
         measured_busbw_bytes_per_s=compared.busbw_b_bytes_per_s if compared else row.busbw_bytes_per_s,
         expected_busbw_bytes_per_s=compared.busbw_a_bytes_per_s if compared else None,
-        change=effect.change if effect else None,
-        low=effect.low if effect else None,
-        high=effect.high if effect else None,
+        effect=effect,
         reason=effect.reason if effect else reason,
         source=source,
     )

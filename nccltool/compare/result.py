@@ -183,10 +183,8 @@ class Against:
     """fail = slower; unknown = it cannot be told, or is not comparable; skip = not in the baseline."""
     measured_busbw_bytes_per_s: float
     expected_busbw_bytes_per_s: float | None
-    change: float | None
-    low: float | None
-    high: float | None
-    """low to high: 95 % interval of the change."""
+    effect: Effect | None
+    """The change; None = it is not known."""
     reason: str
     source: str
     """The baseline, and how many runs it has."""

@@ -89,8 +89,9 @@ def _data(ran: StageRun, run: Run, part: ProbePart) -> Iterator[CheckOutcome]:
 def held_against(ran: StageRun, baseline: Sequence[Against]) -> Iterator[CheckOutcome]:
     """What earlier runs say of each number of this one."""
     for one in baseline:
-        change = "" if one.change is None else f"{one.change:+.1%} against {one.source}"
-        interval = "" if one.low is None or one.high is None else f", between {one.low:+.1%} and {one.high:+.1%}"
+        change = ""
+        if found := one.effect:
+            change = f"{found.change:+.1%} against {one.source}, between {found.low:+.1%} and {found.high:+.1%}"
         known = one.expected_busbw_bytes_per_s
         yield ran.outcome(
             BASELINE.about(one.key.op, one.key.bytes),
@@ -99,5 +100,5 @@ def held_against(ran: StageRun, baseline: Sequence[Against]) -> Iterator[CheckOu
             unit="B/s",
             expected="" if known is None else f"{format_gb_per_s(known)} GB/s",
             source=one.source,
-            reason=one.reason or change + interval,
+            reason=one.reason or change,
         )

@@ -210,9 +210,7 @@ def baseline_row(status: str, measured: float, expected: float | None, dtype: st
         status=status,  # type: ignore[arg-type]
         measured_busbw_bytes_per_s=measured,
         expected_busbw_bytes_per_s=expected,
-        change=None,
-        low=None,
-        high=None,
+        effect=None,
         reason="",
         source="",
     )

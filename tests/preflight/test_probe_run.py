@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nccltool.compare.result import Against, RowKey
+from nccltool.compare.result import Against, Effect, RowKey
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight import probe_run
 from nccltool.preflight.probe_run import ProbePart
@@ -79,9 +79,15 @@ def test_a_baseline() -> None:
         status="fail",
         measured_busbw_bytes_per_s=90e9,
         expected_busbw_bytes_per_s=100e9,
-        change=-0.1,
-        low=-0.12,
-        high=-0.08,
+        effect=Effect(
+            outcome="worse",
+            change=-0.1,
+            low=-0.12,
+            high=-0.08,
+            p_adjusted=0.001,
+            spread=0.01,
+            spread_is_measured=True,
+        ),
         reason="",
         source="baseline usual of 5 runs",
     )
