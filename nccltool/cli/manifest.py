@@ -10,7 +10,7 @@ from nccltool.interop import manifests
 if TYPE_CHECKING:
     from nccltool.interop.manifest_options import PodCommand
 
-_KINDS = click.Choice((*manifests.KINDS, *manifests.PATCHES))
+_KINDS = click.Choice(manifests.KINDS)
 
 
 @click.command("manifest", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})

@@ -155,7 +155,7 @@ def test_every_pod_is_a_node_and_meets_the_others(
 
 
 def test_every_kind_is_tried_above() -> None:
-    assert set(KINDS) == {"job", "trainjob", "pytorchjob"}
+    assert KINDS == ("job", "trainjob", "pytorchjob", "init-container")
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from typing import Any, cast
 from nccltool.core import members
 from nccltool.interop.manifests.base import Object, Request
 
-__all__ = ["KINDS", "PATCHES", "Object", "Request", "objects", "patch", "render"]
+__all__ = ["KINDS", "PATCHES", "Object", "Request", "objects", "render"]
 
-KINDS = {"job": "indexed_job", "trainjob": "trainjob", "pytorchjob": "pytorchjob"}
-"""--kind, and the file of this folder."""
-PATCHES = {"init-container": "init_container"}
+KINDS = members.names(__path__, first=("job", "trainjob", "pytorchjob"))
+PATCHES = ("init-container",)
 """Kinds that change an object which is there."""
 _BOOLEANS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 """Words that some reader of YAML takes for something else than text."""
@@ -20,23 +19,16 @@ _HEAD = """\
 
 
 def objects(request: Request, kind: str) -> tuple[Object, ...]:
-    """The objects to apply, in order."""
-    return cast(tuple[Object, ...], members.module(__name__, KINDS[kind]).objects(request))
-
-
-def patch(request: Request, kind: str) -> Object:
-    """What to change."""
-    return cast(Object, members.module(__name__, PATCHES[kind]).patch(request))
+    """The objects to apply, in order; of a patch, what to change."""
+    return cast(tuple[Object, ...], members.module(__name__, kind).objects(request))
 
 
 def render(request: Request, kind: str) -> str:
     """The objects as YAML, under two lines that say how to use them."""
-    if kind in PATCHES:
-        head = str(members.module(__name__, PATCHES[kind]).HEAD)
-        return head + _yaml((patch(request, kind),))
     (label,) = request.selector.items()
     namespace = f" -n {request.namespace}" if request.namespace else ""
-    head = _HEAD.format(nodes=max(request.nodes, 2), label="=".join(label), namespace=namespace)
+    head = str(getattr(members.module(__name__, kind), "HEAD", _HEAD))
+    head = head.format(nodes=max(request.nodes, 2), label="=".join(label), namespace=namespace)
     return head + _yaml(objects(request, kind))
 
 

@@ -13,9 +13,9 @@ HEAD = """\
 """
 
 
-def patch(request: Request) -> Object:
+def objects(request: Request) -> tuple[Object, ...]:
     """A strategic merge patch of a Job (and of all that has a pod template at spec.template)."""
     made = container(request, request.name, [], _PREFIX)
     made["securityContext"] |= security(request)
     pod = {"initContainers": [made], "volumes": volumes(request, _PREFIX)}
-    return {"spec": {"template": {"spec": pod}}}
+    return ({"spec": {"template": {"spec": pod}}},)
