@@ -116,7 +116,7 @@ def _status(state: RunState, now: float) -> str:
             return f"{len(state.hosts_met)} hosts are here, {elapsed}"
         came = sum(1 for rank in state.ranks.values() if rank.facts)
         return f"{came} of {state.expected_ranks} ranks are here, {elapsed}"
-    done = f"[{state.product.steps_done}/{state.world.steps}]"
+    done = f"[{len(state.product.done)}/{state.world.steps}]"
     entered = [rank.entered for rank in state.ranks.values() if rank.entered]
     if not entered:
         return f"{done} {elapsed}"

@@ -216,7 +216,7 @@ def _where(run: RunState, state: RankState) -> str:
         return f"after hello, before the first operation ({phase})"
     step = entered.label or f"{entered.op} at {format_bytes(entered.bytes)}"
     phase = state.beat.phase if state.beat and state.beat.step == entered.step else ""
-    if run.product.is_done(entered.step) or (state.beat and state.beat.step > entered.step):
+    if entered.step in run.product.done or (state.beat and state.beat.step > entered.step):
         saving = state.beat is not None and state.beat.phase == "saving a checkpoint"
         return f"after {step}, {'while its checkpoint was saved' if saving else 'before its next step'}"
     collective = dict(entered.within).get(phase)

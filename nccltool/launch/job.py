@@ -1,5 +1,6 @@
 """Where to run something, as it crosses to the workers. A product adds to it what is its own."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -26,11 +27,8 @@ class ProductState(Protocol):
         """The options that make a run shorter."""
 
     @property
-    def steps_done(self) -> int:
-        """How many steps are done."""
-
-    def is_done(self, step: int) -> bool:
-        """Whether a step is done."""
+    def done(self) -> Collection[int]:
+        """The steps that are done."""
 
     def take(self, event: Event) -> None:
         """Take an event in; those that say nothing of the product's work are let pass."""

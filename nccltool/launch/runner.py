@@ -354,7 +354,7 @@ def _alone(here: str, others: Sequence[str]) -> Finding:
 
 
 def _deadline(state: RunState, deadline_s: float) -> Finding:
-    done = f"{state.product.steps_done} of {state.world.steps}" if state.world else "0"
+    done = f"{len(state.product.done)} of {state.world.steps}" if state.world else "0"
     return finding_kinds.DEADLINE.finding(
         subject=Subject(kind="run", name="deadline"),
         message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",

@@ -22,7 +22,8 @@ class ProbeState:
         """Each with its samples in nanoseconds."""
         self._wrong: list[WrongData] = []
         self._samples: dict[int, list[int]] = {}
-        self._done: set[int] = set()
+        self.done: set[int] = set()
+        """Steps: operations at a size."""
         self._world_size = 1
         self._limits: dict[str, Limit] = {}
 
@@ -32,7 +33,7 @@ class ProbeState:
             case Samples():
                 self._samples.setdefault(event.step, []).extend(event.ns)
             case Result():
-                self._done.add(event.step)
+                self.done.add(event.step)
                 self.results.append((event, tuple(self._samples.pop(event.step, ()))))
             case WrongData():
                 self._wrong.append(event)
@@ -40,15 +41,6 @@ class ProbeState:
                 self._world_size = event.world_size
                 limits = event.limits if isinstance(event, MeasuredWorld) else ()
                 self._limits = {limit.op: limit for limit in limits}
-
-    @property
-    def steps_done(self) -> int:
-        """Operations at a size that are done."""
-        return len(self._done)
-
-    def is_done(self, step: int) -> bool:
-        """Whether a step is done."""
-        return step in self._done
 
     def findings(self) -> tuple[Finding, ...]:
         """Which ranks received wrong data."""

@@ -25,7 +25,8 @@ class TrainState:
         self.restarts: tuple[Restart, ...] = ()
         """Of the whole run, when it has ended."""
         self._samples: dict[int, list[int]] = {}
-        self._done: set[int] = set()
+        self.done: set[int] = set()
+        """Steps held against the reference, and stretches of timed steps."""
 
     def take(self, event: Event) -> None:
         """Take an event in."""
@@ -34,7 +35,7 @@ class TrainState:
         elif isinstance(event, OfTraining):
             self.said.append(event)
             if isinstance(event, TrainedStep | TimedSteps):
-                self._done.add(event.step)
+                self.done.add(event.step)
 
     def for_another_attempt(self, done: Collection[str]) -> "TrainState":
         """When all ranks are started anew: what they have said stays, and of strategies that are not done the
@@ -45,18 +46,9 @@ class TrainState:
         after.carried = len(after.said)
         timed = {event.step for event in after.said if isinstance(event, TimedSteps)}
         ended = (TrainedStep, TimedSteps)
-        after._done = {e.step for e in after.said if isinstance(e, ended) and e.strategy in done}
+        after.done = {e.step for e in after.said if isinstance(e, ended) and e.strategy in done}
         after._samples = {step: samples for step, samples in self._samples.items() if step in timed}
         return after
-
-    @property
-    def steps_done(self) -> int:
-        """Steps held against the reference, and stretches of timed steps, that are done."""
-        return len(self._done)
-
-    def is_done(self, step: int) -> bool:
-        """Whether a step is done."""
-        return step in self._done
 
     def findings(self) -> tuple[Finding, ...]:
         """The judge names what is wrong, at the end."""

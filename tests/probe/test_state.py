@@ -46,8 +46,7 @@ def test_samples_belong_to_their_step() -> None:
         Samples(step=0, ns=(3_000_000,)),
         result(noisy=True, late_rank=2, late_s=0.004),
     )
-    assert run.is_done(0)
-    assert not run.is_done(1)
+    assert run.done == {0}
     assert run.measurements() == (
         Measurement(
             op="all_reduce",
