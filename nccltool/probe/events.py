@@ -1,5 +1,6 @@
 """What the ranks of a measurement say in the event stream (nccltool.launch.events), beside what all ranks say."""
 
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from nccltool.launch import events
@@ -16,6 +17,12 @@ class Samples(Event, frozen=True, tag="samples"):
 
     step: int
     ns: tuple[int, ...]
+
+    @classmethod
+    def of(cls, step: int, ns: Sequence[int]) -> "Iterator[Samples]":
+        """All samples of a step, in as many events as they need."""
+        for start in range(0, len(ns), SAMPLES_PER_EVENT):
+            yield cls(step=step, ns=tuple(ns[start : start + SAMPLES_PER_EVENT]))
 
 
 class Result(Event, frozen=True, tag="result"):

@@ -3,7 +3,8 @@
 import os
 import select
 
-from nccltool.launch.events import Event, encode
+from nccltool.core.findings import Finding
+from nccltool.launch.events import Event, Reported, encode
 
 
 class Channel:
@@ -13,9 +14,14 @@ class Channel:
         self._out_fd = out_fd
         self._in_fd = in_fd
 
-    def emit(self, event: Event) -> None:
-        """Send an event, in one write."""
-        os.write(self._out_fd, encode(event))
+    def emit(self, *events: Event) -> None:
+        """Send events, each in one write."""
+        for event in events:
+            os.write(self._out_fd, encode(event))
+
+    def report(self, *findings: Finding) -> None:
+        """Send findings."""
+        self.emit(*(Reported(finding=finding) for finding in findings))
 
     def wait_for_line(self, timeout_s: float) -> str | None:
         """The next line of the runner; None when none came in time. Raises EOFError when the runner is gone."""

@@ -11,32 +11,11 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 PHASES = (
-    "starting",
-    "joining",
-    "connecting",
-    "warm-up",
-    "timing",
-    "collecting samples",
-    "checking",
-    "waiting for the result to be saved",
-    "leaving",
-    "between steps",
-    "building",
-    "preparing",
-    "forward",
-    "between forward and backward",
-    "backward",
-    "forward and backward",
-    "updating",
-    "comparing",
-    "computing a micro-batch",
-    "unscaling",
-    "clipping",
-    "profiling",
-    "looking for checkpoints",
-    "loading a checkpoint",
-    "catching up",
-    "saving a checkpoint",
+    *("starting", "joining", "connecting", "warm-up", "timing", "checking"),
+    *("waiting for the result to be saved", "leaving", "between steps", "building", "preparing"),
+    *("forward", "between forward and backward", "backward", "forward and backward", "updating", "comparing"),
+    *("computing a micro-batch", "unscaling", "clipping", "profiling"),
+    *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),
 )
 
 PHASE, STEP, CALLS = range(3)

@@ -69,8 +69,8 @@ OTHER = {
     "start": r"rank 0 waited after hello, before the first operation \(joining\)",
     "hello": r"rank 0 waited after hello, before the first operation \(joining\)",
     "enter": r"rank 0 waited in broadcast at 64 KiB \(warm-up\)",
-    "timing": r"rank 0 waited in broadcast at 64 KiB \((warm-up|timing|collecting samples)\)",
-    "check": r"rank 0 waited in broadcast at 64 KiB \((collecting samples|checking)\)",
+    "timing": r"rank 0 waited in broadcast at 64 KiB \((warm-up|timing)\)",
+    "check": r"rank 0 waited in broadcast at 64 KiB \(checking\)",
 }
 MEASURED = [("all_reduce", 1024), ("all_reduce", 65536), ("broadcast", 1024)]
 SAID = {

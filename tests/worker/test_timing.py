@@ -6,7 +6,7 @@ import pytest
 
 from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Agreement
-from nccltool.worker.probe.timing import Timer
+from nccltool.worker.probe.timing import Clock, Timer
 from nccltool.worker.progress_page import ProgressPage
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
@@ -24,7 +24,7 @@ class Alone(Agreement):
         return numbers
 
 
-class Steady:
+class Steady(Clock):
     """A clock."""
 
     def offsets(self, call: Callable[[], None], iterations: int) -> list[int]:

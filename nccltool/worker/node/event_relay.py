@@ -4,27 +4,78 @@ One counter numbers the messages of all senders, so one reader takes them in ord
 sender that dies between taking a number and writing leaves a hole, which the reader steps over.
 """
 
+import contextlib
+import fcntl
 import os
 import queue
+import signal
 import threading
 import time
 from collections.abc import Callable
 
 from torch.distributed import PrefixStore, TCPStore
 
+from nccltool.core.findings import Subject
 from nccltool.core.text import LineCutter
-from nccltool.worker.node.rendezvous import CONNECTION_ERRORS
+from nccltool.launch.finding_kinds import LEADER_GONE
+from nccltool.launch.job import Job
+from nccltool.worker.channel import Channel
+from nccltool.worker.node.rendezvous import CONNECTION_ERRORS, StoreAddress, connect
 
+_FLUSH_S = 5.0
+_PIPE_BYTES = 2**20
+"""Of the pipe to the relay: a snapshot of the host goes in before the relay starts to read."""
 _POLL_S = 0.05
 _PATIENCE = 40
 """Polls after which a hole is stepped over when later messages exist."""
+
+
+class EventRelay:
+    """Brings the events of other nodes to node 0; does nothing when all nodes are ours."""
+
+    def __init__(self, job: Job, leads: bool, needed: bool, out_fd: int) -> None:
+        self._leads, self._needed, self._out_fd = leads, needed, out_fd
+        self._end: _Receiver | _Sender | None = None
+        self._read_fd, self.events_fd = os.pipe() if needed and not leads else (-1, out_fd)
+        if self._read_fd >= 0:
+            with contextlib.suppress(OSError):  # over the limit of a user: it may wait then
+                fcntl.fcntl(self._read_fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+    def start(self, address: StoreAddress, job: Job, senders: int) -> None:
+        """Begin; our own processes have been forked."""
+        if not self._needed:
+            return
+
+        def client() -> TCPStore:
+            # longer than a rank or an agent tries: they know more of what is missing
+            return connect(address, job.join_timeout_s + _FLUSH_S)
+
+        if self._leads:
+            self._end = _Receiver(self._out_fd, client, senders)
+        else:
+            os.close(self.events_fd)  # the forked processes hold it; its end is their end
+            self._end = _Sender(self._read_fd, self._out_fd, client, lambda: self._lost(address))
+
+    def finish(self) -> None:
+        """Let what is under way arrive."""
+        if self._end is not None:
+            self._end.finish(_FLUSH_S)
+
+    def _lost(self, address: StoreAddress) -> None:
+        finding = LEADER_GONE.finding(
+            subject=Subject(kind="host", name=address.host),
+            message=f"the store at {address.host}:{address.port} is gone: node 0 ended the run or died",
+            remedy="look at the output of node 0",
+        )
+        Channel(self._out_fd, None).report(finding)
+        threading.Timer(1.0, lambda: os.killpg(os.getpgid(0), signal.SIGKILL)).start()
 
 
 def _open(store: TCPStore) -> PrefixStore:
     return PrefixStore("nccltool/events", store)
 
 
-class Sender:
+class _Sender:
     """Sends what its node's processes write into a pipe, and passes it on to its own runner too."""
 
     def __init__(self, read_fd: int, out_fd: int, connect: Callable[[], TCPStore], lost: Callable[[], None]):
@@ -62,7 +113,7 @@ class Sender:
             self._lost()
 
 
-class Receiver:
+class _Receiver:
     """Writes the messages of the other nodes to the runner, as if they were this node's."""
 
     def __init__(self, out_fd: int, connect: Callable[[], TCPStore], senders: int):

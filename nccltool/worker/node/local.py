@@ -1,34 +1,34 @@
 """One node, or all emulated nodes of this host: the store, the relay, and the agents."""
 
-import contextlib
-import fcntl
 import os
-import signal
 import socket
 import sys
-import threading
 import traceback
 from datetime import timedelta
+from pathlib import Path
 
 from torch.distributed import TCPStore
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous import RendezvousParameters
+from torch.distributed.elastic.rendezvous.api import rendezvous_handler_registry
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from nccltool.core import processes
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events, inside
-from nccltool.launch.finding_kinds import LEADER_GONE, PORT_IN_USE
+from nccltool.launch.finding_kinds import PORT_IN_USE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import agent, host_facts
-from nccltool.worker.node.event_relay import Receiver, Sender
-from nccltool.worker.node.rendezvous import StoreAddress, connect
+from nccltool.worker.node import host_facts, remote, rendezvous
+from nccltool.worker.node.event_relay import EventRelay
+from nccltool.worker.node.rendezvous import FixedRendezvous, NodesMissing, StoreAddress
 from nccltool.worker.node.supervisor import supervise
 from nccltool.worker.rank import life
 
-_FLUSH_S = 5.0
-_PIPE_BYTES = 2**20
-"""Of the pipe to the relay: a snapshot of the host goes in before the relay starts to read."""
-_BACKLOG = 1024
+_MONITOR_S = 0.05
+_SHUTDOWN_S = 2
 
 
 def run(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> int:
@@ -42,7 +42,7 @@ def run(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> in
             return _started_by_launcher(job, place, in_fd, out_fd)
         return _start_agents(job, listener, in_fd, out_fd)
     except _CannotStart as error:
-        Channel(out_fd, in_fd).emit(events.Reported(finding=error.finding))
+        Channel(out_fd, in_fd).report(error.finding)
         return 1
 
 
@@ -50,10 +50,11 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     """Fork an agent for each of our nodes, then serve the store for them. Threads start after the forks."""
     leads = 0 in job.node_ranks
     if leads and listener is None:
-        listener = _listen(job)
+        # emulated nodes find each other on loopback, at any port; else it is the agreed one of all interfaces
+        listener = _listen("", inside.parse_endpoint(job.endpoint)[1]) if job.endpoint else _listen("127.0.0.1", 0)
     address = _address(job, listener)
     # the events of remote nodes come out of their own launches
-    relay = _EventRelay(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
+    relay = EventRelay(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
     children = [_fork_agent(job, node, address, channel, listener) for node in job.node_ranks]
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
@@ -92,7 +93,7 @@ def _fork_agent(
         processes.die_with_parent(parent)
         if listener is not None:
             listener.close()
-        code = agent.run(job, node, address, channel)
+        code = _run_agent(job, node, address, channel)
     except Exception:  # noqa: BLE001 - whatever it is, it must be in the log: _exit would not print it
         traceback.print_exc()
     finally:
@@ -100,10 +101,61 @@ def _fork_agent(
         os._exit(code)
 
 
+def _run_agent(job: Job, node_rank: int, store: StoreAddress, channel: Channel) -> int:
+    """Torch elastic starts a supervisor for each rank of the node, by fork; 0 when all of them ended well."""
+    assert job.nodes is not None
+    assert job.nproc_per_node is not None
+    nodes = job.nodes
+
+    def meet(_: RendezvousParameters) -> FixedRendezvous:
+        return FixedRendezvous(store, node_rank, nodes, _shared_id(job), job.join_timeout_s)
+
+    rendezvous_handler_registry.register(rendezvous.BACKEND, meet)
+    logs = Path(job.scratch) / f"elastic-{node_rank}"
+    logs.mkdir(parents=True)
+    config = LaunchConfig(
+        min_nodes=nodes,
+        max_nodes=nodes,
+        nproc_per_node=job.nproc_per_node,
+        run_id=_shared_id(job),
+        rdzv_backend=rendezvous.BACKEND,
+        rdzv_endpoint=f"{store.host}:{store.port}",
+        max_restarts=0,
+        monitor_interval=_MONITOR_S,
+        start_method="fork",
+        logs_specs=DefaultLogsSpecs(log_dir=str(logs)),
+        shutdown_timeout=_SHUTDOWN_S,
+    )
+    try:
+        elastic_launch(config, _one_rank)(job, channel)
+    except NodesMissing as missing:
+        channel.report(missing.finding)
+        return 1
+    except ChildFailedError as error:
+        for rank_number, failure in error.failures.items():
+            if failure.exitcode < 0:  # the supervisor itself was killed; else it has said which rank and how
+                channel.emit(events.Exited(rank=rank_number, code=failure.exitcode))
+        return 1
+    return 0
+
+
+def _shared_id(job: Job) -> str:
+    """The same on all nodes, whose commands do not know each other's run id."""
+    return job.run_id if job.remote else "emulated" if job.emulated else "joined"
+
+
+def _one_rank(job: Job, channel: Channel) -> None:
+    place = inside.detect(os.environ)
+    assert place is not None
+    code = supervise(job, place, channel, life.main)
+    if code:
+        sys.exit(code if code > 0 else 128 - code)
+
+
 def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) -> int:
     """We are one rank: supervise it here; rank 0 also serves the store unless torchrun does."""
     leads = place.rank == 0
-    relay = _EventRelay(job, leads, place.world_size > 1, out_fd)
+    relay = EventRelay(job, leads, place.world_size > 1, out_fd)
     channel = Channel(relay.events_fd, in_fd)
     parent = os.getpid()
     watcher = os.fork()
@@ -114,7 +166,7 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
         host_facts.send(place.node_rank, channel)
     store = None
     if leads and not place.store_is_hosted:
-        store = _serve(_bind("", place.store_port))
+        store = _serve(_listen("", place.store_port))
     relay.start(StoreAddress(place.store_host, place.store_port), job, senders=place.world_size - 1)
     code = os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1])
     relay.finish()
@@ -122,61 +174,9 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     return abs(code)
 
 
-class _EventRelay:
-    """Brings the events of other nodes to node 0; does nothing when all nodes are ours."""
-
-    def __init__(self, job: Job, leads: bool, needed: bool, out_fd: int) -> None:
-        self._leads, self._needed, self._out_fd = leads, needed, out_fd
-        self._end: Receiver | Sender | None = None
-        self._read_fd, self.events_fd = os.pipe() if needed and not leads else (-1, out_fd)
-        if self._read_fd >= 0:
-            with contextlib.suppress(OSError):  # over the limit of a user: it may wait then
-                fcntl.fcntl(self._read_fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-
-    def start(self, address: StoreAddress, job: Job, senders: int) -> None:
-        """Begin; our own processes have been forked."""
-        if not self._needed:
-            return
-
-        def client() -> TCPStore:
-            # longer than a rank or an agent tries: they know more of what is missing
-            return connect(address, job.join_timeout_s + _FLUSH_S)
-
-        if self._leads:
-            self._end = Receiver(self._out_fd, client, senders)
-        else:
-            os.close(self.events_fd)  # the forked processes hold it; its end is their end
-            self._end = Sender(self._read_fd, self._out_fd, client, lambda: self._lost(address))
-
-    def finish(self) -> None:
-        """Let what is under way arrive."""
-        if self._end is not None:
-            self._end.finish(_FLUSH_S)
-
-    def _lost(self, address: StoreAddress) -> None:
-        finding = LEADER_GONE.finding(
-            subject=Subject(kind="host", name=address.host),
-            message=f"the store at {address.host}:{address.port} is gone: node 0 ended the run or died",
-            remedy="look at the output of node 0",
-        )
-        Channel(self._out_fd, None).emit(events.Reported(finding=finding))
-        threading.Timer(1.0, lambda: os.killpg(os.getpgid(0), signal.SIGKILL)).start()
-
-
-def _listen(job: Job) -> socket.socket:
-    """The store's socket: loopback and any port for emulated nodes, else all interfaces and the agreed port."""
-    if not job.endpoint:
-        return _bind("127.0.0.1", 0)
-    return _bind("", inside.parse_endpoint(job.endpoint)[1])
-
-
-def _bind(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     try:
-        if host:
-            return socket.create_server((host, port), backlog=_BACKLOG)
-        dual = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if dual else socket.AF_INET
-        return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual)
+        return remote.listen(host, port)
     except OSError as error:
         me = socket.gethostname()
         raise _CannotStart(

@@ -122,13 +122,20 @@ def _node(number: int, port: int, data_port: int, problem: str) -> events.Node:
 
 
 def _listen(port: int) -> tuple[socket.socket | None, str]:
-    """A listener on a port, 0 = any, of all interfaces; or why there is none."""
-    dual = socket.has_dualstack_ipv6()
-    family = socket.AF_INET6 if dual else socket.AF_INET
+    """A listener on a port, 0 = any; or why there is none."""
     try:
-        return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual), ""
+        return listen("", port), ""
     except OSError as error:
         return None, f"cannot listen on port {port}: {os.strerror(error.errno or 0)}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """On an interface, or on all when none is named. Raises OSError."""
+    if host:
+        return socket.create_server((host, port), backlog=_BACKLOG)
+    dual = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if dual else socket.AF_INET
+    return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual)
 
 
 def _port(listener: socket.socket | None) -> int:

@@ -6,14 +6,13 @@ from torch import Tensor
 from nccltool.core import processes
 from nccltool.launch import events
 from nccltool.probe import collectives, stopping
-from nccltool.probe.events import SAMPLES_PER_EVENT, Result, Samples
+from nccltool.probe.collectives.base import Call
+from nccltool.probe.events import Result, Samples
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
-from nccltool.worker.probe import clock
 from nccltool.worker.probe.check import Checker
 from nccltool.worker.probe.comm import TorchComm
-from nccltool.worker.probe.graph import captured
-from nccltool.worker.probe.timing import Call, Timer
+from nccltool.worker.probe.timing import Timer, captured, clock_of
 from nccltool.worker.rank.tools import RankTools
 
 
@@ -23,8 +22,8 @@ class Prober:
     def __init__(self, job: ProbeJob, tools: RankTools) -> None:
         self._job, self._group, self._slot, self._channel = job, tools.group, tools.slot, tools.channel
         self._injector, self._comm = tools.injector, TorchComm(job.reduce_op)
-        self._checker = Checker(job, tools.group, tools.slot, tools.channel)
-        self.timer = Timer(job, tools.group, clock.for_device(tools.group.device, tools.slot), tools.slot)
+        self._checker = Checker(job, tools)
+        self.timer = Timer(job, tools.group, clock_of(tools.group.device, tools.slot), tools.slot)
 
     def run(self, step: Step) -> None:
         """Time a step, then check it; rank 0 reports it and waits until the result is saved."""
@@ -37,11 +36,13 @@ class Prober:
         timed = captured(call, self._group) if self._job.cuda_graph else call
         samples = self.timer.measure(timed, self._injector.disturbed(timed, op, size))
         late = self.timer.latest(self._injector.pause(op, size))
-        self._report_samples(step, samples)
+        if self._group.rank == 0:
+            self._channel.emit(*Samples.of(step.index, samples))
         self._slot.phase("checking")
         self._injector.at("check", op, size)
         wrong = self._checker.wrong(step, send, recv, self._injector.corrupted(call, recv, op, size))
-        self._report_result(step, samples, late, wrong)
+        if self._group.rank == 0:
+            self._report(step, samples, late, wrong)
         del timed, call, send, recv
         processes.give_back_free_memory()
 
@@ -63,18 +64,7 @@ class Prober:
         """The operation, noted on the progress page while it runs."""
         return self._group.guarded(collectives.get(step.op).bind(self._comm, send, recv))
 
-    def _report_samples(self, step: Step, samples: list[int]) -> None:
-        if self._group.rank:
-            return
-        for start in range(0, len(samples), SAMPLES_PER_EVENT):
-            chunk = tuple(samples[start : start + SAMPLES_PER_EVENT])
-            self._channel.emit(Samples(step=step.index, ns=chunk))
-
-    def _report_result(
-        self, step: Step, samples: list[int], late: tuple[int, float] | None, wrong: int | None
-    ) -> None:
-        if self._group.rank:
-            return
+    def _report(self, step: Step, samples: list[int], late: tuple[int, float] | None, wrong: int | None) -> None:
         late_rank, late_s = late or (None, None)
         self._channel.emit(
             Result(

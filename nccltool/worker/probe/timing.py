@@ -1,17 +1,75 @@
-"""Timing one operation over all ranks: warm up, then measure until it is precise enough."""
+"""Timing one operation over all ranks: warm up, then measure until it is precise enough.
+
+There is no barrier and no synchronisation inside the timed region.
+"""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
+import torch
+
 from nccltool.probe import late_rank, stopping
+from nccltool.probe.collectives.base import Call
 from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Agreement
-from nccltool.worker.probe.clock import Clock
 from nccltool.worker.progress_page import ProgressPage
 
-Call = Callable[[], None]
+
+class Clock:
+    """Wall clock: on CPUs the calls return when their work is done."""
+
+    def offsets(self, call: Call, iterations: int) -> list[int]:
+        """Nanoseconds from the start to the end of each iteration, back to back, on this rank."""
+        now = time.perf_counter_ns
+        ends = [0] * iterations
+        start = now()
+        for i in range(iterations):
+            call()
+            ends[i] = now()
+        return [end - start for end in ends]
+
+    def durations(self, call: Call, iterations: int, meet: Call) -> list[int]:
+        """Nanoseconds of each iteration on this rank; `meet` runs before each and is not counted."""
+        now = time.perf_counter_ns
+        took = [0] * iterations
+        for i in range(iterations):
+            meet()
+            begin = now()
+            call()
+            took[i] = now() - begin
+        return took
+
+
+class _CudaClock(Clock):
+    """CUDA events in the stream: the host only queues, so its own speed does not count."""
+
+    def __init__(self, slot: ProgressPage) -> None:
+        self._slot = slot
+
+    def offsets(self, call: Call, iterations: int) -> list[int]:
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(iterations + 1)]
+        marks[0].record()
+        for i in range(iterations):
+            call()
+            marks[i + 1].record()
+        self._slot.watched(marks[-1].synchronize)()  # here the host waits for the other ranks
+        return [round(marks[0].elapsed_time(mark) * 1e6) for mark in marks[1:]]
+
+    def durations(self, call: Call, iterations: int, meet: Call) -> list[int]:
+        marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(iterations)]
+        for begin, end in marks:
+            meet()
+            begin.record()
+            call()
+            end.record()
+        self._slot.watched(marks[-1][1].synchronize)()
+        return [round(begin.elapsed_time(end) * 1e6) for begin, end in marks]
+
+
+def clock_of(device: torch.device, slot: ProgressPage) -> Clock:
+    """The clock that suits a device."""
+    return _CudaClock(slot) if device.type == "cuda" else Clock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +109,9 @@ class Timer:
             return self.batch(call, 1)[0] / 1e9
         begin, medians = time.monotonic(), [median(self.batch(call, 1)) / 1e9]
         cold = 1  # the first call sets things up and says nothing about the others
-        while not self._agree(stopping.warm(medians[cold:], time.monotonic() - begin, self.job.budget_s)):
+        while not self.group.from_rank_0(
+            int(stopping.warm(medians[cold:], time.monotonic() - begin, self.job.budget_s))
+        ):
             medians.append(median(self.batch(call, stopping.WARM_UP_BATCH)) / 1e9)
         return medians[-1]
 
@@ -91,5 +151,19 @@ class Timer:
         decision = stopping.next_batch(seconds, spent_s, job.precision, job.budget_s, estimate_s)
         return self.group.from_rank_0(decision)
 
-    def _agree(self, yes: bool) -> bool:
-        return self.group.from_rank_0(int(yes)) == 1
+
+def captured(call: Call, group: Agreement) -> Call:
+    """`call` as one replay of a CUDA graph, so that launching it from Python costs nothing.
+
+    NCCL must have been used with these buffers before.
+    """
+    side = torch.cuda.Stream(group.device)
+    side.wait_stream(torch.cuda.current_stream(group.device))
+    with torch.cuda.stream(side):  # set-up work may not be part of a capture
+        call()
+    torch.cuda.current_stream(group.device).wait_stream(side)
+    group.settle()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return group.guarded(graph.replay)

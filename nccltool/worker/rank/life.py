@@ -68,20 +68,20 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts, unsupported))()
     if decision.run_id != job.run_id:
         channel.emit(events.Met(rank=place.rank, run_id=decision.run_id))
-    _report(channel, findings)
+    channel.report(*findings)
     if not decision.go:
         return
     slot.phase("connecting")
     problem = handshake.interface_problem(decision, facts, os.environ.get("GLOO_SOCKET_IFNAME", ""))
     if problem is not None:
-        _report(channel, (problem,))
+        channel.report(problem)
         return
     interface = handshake.interface(decision, place, facts)
     device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
     clocks = slot.watched(lambda: handshake.clocks(place, store, job.timeout_s))()
     networks = slot.watched(lambda: handshake.networks(place, store, decision, ranks, job.timeout_s))()
     if place.rank == 0:
-        _report(channel, rank_agreement.clock_findings(ranks, clocks))
+        channel.report(*rank_agreement.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks))
     tools = RankTools(device, slot, channel, injector)
     _work(job, decision.backend, tools)
@@ -133,11 +133,6 @@ def _world(
         transport=carrier,
         nics=nics,
     )
-
-
-def _report(channel: Channel, findings: tuple[Finding, ...]) -> None:
-    for finding in findings:
-        channel.emit(events.Reported(finding=finding))
 
 
 def _connect(

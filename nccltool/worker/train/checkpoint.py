@@ -22,7 +22,6 @@ from torch.distributed.checkpoint import FileSystemWriter
 from torch.distributed.checkpoint.api import CheckpointException
 
 from nccltool.core.findings import FindingKind, Subject
-from nccltool.launch import events
 from nccltool.train import checkpoints
 from nccltool.train.checkpoints import File, Mark
 from nccltool.train.events import CheckpointSaved, Resumed
@@ -137,8 +136,7 @@ class Checkpoints:
 
     def _report(self, kind: FindingKind, path: Path, message: str, remedy: str = "", *evidence: str) -> None:
         subject = Subject(kind="file", name=str(path))
-        finding = kind.finding(subject=subject, message=message, remedy=remedy, evidence=evidence)
-        self._channel.emit(events.Reported(finding=finding))
+        self._channel.report(kind.finding(subject=subject, message=message, remedy=remedy, evidence=evidence))
 
     # ---- which one
 

@@ -17,8 +17,9 @@ from nccltool.worker.train.strategies.base import Strategy
 class ReferenceComparison:
     """One strategy and its reference. Every method is called by all ranks together."""
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy, self._setup = strategy, strategy.setup
+    def __init__(self, strategy: Strategy, base: int) -> None:
+        """`base`: the number in the run of the first step."""
+        self._strategy, self._setup, self._base = strategy, strategy.setup, base
         self._allowed = tolerance.of(strategy.setup.spec)
         self._reference = Reference(strategy.setup, strategy.micro_batches, self._allowed)
         self._worst: dict[str, TensorDifference] = {}
@@ -31,14 +32,14 @@ class ReferenceComparison:
             self._reference.catch_up(self._setup.tokens(number), scaler)
             self._setup.slot.tick()
 
-    def only_parameters(self, number: int, index: int) -> bool:
+    def only_parameters(self, number: int) -> bool:
         """Hold what was saved after the last step against the reference; whether it is right."""
         difference = self._reference.parameters(self._strategy, number, "parameters")
-        self._report_wrong(index, number, [difference], ())
+        self._report_wrong(number, [difference])
         self._worst = {"parameters": difference}
         return not self._is_wrong_anywhere([difference])
 
-    def step(self, number: int, index: int) -> bool:
+    def step(self, number: int) -> bool:
         """Train a step; whether it is right on all ranks."""
         strategy, reference, setup = self._strategy, self._reference, self._setup
         tokens = setup.tokens(number)
@@ -63,8 +64,8 @@ class ReferenceComparison:
         setup.slot.phase("comparing")
         norms = differences[-1].got, norm
         differences.append(reference.parameters(strategy, number, "update"))
-        self._report_wrong(index, number, differences, shares or ())
-        self._report_step(index, number, mine, theirs, norms, took)
+        self._report_wrong(number, differences, shares or ())
+        self._report_step(number, mine, theirs, norms, took)
         self._note(differences)
         return not self._is_wrong_anywhere(differences)
 
@@ -90,7 +91,7 @@ class ReferenceComparison:
     # ---- what is said of it
 
     def _report_wrong(
-        self, index: int, number: int, differences: Sequence[TensorDifference], shares: Sequence[float]
+        self, number: int, differences: Sequence[TensorDifference], shares: Sequence[float] = ()
     ) -> None:
         wrong = next((difference for difference in differences if difference.is_wrong), None)
         if wrong is None:
@@ -98,7 +99,7 @@ class ReferenceComparison:
         self._setup.channel.emit(
             Diverged(
                 rank=self._setup.rank,
-                step=index,
+                step=self._base + number - 1,
                 strategy=self._setup.name,
                 number=number,
                 what=wrong.what,
@@ -112,7 +113,6 @@ class ReferenceComparison:
 
     def _report_step(
         self,
-        index: int,
         number: int,
         mine: Mapping[int, float],
         theirs: Sequence[float],
@@ -130,7 +130,7 @@ class ReferenceComparison:
         losses = [next((loss for loss in column if loss == loss), math.nan) for column in columns]
         self._setup.channel.emit(
             TrainedStep(
-                step=index,
+                step=self._base + number - 1,
                 strategy=self._setup.name,
                 number=number,
                 loss=repr(sum(losses) / len(losses)),

@@ -17,7 +17,7 @@ from nccltool.worker.train import checkpoint, faults, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
 from nccltool.worker.train.comparison import ReferenceComparison
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
-from nccltool.worker.train.timed_steps import StepTimer
+from nccltool.worker.train.timed_steps import time_steps, write_trace
 
 
 class Trainer:
@@ -51,12 +51,11 @@ class Trainer:
             self._checkpoints.load(strategy, saved)
         if not self._compared(strategy, base, saved.step if saved else 0):
             return
-        timer = StepTimer(strategy)
         if self._spec.timed_steps:
             _enter(strategy, base + self._spec.steps, f"the timed steps of {name}")
-            timer.time(self._spec.timed_steps, base + self._spec.steps)
+            time_steps(strategy, self._spec.timed_steps, base + self._spec.steps)
         if self._spec.profile:
-            timer.profile(Path(self._spec.profile))
+            write_trace(strategy, Path(self._spec.profile))
 
     def _built(self, name: str, saved: Mark | None) -> Strategy | None:
         """None where any rank cannot train so, which is said."""
@@ -82,17 +81,15 @@ class Trainer:
 
     def _compared(self, strategy: Strategy, base: int, saved: int) -> bool:
         """Train beside the reference, from the step after `saved` to the first that differs; whether none did."""
-        comparison, name, steps = ReferenceComparison(strategy), strategy.setup.name, self._spec.steps
+        comparison, name, steps = ReferenceComparison(strategy, base), strategy.setup.name, self._spec.steps
         comparison.catch_up(saved)
         is_right = True
         if saved >= steps:  # no step is left to do
-            index = base + steps - 1
-            _enter(strategy, index, f"the checkpoint of step {saved} of {name}")
-            is_right = comparison.only_parameters(saved, index)
+            _enter(strategy, base + steps - 1, f"the checkpoint of step {saved} of {name}")
+            is_right = comparison.only_parameters(saved)
         for number in range(saved + 1, steps + 1):
-            index = base + number - 1
-            _enter(strategy, index, f"step {number} of {name}")
-            is_right = comparison.step(number, index)
+            _enter(strategy, base + number - 1, f"step {number} of {name}")
+            is_right = comparison.step(number)
             if not is_right:
                 break
             if self._checkpoints is not None and number % self._spec.checkpoint_every == 0:

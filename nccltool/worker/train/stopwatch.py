@@ -15,42 +15,37 @@ class Stopwatch:
 
     def __init__(self, device: torch.device) -> None:
         self._on_device = device.type == "cuda"
-        self._ns = 0
-        self._events: list[tuple[Any, Any]] = []
+        self._spans: list[tuple[Any, Any]] = []
 
     def watched(self, call: Callable[..., Result]) -> Callable[..., Result]:
         """The same call, its time added."""
 
         def timed(*words: Any, **options: Any) -> Result:
-            if self._on_device:
-                return self._queued(call, *words, **options)
-            begin = time.perf_counter_ns()
+            begin = self._now()
             try:
                 return call(*words, **options)
             finally:
-                self._ns += time.perf_counter_ns() - begin
+                self._spans.append((begin, self._now()))
 
         return timed
 
-    def _queued(self, call: Callable[..., Result], *words: Any, **options: Any) -> Result:
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        result = call(*words, **options)
-        end.record()
-        self._events.append((begin, end))
-        return result
+    def _now(self) -> Any:
+        if not self._on_device:
+            return time.perf_counter_ns()
+        mark = torch.cuda.Event(enable_timing=True)
+        mark.record()
+        return mark
 
     def reset(self) -> None:
         """Begin anew."""
-        self._ns = 0
-        self._events.clear()
+        self._spans.clear()
 
     def ns(self) -> int:
         """All of it, once what was queued is done."""
-        if self._on_device:
-            torch.cuda.synchronize()
-        queued_ms: float = sum(begin.elapsed_time(end) for begin, end in self._events)
-        return self._ns + round(queued_ms * 1e6)
+        if not self._on_device:
+            return sum(end - begin for begin, end in self._spans)
+        torch.cuda.synchronize()
+        return round(sum(float(begin.elapsed_time(end)) for begin, end in self._spans) * 1e6)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
