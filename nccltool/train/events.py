@@ -1,5 +1,7 @@
 """What the ranks of smoke trainings say in the event stream (nccltool.launch.events)."""
 
+from typing import get_args
+
 from nccltool.launch.events import Event
 from nccltool.probe.events import MeasuredWorld, Samples
 
@@ -102,7 +104,4 @@ class NotTrained(Event, frozen=True, tag="not-trained"):
 
 OfTraining = TrainedStep | Diverged | Compared | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
 """Of one strategy."""
-OF_TRAININGS: tuple[type[Event], ...] = (
-    *(MeasuredWorld, Samples, TrainedStep, Diverged, Compared, TimedSteps, Flowed, NotTrained, CheckpointSaved),
-    Resumed,
-)
+OF_TRAININGS: tuple[type[Event], ...] = (MeasuredWorld, Samples, *get_args(OfTraining))

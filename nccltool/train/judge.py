@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
 from nccltool.core import statistics
 from nccltool.core.findings import CheckStatus, Finding, Subject
@@ -32,31 +32,43 @@ WITHOUT_SYNC = (
 NOT_KNOWN = "not known: no rank can do its part of this step alone"
 
 
-@dataclass(slots=True)
 class _Heard:
     """What was said of one strategy."""
 
-    steps: list[events.TrainedStep] = field(default_factory=list)
-    wrong: list[events.Diverged] = field(default_factory=list)
-    compared: list[events.Compared] = field(default_factory=list)
-    timed: events.TimedSteps | None = None
-    flowed: events.Flowed | None = None
-    saved: list[events.CheckpointSaved] = field(default_factory=list)
-    resumed: list[events.Resumed] = field(default_factory=list)
-    left_out: str | None = None
+    def __init__(self, name: str, state: RunState, spec: TrainSpec) -> None:
+        self.name, self.state, self.spec = name, state, spec.for_one(name)
+        said: dict[type[events.OfTraining], list[Any]] = defaultdict(list)
+        for event in heard_of(state).said:
+            if event.strategy == name:
+                said[type(event)].append(event)
+        steps = {step.number: step for step in said[events.TrainedStep]}  # as it was done last
+        self.steps: list[events.TrainedStep] = [steps[number] for number in sorted(steps)]
+        self.wrong: list[events.Diverged] = said[events.Diverged]
+        self.compared: list[events.Compared] = said[events.Compared]
+        self.saved: list[events.CheckpointSaved] = said[events.CheckpointSaved]
+        self.resumed: list[events.Resumed] = said[events.Resumed]
+        self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
+        self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
+        self.left_out: events.NotTrained | None = next(reversed(said[events.NotTrained]), None)
+
+    @property
+    def all_compared(self) -> bool:
+        """On all ranks."""
+        return len({event.rank for event in self.compared}) == self.state.world_size > 0
 
 
 def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
     """What came of a run of smoke trainings."""
-    state, job, said = outcome.state, begun.job, heard_of(outcome.state)
+    state, job = outcome.state, begun.job
     assert isinstance(job, TrainJob)
-    spec = job.train
-    heard = _by_strategy(said.said)
-    trainings = tuple(_training(name, heard[name], state, spec) for name in spec.strategies)
-    wrong = tuple(_wrong(name, heard[name], state, spec) for name in spec.strategies if heard[name].wrong)
-    left_out = tuple(_left_out(training) for training in trainings if training.status == "skip")
-    resumed = tuple(_resumed(event, state, spec) for name in spec.strategies for event in heard[name].resumed)
-    findings = (*_without_world_of_one(outcome.findings), *wrong, *left_out, *resumed)
+    heard = [_Heard(name, state, job.train) for name in job.train.strategies]
+    trainings = tuple(_training(one) for one in heard)
+    findings = (
+        *_without_world_of_one(outcome.findings),
+        *(_wrong(one) for one in heard if one.wrong),
+        *(_left_out(training) for training in trainings if training.status == "skip"),
+        *(_resumed(event, one) for one in heard for event in one.resumed),
+    )
     verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
     if begun.leads:
         statuses = {training.status for training in trainings}
@@ -67,7 +79,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         verdict=verdict,
         findings=findings,
         trainings=trainings,
-        restarts=said.restarts,
+        restarts=heard_of(state).restarts,
     )
 
 
@@ -76,56 +88,31 @@ def _without_world_of_one(findings: Iterable[Finding]) -> list[Finding]:
     return [f for f in findings if f.is_error or f.kind is not WORLD_OF_ONE]
 
 
-def _by_strategy(said: Sequence[events.OfTraining]) -> dict[str, _Heard]:
-    heard: dict[str, _Heard] = defaultdict(_Heard)
-    for event in said:
-        of = heard[event.strategy]
-        match event:
-            case events.TrainedStep():
-                of.steps.append(event)
-            case events.Diverged():
-                of.wrong.append(event)
-            case events.Compared():
-                of.compared.append(event)
-            case events.TimedSteps():
-                of.timed = event
-            case events.Flowed():
-                of.flowed = event
-            case events.CheckpointSaved():
-                of.saved.append(event)
-            case events.Resumed():
-                of.resumed.append(event)
-            case events.NotTrained():
-                of.left_out = event.reason
-    for of in heard.values():  # what was done again counts as it was done last
-        of.steps = [step for _, step in sorted({step.number: step for step in of.steps}.items())]
-    return heard
-
-
-def _training(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> TrainingResult:
-    status, reason = _status(heard, state)
-    times = _times(heard.timed, state)
-    rate = heard.timed.sequences / times.mean if heard.timed and times else None
-    tokens_per_s = rate * spec.context if rate else None
-    utilisation, source = _utilisation(tokens_per_s, spec.for_one(name), state)
+def _training(heard: _Heard) -> TrainingResult:
+    status, reason = _status(heard)
+    timed, times = heard.timed, _times(heard)
+    rate = timed.sequences / times.mean if timed and times else None
+    tokens_per_s = rate * heard.spec.context if rate else None
+    utilisation, source = _utilisation(tokens_per_s, heard)
+    without_sync = _of_a_step(timed.without_sync_ns if timed else None, times)
     return TrainingResult(
-        strategy=name,
+        strategy=heard.name,
         status=status,
         reason=reason,
         steps=tuple(_step(step) for step in heard.steps),
-        oracle=_oracle(heard, state),
+        oracle=_oracle(heard),
         step_time_s=times,
         throughput_samples_per_s=rate,
         throughput_tokens_per_s=tokens_per_s,
-        exposed_communication_ratio=_exposed(heard.timed, times),
-        exposed_communication_method=_method(heard.timed),
-        scaling_efficiency=_efficiency(heard.timed, times),
-        slowest_rank=_slowest(heard.timed),
-        peak_memory_bytes=heard.timed.peak_bytes if heard.timed else (),
+        exposed_communication_ratio=None if without_sync is None else max(0.0, 1 - without_sync),
+        exposed_communication_method=_method(timed),
+        scaling_efficiency=_of_a_step(timed.alone_ns if timed else None, times),
+        slowest_rank=_slowest(timed.rank_ns if timed else ()),
+        peak_memory_bytes=timed.peak_bytes if timed else (),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
-        bubble=_bubble(heard.flowed, spec.of(PipelineOptions).schedule) if heard.flowed else None,
-        checkpoint=_checkpointing(heard) if spec.checkpoint else None,
+        bubble=_bubble(heard.flowed, heard.spec.of(PipelineOptions).schedule) if heard.flowed else None,
+        checkpoint=_checkpointing(heard) if heard.spec.checkpoint else None,
     )
 
 
@@ -156,27 +143,24 @@ def _checkpointing(heard: _Heard) -> Checkpointing:
     )
 
 
-def _status(heard: _Heard, state: RunState) -> tuple[CheckStatus, str]:
+def _status(heard: _Heard) -> tuple[CheckStatus, str]:
     if heard.left_out is not None:
-        return "skip", heard.left_out
+        return "skip", heard.left_out.reason
     if heard.wrong:
         return "fail", ""
-    if not _all_compared(heard, state):
+    if not heard.all_compared:
         return "unknown", "the run ended before all steps were compared on all ranks"
     if heard.steps and all(step.overflowed for step in heard.steps):
         return "unknown", "gradients overflowed in every step, so that no update was compared"
     return "pass", ""
 
 
-def _all_compared(heard: _Heard, state: RunState) -> bool:
-    return len({event.rank for event in heard.compared}) == state.world_size > 0
-
-
-def _utilisation(tokens_per_s: float | None, spec: TrainSpec, state: RunState) -> tuple[float | None, str]:
+def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | None, str]:
     """(what the model needs over what the GPUs could do, whose peak that is or why it is not known)."""
     if tokens_per_s is None:
         return None, "not known: no step was timed"
-    names = {rank.facts.gpu_name if rank.facts else None for rank in state.ranks.values()} or {None}
+    ranks, spec = heard.state.ranks.values(), heard.spec
+    names = {rank.facts.gpu_name if rank.facts else None for rank in ranks} or {None}
     if None in names:
         return None, "not known: a rank has no GPU, and what its cores could do at most is not known"
     dtype = spec.of(fsdp.Options).param_dtype or spec.dtype
@@ -184,10 +168,8 @@ def _utilisation(tokens_per_s: float | None, spec: TrainSpec, state: RunState) -
     unknown = sorted(name for name, peak in found.items() if peak is None)
     if unknown:
         return None, f"not known: no data sheet is at hand for {', '.join(unknown)} in {dtype}"
-    known = [peak for peak in found.values() if peak]
-    least = min(known, key=lambda peak: peak.flop_per_s)
-    at_most = least.flop_per_s * len(state.ranks)
-    return tokens_per_s * peak_flops.flop_per_token(spec) / at_most, least.source
+    least = min((peak for peak in found.values() if peak), key=lambda peak: peak.flop_per_s)
+    return tokens_per_s * peak_flops.flop_per_token(spec) / (least.flop_per_s * len(ranks)), least.source
 
 
 def _step(event: events.TrainedStep) -> TrainStep:
@@ -207,21 +189,19 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _oracle(heard: _Heard, state: RunState) -> Oracle | None:
+def _oracle(heard: _Heard) -> Oracle | None:
     if not heard.compared and not heard.steps:
         return None
-    steps = [step for step in map(_step, heard.steps) if None not in (step.loss, step.reference_loss)]
-    far = max(steps, key=lambda step: abs((step.loss or 0) - (step.reference_loss or 0)), default=None)
+    losses = [(step.number, float(step.loss), float(step.reference_loss)) for step in heard.steps]
+    apart = [(abs(loss - own), number, own) for number, loss, own in losses if math.isfinite(loss + own)]
+    error, at, own = max(apart, key=lambda one: one[0], default=(None, 1, 0.0))
     last = max((step.number for step in heard.steps), default=1)
     relative = max((tolerance for event in heard.compared for _, _, tolerance in event.errors), default=None)
     first = min((event.number for event in heard.wrong), default=None)
-    known = far is not None and relative is not None
     return Oracle(
-        ok=False if heard.wrong else True if _all_compared(heard, state) else None,
-        max_abs_error=abs((far.loss or 0) - (far.reference_loss or 0)) if far else None,
-        tolerance=relative / last * far.step * abs(far.reference_loss or 0)
-        if known and far and relative
-        else None,
+        ok=False if heard.wrong else True if heard.all_compared else None,
+        max_abs_error=error,
+        tolerance=None if error is None or not relative else relative / last * at * abs(own),
         loss_error=_worst(heard.compared, "loss"),
         gradient_error=_worst(heard.compared, "gradient"),
         parameter_error=_worst(heard.compared, "update"),
@@ -237,19 +217,15 @@ def _worst(compared: Sequence[events.Compared], what: str) -> float | None:
     return max(errors) if errors and all(map(math.isfinite, errors)) else None
 
 
-def _times(timed: events.TimedSteps | None, state: RunState) -> Stats | None:
-    samples = heard_of(state).samples(timed.step) if timed else ()
+def _times(heard: _Heard) -> Stats | None:
+    samples = heard_of(heard.state).samples(heard.timed.step) if heard.timed else ()
     return statistics.summarise([ns / 1e9 for ns in samples]) if samples else None
 
 
-def _exposed(timed: events.TimedSteps | None, times: Stats | None) -> float | None:
-    if timed is None or times is None or timed.without_sync_ns is None:
+def _of_a_step(ns: int | None, times: Stats | None) -> float | None:
+    if ns is None or times is None:
         return None
-    return max(0.0, 1 - timed.without_sync_ns / 1e9 / _middle(times))
-
-
-def _middle(times: Stats) -> float:
-    return times.mean if times.median is None else times.median
+    return ns / 1e9 / (times.mean if times.median is None else times.median)
 
 
 def _method(timed: events.TimedSteps | None) -> str:
@@ -258,24 +234,18 @@ def _method(timed: events.TimedSteps | None) -> str:
     return NOT_KNOWN if timed.without_sync_ns is None else WITHOUT_SYNC
 
 
-def _efficiency(timed: events.TimedSteps | None, times: Stats | None) -> float | None:
-    if timed is None or times is None or timed.alone_ns is None:
+def _slowest(rank_ns: Sequence[int]) -> int | None:
+    if len(rank_ns) < 2:
         return None
-    return timed.alone_ns / 1e9 / _middle(times)
-
-
-def _slowest(timed: events.TimedSteps | None) -> int | None:
-    if timed is None or len(timed.rank_ns) < 2:
-        return None
-    ordered = sorted(timed.rank_ns)
+    ordered = sorted(rank_ns)
     slow = ordered[-1] > SLOW_RANK * ordered[(len(ordered) - 1) // 2]
-    return timed.rank_ns.index(ordered[-1]) if slow else None
+    return rank_ns.index(ordered[-1]) if slow else None
 
 
-def _wrong(name: str, heard: _Heard, state: RunState, spec: TrainSpec) -> Finding:
+def _wrong(heard: _Heard) -> Finding:
     micro_batches = heard.compared[0].micro_batches if heard.compared else 0
-    is_compressed = spec.for_one(name).of(ddp.Options).comm_hook == "powersgd"
-    return divergence.finding(name, heard.wrong, state.world_size, micro_batches, is_compressed)
+    is_compressed = heard.spec.of(ddp.Options).comm_hook == "powersgd"
+    return divergence.finding(heard.name, heard.wrong, heard.state.world_size, micro_batches, is_compressed)
 
 
 def _left_out(training: TrainingResult) -> Finding:
@@ -285,11 +255,11 @@ def _left_out(training: TrainingResult) -> Finding:
     )
 
 
-def _resumed(event: events.Resumed, state: RunState, spec: TrainSpec) -> Finding:
-    ranks = state.world_size
+def _resumed(event: events.Resumed, heard: _Heard) -> Finding:
+    ranks = heard.state.world_size
     shared = f"{event.sequences // ranks} of each of {_count(ranks, 'rank')}" if ranks else "shared by all ranks"
     message = f"{event.strategy} went on after step {event.number}, saved by {_count(event.ranks_then, 'rank')}: "
-    if event.number >= spec.steps:
+    if event.number >= heard.spec.steps:
         message += "no step was left to do, and only its parameters were held against the reference"
     else:
         message += f"the global batch stays {_count(event.sequences, 'sequence')}, {shared}"

@@ -1,9 +1,8 @@
 """Schedules of a pipeline, and the share of a step in which the ranks of each have nothing to compute. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-_GPIPE = "GPipe, Huang and others 2019, section 2.3"
 _INTERLEAVED = "Narayanan and others 2021, Efficient Large-Scale Language Model Training, section 2.2"
 _ZERO_BUBBLE = "Qi and others 2024, Zero Bubble Pipeline Parallelism"
 
@@ -18,7 +17,7 @@ class Schedule:
 
     stages: int
     """On each rank, unless more are asked for."""
-    most_stages: int | None
+    most_stages: int | None = None
     """None = any number."""
     least_stages: int = 1
     bubble: Callable[[int, int, int], float]
@@ -28,24 +27,18 @@ class Schedule:
     """Fewer micro-batches for each rank do not fill the pipeline, and the bubble is not known."""
 
 
+_ONE_STAGE = Schedule(
+    stages=1,
+    most_stages=1,
+    bubble=lambda p, m, v: (p - 1) / (m + p - 1),
+    expression="(p - 1) / (m + p - 1)",
+    source=_INTERLEAVED,
+)
 SCHEDULES = {
-    "gpipe": Schedule(
-        stages=1,
-        most_stages=1,
-        bubble=lambda p, m, v: (p - 1) / (m + p - 1),
-        expression="(p - 1) / (m + p - 1)",
-        source=_GPIPE,
-    ),
-    "1f1b": Schedule(
-        stages=1,
-        most_stages=1,
-        bubble=lambda p, m, v: (p - 1) / (m + p - 1),
-        expression="(p - 1) / (m + p - 1)",
-        source=_INTERLEAVED,
-    ),
+    "gpipe": replace(_ONE_STAGE, source="GPipe, Huang and others 2019, section 2.3"),
+    "1f1b": _ONE_STAGE,
     "interleaved": Schedule(
         stages=2,
-        most_stages=None,
         least_stages=2,
         bubble=lambda p, m, v: (p - 1) / (v * m + p - 1),
         expression="(p - 1) / (v m + p - 1)",
@@ -53,7 +46,6 @@ SCHEDULES = {
     ),
     "zero-bubble": Schedule(
         stages=1,
-        most_stages=None,
         bubble=lambda p, m, v: (p - 1) / (3 * v * m + p - 1),
         expression="(p - 1) / (3 v m + p - 1)",
         source=f"{_ZERO_BUBBLE}, table 1 (ZB-H1)",

@@ -11,6 +11,8 @@ from nccltool.core.errors import BadInput
 from nccltool.train.result import TrainingResult
 
 _OPTION = "--tensorboard"
+_OF_STEPS = ("loss", "reference_loss", "gradient_norm", "reference_gradient_norm")
+_OF_TIMED_STEPS = ("exposed_communication_ratio", "scaling_efficiency", "model_flop_utilisation")
 
 
 def ready(folder: Path) -> None:
@@ -61,23 +63,15 @@ def _scalars(training: TrainingResult) -> Iterator[tuple[int, float, dict[str, f
         yield (
             number,
             step.time_s,
-            {
-                "loss": step.loss,
-                "reference_loss": step.reference_loss,
-                "gradient_norm": step.gradient_norm,
-                "reference_gradient_norm": step.reference_gradient_norm,
-                "step_time_s": step.time_s,
-            },
+            {**{name: getattr(step, name) for name in _OF_STEPS}, "step_time_s": step.time_s},
         )
     peak = [size for size in training.peak_memory_bytes if size is not None]
     timed: dict[str, float | None] = {
-        "timed/step_time_s": training.step_time_s.mean if training.step_time_s else None,
-        "timed/samples_per_s": training.throughput_samples_per_s,
-        "timed/tokens_per_s": training.throughput_tokens_per_s,
-        "timed/exposed_communication_ratio": training.exposed_communication_ratio,
-        "timed/scaling_efficiency": training.scaling_efficiency,
-        "timed/model_flop_utilisation": training.model_flop_utilisation,
-        "timed/peak_memory_bytes": float(max(peak)) if peak else None,
+        "step_time_s": training.step_time_s.mean if training.step_time_s else None,
+        "samples_per_s": training.throughput_samples_per_s,
+        "tokens_per_s": training.throughput_tokens_per_s,
+        **{name: getattr(training, name) for name in _OF_TIMED_STEPS},
+        "peak_memory_bytes": float(max(peak)) if peak else None,
     }
     if any(value is not None for value in timed.values()):
-        yield number, 0.0, timed
+        yield number, 0.0, {f"timed/{name}": value for name, value in timed.items()}

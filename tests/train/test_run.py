@@ -18,9 +18,10 @@ from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.run import ProbeBegun
-from nccltool.train import judge, restarts
+from nccltool.train import judge
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Restart, TrainRun
+from nccltool.train.run import run_with_restarts
 from nccltool.train.state import heard
 from tests.launch.test_runner import PREAMBLE
 
@@ -78,7 +79,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         order = LaunchOrder(job=wanted, leads=True, ranks_seen=1, launch=launch, max_restarts=most)
         run_dir = run_dir_of(tmp_path / "runs", wanted)
         try:
-            return restarts.run(order, run_dir, progress)
+            return run_with_restarts(order, run_dir, progress)
         finally:
             run_dir.close()
             assert list((tmp_path / "scratch").iterdir()) == []
