@@ -111,7 +111,12 @@ def verified(path: Path, tick: Tick) -> Mark:
     """The mark of a checkpoint all of whose files are as they were. Raises Damaged."""
     mark = read(path)
     for name, file in mark.files.items():
-        found = _looked_at(path / name, tick)
+        try:
+            found = look_at(path / name, tick)
+        except FileNotFoundError:
+            raise DamagedCheckpoint(f"{name} is missing") from None
+        except OSError as error:
+            raise DamagedCheckpoint(f"{name} cannot be read: {error.strerror}") from error
         if found.bytes != file.bytes:
             raise DamagedCheckpoint(f"{name} has {found.bytes} of {file.bytes} bytes")
         if found.sha256 != file.sha256:
@@ -148,15 +153,6 @@ def read(path: Path) -> Mark:
 
 def _digest(mark: Mark) -> str:
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(mark, digest=""))).hexdigest()
-
-
-def _looked_at(path: Path, tick: Tick) -> File:
-    try:
-        return look_at(path, tick)
-    except FileNotFoundError:
-        raise DamagedCheckpoint(f"{path.name} is missing") from None
-    except OSError as error:
-        raise DamagedCheckpoint(f"{path.name} cannot be read: {error.strerror}") from error
 
 
 def look_at(path: Path, tick: Tick) -> File:
