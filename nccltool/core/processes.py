@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,24 @@ def die_with_parent(parent: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the call
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def forked(work: Callable[[], int]) -> int:
+    """The pid of a child that does this work, ends with its code, and dies with us."""
+    parent = os.getpid()
+    if pid := os.fork():
+        return pid
+    code = 1
+    try:
+        die_with_parent(parent)
+        code = min(abs(work()), 255)
+    except Exception:  # noqa: BLE001 - whatever it is, its end is the evidence: _exit would not print it
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # not sys.exit: freeing a process group can deadlock at exit (threads joined while holding the GIL)
+        os._exit(code)
 
 
 def adopt_orphans() -> None:

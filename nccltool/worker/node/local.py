@@ -3,8 +3,8 @@
 import os
 import socket
 import sys
-import traceback
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from torch.distributed import TCPStore
@@ -25,7 +25,6 @@ from nccltool.worker.node import host_facts, remote, rendezvous
 from nccltool.worker.node.event_relay import EventRelay
 from nccltool.worker.node.rendezvous import FixedRendezvous, NodesMissing, StoreAddress
 from nccltool.worker.node.supervisor import supervise
-from nccltool.worker.rank import life
 
 _MONITOR_S = 0.05
 _SHUTDOWN_S = 2
@@ -56,12 +55,14 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     # the events of remote nodes come out of their own launches
     relay = EventRelay(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
-    children = [_fork_agent(job, node, address, channel, listener) for node in job.node_ranks]
+    children = {}
+    for node in job.node_ranks:
+        children[processes.forked(partial(_run_agent, job, node, address, channel, listener))] = node
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
         host_facts.send(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
     relay.start(address, job, senders=(job.nodes or 1) - 1)
-    codes = _wait_for(dict(zip(children, job.node_ranks, strict=True)), channel)
+    codes = _wait_for(children, channel)
     relay.finish()
     del store
     return max(abs(code) for code in codes)
@@ -81,28 +82,12 @@ def _wait_for(agents: dict[int, int], channel: Channel) -> list[int]:
     return codes
 
 
-def _fork_agent(
-    job: Job, node: int, address: StoreAddress, channel: Channel, listener: socket.socket | None
+def _run_agent(
+    job: Job, node_rank: int, store: StoreAddress, channel: Channel, listener: socket.socket | None
 ) -> int:
-    parent = os.getpid()
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        processes.die_with_parent(parent)
-        if listener is not None:
-            listener.close()
-        code = _run_agent(job, node, address, channel)
-    except Exception:  # noqa: BLE001 - whatever it is, it must be in the log: _exit would not print it
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def _run_agent(job: Job, node_rank: int, store: StoreAddress, channel: Channel) -> int:
     """Torch elastic starts a supervisor for each rank of the node, by fork; 0 when all of them ended well."""
+    if listener is not None:
+        listener.close()
     assert job.nodes is not None
     assert job.nproc_per_node is not None
     nodes = job.nodes
@@ -147,7 +132,7 @@ def _shared_id(job: Job) -> str:
 def _one_rank(job: Job, channel: Channel) -> None:
     place = inside.detect(os.environ)
     assert place is not None
-    code = supervise(job, place, channel, life.main)
+    code = supervise(job, place, channel)
     if code:
         sys.exit(code if code > 0 else 128 - code)
 
@@ -157,11 +142,7 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     leads = place.rank == 0
     relay = EventRelay(job, leads, place.world_size > 1, out_fd)
     channel = Channel(relay.events_fd, in_fd)
-    parent = os.getpid()
-    watcher = os.fork()
-    if watcher == 0:
-        processes.die_with_parent(parent)
-        os._exit(min(abs(supervise(job, place, channel, life.main)), 255))
+    watcher = processes.forked(partial(supervise, job, place, channel))
     if place.local_rank == 0 and place.world_size > place.local_world_size:
         host_facts.send(place.node_rank, channel)
     store = None

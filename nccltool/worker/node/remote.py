@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -62,14 +61,14 @@ def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
     data, _ = _listen(0)
     processes.adopt_orphans()
     read_fd, write_fd = os.pipe()
-    parent = os.getpid()
-    child = os.fork()
-    if child == 0:
-        processes.die_with_parent(parent)
+
+    def be_the_node() -> int:
         os.close(write_fd)
         if data is not None:
             data.close()
-        _be_the_node(job, number, listener, read_fd, out_fd, load)
+        return _be_the_node(job, number, listener, read_fd, out_fd, load)
+
+    child = processes.forked(be_the_node)
     os.close(read_fd)
     channel = Channel(out_fd, None)
     try:
@@ -144,32 +143,23 @@ def _port(listener: socket.socket | None) -> int:
 
 def _be_the_node(
     job: Job, number: int, listener: socket.socket | None, in_fd: int, out_fd: int, load: Load
-) -> None:
+) -> int:
     """The child: torch is imported while the nodes meet; then it waits for Go."""
-    code = 1
+    host_facts.send(number, Channel(out_fd, None))
+    node_main = load()
     try:
-        host_facts.send(number, Channel(out_fd, None))
-        node_main = load()
         line = Channel(out_fd, in_fd).wait_for_line(_GO_S)
-        go = instructions.decode(line or "")
-        assert isinstance(go, instructions.Go)
-        if number in go.places:
-            rank, endpoint = go.places[number]
-            placed = replace(
-                job, nodes=go.nodes, nproc_per_node=go.nproc_per_node, node_ranks=(rank,), endpoint=endpoint
-            )
-            if rank and listener is not None:
-                listener.close()
-            code = node_main(placed, None if rank else listener, in_fd, out_fd)
-        else:
-            code = 0
     except EOFError:  # the watchdog is gone
-        pass
-    except Exception:  # noqa: BLE001 - whatever it is, its end is the evidence: _exit would not print it
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(min(abs(code), 255))
+        return 1
+    go = instructions.decode(line or "")
+    assert isinstance(go, instructions.Go)
+    if number not in go.places:
+        return 0
+    rank, endpoint = go.places[number]
+    placed = replace(job, nodes=go.nodes, nproc_per_node=go.nproc_per_node, node_ranks=(rank,), endpoint=endpoint)
+    if rank and listener is not None:
+        listener.close()
+    return node_main(placed, None if rank else listener, in_fd, out_fd)
 
 
 class _Watchdog:

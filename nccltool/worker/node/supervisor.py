@@ -8,9 +8,7 @@ import os
 import select
 import signal
 import socket
-import sys
 import time
-from collections.abc import Callable
 
 from nccltool.core import processes
 from nccltool.core.text import LineCutter
@@ -19,8 +17,7 @@ from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
-
-RankMain = Callable[[Job, RankPlace, ProgressPage, Channel], int]
+from nccltool.worker.rank import life
 
 BEAT_S = 1.0
 KEEP_ALIVE_BEATS = 5
@@ -31,38 +28,31 @@ _TEXT = 2000
 _WAKE_S = 0.2
 
 
-def supervise(job: Job, place: RankPlace, channel: Channel, rank_main: RankMain) -> int:
-    """Run `rank_main` in a child process until it ends; its exit code, or minus the signal's number."""
+def supervise(job: Job, place: RankPlace, channel: Channel) -> int:
+    """Run a rank in a child process until it ends; its exit code, or minus the signal's number."""
     slot = ProgressPage()
     log_read, log_write = os.pipe()
     stack_read, stack_write = os.pipe()
-    parent = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        processes.die_with_parent(parent)
+
+    def be_the_rank() -> int:
         os.close(log_read)
         os.close(stack_read)
-        _become_rank(lambda: rank_main(job, place, slot, channel), log_write, stack_write)
+        _take_over(log_write, stack_write)
+        return life.main(job, place, slot, channel)
+
+    pid = processes.forked(be_the_rank)
     os.close(log_write)
     os.close(stack_write)
     return _Watch(job, place, slot, channel, pid, log_read, stack_read).until_exit()
 
 
-def _become_rank(rank: Callable[[], int], log_fd: int, stack_fd: int) -> None:
+def _take_over(log_fd: int, stack_fd: int) -> None:
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     # elastic's agent installed Python handlers, which a rank inside a library call would never run
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
-    code = 1
-    try:
-        code = rank()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        # not sys.exit: freeing a process group can deadlock at exit (threads joined while holding the GIL)
-        os._exit(code)
 
 
 class _Watch:

@@ -6,7 +6,7 @@ The store answers while a rank is missing, where a collective would hang.
 import json
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -21,10 +21,9 @@ from nccltool.launch.events import RankFacts
 from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
+from nccltool.probe import plan
+from nccltool.probe.job import ProbeJob
 from nccltool.worker.rank import facts as rank_facts
-
-Unsupported = Callable[[str], tuple[Finding, ...]]
-"""What of the work a backend cannot do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,8 +31,6 @@ class Greeting:
     """What a rank puts into the store."""
 
     facts: RankFacts
-    own_address: str | None
-    """Its address on the way to the store's host."""
     dialled: str | None
     """The address at which it reaches the store's host."""
 
@@ -54,12 +51,11 @@ class Decision:
 
 
 def meet(
-    job: Job, place: RankPlace, store: PrefixStore, facts: RankFacts, unsupported: Unsupported
+    job: Job, place: RankPlace, store: PrefixStore, facts: RankFacts
 ) -> tuple[Decision, tuple[Finding, ...], tuple[RankFacts, ...]]:
     """Exchange greetings: (decision; and on rank 0 the findings and everybody's facts)."""
-    towards = net.local_address_towards(place.store_host, place.store_port)
-    own, dialled = towards or (None, None)
-    greeting = Greeting(facts=facts, own_address=own, dialled=dialled)
+    _, dialled = net.local_address_towards(place.store_host, place.store_port) or (None, None)
+    greeting = Greeting(facts=facts, dialled=dialled)
     store.set(f"greeting/{place.rank}", msgspec.json.encode(greeting))
     if place.rank:
         decision = msgspec.json.decode(_get(store, "decision", _patience(job)), type=Decision)
@@ -70,21 +66,19 @@ def meet(
     ]
     ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
     greetings = [replace(greeting, facts=facts) for greeting, facts in zip(greetings, ranks, strict=True)]
-    decision, findings = judge(job, greetings, unsupported)
+    decision, findings = _judged(job, greetings)
     store.set("decision", msgspec.json.encode(decision))
     return decision, findings, ranks
 
 
-def judge(
-    job: Job, greetings: Sequence[Greeting], unsupported: Unsupported
-) -> tuple[Decision, tuple[Finding, ...]]:
+def _judged(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Finding, ...]]:
     """Whether to go on, and over what."""
     ranks = [greeting.facts for greeting in greetings]
     backend, reason = rank_agreement.choose_backend(job, ranks)
     findings = (
         *rank_agreement.check(job, ranks),
         *rank_agreement.backend_problems(backend, ranks),
-        *unsupported(backend),
+        *(plan.unsupported(job, backend) if isinstance(job, ProbeJob) else ()),
     )
     leader = ranks[0].host_id
     others = [g for g in greetings if g.facts.host_id != leader]
@@ -101,22 +95,17 @@ def judge(
     return decision, findings
 
 
-def interface(decision: Decision, place: RankPlace, facts: RankFacts) -> tuple[str, str] | None:
-    """(interface for Gloo, why), or None when it cannot be told and Gloo must choose.
+def interface(decision: Decision, place: RankPlace, facts: RankFacts) -> str | None:
+    """The interface for Gloo, or None when it cannot be told and Gloo must choose.
 
     Gloo would take the address that the host's own name resolves to, which is often 127.0.1.1.
     """
     if decision.one_host:
-        return "lo", "all ranks are on one host"
-    if facts.host_id == decision.leader_host_id:
-        address = decision.leader_address
-        why = "other hosts reach this one there"
-    else:
-        towards = net.local_address_towards(place.store_host, place.store_port)
-        address = towards[0] if towards else None
-        why = f"it leads to {place.store_host}"
-    name = net.interface_with(address) if address else None
-    return (name, why) if name else None
+        return "lo"
+    address = decision.leader_address  # at which other hosts reach this one
+    if facts.host_id != decision.leader_host_id:
+        address, _ = net.local_address_towards(place.store_host, place.store_port) or (None, None)
+    return net.interface_with(address) if address else None
 
 
 def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Finding | None:

@@ -4,14 +4,12 @@ import os
 import sys
 import traceback
 from datetime import timedelta
-from functools import partial
 
 import torch
 import torch.distributed as dist
 from torch.distributed import PrefixStore
 
 from nccltool.core import processes
-from nccltool.core.findings import Finding
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events, fault_injection, rank_agreement
 from nccltool.launch.events import RankFacts
@@ -40,11 +38,10 @@ def main(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> in
     try:
         _live(job, place, slot, channel)
     except Exception as error:  # noqa: BLE001 - whatever it is, the runner must hear of it before we go
-        cause = error.__cause__ if isinstance(error, CollectiveFailed) else error
-        text = f"{type(cause).__name__}: {cause}"
-        trace = traceback.format_exc()
-        sys.stderr.write(trace)
         in_collective = isinstance(error, CollectiveFailed)
+        cause = error.__cause__ if in_collective else error
+        text, trace = f"{type(cause).__name__}: {cause}", traceback.format_exc()
+        sys.stderr.write(trace)
         channel.emit(
             events.Failed(
                 rank=place.rank, in_collective=in_collective, text=text[:_MESSAGE], trace=trace[-_TRACE:]
@@ -64,8 +61,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     injector.at("hello")
     address = StoreAddress(place.store_host, place.store_port)
     store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
-    unsupported = partial(_unsupported, job)
-    decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts, unsupported))()
+    decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts))()
     if decision.run_id != job.run_id:
         channel.emit(events.Met(rank=place.rank, run_id=decision.run_id))
     channel.report(*findings)
@@ -108,10 +104,6 @@ def _steps(job: Job, backend: str, world_size: int) -> int:
     return len(job.train.strategies) * (job.train.steps + 1)
 
 
-def _unsupported(job: Job, backend: str) -> tuple[Finding, ...]:
-    return plan.unsupported(job, backend) if isinstance(job, ProbeJob) else ()
-
-
 def _world(
     job: Job,
     decision: handshake.Decision,
@@ -140,11 +132,11 @@ def _connect(
     place: RankPlace,
     store: PrefixStore,
     decision: handshake.Decision,
-    interface: tuple[str, str] | None,
+    interface: str | None,
 ) -> torch.device:
     """Set up the process group, and make the first contact."""
     if interface is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
-        os.environ["GLOO_SOCKET_IFNAME"] = interface[0]
+        os.environ["GLOO_SOCKET_IFNAME"] = interface
     device = torch.device("cpu")
     if decision.backend == "nccl":
         device = torch.device("cuda", place.device(torch.cuda.device_count()))
