@@ -18,6 +18,7 @@ from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler
+from nccltool.worker.train.stopwatch import Flow
 from nccltool.worker.train.strategies.base import Setup, Strategy
 
 WARM_UP = 2
@@ -48,20 +49,10 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     everybodys = group.everybodys([sum(sum(times) for times in others), peak or -1])
     slowest = group.maximum(ours)
     together = [group.maximum(times) for times in others]
-    flowed = group.everybodys([flow.computing.ns(), flow.running.ns()]) if flow is not None else []
+    if flow is not None:
+        _report_flow(setup, flow)
     if group.rank:
         return
-    if flow is not None:
-        setup.channel.emit(
-            Flowed(
-                strategy=setup.name,
-                ranks=flow.ranks,
-                micro_batches=flow.micro_batches,
-                stages=flow.stages,
-                computing_ns=tuple(row[0] for row in flowed),
-                running_ns=tuple(row[1] for row in flowed),
-            )
-        )
     setup.channel.emit(
         *Samples.of(index, slowest),
         TimedSteps(
@@ -75,6 +66,21 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             peak_bytes=tuple(row[1] if row[1] >= 0 else None for row in everybodys),
         ),
     )
+
+
+def _report_flow(setup: Setup, flow: Flow) -> None:
+    rows = setup.group.everybodys([flow.computing.ns(), flow.running.ns()])
+    if setup.rank == 0:
+        setup.channel.emit(
+            Flowed(
+                strategy=setup.name,
+                ranks=flow.ranks,
+                micro_batches=flow.micro_batches,
+                stages=flow.stages,
+                computing_ns=tuple(row[0] for row in rows),
+                running_ns=tuple(row[1] for row in rows),
+            )
+        )
 
 
 def _loop(setup: Setup, steps: int, *kinds: Step) -> list[list[int]]:
