@@ -16,7 +16,6 @@ def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str 
     `kubectl logs` shows of that, with prefixes, times and other lines; - is standard input. The run is judged,
     kept and shown like one that ran here.
     """
-
     from nccltool.cli.screen import deliver, text_of
     from nccltool.core import run_directory
     from nccltool.interop import collect

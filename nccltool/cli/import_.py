@@ -18,7 +18,6 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     FILE is the unchanged output of one or more tests; - is standard input. Files that are cut, and numbers that
     cannot be read, are refused; numbers that do not fit each other are findings.
     """
-
     from nccltool.cli.screen import deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command

@@ -1,6 +1,6 @@
 """nccltool preflight."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +21,7 @@ from nccltool.preflight.views import FORMATS, renderer
 
 if TYPE_CHECKING:
     from nccltool.preflight.options import PreflightOrder
+    from nccltool.preflight.result import Preflight
 
 
 @click.command("preflight")
@@ -48,22 +49,20 @@ def command(**options: Any) -> None:
     what depends on it. Exit code 1 when a check failed, 3 when a host or rank is missing, 4 when nothing could be
     judged.
     """
-
     from nccltool.cli.screen import deliver, put, writable
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
     from nccltool.preflight import run
 
-    run_dir, output = options["run_dir"], options["output"]
-    base = run_directory.base_folder(run_dir)
+    base = run_directory.base_folder(options["run_dir"])
     ask = _order(options)
-    ways = _ways(options["metrics"])
+    hand_over = _handing_over(options) if options["metrics"] else None
     if options["dry_run"]:
         put(run.plan(ask))
         return
-    if output:
-        writable(output)
+    if options["output"]:
+        writable(options["output"])
 
     def tell(line: str) -> None:
         if not options["quiet"]:
@@ -71,10 +70,9 @@ def command(**options: Any) -> None:
 
     tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
     found = run.preflight(ask, base, this_command(), tell)
-    if ways:
-        found = _handed_over(found, ways, options)
-    text = renderer(options["form"])(found)
-    deliver(text, output)
+    if hand_over:
+        found = hand_over(found)
+    deliver(renderer(options["form"])(found), options["output"])
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
     raise CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
@@ -90,20 +88,17 @@ def _order(options: Mapping[str, Any]) -> "PreflightOrder":
     return from_options(group(PreflightOptions, options, start=start), os.environ)
 
 
-def _ways(texts: tuple[str, ...]) -> tuple[Any, ...]:
-    """Where to hand metrics over. What that needs is imported only where it is asked for."""
-    if not texts:
-        return ()
-    from nccltool.monitor import exporters
-
-    return tuple(exporters.named(text) for text in texts)
-
-
-def _handed_over(found: Any, ways: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    from nccltool.monitor import export
+def _handing_over(options: Mapping[str, Any]) -> "Callable[[Preflight], Preflight]":
+    """Hands metrics over, and adds what went wrong with that. Raises BadInput for a way that there is not."""
+    from nccltool.monitor import export, exporters  # what they need is imported only where it is asked for
     from nccltool.preflight import run
 
-    troubles = export.handed_over(found, ways, options["baseline"], options["store"])
-    for trouble in troubles:
-        click.echo("\n".join(trouble.lines()), err=True)
-    return run.with_findings(found, troubles) if troubles else found
+    ways = [exporters.named(text) for text in options["metrics"]]
+
+    def hand_over(found: "Preflight") -> "Preflight":
+        troubles = export.handed_over(found, ways, options["baseline"], options["store"])
+        for trouble in troubles:
+            click.echo("\n".join(trouble.lines()), err=True)
+        return run.with_findings(found, troubles) if troubles else found
+
+    return hand_over

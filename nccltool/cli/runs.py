@@ -11,7 +11,6 @@ from nccltool.cli.options import kept, shown
 @kept
 def command(run: str | None, form: str, output: str | None, run_dir: str | None) -> None:
     """List past runs, or show one again: RUN is an id, a folder, or a run.json."""
-
     from nccltool.cli.screen import deliver, text_of
     from nccltool.core import run_directory
     from nccltool.core.errors import BadInput

@@ -180,25 +180,22 @@ def document(path: Path) -> tuple[bytes, str]:
 def folders(base: Path) -> tuple[Path, ...]:
     """The folders of runs, oldest first."""
     try:
-        return tuple(sorted(entry for entry in base.iterdir() if _is_run(entry)))
+        return tuple(sorted(entry for entry in base.iterdir() if _may_have(entry, "job.json")))
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise BadInput(f"{base} cannot be read: {error.strerror}", "check --run-dir") from error
 
 
-def _is_run(folder: Path) -> bool:
-    """Also a folder that may not be looked into: it is listed as unknown."""
-    try:
-        return (folder / "job.json").is_file()
-    except OSError:
-        return True
-
-
 def has_document(folder: Path) -> bool:
-    """Whether a run ended in order; also of a folder that may not be looked into."""
+    """Whether a run ended in order."""
+    return _may_have(folder, "run.json")
+
+
+def _may_have(folder: Path, name: str) -> bool:
+    """Also of a folder that may not be looked into: it is listed as unknown."""
     try:
-        return (folder / "run.json").exists()
+        return (folder / name).exists()
     except OSError:
         return True
 

@@ -38,7 +38,7 @@ def summarise(seconds: Sequence[float]) -> Stats:
     """Statistics of per-iteration times; percentiles by nearest rank."""
     ordered = sorted(seconds)
     return Stats(
-        mean=_mean(ordered),
+        mean=sum(ordered) / len(ordered),
         median=median(ordered),
         p90=_nearest_rank(ordered, 0.90),
         p99=_nearest_rank(ordered, 0.99) if len(ordered) >= MIN_FOR_P99 else None,
@@ -111,10 +111,6 @@ def _bounds(count: int) -> tuple[int, int]:
     at_most = itertools.accumulate(math.comb(count, below) / 2**count for below in range(count))
     low = max(sum(chance <= 0.025 for chance in at_most) - 1, 0)
     return low, count - 1 - low
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
 
 
 def _nearest_rank(ordered: Sequence[float], share: float) -> float:

@@ -32,12 +32,11 @@ def after_fault(run: RunState) -> Finding | None:
     states = [run.ranks[rank] for rank in run.faults]
     own = [s for s in states if _is_own(s)] or _terminated(states)
     if own:
-        first = own[0]
-        return _raised(run, first) if first.failed else _died(run, first)
+        return _went_down(run, own[0])
     echoes = [s for s in states if s.failed]
     if echoes:
         return _silent(run, echoes) or _collective_failed(run, echoes[0])
-    return _died(run, states[0]) if states else None
+    return _went_down(run, states[0]) if states else None
 
 
 def knows(run: RunState) -> bool:
@@ -85,22 +84,22 @@ def _silent_for(living: Sequence[RankState], seconds: float) -> list[RankState]:
     return [s for s in living if s.heard_at < latest - seconds]
 
 
-def _raised(run: RunState, state: RankState) -> Finding:
-    assert state.failed is not None
-    return finding_kinds.RANK_ERROR.finding(
-        subject=_subject(state),
-        message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
-        evidence=(*_waiting(run, state), *_tail(state)),
-        remedy="read the traceback in the rank's log",
-    )
-
-
-def _died(run: RunState, state: RankState) -> Finding:
+def _went_down(run: RunState, state: RankState) -> Finding:
+    evidence = (*_waiting(run, state), *_tail(state))
+    if state.failed:
+        return finding_kinds.RANK_ERROR.finding(
+            subject=_subject(state),
+            message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
+            evidence=evidence,
+            remedy="read the traceback in the rank's log",
+        )
+    code = state.exit_code
+    how = f"was killed by {_signal(-code)}" if code and code < 0 else f"exited with code {code} without a word"
     return finding_kinds.RANK_DIED.finding(
         subject=_subject(state),
-        message=f"{_who(state)} {_how(state)} {_where(run, state)}",
-        evidence=(*_waiting(run, state), *_tail(state)),
-        remedy=_killed_remedy(state.host, -(state.exit_code or 0)),
+        message=f"{_who(state)} {how} {_where(run, state)}",
+        evidence=evidence,
+        remedy=_killed_remedy(state.host, -(code or 0)),
     )
 
 
@@ -184,13 +183,6 @@ def _who(state: RankState) -> str:
 def _several(states: Sequence[RankState]) -> str:
     ranks, hosts = [str(s.rank) for s in states], dict.fromkeys(s.host for s in states)
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)} on {', '.join(hosts)}"
-
-
-def _how(state: RankState) -> str:
-    code = state.exit_code
-    if code is None or code >= 0:
-        return f"exited with code {code} without a word"
-    return f"was killed by {_signal(-code)}"
 
 
 def _signal(number: int) -> str:

@@ -44,7 +44,7 @@ class LaunchOrder(Generic[AnyJob]):
     """How often all ranks may be started anew after one has failed."""
 
 
-def ordered(job: Placed, options: StartOptions, where: LaunchPlan, max_restarts: int = 0) -> LaunchOrder[Placed]:
+def ordered(job: Placed, options: StartOptions, plan: LaunchPlan, max_restarts: int = 0) -> LaunchOrder[Placed]:
     """A job put where it runs, and what that makes of this command."""
     placed = replace(
         job,
@@ -53,19 +53,19 @@ def ordered(job: Placed, options: StartOptions, where: LaunchPlan, max_restarts:
         join_timeout_s=options.join_timeout,
         deadline_s=options.deadline,
         endpoint=options.rdzv_endpoint or "",
-        nodes=where.nodes,
-        nproc_per_node=where.nproc,
-        emulated=where.emulated,
-        node_ranks=where.node_ranks,
-        node_variable=where.node_variable,
-        env=dict(where.env),
+        nodes=plan.nodes,
+        nproc_per_node=plan.nproc,
+        emulated=plan.emulated,
+        node_ranks=plan.node_ranks,
+        node_variable=plan.node_variable,
+        env=dict(plan.env),
     )
     return LaunchOrder(
         job=placed,
-        leads=where.leads,
-        ranks_seen=where.ranks_seen,
-        launch=where.launch,
-        part=where.part,
+        leads=plan.leads,
+        ranks_seen=plan.ranks_seen,
+        launch=plan.launch,
+        part=plan.part,
         keep_going=options.keep_going,
         max_restarts=max_restarts,
     )
@@ -131,16 +131,14 @@ _HURRIED = ("mpirun", "mpiexec")
 
 
 def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
-    if options.node_rank is not None:
-        raise BadInput(
-            f"--node-rank has no meaning inside a job that {place.launcher} started",
-            "leave it out: the launcher has numbered the ranks",
-        )
-    if options.has_hosts:
-        raise BadInput(
-            f"--hosts has no meaning inside a job that {place.launcher} started",
-            f"leave it out, or say --launcher ssh{_VARIABLES_TOO}",
-        )
+    numbered = "leave it out: the launcher has numbered the ranks"
+    by_ssh = f"leave it out, or say --launcher ssh{_VARIABLES_TOO}"
+    for word, is_given, remedy in (
+        ("--node-rank", options.node_rank is not None, numbered),
+        ("--hosts", options.has_hosts, by_ssh),
+    ):
+        if is_given:
+            raise BadInput(f"{word} has no meaning inside a job that {place.launcher} started", remedy)
     leads = place.rank == 0
     launch = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
     launch = replace(launch, is_hurried=place.launcher in _HURRIED)

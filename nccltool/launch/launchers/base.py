@@ -26,12 +26,6 @@ class Command:
     """The host that it reaches; empty = this host, or many."""
 
 
-Explain = Callable[[str, int, Sequence[str]], Finding | None]
-"""(host, exit code, last lines on standard error) of a command that ended before its nodes were done -> why."""
-
-AnnouncesEnd = Callable[[str], bool]
-"""Whether a line on standard error says that the nodes of a command are ended, while it still runs."""
-
 Unwrap = Callable[[bytes], tuple[bytes, ...]]
 """A line of a command's standard output -> the lines that its nodes wrote, as far as they are complete."""
 
@@ -71,8 +65,10 @@ class NodeCommands:
     commands: tuple[Command, ...]
     remote: bool = False
     """The nodes are on other hosts: they meet before they start ranks, and end when they hear no more of us."""
-    explain: Explain = lambda host, exit_code, lines: None
-    announces_end: AnnouncesEnd = lambda line: False
+    explain: Callable[[str, int, Sequence[str]], Finding | None] = lambda host, exit_code, lines: None
+    """Why a command ended before its nodes were done, by its last lines on standard error."""
+    announces_end: Callable[[str], bool] = lambda line: False
+    """Whether a line on standard error says that the nodes of a command are ended, while it still runs."""
     scheduler_query: SchedulerQuery | None = None
     unwrapper: Callable[[], Unwrap] | None = None
     """Makes what reads the output of one command, where lines of its nodes come wrapped."""

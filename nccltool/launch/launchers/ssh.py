@@ -191,15 +191,15 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
     """Why an ssh ended before its node was done, from its exit code and what it and the far end said."""
     text = "\n".join(lines)
     ssh_failed = exit_code == FAILED
-    cause = next((c for c in _CAUSES if re.search(c.pattern, text, re.MULTILINE) and _fits(c, ssh_failed)), None)
-    if cause is None and exit_code in _CANNOT_RUN:
-        cause = _NO_PYTHON
-    if cause is None and ssh_failed:
-        cause = _KILLED
-    if cause is None and re.search(_UNHEARD.pattern, text, re.MULTILINE):
-        cause = _UNHEARD
-    if cause is None and exit_code < 0:
-        cause = _ENDED_HERE
+    candidates: tuple[EndCause, ...] = (
+        # the far end's complaints count when the far end ended, ssh's own when ssh did
+        *(one for one in _CAUSES if (one.kind is finding_kinds.HOST_MISCONFIGURED) != ssh_failed),
+        *((_NO_PYTHON,) if exit_code in _CANNOT_RUN else ()),
+        *((_KILLED,) if ssh_failed else ()),
+        _UNHEARD,
+        *((_ENDED_HERE,) if exit_code < 0 else ()),
+    )
+    cause = next((one for one in candidates if re.search(one.pattern, text, re.MULTILINE)), None)
     if cause is None:
         return None
     what = "was lost" if cause.kind is finding_kinds.HOST_LOST else "cannot be used"
@@ -209,8 +209,3 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
         evidence=last_said(lines),
         remedy=cause.remedy,
     )
-
-
-def _fits(cause: EndCause, ssh_failed: bool) -> bool:
-    """The far end's complaints count when the far end ended, ssh's own when ssh did."""
-    return (cause.kind is finding_kinds.HOST_MISCONFIGURED) != ssh_failed
