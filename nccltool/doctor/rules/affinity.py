@@ -31,7 +31,7 @@ def _own(host: JudgedHost, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
     return gpus
 
 
-@rule("AFF001", "warning", covers="P2P-023", needs=("cpu", "pci", "nvidia", "rank"))
+@rule("AFF001", "warning", covers=("P2P-023",), needs=("cpu", "pci", "nvidia", "rank"))
 def far_from_the_gpu(host: JudgedHost) -> Results:
     """This process may run on no processor that is near its GPU.
 
@@ -59,7 +59,7 @@ def _shown(cpus: frozenset[int]) -> str:
 
 
 @for_number(
-    "AFF002", "info", "NCCL_IGNORE_CPU_AFFINITY", covers="P2P-024", needs=("limits", "pci", "nvidia", "rank")
+    "AFF002", "info", "NCCL_IGNORE_CPU_AFFINITY", covers=("P2P-024",), needs=("limits", "pci", "nvidia", "rank")
 )
 def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int) -> Results:
     """NCCL_IGNORE_CPU_AFFINITY is on, and the cpuset of the job has no processor near the GPU.
@@ -85,7 +85,7 @@ def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int)
 _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
 
 
-@for_text("AFF003", "warning", "NCCL_PROXY_CPUSET", covers="P2P-025", needs=("cpu",))
+@for_text("AFF003", "warning", "NCCL_PROXY_CPUSET", covers=("P2P-025",), needs=("cpu",))
 def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_PROXY_CPUSET has a word that is no number, or a processor that is not allowed.
 

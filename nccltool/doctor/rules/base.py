@@ -28,7 +28,7 @@ import inspect
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from nccltool.core.findings import Severity
@@ -111,19 +111,22 @@ class Rule:
 
     code: str
     """Family letters and three digits; never used again for something else."""
-    name: str
-    """The bad pattern in words with hyphens."""
     severity: Severity
-    covers: tuple[str, ...]
-    """The conditions that it judges, by their ids in tests/doctor/rules/conditions.txt, e.g. `IB-001`."""
-    needs: tuple[str, ...]
-    """Parts of HostFacts that it reads."""
     function: Callable[..., Results]
     """As it is written."""
     check: Callable[[Sequence[JudgedHost]], Results]
     """Looks at one host, or at all hosts of a job."""
-    is_across: bool
+    is_across: bool = False
     """It compares the hosts of a job, and has nothing to say about a single one."""
+    covers: tuple[str, ...] | None = None
+    """Ids of tests/doctor/rules/conditions.txt that it judges; None = that of its code."""
+    needs: tuple[str, ...] = ()
+    """Parts of HostFacts that it reads."""
+
+    @property
+    def name(self) -> str:
+        """The bad pattern in words with hyphens."""
+        return self.function.__name__.replace("_", "-")
 
     @property
     def family(self) -> str:
@@ -158,23 +161,24 @@ _SECTION = re.compile(r"^(Why|Example|Instead|Source): ", re.MULTILINE)
 
 
 class _Reach(TypedDict, total=False):
-    covers: str | tuple[str, ...]
-    """Ids of conditions; the one of its code when it says nothing."""
+    covers: tuple[str, ...]
     needs: tuple[str, ...]
-
-
-def rule(
-    code: str, severity: Severity, **reach: Unpack[_Reach]
-) -> Callable[[Callable[[JudgedHost], Results]], Rule]:
-    """Make a function a rule about one host."""
-    return lambda function: _rule(function, lambda hosts: function(hosts[0]), code, severity, reach)
 
 
 def across(
     code: str, severity: Severity, **reach: Unpack[_Reach]
 ) -> Callable[[Callable[[Sequence[JudgedHost]], Results]], Rule]:
     """Make a function a rule about all hosts of a job: what differs between them."""
-    return lambda function: _rule(function, function, code, severity, reach, is_across=True)
+    made = partial(Rule, code=code, severity=severity, is_across=True, **reach)
+    return lambda function: made(function=function, check=function)
+
+
+def rule(
+    code: str, severity: Severity, **reach: Unpack[_Reach]
+) -> Callable[[Callable[[JudgedHost], Results]], Rule]:
+    """Make a function a rule about one host."""
+    made = partial(Rule, code=code, severity=severity, **reach)
+    return lambda function: made(function=function, check=lambda hosts: function(hosts[0]))
 
 
 class _ForVariable(Generic[T]):
@@ -192,36 +196,16 @@ class _ForVariable(Generic[T]):
                 if variable is not None and value is not None:
                     yield from function(host, variable, value)
 
-        return lambda function: _rule(function, lambda hosts: check(function, hosts[0]), code, severity, reach)
+        made = partial(Rule, code=code, severity=severity, **reach)
+        return lambda function: made(function=function, check=lambda hosts: check(function, hosts[0]))
 
 
-for_number = _ForVariable[int](lambda host, name: host.integer(name))
+for_number = _ForVariable(JudgedHost.integer)
+for_value = _ForVariable(JudgedHost.get)
 for_text = _ForVariable[str](lambda host, name: host.get(name) or None)
-for_value = _ForVariable[str](lambda host, name: host.get(name))
-"""Like for_text, also with a variable that is empty."""
+"""Like for_value, without variables that are empty."""
 for_names = _ForVariable[NameList](lambda host, name: host.settings.names(name))
 """Of a list of interfaces or adapters, when NCCL obeys it."""
-
-
-def _rule(
-    function: Callable[..., Results],
-    check: Callable[[Sequence[JudgedHost]], Results],
-    code: str,
-    severity: Severity,
-    reach: _Reach,
-    is_across: bool = False,
-) -> Rule:
-    covers = reach.get("covers", f"{code[:-3]}-{code[-3:]}")
-    return Rule(
-        code=code,
-        name=function.__name__.replace("_", "-"),
-        severity=severity,
-        covers=(covers,) if isinstance(covers, str) else covers,
-        needs=reach.get("needs", ()),
-        function=function,
-        check=check,
-        is_across=is_across,
-    )
 
 
 def by_value(

@@ -145,7 +145,7 @@ def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
         yield report.about(variable, f"{name} is {rank}, and {size} is {most}", remedy)
 
 
-@across("LCH009", "error", covers="LCH-004", needs=("rank",))
+@across("LCH009", "error", covers=("LCH-004",), needs=("rank",))
 def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     """Two processes of the job have the same rank.
 

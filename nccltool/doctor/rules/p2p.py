@@ -158,7 +158,7 @@ def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
     yield report.better_unset(variable, "NCCL_HOSTID decides which ranks are on one host", part="")
 
 
-@across("P2P030", "error", covers="P2P-013", needs=("boot_id",))
+@across("P2P030", "error", covers=("P2P-013",), needs=("boot_id",))
 def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_HOSTID has the same value on different hosts.
 

@@ -21,7 +21,7 @@ _PLENTY = 4096 * _MIB
 _FOLDER = "/dev/shm"
 
 
-@for_number("SHM001", "warning", "NCCL_SHM_DISABLE", covers="P2P-007")
+@for_number("SHM001", "warning", "NCCL_SHM_DISABLE", covers=("P2P-007",))
 def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> Results:
     """NCCL_SHM_DISABLE=1 forbids shared memory.
 
@@ -36,7 +36,7 @@ def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> 
         yield report.better_unset(variable, message, remedy)
 
 
-@for_number("SHM002", "error", "NCCL_SHM_DISABLE", covers="P2P-008")
+@for_number("SHM002", "error", "NCCL_SHM_DISABLE", covers=("P2P-008",))
 def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
@@ -58,7 +58,7 @@ def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Re
         )
 
 
-@rule("SHM003", "warning", covers="P2P-009", needs=("shm",))
+@rule("SHM003", "warning", covers=("P2P-009",), needs=("shm",))
 def small_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm has less than 64 MiB and 32 MiB for each rank.
 
@@ -86,7 +86,7 @@ def small_shared_memory(host: JudgedHost) -> Results:
         known(host.local_ranks)
 
 
-@rule("SHM004", "error", covers="P2P-010", needs=("shm",))
+@rule("SHM004", "error", covers=("P2P-010",), needs=("shm",))
 def unusable_shared_memory(host: JudgedHost) -> Results:
     """/dev/shm is missing, cannot be written, or is no tmpfs.
 
@@ -110,7 +110,7 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
     yield report.file(_FOLDER, why, remedy, evidence=(made,), severity="warning" if severity else None)
 
 
-@rule("SHM005", "info", covers="P2P-011", needs=("shm",))
+@rule("SHM005", "info", covers=("P2P-011",), needs=("shm",))
 def stale_segments(host: JudgedHost) -> Results:
     """/dev/shm holds segments of NCCL that no process uses.
 
@@ -132,7 +132,7 @@ def stale_segments(host: JudgedHost) -> Results:
     yield from {file.mapped for file in files if isinstance(file.mapped, Unknown)}
 
 
-@across("SHM006", "warning", covers="P2P-012", needs=("boot_id", "names", "shm", "container"))
+@across("SHM006", "warning", covers=("P2P-012",), needs=("boot_id", "names", "shm", "container"))
 def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine have different host names, or another /dev/shm, IPC or network namespace each.
 
@@ -179,7 +179,7 @@ _DRIVER_OF_IT = 560
 """The branch of the driver that brought CUDA 12.6."""
 
 
-@rule("SHM007", "error", covers="P2P-027", needs=("container", "nvidia"))
+@rule("SHM007", "error", covers=("P2P-027",), needs=("container", "nvidia"))
 def no_host_allocation(host: JudgedHost) -> Results:
     """NCCL allocates host memory with cuMem, and the container forbids the system calls for it.
 
@@ -213,7 +213,7 @@ def _cuda_is_new(host: JudgedHost) -> bool:
     return driver.isdecimal() and int(driver) >= _DRIVER_OF_IT
 
 
-@across("SHM008", "warning", covers="P2P-028", needs=("boot_id", "container"))
+@across("SHM008", "warning", covers=("P2P-028",), needs=("boot_id", "container"))
 def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
     """Ranks of one machine differ in whether they may allocate host memory with cuMem.
 

@@ -15,7 +15,7 @@ _BUSID = re.compile(r"\bbusid=[\"']([0-9A-Fa-f:.]{1,20})[\"']")
 _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 
 
-@for_text("TOP001", "error", "NCCL_TOPO_FILE", covers="P2P-016", needs=("files",))
+@for_text("TOP001", "error", "NCCL_TOPO_FILE", covers=("P2P-016",), needs=("files",))
 def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_TOPO_FILE names a file that is not there, or that may not be read.
 
@@ -30,7 +30,7 @@ def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Re
         yield report.better_unset(variable, message, f"mount it, or make it readable: ls -l {escaped(path[:160])}")
 
 
-@for_text("TOP002", "error", "NCCL_TOPO_FILE", covers="P2P-017", needs=("files", "pci"))
+@for_text("TOP002", "error", "NCCL_TOPO_FILE", covers=("P2P-017",), needs=("files", "pci"))
 def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_TOPO_FILE has GPUs or adapters at PCI addresses that this host does not have.
 
@@ -62,7 +62,7 @@ def _addresses(text: str) -> Iterator[str]:
             yield address[1].lower()
 
 
-@rule("TOP003", "warning", covers="P2P-018", needs=("cpu", "pci", "files", "rdma"))
+@rule("TOP003", "warning", covers=("P2P-018",), needs=("cpu", "pci", "files", "rdma"))
 def flat_virtual_machine(host: JudgedHost) -> Results:
     """A virtual machine shows no PCI tree, and NCCL is not told which adapter is near which GPU.
 
@@ -91,7 +91,7 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         )
 
 
-@for_text("TOP004", "warning", "NCCL_GRAPH_FILE", covers="P2P-019", needs=("cloud",))
+@for_text("TOP004", "warning", "NCCL_GRAPH_FILE", covers=("P2P-019",), needs=("cloud",))
 def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_GRAPH_FILE is set.
 
@@ -110,7 +110,7 @@ def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     )
 
 
-@for_text("TOP005", "info", "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", covers="P2P-020")
+@for_text("TOP005", "info", "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", covers=("P2P-020",))
 def topology_dumped(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE is set.
 

@@ -112,7 +112,7 @@ def _line(port: Port, index: int, gid: Gid | None) -> str:
     return f"{escaped(port.name)} gid {index}: {escaped(', '.join(word for word in words if word))}"
 
 
-@across("IB060", "error", covers="IB-019", needs=("rdma",))
+@across("IB060", "error", covers=("IB-019",), needs=("rdma",))
 def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_IB_GID_INDEX means something else on one host than on another.
 
