@@ -8,7 +8,6 @@ import fcntl
 import os
 import select
 import signal
-import struct
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -30,8 +29,6 @@ SECONDS = 5.0
 """The deadline of a snapshot."""
 _INNER = 0.4
 """Share of it that one wait inside a source gets; no source has more than two in a row."""
-_FRAME = struct.Struct("<HI")
-"""Number of the source, length of what it says."""
 _Env = Mapping[str, str]
 SOURCES = hosts_sources.every()
 _OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins")
@@ -117,9 +114,9 @@ def _collect(
     waiting = set(range(len(sources)))
     try:
         meanwhile()
-        for number, said in _frames(reading, end):
+        for number, said in _lines(reading, end):
             waiting.discard(number)
-            yield number, _decoded(sources[number], said)
+            yield number, msgspec.json.decode(said, type=_TYPES[sources[number].part])
             if not waiting:
                 break
     finally:
@@ -167,9 +164,10 @@ def _look(writing: int, tree: Tree, env: _Env, seconds: float, sources: tuple[So
     lock = Lock()
 
     def work(number: int, source: Source) -> None:
-        said = msgspec.msgpack.encode(_said(source, tree, env, seconds))
+        line = b"%d %s\n" % (number, msgspec.json.encode(_said(source, tree, env, seconds)))
         with lock:
-            _write(writing, _FRAME.pack(number, len(said)) + said)
+            while line:
+                line = line[os.write(writing, line) :]
 
     threads = [Thread(target=work, args=pair, daemon=True) for pair in enumerate(sources)]
     for thread in threads:
@@ -185,11 +183,6 @@ def _said(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
         return _nothing(source.part, f"{source.name} could not be understood: {type(error).__name__}: {error}")
 
 
-def _write(writing: int, frame: bytes) -> None:
-    while frame:
-        frame = frame[os.write(writing, frame) :]
-
-
 def _nothing(part: str, why: str) -> Any:
     """The part when nothing is known of it. What is told file by file has its own deadlines and reasons."""
     kind = _TYPES[part]
@@ -198,27 +191,18 @@ def _nothing(part: str, why: str) -> Any:
     return () if part in ("conf_files", "files") else Unknown(why)
 
 
-def _frames(reading: int, end: float) -> Iterator[tuple[int, bytes]]:
-    buffer, ready = bytearray(), select.poll()
+def _lines(reading: int, end: float) -> Iterator[tuple[int, bytes]]:
+    """(number of a source, what it says), as they come."""
+    rest, ready = b"", select.poll()
     ready.register(reading, select.POLLIN)
-    while True:
-        left = end - time.monotonic()
-        if left <= 0 or not ready.poll(left * 1000):
-            return
+    while (left := end - time.monotonic()) > 0 and ready.poll(left * 1000):
         piece = os.read(reading, 1 << 16)
         if not piece:
             return
-        buffer += piece
-        while len(buffer) >= _FRAME.size:
-            number, length = _FRAME.unpack_from(buffer)
-            if len(buffer) < _FRAME.size + length:
-                break
-            yield number, bytes(buffer[_FRAME.size : _FRAME.size + length])
-            del buffer[: _FRAME.size + length]
-
-
-def _decoded(source: Source, said: bytes) -> Any:
-    return msgspec.msgpack.decode(said, type=_TYPES[source.part])
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            number, _, said = line.partition(b" ")
+            yield int(number), said
 
 
 def _end(child: int) -> None:

@@ -1,11 +1,11 @@
 """Limits of this process and of its cgroup (version 1 and 2), huge pages, and what logind removes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Limit, ProcessLimits
-from nccltool.hosts.facts.leaves import Count, NotKnown, Texts, known, or_unknown, then
+from nccltool.hosts.facts.leaves import NotKnown, Texts, known, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree
 
 _LIMITS = "/proc/self/limits"
@@ -81,50 +81,35 @@ def cgroup(tree: Tree) -> ProcessLimits:
 def _of_cgroup(tree: Tree) -> ProcessLimits:
     rows = [line.split(":", 2) for line in known(tree.lines("/proc/self/cgroup"))]
     paths = {name: row[2] for row in rows if len(row) == 3 for name in row[1].split(",")}
-    if tree.exists(f"{_ROOT}/cgroup.controllers") is True:
-        return _second(tree, paths.get("", "/"))
-    if tree.exists(f"{_ROOT}/memory") is True or tree.exists(f"{_ROOT}/pids") is True:
-        return _first(tree, paths)
-    raise NotKnown(f"no cgroup is mounted under {_ROOT}")
+    second = tree.exists(f"{_ROOT}/cgroup.controllers") is True
+    if not second and True not in (tree.exists(f"{_ROOT}/memory"), tree.exists(f"{_ROOT}/pids")):
+        raise NotKnown(f"no cgroup is mounted under {_ROOT}")
+    controllers = ("", "", "", "") if second else ("pids", "memory", "cpu", "cpuset")
+    pids, memory, cpu, cpuset = (_groups(tree, name, paths.get(name, "/")) for name in controllers)
+    limit = _smallest(tree, memory, "memory.max" if second else "memory.limit_in_bytes")
+    if not second and isinstance(limit, int) and limit > _UNLIMITED_V1:
+        limit = None
+    file, event = ("memory.events", "oom") if second else ("memory.oom_control", "oom_kill")
+    events = tree.row(f"{memory[0]}/{file}", event, " ") if memory else Unknown("no memory group")
+    cpus = "cpuset.cpus.effective" if second else "cpuset.cpus"
+    return ProcessLimits(
+        cgroup_version=2 if second else 1,
+        cgroup_path=paths.get(controllers[1], "/"),
+        pids_max=_smallest(tree, pids, "pids.max"),
+        pids_current=tree.number(f"{pids[0]}/pids.current") if pids else Unknown("no pids group is mounted"),
+        memory_max_bytes=limit,
+        cpu_cores=_cores(tree, cpu, _quota if second else _quota_v1),
+        oom_events=then(events, int),
+        cpuset=tree.text(f"{cpuset[0]}/{cpus}") if cpuset else Unknown("no cpuset group is mounted"),
+    )
 
 
-def _groups(tree: Tree, root: str, path: str) -> list[str]:
+def _groups(tree: Tree, controller: str, path: str) -> list[str]:
     """The group and those above it. In a cgroup namespace the path may lead out of what is mounted: `/../..`."""
+    root = f"{_ROOT}/{controller}".rstrip("/")
     parts = [part for part in path.split("/") if part and part != ".."]
     above = ("/".join((root, *parts[:depth])) for depth in range(len(parts), -1, -1))
     return [group for group in above if tree.exists(group) is True]
-
-
-def _second(tree: Tree, path: str) -> ProcessLimits:
-    groups = _groups(tree, _ROOT, path)
-    own = groups[0] if groups else _ROOT
-    return ProcessLimits(
-        cgroup_version=2,
-        cgroup_path=path,
-        pids_max=_smallest(tree, groups, "pids.max"),
-        pids_current=tree.number(f"{own}/pids.current"),
-        memory_max_bytes=_smallest(tree, groups, "memory.max"),
-        cpu_cores=_cores(then(tree.text(f"{group}/cpu.max"), _quota) for group in groups),
-        oom_events=_events(tree, f"{own}/memory.events", "oom"),
-        cpuset=tree.text(f"{own}/cpuset.cpus.effective"),
-    )
-
-
-def _first(tree: Tree, paths: Mapping[str, str]) -> ProcessLimits:
-    controllers = ("pids", "memory", "cpu", "cpuset")
-    pids, memory, cpu, cpuset = (_groups(tree, f"{_ROOT}/{one}", paths.get(one, "/")) for one in controllers)
-    limit = _smallest(tree, memory, "memory.limit_in_bytes")
-    events = f"{memory[0]}/memory.oom_control" if memory else ""
-    return ProcessLimits(
-        cgroup_version=1,
-        cgroup_path=paths.get("memory", "/"),
-        pids_max=_smallest(tree, pids, "pids.max"),
-        pids_current=tree.number(f"{pids[0]}/pids.current") if pids else Unknown("no pids group is mounted"),
-        memory_max_bytes=None if isinstance(limit, int) and limit > _UNLIMITED_V1 else limit,
-        cpu_cores=_cores(_quota_v1(tree, group) for group in cpu),
-        oom_events=_events(tree, events, "oom_kill") if events else Unknown("no memory group"),
-        cpuset=tree.text(f"{cpuset[0]}/cpuset.cpus") if cpuset else Unknown("no cpuset group is mounted"),
-    )
 
 
 def _smallest(tree: Tree, groups: list[str], name: str) -> Limit:
@@ -136,9 +121,10 @@ def _smallest(tree: Tree, groups: list[str], name: str) -> Limit:
     return min((int(text) for text in found if text.isdigit()), default=None)
 
 
-def _quota(text: str) -> float | None:
+@or_unknown
+def _quota(tree: Tree, group: str) -> float | None:
     """`200000 100000` -> 2.0; `max 100000` -> None."""
-    quota, _, period = text.partition(" ")
+    quota, _, period = known(tree.text(f"{group}/cpu.max")).partition(" ")
     return int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) else None
 
 
@@ -148,15 +134,11 @@ def _quota_v1(tree: Tree, group: str) -> float | None:
     return quota / period if quota > 0 and period > 0 else None
 
 
-def _cores(quotas: Iterator[_Cores]) -> _Cores:
-    seen = [quota for quota in quotas if not isinstance(quota, Unknown)]
+def _cores(tree: Tree, groups: list[str], quota: Callable[[Tree, str], _Cores]) -> _Cores:
+    seen = [one for one in (quota(tree, group) for group in groups) if not isinstance(one, Unknown)]
     if not seen:
         return Unknown(f"{_ROOT}: no group of this process shows a quota of processors")
-    return min((quota for quota in seen if quota is not None), default=None)
-
-
-def _events(tree: Tree, path: str, name: str) -> Count:
-    return then(tree.row(path, name, " "), int)
+    return min((one for one in seen if one is not None), default=None)
 
 
 SOURCES = (Source.quick("limits", "limits", process), Source.quick("cgroup", "limits", cgroup))

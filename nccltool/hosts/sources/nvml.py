@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
+from uuid import UUID
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Text
+from nccltool.hosts.facts import Gpu, Nvidia, NvLink
 from nccltool.hosts.facts.leaves import all_unknown
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
@@ -144,14 +145,10 @@ def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:
     done = _asked(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, lambda _: True, handle, nvml.byref(info))
     if isinstance(done, Unknown):
         return dict.fromkeys(names, done)
-    digits = bytes(info.clusterUuid).hex()
-    uuid = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     state = _FABRIC_STATES.get(info.state, f"state {info.state}")
-    return dict(zip(names, (state, _status(nvml, info.status), uuid, int(info.cliqueId)), strict=True))
-
-
-def _status(nvml: Any, code: int) -> Text:
-    return "success" if code == 0 else str(nvml.NVMLError(code))
+    status = "success" if info.status == 0 else str(nvml.NVMLError(info.status))
+    uuid = str(UUID(bytes=bytes(info.clusterUuid)))
+    return dict(zip(names, (state, status, uuid, int(info.cliqueId)), strict=True))
 
 
 SOURCES = (Source.quick("nvml", "nvidia", read),)
