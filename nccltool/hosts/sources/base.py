@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Text
-from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, Texts, known, or_none, or_unknown, then
+from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, Texts, known, or_unknown, then
 
 T = TypeVar("T")
 _Rows = Mapping[str, str]
@@ -169,14 +169,6 @@ def _all_of(handle: int) -> bytes:
     while parts[-1] and sum(map(len, parts)) < LARGEST:
         parts.append(os.read(handle, 65536))
     return b"".join(parts)[:LARGEST]
-
-
-def python_folders(tree: Tree, homes: Iterable[str | None]) -> Iterator[str]:
-    """Where the interpreters under these folders have their packages, there or not."""
-    for library in (f"{home}/lib" for home in homes if home):
-        for python in or_none(tree.names(library)) or ():
-            if python.startswith("python3"):
-                yield from (f"{library}/{python}/{kind}" for kind in ("site-packages", "dist-packages"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Network interfaces and their addresses, in the order in which NCCL meets them."""
+"""Network interfaces and addresses, in the order in which NCCL meets them; routes, listeners, name servers."""
 
 import ctypes
 import ipaddress
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from operator import not_
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Address, Interface, Network, Text
+from nccltool.hosts.facts import Address, Interface, Listener, Network, Route, Text
 from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
@@ -20,6 +20,11 @@ _NOT_REAL = 2**31
 """Speeds from here on are -1 read as an unsigned number."""
 _NO_DEVICE = Unknown("it is virtual")
 VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
+_MOST = 512
+"""Of routes and listeners. A host that speaks BGP has a million routes; the default and the on-link ones matter."""
+_LISTEN = "0A"
+_ANY = "00000000"
+_RTF_UP, _RTF_LOCAL = 0x1, 0x80000000
 
 
 def read(tree: Tree) -> Network:
@@ -223,7 +228,7 @@ def _addresses(tree: Tree) -> tuple[Address, ...]:
     if homeless:
         raise NotKnown(f"the routes do not tell which interface has {', '.join(homeless[:4])}")
     rows = map(str.split, or_none(tree.lines("/proc/net/if_inet6")) or ())
-    six = ((row[5], ipaddress.IPv6Address(int(row[0], 16)), int(row[2], 16)) for row in rows if len(row) == 6)
+    six = ((row[5], _ipv6(row[0]), int(row[2], 16)) for row in rows if len(row) == 6)
     return (
         *(own for own in four.values() if own),
         *(
@@ -245,10 +250,8 @@ def _local(trie: tuple[str, ...]) -> Iterator[ipaddress.IPv4Address]:
 
 def _on_link(lines: tuple[str, ...]) -> Iterator[tuple[str, ipaddress.IPv4Network]]:
     for row in map(str.split, lines):
-        if len(row) > 7 and row[2] == "00000000" and row[7] != "00000000":
-            # the kernel prints the bytes as one little-endian number
-            network = ipaddress.IPv4Address(bytes.fromhex(row[1])[::-1])
-            yield row[0], ipaddress.IPv4Network((int(network), int(row[7], 16).bit_count()))
+        if len(row) > 7 and row[2] == _ANY and row[7] != _ANY:
+            yield row[0], ipaddress.IPv4Network(f"{_swapped(row[1])}/{int(row[7], 16).bit_count()}")
 
 
 def _own(address: ipaddress.IPv4Address, on_link: list[tuple[str, ipaddress.IPv4Network]]) -> Address | None:
@@ -261,4 +264,75 @@ def _own(address: ipaddress.IPv4Address, on_link: list[tuple[str, ipaddress.IPv4
     return Address(interface=name, address=str(address), prefix_len=length, family="AF_INET")
 
 
-SOURCES = (Source.quick("interfaces", "network", read),)
+def sockets(tree: Tree) -> Network:
+    """Routes, listeners and resolv.conf."""
+    return Network(routes=_routes(tree), listeners=_listeners(tree), resolv_conf=_resolv_conf(tree))
+
+
+@or_unknown
+def _routes(tree: Tree) -> tuple[Route, ...]:
+    four, six = known(tree.lines("/proc/net/route")), tree.lines("/proc/net/ipv6_route")
+    found = [*_four(four[1:]), *_six(or_none(six) or ())]
+    if len(found) > _MOST:
+        found.sort(key=lambda route: (bool(route.gateway), not route.destination.endswith("/0")))
+    return tuple(found[:_MOST])
+
+
+def _four(lines: tuple[str, ...]) -> Iterator[Route]:
+    for row in map(str.split, lines):
+        if len(row) >= 8 and int(row[3], 16) & _RTF_UP:
+            gateway = "" if row[2] == _ANY else str(_swapped(row[2]))
+            length = int(row[7], 16).bit_count()
+            destination = f"{_swapped(row[1])}/{length}"
+            yield Route(interface=row[0], destination=destination, gateway=gateway, metric=int(row[6]))
+
+
+def _swapped(word: str) -> ipaddress.IPv4Address:
+    """The kernel prints the four bytes as one little-endian number."""
+    return ipaddress.IPv4Address(bytes.fromhex(word)[::-1])
+
+
+def _six(lines: tuple[str, ...]) -> Iterator[Route]:
+    for row in map(str.split, lines):
+        if len(row) == 10 and row[9] != "lo" and not int(row[8], 16) & _RTF_LOCAL and row[0][:2] != "ff":
+            gateway = _ipv6(row[4])
+            yield Route(
+                interface=row[9],
+                destination=f"{_ipv6(row[0])}/{int(row[1], 16)}",
+                gateway="" if gateway.is_unspecified else str(gateway),
+                metric=int(row[5], 16),
+            )
+
+
+def _ipv6(digits: str) -> ipaddress.IPv6Address:
+    return ipaddress.IPv6Address(int(digits, 16))
+
+
+@or_unknown
+def _listeners(tree: Tree) -> tuple[Listener, ...]:
+    lines = (*known(tree.lines("/proc/net/tcp"))[1:], *(or_none(tree.lines("/proc/net/tcp6")) or ())[1:])
+    found = {_listener(row) for row in map(str.split, lines) if len(row) > 7 and row[3] == _LISTEN}
+    return tuple(sorted(found, key=lambda one: (one.port, one.address))[:_MOST])
+
+
+def _listener(row: list[str]) -> Listener:
+    address, _, port = row[1].partition(":")
+    return Listener(address=_words_swapped(address), port=int(port, 16), uid=int(row[7]))
+
+
+def _words_swapped(digits: str) -> str:
+    """Each group of four bytes is a little-endian number, also in an IPv6 address."""
+    raw = bytes.fromhex(digits)
+    return str(ipaddress.ip_address(b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))))
+
+
+@or_unknown
+def _resolv_conf(tree: Tree) -> str:
+    lines = known(tree.lines("/etc/resolv.conf"))
+    return "\n".join(line.strip() for line in lines if not line.lstrip().startswith(("#", ";")))
+
+
+SOURCES = (
+    Source.quick("interfaces", "network", read),
+    Source.quick("sockets", "network", sockets),
+)

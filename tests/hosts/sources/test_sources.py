@@ -14,15 +14,13 @@ from nccltool.hosts.sources import (
     env,
     gpu,
     interfaces,
-    kernel,
     limits,
-    machine,
     net,
     pci,
     rdma,
     shm,
-    sockets,
-    versions,
+    software,
+    system,
 )
 from nccltool.hosts.sources import files as host_files
 from nccltool.hosts.sources.base import Tree, within
@@ -230,7 +228,7 @@ class TestSockets:
                 "etc/resolv.conf": "# x\nnameserver 1.1.1.1\n; y\nsearch a\n",
             },
         )
-        found = sockets.read(host)
+        found = interfaces.sockets(host)
         assert found.routes == (
             Route(interface="eth0", destination="0.0.0.0/0", gateway="192.0.0.1", metric=100),
             Route(interface="eth0", destination="192.0.0.0/24"),
@@ -246,7 +244,7 @@ class TestSockets:
         rows = [f"e\t{n:08X}\t01000000\t0003\t0\t0\t0\tFFFFFFFF\t0\t0\t0" for n in range(1000)]
         rows += ["e\t00000000\t01000000\t0003\t0\t0\t0\t00000000\t0\t0\t0"]
         host = tree(tmp_path, {"proc/net/route": "head\n" + "\n".join(rows)})
-        routes = known(sockets.read(host).routes)
+        routes = known(interfaces.sockets(host).routes)
         assert (len(routes), routes[0].destination) == (512, "0.0.0.0/0")
 
 
@@ -380,14 +378,14 @@ class TestKernel:
             "proc/modules": "mlx5_core 1 0 - Live 0x0\nsnd 1 0\n",
             "sys/module/nvidia_peermem/version": "570.1\n",
         }
-        found = kernel.kernel(tree(tmp_path, {**files, "sys/module/mlx5_core/x": ""}))
+        found = system.kernel(tree(tmp_path, {**files, "sys/module/mlx5_core/x": ""}))
         assert found.modules == (
             KernelModule(name="mlx5_core"),
             KernelModule(name="nvidia_peermem", version="570.1"),
         )
 
     def test_each_sysctl_has_its_own_reason(self, tmp_path: Path) -> None:
-        found = kernel.kernel(tree(tmp_path, {"proc/sys/net/core/somaxconn": "4096\n"}))
+        found = system.kernel(tree(tmp_path, {"proc/sys/net/core/somaxconn": "4096\n"}))
         assert found.sysctl("net.core.somaxconn") == "4096"
         assert found.sysctl("kernel.numa_balancing") == Unknown(f"/proc/sys/kernel/numa_balancing {GONE}")
 
@@ -401,7 +399,7 @@ class TestKernel:
         ],
     )
     def test_architectures(self, tmp_path: Path, files: Mapping[str, str], arch: object) -> None:
-        assert kernel.kernel(tree(tmp_path, files)).arch == arch
+        assert system.kernel(tree(tmp_path, files)).arch == arch
 
 
 class TestCpu:
@@ -415,7 +413,7 @@ class TestCpu:
         ],
     )
     def test_hypervisors(self, tmp_path: Path, files: Mapping[str, str], hypervisor: object) -> None:
-        assert machine.cpu(tree(tmp_path, files)).hypervisor == hypervisor
+        assert system.cpu(tree(tmp_path, files)).hypervisor == hypervisor
 
     def test_governors_and_nodes(self, tmp_path: Path) -> None:
         base = "sys/devices/system"
@@ -428,7 +426,7 @@ class TestCpu:
             f"{base}/node/node1/cpulist": "\n",
             f"{base}/node/online": "0-1",
         }
-        found = machine.cpu(tree(tmp_path, files))
+        found = system.cpu(tree(tmp_path, files))
         assert (found.governors, found.numa_nodes) == (("performance", "powersave"), ("0-3", ""))
 
 
@@ -610,7 +608,7 @@ class TestVersions:
             "etc/os-release": 'NAME=x\nPRETTY_NAME="Debian 12"\n',
             "sys/module/mlx5_core/version": "24.10-1.1.4\n",
         }
-        found = versions.read(tree(tmp_path, files), {}, 5.0)
+        found = software.versions(tree(tmp_path, files), {}, 5.0)
         assert (found.torch, found.torch_cuda, found.os, found.ofed) == (
             "2.8.0+cu128",
             "12.8",
@@ -628,10 +626,10 @@ class TestVersions:
             f"{base}/torch-2.8.0+cpu.dist-info/x": "",
             f"{base}/torch/version.py": "cuda: Optional[str] = None\n",
         }
-        assert versions.read(tree(tmp_path, files), {}, 5.0).torch_cuda == ""
+        assert software.versions(tree(tmp_path, files), {}, 5.0).torch_cuda == ""
 
     def test_live_imports_nothing(self) -> None:
-        found = versions.read(Tree(""), {}, 5.0)
+        found = software.versions(Tree(""), {}, 5.0)
         assert found.torch != ""
         assert isinstance(found.glibc, str)
 
@@ -658,4 +656,4 @@ class TestCloud:
     def test_marks(self, tmp_path: Path, field: str, text: str, provider: str | None) -> None:
         marks = {"sys_vendor": "QEMU", "product_name": "x", "chassis_asset_tag": "y", field: text}
         files = {f"sys/class/dmi/id/{name}": f"{value}\n" for name, value in marks.items()}
-        assert machine.cloud(tree(tmp_path, files)).provider == provider
+        assert system.cloud(tree(tmp_path, files)).provider == provider

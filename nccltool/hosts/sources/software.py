@@ -1,18 +1,20 @@
-"""Shared libraries that the loader would find: libnccl, its plugins, verbs. They are read, never loaded."""
+"""Software: packages, and libraries that the loader would find. Files are read, nothing is imported or loaded."""
 
 import mmap
 import os
+import platform
 import re
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Library, Plugin, Rdma, Versions
+from nccltool.hosts.facts import Library, Plugin, Rdma, Setting, Text, Versions
 from nccltool.hosts.facts.leaves import Flag, NotKnown, Texts, known, or_none, or_unknown, then
-from nccltool.hosts.sources.base import Source, Tree, python_folders, within
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree, within
 
+_PACKAGES = re.compile(r"(torch|triton|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")
 _MAGIC = b"glibc-ld.so.cache1.1"
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu")
 _VENDOR = (
@@ -30,6 +32,71 @@ _VERSIONS = (
     re.compile(rb"NCCL version (\d+\.\d+\.\d+)"),
     re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"),
 )
+
+
+def versions(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
+    """Packages, operating system, drivers of network cards."""
+    folders = tuple(_package_folders(tree, env))
+    packages = tuple(_packages(tree, folders))
+    found = {one.name: one.value for one in packages}
+    return Versions(
+        nccltool=or_none(found.get("nccltool", "")) or "",
+        python=platform.python_version() if tree.live else Unknown(CAPTURED),
+        torch=found.get("torch", "" if folders else Unknown("no folder of Python packages was found")),
+        torch_cuda=_torch_cuda(tree, folders),
+        packages=packages,
+        ofed=_ofed(tree),
+        glibc=_glibc() if tree.live else Unknown(CAPTURED),
+        os=then(tree.row("/etc/os-release", "PRETTY_NAME", "="), lambda name: name.strip("\"'")),
+    )
+
+
+def _package_folders(tree: Tree, env: Mapping[str, str]) -> Iterator[str]:
+    """Of Python packages: those of this interpreter; in a captured tree the usual ones."""
+    if tree.live:
+        return (path for path in dict.fromkeys(sys.path) if os.path.isdir(path))
+    usual = (env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), "/usr", "/usr/local", "/opt/conda", "/opt/venv")
+    return (folder for folder in _python_folders(tree, usual) if tree.exists(folder) is True)
+
+
+def _python_folders(tree: Tree, homes: Iterable[str | None]) -> Iterator[str]:
+    """Where the interpreters under these folders have their packages, there or not."""
+    for library in (f"{home}/lib" for home in homes if home):
+        for python in or_none(tree.names(library)) or ():
+            if python.startswith("python3"):
+                yield from (f"{library}/{python}/{kind}" for kind in ("site-packages", "dist-packages"))
+
+
+def _packages(tree: Tree, folders: tuple[str, ...]) -> Iterator[Setting]:
+    """The first of each name counts, as when it is imported."""
+    seen = set()
+    for entry in (entry for folder in folders for entry in or_none(tree.names(folder)) or ()):
+        match = _PACKAGES.fullmatch(entry)
+        if match and match[1] not in seen:
+            seen.add(match[1])
+            yield Setting(name=match[1].replace("_", "-"), value=match[2])
+
+
+def _torch_cuda(tree: Tree, folders: tuple[str, ...]) -> Text:
+    for folder in folders:
+        text = tree.exact(f"{folder}/torch/version.py")
+        if isinstance(text, str):
+            match = re.search(r"^cuda\b[^=]*=\s*(?:'([^']*)'|None)", text, re.MULTILINE)
+            return (match[1] or "") if match else Unknown(f"{folder}/torch/version.py names no CUDA")
+    return Unknown("torch is not installed")
+
+
+def _ofed(tree: Tree) -> Text:
+    if tree.exists("/sys/module") is not True:
+        return Unknown("/sys/module cannot be read")
+    return or_none(tree.text("/sys/module/mlx5_core/version")) or ""
+
+
+def _glibc() -> Text:
+    try:
+        return (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
+    except (ValueError, OSError):
+        return Unknown("the C library is not glibc")
 
 
 def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
@@ -116,7 +183,7 @@ def _wheels(tree: Tree, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if tree.live:
         return map(_wheel, dict.fromkeys(sys.path))
     homes = (env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), "/usr/local", "/usr", "/opt/conda", "/opt/venv")
-    return map(_wheel, python_folders(tree, homes))
+    return map(_wheel, _python_folders(tree, homes))
 
 
 def _wheel(folder: str) -> tuple[str, str]:
@@ -210,6 +277,7 @@ def _string(raw: bytes, at: int) -> str:
 
 
 SOURCES = (
+    Source("versions", "versions", versions),
     Source("verbs", "rdma", verbs),
     Source("libnccl", "versions", libnccl),
     Source("plugins", "plugins", plugins),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import known
-from nccltool.hosts.sources import libraries
+from nccltool.hosts.sources import software
 from nccltool.hosts.sources.base import Tree
 from tests.captured_hosts.build import elf, ld_cache
 
@@ -28,19 +28,19 @@ def test_the_wheel_is_before_the_path_of_the_loader(tmp_path: Path) -> None:
     (tmp_path / "usr/lib/x86_64-linux-gnu/libnccl.so.2").symlink_to("libnccl.so.2.18.3")
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/ld.so.cache").write_bytes(ld_cache(("/usr/lib/x86_64-linux-gnu/libnccl.so.2",)))
-    found = libraries.libnccl(Tree.at(tmp_path), {"LD_LIBRARY_PATH": "/nccl:relative::/no"}, 10.0)
+    found = software.libnccl(Tree.at(tmp_path), {"LD_LIBRARY_PATH": "/nccl:relative::/no"}, 10.0)
     assert [(one.origin, one.version) for one in known(found.libnccl)] == [
         ("wheel", "2.27.3"),
         ("LD_LIBRARY_PATH", "2.21.5"),
         ("ldconfig", "2.18.3"),
     ]
     assert (found.nccl, found.nccl_source) == ("2.27.3", f"{wheel} (wheel)")
-    preloaded = libraries.libnccl(Tree.at(tmp_path), {"LD_PRELOAD": "/x.so /nccl/libnccl.so.2"}, 10.0)
+    preloaded = software.libnccl(Tree.at(tmp_path), {"LD_PRELOAD": "/x.so /nccl/libnccl.so.2"}, 10.0)
     assert (preloaded.nccl, preloaded.nccl_source) == ("2.21.5", "/nccl/libnccl.so.2 (LD_PRELOAD)")
 
 
 def test_no_libnccl(tmp_path: Path) -> None:
-    found = libraries.libnccl(Tree.at(tmp_path), {}, 10.0)
+    found = software.libnccl(Tree.at(tmp_path), {}, 10.0)
     assert (found.nccl, found.nccl_source, found.libnccl, found.libfabric) == ("", "", (), "")
 
 
@@ -56,7 +56,7 @@ def test_no_libnccl(tmp_path: Path) -> None:
 def test_what_is_no_library_has_no_version(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "l").mkdir()
     (tmp_path / "l/libnccl.so.2").write_bytes(content)
-    found = libraries.libnccl(Tree.at(tmp_path), {"LD_LIBRARY_PATH": "/l"}, 10.0)
+    found = software.libnccl(Tree.at(tmp_path), {"LD_LIBRARY_PATH": "/l"}, 10.0)
     assert found.nccl == Unknown(f"/l/libnccl.so.2 {reason}")
     assert known(found.libnccl)[0].size_bytes == len(content)
 
@@ -67,7 +67,7 @@ def test_junk_behind_the_magic_bytes(tail: bytes) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "x").write_bytes(b"\x7fELF\x02\x01" + tail)
-        assert isinstance(libraries._section(Tree(folder), "/x", b".rodata"), bytes | Unknown)
+        assert isinstance(software._section(Tree(folder), "/x", b".rodata"), bytes | Unknown)
 
 
 def test_plugins_and_who_finds_them(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_plugins_and_who_finds_them(tmp_path: Path) -> None:
     )
     put(tmp_path, "/own/plugin.so")
     env = {"LD_LIBRARY_PATH": "/p", "NCCL_TUNER_PLUGIN": "/own/plugin.so", "NCCL_NET_PLUGIN": "ofi"}
-    found = libraries.plugins(Tree.at(tmp_path), env, 10.0)
+    found = software.plugins(Tree.at(tmp_path), env, 10.0)
     assert [(one.name, one.library.origin, one.symbols) for one in found] == [
         ("plugin.so", "variable", ()),
         ("libnccl-net.so", "LD_LIBRARY_PATH", ("ncclNetPlugin_v9",)),
@@ -95,27 +95,27 @@ def test_plugins_and_who_finds_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("dynstr", "exported"), [(b"\0ibv_reg_mr_iova2\0", True), (b"\0ibv_reg_mr\0", False)])
 def test_verbs(tmp_path: Path, dynstr: bytes, exported: bool) -> None:
     put(tmp_path, "/usr/lib/libibverbs.so.1", dynstr=dynstr)
-    found = libraries.verbs(Tree.at(tmp_path), {}, 10.0)
+    found = software.verbs(Tree.at(tmp_path), {}, 10.0)
     assert (found.ibverbs, found.ibverbs_iova2, found.gdrapi) == ("/usr/lib/libibverbs.so.1", exported, "")
 
 
 def test_the_name_that_nccl_opens_is_told_from_the_other(tmp_path: Path) -> None:
     put(tmp_path, "/usr/lib/libgdrapi.so.2")
-    found = libraries.verbs(Tree.at(tmp_path), {}, 10.0)
+    found = software.verbs(Tree.at(tmp_path), {}, 10.0)
     assert (found.gdrapi, found.gdrapi_link) == ("/usr/lib/libgdrapi.so.2", "")
     put(tmp_path, "/usr/lib/libgdrapi.so")
-    assert libraries.verbs(Tree.at(tmp_path), {}, 10.0).gdrapi_link == "/usr/lib/libgdrapi.so"
+    assert software.verbs(Tree.at(tmp_path), {}, 10.0).gdrapi_link == "/usr/lib/libgdrapi.so"
 
 
 def test_no_verbs(tmp_path: Path) -> None:
-    found = libraries.verbs(Tree.at(tmp_path), {}, 10.0)
+    found = software.verbs(Tree.at(tmp_path), {}, 10.0)
     assert (found.ibverbs, found.ibverbs_iova2) == ("", Unknown("there is no libibverbs.so.1"))
 
 
 def test_the_cache_of_this_host_is_understood() -> None:
     if not Path("/etc/ld.so.cache").exists():
         pytest.skip("this host has no /etc/ld.so.cache")
-    assert isinstance(libraries._cache(Tree("")), dict)
+    assert isinstance(software._cache(Tree("")), dict)
 
 
 def test_the_c_library_of_this_host_is_understood() -> None:
@@ -124,5 +124,5 @@ def test_the_c_library_of_this_host_is_understood() -> None:
     path = next((p for p in (f"/lib/{machine}-linux-gnu/libc.so.6", "/lib64/libc.so.6") if Path(p).exists()), None)
     if path is None:
         pytest.skip("this host has no libc.so.6 in a usual place")
-    assert libraries._exports(Tree(""), path, b"getifaddrs") is True
-    assert libraries._exports(Tree(""), path, b"no_such_function") is False
+    assert software._exports(Tree(""), path, b"getifaddrs") is True
+    assert software._exports(Tree(""), path, b"no_such_function") is False
