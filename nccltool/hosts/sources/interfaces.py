@@ -21,7 +21,7 @@ _NOT_REAL = 2**31
 _NO_DEVICE = Unknown("it is virtual")
 VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
 _MOST = 512
-"""Of routes and listeners. A host that speaks BGP has a million routes; the default and the on-link ones matter."""
+"""Of routes and listeners. A host that speaks BGP has a million routes; the default and on-link ones matter."""
 _LISTEN = "0A"
 _ANY = "00000000"
 _RTF_UP, _RTF_LOCAL = 0x1, 0x80000000
