@@ -58,7 +58,6 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
         suite=ask.suite,
         where=where,
         hosts=where.launch.shown_names() if where.launch.remote else here,
-        targets=dict(enumerate(where.targets)),
         words=ask.words,
         folder=place,
         fault=fault_injection.parse(ask.fault),

@@ -80,8 +80,23 @@ def serve(tmp_path: Path) -> Iterator[Server]:
         yield start
 
 
-def test_what_it_answers(serve: Server) -> None:
+RUDE = (
+    *(b"\0\xff\r\n\r\n", b"GET /metrics\r\n\r\n", b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"),
+    b"GET /metrics HTTP/1.1\r\nx: " + b"a" * 2**20,
+    b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999\r\n\r\n",
+)
+
+
+def test_what_it_answers_and_that_rude_peers_do_not_hurt_it(serve: Server) -> None:
     server = serve()
+    for text in RUDE:
+        with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as peer:
+            try:
+                peer.sendall(text)
+                answer = peer.recv(100)
+            except ConnectionError:
+                answer = b""
+            assert not answer.startswith(b"HTTP/1.1 2")
     status, headers, body = server.get("/metrics")
     assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert "nccltool_last_run_success" in {sample.name for f in prometheus(body.decode()) for sample in f.samples}
@@ -100,28 +115,19 @@ def test_what_it_answers(serve: Server) -> None:
     assert server.process.wait(LIMIT_S) == 0
 
 
-def test_rude_peers_do_not_hurt_it(serve: Server) -> None:
-    server = serve()
-    for text in (
-        *(b"\0\xff\r\n\r\n", b"GET /metrics\r\n\r\n", b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"),
-        b"GET /metrics HTTP/1.1\r\nx: " + b"a" * 2**20,
-        b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999\r\n\r\n",
-    ):
-        with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as peer:
-            try:
-                peer.sendall(text)
-                answer = peer.recv(100)
-            except ConnectionError:
-                answer = b""
-            assert not answer.startswith(b"HTTP/1.1 2")
-    assert server.get("/healthz")[0] == 200
-
-
 def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -> None:
+    """Over TLS, as credentials should be sent."""
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    argv = ["openssl", "req", "-x509", *curve, "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    subprocess.run([*argv, *names, *files], check=True, capture_output=True, timeout=LIMIT_S)
     hashed = bcrypt.hashpw(b"geheim", bcrypt.gensalt(4, b"2a")).decode()
     config = tmp_path / "web.yml"
-    config.write_text(f"basic_auth_users:\n  sre: {hashed}\n")
-    server = serve("--web-config", str(config))
+    tls = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
+    config.write_text(f"{tls}basic_auth_users:\n  sre: {hashed}\n")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    server = serve("--web-config", str(config), tls=trusting)
 
     def status(path: str, *user: str) -> int:
         token = base64.b64encode(":".join(user).encode()).decode()
@@ -137,37 +143,7 @@ def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -
     assert status("/nothing", "sre", "geheim") == 404
 
 
-def test_over_tls(serve: Server, tmp_path: Path) -> None:
-    argv = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
-    subprocess.run([*argv, *names, *files], check=True, capture_output=True, timeout=LIMIT_S)
-    config = tmp_path / "web.yml"
-    config.write_text("tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n")
-    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
-    server = serve("--web-config", str(config), tls=trusting)
-    assert server.get("/metrics")[0] == 200
-
-
-def test_a_run_directory_that_breaks_is_visible(serve: Server, tmp_path: Path) -> None:
-    server = serve("--every", "0.1")
-    os.rename(tmp_path / "runs", tmp_path / "gone")
-    assert until(lambda: b"nccltool_run_directory_readable 0.0" in server.get("/metrics")[2], LIMIT_S)
-    assert b"nccltool_last_run_timestamp_seconds{" not in server.get("/metrics")[2]
-
-
-def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server, tmp_path: Path) -> None:
+def test_each_look_shows_what_is_new_and_a_run_directory_that_breaks(serve: Server, tmp_path: Path) -> None:
     server = serve("--every", "0.1")
     before = server.get("/metrics")[2]
     time.sleep(0.5)
@@ -177,6 +153,9 @@ def test_each_look_is_fresh_where_nothing_is_new_and_shows_what_is(serve: Server
     folder.finish(to_json(Run(info=samples.info(), verdict=failed, measurements=(), findings=())))
     folder.close()
     assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
+    os.rename(tmp_path / "runs", tmp_path / "gone")
+    assert until(lambda: b"nccltool_run_directory_readable 0.0" in server.get("/metrics")[2], LIMIT_S)
+    assert b"nccltool_last_run_timestamp_seconds{" not in server.get("/metrics")[2]
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/runs", "/healthz"])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
@@ -177,6 +177,7 @@ def test_a_file_that_is_not_there() -> None:
     assert (error.value.message, error.value.remedy) == ("there is no suite 'preflite'", "is preflight meant?")
 
 
+@settings(max_examples=40)
 @given(st.text(alphabet=st.sampled_from('[]=".\n abcexpt_#1'), max_size=200))
 def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.mktemp("suite") / "x.toml"

@@ -48,8 +48,6 @@ class StageContext:
     where: LaunchPlan
     hosts: Mapping[int, str]
     """Node to the name of its host, as the user or the scheduler wrote it."""
-    targets: Mapping[int, str]
-    """Node to what --hosts calls it; empty = this launcher has no --hosts."""
     words: tuple[str, ...]
     """Options that every run gets."""
     folder: Path
@@ -127,8 +125,8 @@ class StageContext:
         """A command of nccltool on these nodes; None = on those that are left."""
         nodes = self.nodes_left() if nodes is None else nodes
         where = ["--launcher", self.where.launch.launcher]
-        if self.targets:
-            where += ["--hosts", ",".join(self.targets[node] for node in nodes)]
+        if targets := self.where.targets:
+            where += ["--hosts", ",".join(targets[node] for node in nodes)]
         where += ["--nodes", str(len(nodes))]
         where += ["--nproc-per-node", str(self.nproc)] if self.nproc else []
         number = self._numbers[label] = self._numbers.get(label, 0) + 1
@@ -165,37 +163,31 @@ class StageContext:
             for call, one in zip(calls, came, strict=True)
         ]
 
-    def over_all(self, stage: str, command: Sequence[str], judged: Judge) -> StageResult:
+    def over_all(self, stage: str, command: Sequence[str], judge: Judge) -> StageResult:
         """One run over the nodes that are left, and second tests of the hosts that it names."""
         nodes = self.nodes_left()
-        (ran,) = self.start(stage, [self.call(stage, command, nodes)])
-        outcomes, more = self._with_second_tests(stage, command, nodes, tuple(judged(ran)), judged)
+        ran = self.start(stage, [self.call(stage, command, nodes)])
+        outcomes = tuple(judge(ran[0]))
+        if groups := self._to_test_again(nodes, outcomes):
+            calls = [self.call(f"{stage}-again", command, sorted(group)) for group in groups]
+            ran += self.start(stage, calls)
+            without = tuple(judge(ran[1]))
+            for (suspect, *_), pair in zip(groups[1:], ran[2:], strict=True):
+                outcomes = second_test.again(outcomes, self.hosts[suspect], tuple(judge(pair)), without)
         return StageResult(
-            outcomes=(*outcomes, *self.against_baseline(ran)),
-            runs=tuple(one.folder for one in (ran, *more) if one.folder),
-            run=ran.run,
+            outcomes=(*outcomes, *self.against_baseline(ran[0])),
+            runs=tuple(one.folder for one in ran if one.folder),
+            run=ran[0].run,
         )
 
-    def _with_second_tests(
-        self,
-        stage: str,
-        command: Sequence[str],
-        nodes: Sequence[int],
-        outcomes: tuple[CheckOutcome, ...],
-        judged: Judge,
-    ) -> tuple[tuple[CheckOutcome, ...], list[StageRun]]:
-        """Each host that a run names again with one other partner, and the others without: (outcomes, runs)."""
+    def _to_test_again(self, nodes: Sequence[int], outcomes: Iterable[CheckOutcome]) -> list[list[int]]:
+        """The nodes without those that a run names, and each of these with one of them; () = no test helps."""
         named = {one.host for one in outcomes if one.status == "fail" and one.shown == "suspected" and one.host}
         suspects = [node for node in nodes if self.hosts[node] in named]
         others = [node for node in nodes if node not in suspects]
         if not suspects or len(suspects) > MOST_SUSPECTS or len(others) < 2 or self.left_s() < START_S:
-            return outcomes, []
-        groups = [others, *([node, others[at % len(others)]] for at, node in enumerate(suspects))]
-        calls = [self.call(f"{stage}-again", command, sorted(group)) for group in groups]
-        without, *pairs = self.start(stage, calls)
-        for node, pair in zip(suspects, pairs, strict=True):
-            outcomes = second_test.again(outcomes, self.hosts[node], tuple(judged(pair)), tuple(judged(without)))
-        return outcomes, [without, *pairs]
+            return []
+        return [others, *([node, others[at % len(others)]] for at, node in enumerate(suspects))]
 
     def against_baseline(self, ran: StageRun) -> Iterator[CheckOutcome]:
         """What earlier runs say of the numbers of this one; of single nodes there is none beside that of all."""

@@ -31,16 +31,15 @@ def context(nodes: int = 2, nproc: int | None = 2, remote: bool = False, **chang
     launch = base.worker_here(tuple(range(nodes)), "here")
     if remote:
         launch = NodeCommands(launcher="ssh", why="named", commands=(), remote=True)
+    hosts = {node: f"n{node + 1}" if remote else "here" for node in range(nodes)}
     where = LaunchPlan(
         nodes=nodes, nproc=nproc, node_ranks=tuple(range(nodes)), emulated=not remote, leads=True, ranks_seen=0,
-        launch=launch,
+        launch=launch, targets=tuple(hosts.values()) if remote else (),
     )  # fmt: skip
-    hosts = {node: f"n{node + 1}" if remote else "here" for node in range(nodes)}
     made = StageContext(
         suite=suite_reader.read(suite_reader.find("acceptance")),
         where=where,
         hosts=hosts,
-        targets={node: host for node, host in hosts.items() if remote},
         words=("--timeout", "9"),
         folder=Path("nowhere"),
     )
