@@ -3,7 +3,6 @@
 import gc
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,16 +52,9 @@ class DoctorResult:
 def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> DoctorResult:
     """Look, and judge. Raises BadInput."""
     chosen = rules_for(asked.select, asked.ignore, asked.library is not None)
-    with _nothing_collected():
-        return _diagnosed(asked, command, chosen)
-
-
-@contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Facts are trees: among thousands of them the garbage collector seeks long, and finds nothing."""
-    gc.disable()
+    gc.disable()  # facts are trees: among thousands of them it seeks long, and finds nothing
     try:
-        yield
+        return _diagnosed(asked, command, chosen)
     finally:
         gc.enable()
 
@@ -155,14 +147,14 @@ def _here(asked: DoctorOrder) -> list[HostFacts]:
     if asked.env_file is not None:
         file = asked.env_file
         environment = settings.environment_of(contents(file, "--env-file"), f"--env-file {file}")
-        return [hosts_reader.take(asked.root, environment, env_source=str(asked.env_file), meanwhile=rules.every)]
+        return [hosts_reader.take(asked.root, environment, env_source=str(file), meanwhile=rules.every)]
     return [hosts_reader.take(asked.root, meanwhile=rules.every)]
 
 
 def _nobody(findings: Sequence[Finding]) -> DidNotComplete:
-    told = "; ".join(finding.message for finding in findings[:_TOLD])
-    more = f"; and {len(findings) - _TOLD} more" if len(findings) > _TOLD else ""
-    return DidNotComplete(f"no host could be looked at: {told}{more}", findings[0].remedy)
+    told = [finding.message for finding in findings[:_TOLD]]
+    told += [f"and {len(findings) - _TOLD} more"] if len(findings) > _TOLD else []
+    return DidNotComplete(f"no host could be looked at: {'; '.join(told)}", findings[0].remedy)
 
 
 def _of_process(pid: int) -> HostFacts:
@@ -191,10 +183,8 @@ def _without_memory(folder: Path) -> bool:
     """A process that has ended and waits for its parent, or a thread of the kernel."""
     try:
         (folder / "exe").readlink()
-    except FileNotFoundError:
-        return True
-    except OSError:  # not ours
-        pass
+    except OSError as error:  # of one that is not ours, it is PermissionError
+        return isinstance(error, FileNotFoundError)
     return False
 
 
@@ -206,7 +196,7 @@ def _namespace(folder: Path) -> str | None:
 
 
 def _answer(host: JudgedHost, library: str) -> nccl_library.LibraryAnswer | Unknown:
-    if host.facts.root != "/" or host.facts.env_source not in ("process",):
+    if host.facts.root != "/" or host.facts.env_source != "process":
         return Unknown("NCCL can only be asked about the environment of this process, on this host")
     if library != "auto":
         return nccl_library.ask(library, os.environ)

@@ -32,7 +32,7 @@ from functools import cached_property, partial
 from typing import Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from nccltool.core.findings import Severity
-from nccltool.core.text import escaped, shortened
+from nccltool.core.text import escaped, named, shortened
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
@@ -52,11 +52,6 @@ NO_TORCH = Unknown("the version of torch is not known")
 NO_NODES = Unknown("how many nodes the job has is not known; say it with --nodes")
 NOT_ASKED = Unknown("NCCL itself was not asked; see --ask-nccl")
 NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --nproc-per-node")
-
-SHARED_FILE_SYSTEMS = (
-    *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3"),
-)
-"""That several hosts have in common, and that are slow."""
 
 RACK = re.compile(r"\bGB[23]00\b")
 """In the names of GPUs of systems whose NVLink spans nodes."""
@@ -224,6 +219,4 @@ def by_value(
 
 def listed(names: Iterable[str], most: int = 8) -> str:
     """The first of these names, and how many more there are."""
-    every = list(names)
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return escaped(", ".join(every[:most])) + more
+    return escaped(named(names, most))

@@ -4,15 +4,7 @@ import re
 
 from nccltool.core.text import escaped
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import (
-    SHARED_FILE_SYSTEMS,
-    JudgedHost,
-    Results,
-    for_number,
-    for_text,
-    for_value,
-    rule,
-)
+from nccltool.doctor.rules.base import JudgedHost, Results, for_number, for_text, for_value, rule
 from nccltool.hosts.facts import known, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
@@ -108,7 +100,7 @@ def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     missing = "%p" if "%p" not in plain else ""
     if not missing and "%h" not in plain and host.several_nodes:
         file = host.facts.file("NCCL_DEBUG_FILE")
-        missing = "%h" if file is not None and known(file.fstype) in SHARED_FILE_SYSTEMS else ""
+        missing = "%h" if file is not None and file.is_shared else ""
     if missing:
         better = re.sub(r"(\.\w+)?$", r".%h.%p\1", path.replace("%p", "").rstrip("."), count=1)
         who = "processes" if missing == "%p" else "hosts"

@@ -4,7 +4,7 @@ from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown
 from nccltool.core.versions import Version
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import SHARED_FILE_SYSTEMS, JudgedHost, Results, for_text, for_value, rule
+from nccltool.doctor.rules.base import JudgedHost, Results, for_text, for_value, rule
 from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
@@ -129,7 +129,7 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
         yield Unknown(f"nothing is known about {escaped(variable.value[:80])}")
         return
     writable = known(file.parent_writable)
-    if not writable or known(file.fstype) in SHARED_FILE_SYSTEMS:
+    if not writable or file.is_shared:
         yield report.better_set(
             variable,
             "/tmp/nccl_trace_rank_",  # noqa: S108 - it is a value, not a file of ours

@@ -1,10 +1,10 @@
 """A diagnosis for people: what was found, the worst first; then what could not be judged, and why."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from nccltool.core.findings import Finding, Severity
-from nccltool.core.text import escaped, escaped_lines, shortened
+from nccltool.core.text import escaped, escaped_lines, named, shortened
 from nccltool.doctor.diagnosis import Diagnosis
 
 _MOST_REASONS = 8
@@ -20,29 +20,21 @@ def render(diagnosis: Diagnosis, with_settings: bool = False) -> str:
     for severity, title in _TITLES:
         found = [finding for finding in diagnosis.findings if finding.severity == severity]
         if found:
-            heading = f"{len(found)} {title}{'s' if len(found) > 1 else ''}"
-            blocks.append("\n".join([heading, *(_finding(one, names.get(one.code, "")) for one in found)]))
+            shown = [_finding(one, names.get(one.code, "")) for one in found]
+            blocks.append("\n".join([_counted(len(found), title), *shown]))
     blocks += ["\n".join(lines)] if (lines := list(_unknown(diagnosis))) else []
     return "\n\n".join([*blocks, _last_line(diagnosis)]) + "\n"
 
 
 def _circumstances(diagnosis: Diagnosis) -> str:
     info = diagnosis.info
-    where = escaped(", ".join(info.hosts[:4])) + (
-        f" and {len(info.hosts) - 4} more" if len(info.hosts) > 4 else ""
-    )
-    origins: dict[str, int] = {}
-    for one in diagnosis.settings:
-        if one.name.startswith("NCCL_"):
-            source = one.origin.rpartition(":")[0] or one.origin
-            origins[source] = origins.get(source, 0) + 1
+    own = (one.origin for one in diagnosis.settings if one.name.startswith("NCCL_"))
+    origins = Counter(origin.rpartition(":")[0] or origin for origin in own)
     given = ", ".join(f"{count} from {escaped(origin)}" for origin, count in origins.items())
     nccl = f"NCCL {diagnosis.nccl}" if diagnosis.nccl else "NCCL of unknown version, read as the newest known"
-    lines = [
-        f"nccltool {info.nccltool}, {nccl}, {f'torch {info.torch}' if info.torch else 'no torch'}, on {where}"
-    ]
-    lines.append(f"variables of NCCL: {given or 'none is set'}")
-    return "\n".join(lines)
+    torch = f"torch {info.torch}" if info.torch else "no torch"
+    where = escaped(named(info.hosts, 4))
+    return f"nccltool {info.nccltool}, {nccl}, {torch}, on {where}\nvariables of NCCL: {given or 'none is set'}"
 
 
 def _settings(diagnosis: Diagnosis) -> Iterator[str]:
@@ -64,14 +56,13 @@ def _finding(finding: Finding, name: str) -> str:
 
 def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
     """Rules that could not judge, by their reasons."""
-    codes: dict[str, list[str]] = {}
+    codes = defaultdict[str, list[str]](list)
     for outcome in diagnosis.outcomes:
         if outcome.status == "unknown":
-            codes.setdefault(outcome.reason, []).append(outcome.code)
+            codes[outcome.reason].append(outcome.code)
     if not codes:
         return
-    count = sum(len(some) for some in codes.values())
-    yield f"{count} rule{'s' if count > 1 else ''} could not judge"
+    yield f"{_counted(sum(map(len, codes.values())), 'rule')} could not judge"
     ordered = sorted(codes.items(), key=lambda item: -len(item[1]))
     for reason, some in ordered[:_MOST_REASONS]:
         more = f" and {len(some) - _MOST_CODES} more" if len(some) > _MOST_CODES else ""
@@ -83,8 +74,10 @@ def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _last_line(diagnosis: Diagnosis) -> str:
     counts = Counter(finding.severity for finding in diagnosis.findings)
-    words = [
-        f"{count} {title}{'s' if count > 1 else ''}" for severity, title in _TITLES if (count := counts[severity])
-    ]
+    words = [_counted(counts[severity], title) for severity, title in _TITLES if counts[severity]]
     rules = f"{len(diagnosis.outcomes)} rules, {', '.join(words) or 'nothing found'}"
     return f"{diagnosis.verdict.status}: {rules}, exit code {diagnosis.verdict.exit_code}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if count > 1 else ''}"

@@ -3,7 +3,7 @@
 import msgspec
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts.leaves import NOT_READ, Count, Flag, Setting, Text, Texts
+from nccltool.hosts.facts.leaves import NOT_READ, Count, Flag, Setting, Text, Texts, known
 
 
 class ConfFile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -20,6 +20,8 @@ class ConfFile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     owner_uid: Count = NOT_READ
     mode: Count = NOT_READ
     """Permission bits, e.g. 0o644."""
+
+_SHARED = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3")
 
 
 class FileFact(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -39,6 +41,11 @@ class FileFact(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     size_bytes: Count = NOT_READ
     text: Text = NOT_READ
     """Only of NCCL_TOPO_FILE and NCCL_GRAPH_FILE, up to 1 MiB."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Several hosts may have its file system in common; such a one is slow. Raises NotKnown."""
+        return known(self.fstype) in _SHARED
 
 
 class Library(msgspec.Struct, frozen=True, gc=False, kw_only=True):
