@@ -209,7 +209,7 @@ def begins(rule: Rule, word: str) -> bool:
 def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
     """Look at every host with every rule; what several hosts have in common is found once and names them."""
     alike = _AlikeHosts(hosts)
-    count = len({host.facts.host for host in hosts})
+    count = len({host.name for host in hosts})
     outcomes, problems = [], []
     for rule in rules:
         found = defaultdict[report.RuleFinding, list[str]](list)

@@ -4,13 +4,11 @@ import gc
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from nccltool import __version__
-from nccltool.core.documents import RunInfo
+from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.errors import BadInput, DidNotComplete
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import new_id
@@ -211,17 +209,10 @@ def _answer(host: JudgedHost, library: str) -> nccl_library.LibraryAnswer | Unkn
 def _info(hosts: Sequence[JudgedHost], command: tuple[str, ...]) -> RunInfo:
     first = hosts[0]
     nodes, ranks = or_none(first.nodes), or_none(first.local_ranks)
-    return RunInfo(
-        id=new_id(),
-        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        command=command,
-        nccltool=__version__,
+    return begun_now(
+        command,
         torch=or_none(first.facts.versions.torch) or None,
-        backend=None,
-        backend_version=None,
-        backend_reason=None,
         nodes=nodes,
-        emulated=False,
         world_size=nodes * ranks if nodes and ranks else None,
-        hosts=tuple(dict.fromkeys(host.facts.host for host in hosts)),
+        hosts=tuple(dict.fromkeys(host.name for host in hosts)),
     )

@@ -1,8 +1,6 @@
 """The document of the contract."""
 
-import msgspec
-
-from nccltool.core.documents import SCHEMA
+from nccltool.core.documents import SCHEMA, encoded
 from nccltool.doctor.diagnosis import Diagnosis
 
 
@@ -24,4 +22,4 @@ def to_json(diagnosis: Diagnosis) -> str:
         "settings": diagnosis.settings,
         "nccl": diagnosis.nccl,
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return encoded(document)

@@ -1,12 +1,14 @@
-"""How near a NIC must be to a GPU."""
+"""How near a NIC is to a GPU, and what redirects the traffic between them: ACS and the IOMMU."""
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import combinations, product, takewhile
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_number, for_text, known
-from nccltool.doctor.rules.gdr.base import by_address, gpus_and_nics, shared_bridges
-from nccltool.hosts.facts import Gpu, or_none
-from nccltool.hosts.nccl import values
+from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, escaped, for_number, for_text, rule
+from nccltool.hosts.facts import Gpu, NotKnown, PciDevice, known, or_none
+from nccltool.hosts.nccl import adapters, values
 from nccltool.hosts.nccl.settings import Variable
 
 _LEVEL = "NCCL_NET_GDR_LEVEL"
@@ -58,12 +60,28 @@ def direct_rdma_off(host: JudgedHost, variable: Variable, text: str) -> Results:
     """
     if values.path_level(text) not in _NEVER:
         return
-    places = by_address(host)
-    pairs = gpus_and_nics(host, places)
-    near = next((pair for pair in pairs if shared_bridges(*(places[one] for one in pair))), None)
+    near = next((pair for pair in _gpus_and_nics(host, _places(host)) if _shared(*pair)), None)
     if near:
         message = "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU"
-        yield report.better_unset(variable, message, evidence=(f"GPU {near[0]}, NIC {near[1]}",))
+        yield report.better_unset(variable, message, evidence=(f"GPU {near[0].address}, NIC {near[1].address}",))
+
+
+def _places(host: JudgedHost) -> dict[str, PciDevice]:
+    """PCI devices by their addresses. Raises NotKnown."""
+    return {device.address: device for device in known(host.facts.pci.devices)}
+
+
+def _gpus_and_nics(host: JudgedHost, places: dict[str, PciDevice]) -> Iterator[tuple[PciDevice, PciDevice]]:
+    """(GPU, RDMA device), those that are in the tree. Raises NotKnown."""
+    nics = dict.fromkeys(known(port.device.pci) for port in adapters.ports(host.facts.rdma))
+    gpus = [places[gpu.pci] for gpu in host.gpus if gpu.pci in places]
+    return product(gpus, [places[nic] for nic in nics if nic in places])
+
+
+def _shared(one: PciDevice, other: PciDevice) -> int:
+    """How many bridges two devices have in common, from the root port down; 0 = they meet in the processor."""
+    side_by_side = zip(one.upstream, other.upstream, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], side_by_side))
 
 
 @for_text("GDR004", "warning", _LEVEL, needs=("kernel",))
@@ -109,3 +127,97 @@ def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> R
 def _has_c2c(gpu: Gpu) -> bool:
     by_name = _WITH_C2C.search(or_none(gpu.name) or "") is not None
     return by_name or any(link.remote == "cpu" for link in or_none(gpu.nvlinks) or ())
+
+
+_SOURCE_VALIDATION, _REDIRECTS = 0x01, 0x0C
+"""Bits of the ACS control word: SrcValid; ReqRedir and CmpltRedir."""
+
+
+@rule("GDR010", "warning", needs=("pci", "nvidia", "rdma", "cpu", "kernel"))
+def peer_traffic_redirected(host: JudgedHost) -> Results:
+    """ACS of a switch, or the IOMMU, sends traffic between GPU and NIC up to the processor.
+
+    Why: It is slow, and hangs on some hosts. Only for bare metal: virtual machines need ACS, and ATS in the NIC.
+    Example: ACSCtl: SrcValid+ ReqRedir+ on a port of a PCI switch
+    Instead: setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 at each boot; iommu=pt on the kernel's command line
+    Source: NCCL user guide, troubleshooting of GPUs (ACS)
+    """
+    if not host.gpus or known(host.facts.cpu.hypervisor):
+        return
+    yield from _acs(host)
+    yield from _iommu(host)
+
+
+def _acs(host: JudgedHost) -> Results:
+    places = _places(host)
+    bridges = {one.address: one.acs_control for one in places.values() if one.is_bridge and _may_redirect(one)}
+    if not bridges:
+        return
+    words = {name: bridges[name] for name in _between(host, places) if name in bridges}
+    on = {name: word for name, word in words.items() if isinstance(word, int)}
+    if on:
+        redirects = any(word & _REDIRECTS for word in on.values())
+        yield report.device(
+            min(on),
+            f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
+            f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot",
+            evidence=tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8]),
+            severity="error" if redirects else None,
+        )
+    else:
+        yield from [word for word in words.values() if isinstance(word, Unknown)][:1]
+
+
+def _may_redirect(bridge: PciDevice) -> bool:
+    """ACS is on in it, or that is not known."""
+    word = bridge.acs_control
+    return isinstance(word, Unknown) or bool((word or 0) & (_SOURCE_VALIDATION | _REDIRECTS))
+
+
+def _between(host: JudgedHost, places: dict[str, PciDevice]) -> dict[str, None]:
+    """The ports of switches on the way between a GPU and a NIC, or another GPU, behind the same switch."""
+    pairs = list(combinations((places[gpu.pci] for gpu in host.gpus if gpu.pci in places), 2))
+    with suppress(NotKnown):  # the GPUs among themselves can be judged without
+        pairs = [*_gpus_and_nics(host, places), *pairs]
+    found: dict[str, None] = {}
+    for one, other in pairs:
+        if shared := _shared(one, other):  # the last port that they share, and what is below it
+            found |= dict.fromkeys((*one.upstream[shared - 1 :], *other.upstream[shared - 1 :]))
+    return found
+
+
+_COMMAND_LINE = re.compile(r"\b(intel_iommu|amd_iommu)=on\b")
+
+
+def _iommu(host: JudgedHost) -> Results:
+    """The types of the groups tell best; where they cannot be read, the command line."""
+    if known(host.facts.kernel.arch) != "x86_64":
+        return
+    types, line = host.facts.pci.iommu_types, host.facts.kernel.cmdline
+    if isinstance(types, Unknown):
+        text = known(line)
+        translates = bool(_COMMAND_LINE.search(text)) and "iommu=pt" not in text.split()
+    else:
+        translates = any(kind.startswith("DMA") for kind in types)
+    if translates:
+        yield report.host(
+            host.name,
+            "the IOMMU translates what GPUs and NICs send to each other",
+            "add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
+            evidence=_shown(or_none(types), or_none(line)),
+            severity="error" if _in_use(host) else None,
+        )
+
+
+def _shown(types: Sequence[str] | None, line: str | None) -> tuple[str, ...]:
+    words = [word for word in (line or "").split() if "iommu" in word]
+    shown = f"types of IOMMU groups: {', '.join(types)}" if types else "types of IOMMU groups: not known"
+    return (escaped(shown), escaped(f"command line: {' '.join(words) or 'nothing about the IOMMU'}"))
+
+
+def _in_use(host: JudgedHost) -> bool:
+    """Whether GPU Direct RDMA would be used, as far as it is known."""
+    try:
+        return bool(host.active_ports)
+    except NotKnown:
+        return False
