@@ -21,6 +21,7 @@ class ConfFile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     mode: Count = NOT_READ
     """Permission bits, e.g. 0o644."""
 
+
 _SHARED = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "wekafs", "panfs", "9p", "cifs", "smb3")
 
 
