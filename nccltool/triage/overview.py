@@ -38,12 +38,10 @@ def _hosts(hosts: list[ObservedHost]) -> OverviewTable:
 
 def _gdr(host: ObservedHost) -> str:
     """Of the connections over HCAs, as far as they are logged; else what NCCL says of the HCAs."""
-    over = {
-        name: count for name, count in host.transports.items() if name.startswith("NET/") and "Socket" not in name
-    }
-    direct = sum(count for name, count in over.items() if name.endswith("GDRDMA"))
+    over = [name for name in host.transports if name.startswith("NET/") and "Socket" not in name]
     if over:
-        return f"{direct} of {sum(over.values())} connections"
+        direct = sum(host.transports[name] for name in over if name.endswith("GDRDMA"))
+        return f"{direct} of {sum(host.transports[name] for name in over)} connections"
     if host.gdr_hcas_off:
         return f"off for {fold(host.gdr_hcas_off)}" if all(host.gdr_hcas_off) else "off"
     return "on" if host.gdr_hcas else ""
@@ -88,22 +86,14 @@ def _differences(hosts: list[ObservedHost]) -> Iterator[str]:
         values = {host.name: of(host) for host in hosts if of(host)}
         if name in ("GPUDirect RDMA", "transports") or len(set(values.values())) < 2:
             continue
+        groups = {
+            value: f"{value} on {fold([h for h in values if values[h] == value])}" for value in values.values()
+        }
         common, count = Counter(values.values()).most_common(1)[0]
         if count * 2 > len(values):
-            odd = [
-                f"{value} on {fold([h for h in values if values[h] == value])}"
-                for value in _others(values, common)
-            ]
-            yield f"{name}: {'; '.join(odd)}; {common} on the other {count}"
-        else:
-            groups = [
-                f"{value} on {fold([h for h in values if values[h] == value])}" for value in _others(values, None)
-            ]
-            yield f"{name}: {'; '.join(groups)}"
+            del groups[common]
+            groups[common] = f"{common} on the other {count}"
+        yield f"{name}: {'; '.join(groups.values())}"
     silent = [host.name for host in hosts if not host.networks]
     if silent and len(silent) < len(hosts):
         yield f"network: {fold(silent)} never said which it uses"
-
-
-def _others(values: dict[str, str], common: str | None) -> list[str]:
-    return [value for value in dict.fromkeys(values.values()) if value != common]

@@ -101,15 +101,12 @@ _ENDED_BY_OTHERS = frozenset({1, 2, 6, 9, 15})
 
 def rank_that_ended_first(timeline: Timeline) -> str | None:
     """The rank that ended by itself before the others were ended, as launchers tell it."""
-    named = [ended for ended in timeline.exits if ended.rank is not None]
-    first = next((ended for ended in named if ended.first), None)
-    if first is None:
-        first = next((one for one in named if one.code and one.signal not in _ENDED_BY_OTHERS), None)
-    if first is not None:
-        return str(first.rank)
-    one_host = len(timeline.hosts) <= 1 and (timeline.nodes or 1) == 1
-    own = [one.local for one in timeline.exits if one.code and one.signal not in _ENDED_BY_OTHERS]
-    return next((str(local) for local in own if local is not None), None) if one_host else None
+    own = [ended for ended in timeline.exits if ended.code and ended.signal not in _ENDED_BY_OTHERS]
+    told = (ended for ended in timeline.exits if ended.first)
+    named = [ended.rank for ended in (*told, *own) if ended.rank is not None]
+    if not named and len(timeline.hosts) <= 1 and (timeline.nodes or 1) == 1:
+        named = [ended.local for ended in own if ended.local is not None]
+    return str(named[0]) if named else None
 
 
 def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:

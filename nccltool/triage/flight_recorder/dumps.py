@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from nccltool.core.errors import BadInput
+from nccltool.triage.logs.base import LONGEST_TEXT, LogEvent
 
 _HEAD = 1 << 16
 """Bytes of a file in which the first entry of a dump must stand."""
@@ -33,7 +34,8 @@ class RecordedCall:
     compared: tuple[str, ...]
     """What must be the same on all ranks."""
     finished: bool
-    stack: str
+    at: str
+    """Where the program made the call, as the end of a sentence; empty where the dump does not have it."""
 
     @property
     def told(self) -> str:
@@ -54,7 +56,7 @@ class RecordedMessage:
     finished: bool
     batch: int
     """Messages of one batch have the same number: their order does not matter."""
-    stack: str
+    at: str
 
     @property
     def told(self) -> str:
@@ -76,6 +78,19 @@ class RecorderDump:
     """Nothing was dropped: the recorder is a ring buffer."""
     world: frozenset[int] = field(default_factory=frozenset)
     """All ranks that the process groups name; empty = the dump does not tell."""
+
+    def shows(self, kind: str, text: str, fields: Mapping[str, str], rank: int | None = None) -> LogEvent:
+        """A failure; of the rank that wrote the dump, unless it is told of another one."""
+        clean = "".join(letter if letter.isprintable() else "?" for letter in text)[:LONGEST_TEXT]
+        return LogEvent(
+            kind=kind,
+            role="failure",
+            text=clean,
+            file=self.file.encode(errors="backslashreplace").decode(),  # documents are UTF-8
+            line=1,
+            rank=self.rank if rank is None else rank,
+            fields=fields,
+        )
 
 
 def is_named_so(file: str) -> bool:
@@ -162,7 +177,7 @@ def _call(entry: Mapping[str, Any]) -> RecordedCall:
         dtypes=_dtypes(entry, "input"),
         compared=tuple(compared),
         finished=_finished(entry),
-        stack=_stack(entry.get("frames") or ()),
+        at=_called_at(entry),
     )
 
 
@@ -202,7 +217,7 @@ def _messages(
             dtypes=_dtypes(entry, name),
             finished=batches.get(place, False) or _finished(entry),
             batch=-1 - int(place[1] or 0) if place in batches else number,
-            stack=_stack(entry.get("frames") or ()),
+            at=_called_at(entry),
         )
 
 
@@ -216,7 +231,8 @@ def _ends(matched: re.Match[str], members: Sequence[int], group: Sequence[Any]) 
     return (own, peer) if matched["kind"] == "send" else (peer, own)
 
 
-def _stack(frames: Sequence[Mapping[str, Any]]) -> str:
+def _called_at(entry: Mapping[str, Any]) -> str:
     """The innermost frame that is not torch's own."""
-    own = (frame for frame in frames if "/torch/" not in str(frame.get("filename")))
-    return next((f"{frame.get('filename')}:{frame.get('line')} in {frame.get('name')}" for frame in own), "")
+    own = (frame for frame in entry.get("frames") or () if "/torch/" not in str(frame.get("filename")))
+    where = (f"{frame.get('filename')}:{frame.get('line')} in {frame.get('name')}" for frame in own)
+    return next((f"; called at {place}" for place in where), "")

@@ -7,7 +7,6 @@ else those that are not done. Which of a rank's messages to different peers wait
 from collections.abc import Iterator, Mapping, Sequence
 
 from nccltool.triage.flight_recorder.dumps import RecordedCall, RecordedMessage, RecorderDump
-from nccltool.triage.flight_recorder.log_events import at, event
 from nccltool.triage.logs.base import LogEvent
 
 _Of = Mapping[int, RecorderDump]
@@ -51,18 +50,18 @@ def _differ(
 ) -> LogEvent:
     text = (
         f"Flight recorder: rank {sender.rank} is in {sent.told}, rank {receiver.rank} in {received.told}"
-        f"{at(sent.stack)}{at(received.stack)}"
+        f"{sent.at}{received.at}"
     )
     fields = {"first": str(sender.rank), "second": str(receiver.rank)}
-    return event("torch.fingerprint", sender, text, fields)
+    return sender.shows("torch.fingerprint", text, fields)
 
 
 def _alone(message: RecordedMessage, waits: RecorderDump, peer: RecorderDump, what: str) -> LogEvent:
     text = (
         f"Flight recorder: ranks [{peer.rank}] have not joined: rank {peer.rank} {what} for which rank"
-        f" {waits.rank} waits in {message.told}{at(message.stack)}"
+        f" {waits.rank} waits in {message.told}{message.at}"
     )
-    return event("torch.behind", peer, text, {"ranks": str(peer.rank)})
+    return peer.shows("torch.behind", text, {"ranks": str(peer.rank)})
 
 
 def circle(of: _Of) -> LogEvent | None:
@@ -73,9 +72,9 @@ def circle(of: _Of) -> LogEvent | None:
         return None
     steps = [f"rank {rank} waits for rank {peer} in {waits[rank][peer].told}" for rank, peer in _steps(ring)]
     first, second = ring[0], ring[1]
-    stacks = "".join(at(waits[rank][peer].stack) for rank, peer in _steps(ring))
+    stacks = "".join(waits[rank][peer].at for rank, peer in _steps(ring))
     text = f"Flight recorder: ranks wait for each other: {', '.join(steps)}{stacks}"
-    return event("torch.fingerprint", of[first], text, {"first": str(first), "second": str(second)})
+    return of[first].shows("torch.fingerprint", text, {"first": str(first), "second": str(second)})
 
 
 def _steps(ring: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,6 @@ Ray and vLLM actors, clush, syslog and dmesg, glog and Python logging. They come
 
 import calendar
 import re
-from dataclasses import dataclass
 
 from nccltool.triage.logs.base import SourceLine
 
@@ -58,17 +57,28 @@ _WHERE_TIMES_STAND = 160
 """Characters from the beginning of a line in which its time is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledText:
-    """A line, cut behind its labels."""
+_HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
+_WRITERS = [
+    "mpi",
+    "prte",
+    "task",
+    "label",
+    "local",
+    "rank",
+    "plain",
+    "pod",
+    "compose",
+    "actor",
+    "pid",
+    "ip",
+    "clush",
+    "bracket",
+]
+"""Parts of a label that do not change from line to line, as times do."""
 
-    label: str
-    text: str
-    parts: dict[str, str]
 
-
-def labelled(text: str) -> LabelledText:
-    """What stands before the message, and the message."""
+def unlabelled(text: str) -> tuple[str, dict[str, str]]:
+    """The message behind the labels, and the parts of these."""
     parts: dict[str, str] = {}
     start = 0
     for _ in range(_DEEPEST):
@@ -79,16 +89,12 @@ def labelled(text: str) -> LabelledText:
             break
         parts |= {name: value for name, value in match.groupdict().items() if value}
         start = match.end()
-    return LabelledText(text[:start], text[start:], parts)
-
-
-_HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
+    return text[start:], parts
 
 
 def line(file: str, number: int, text: str) -> SourceLine:
     """A line with what its labels say."""
-    cut = labelled(text)
-    parts = cut.parts
+    message, parts = unlabelled(text)
     rank = parts.get("rank") or parts.get("mpi") or parts.get("prte")
     if rank is None and "plain" in parts:
         rank = parts["plain"].lower().removeprefix("rank").strip()
@@ -96,8 +102,8 @@ def line(file: str, number: int, text: str) -> SourceLine:
     return SourceLine(
         file=file,
         number=number,
-        text=cut.text,
-        label=_writer(cut),
+        text=message,
+        label=" ".join(parts[name] for name in _WRITERS if name in parts),
         host=next((parts[name] for name in _HOSTS if name in parts), None),
         rank=int(rank) if rank else None,
         task=int(task) if task else None,
@@ -105,27 +111,6 @@ def line(file: str, number: int, text: str) -> SourceLine:
         address=parts.get("ip") or parts.get("rayip"),
         time=time_of(text),
     )
-
-
-def _writer(cut: LabelledText) -> str:
-    """The label without what changes from line to line: times."""
-    names = (
-        "mpi",
-        "prte",
-        "task",
-        "label",
-        "local",
-        "rank",
-        "plain",
-        "pod",
-        "compose",
-        "actor",
-        "pid",
-        "ip",
-        "clush",
-        "bracket",
-    )
-    return " ".join(cut.parts[name] for name in names if name in cut.parts)
 
 
 def time_of(text: str) -> str | None:
