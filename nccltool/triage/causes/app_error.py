@@ -25,22 +25,13 @@ To the owner of the program, with rank and traceback.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    TYPICAL,
-    Clue,
-    Clues,
-    Offender,
-    of_source,
-    rank_that_ended_first,
-    signs,
-)
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, of_source, rank_that_ended_first
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the first traceback, and whether it came before the first time-out"
 EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "torch.unused": (0.9, "parameters got no gradient"),
     "nccl.bad-argument": (0.8, "NCCL was called with an argument that is not allowed"),
     "torch.no-nccl": (0.85, "this torch has no NCCL"),
@@ -61,7 +52,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Exceptions that are nobody's echo."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL was used in a way that it does not allow", used)
     yield from of_source(timeline, "misc/argcheck")
@@ -78,7 +68,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The parameters that DDP names, else the rank that failed first."""
     if event := timeline.first("torch.unused-names"):
         return Offender("parameter", _module(event.get("names")))
-    own = timeline.of("app.exception", "app.assert", "nccl.bad-argument", *_SIGNS)
+    own = timeline.of("app.exception", "app.assert", "nccl.bad-argument", *SIGNS_OF_FAILURE)
     ranks = [rank for event in own if (rank := timeline.rank_of(event)) is not None]
     if ranks:
         return Offender("rank", str(ranks[0]))

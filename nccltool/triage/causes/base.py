@@ -3,8 +3,10 @@
 A cause is a file of this folder. Its docstring is its page, with the sections of SECTIONS. It has
 
     DECIDES                     one sentence: what would settle whether it is this cause
-    clues(timeline)                what speaks for it (strength above 0) and against it (below 0)
-    offender(timeline, clues)      what to look at first; None when the logs name nothing
+    SIGNS                       kind of event -> (strength, why): a clue, where there is such an event (optional)
+    SIGNS_OF_FAILURE            the same, where the job has not got over what went wrong (optional)
+    clues(timeline)             what else speaks for it (strength above 0) and against it (below 0)
+    offender(timeline, clues)   what to look at first; None when the logs name nothing
     EXPLAINS                    causes whose evidence this one accounts for (optional; see ECHOES)
 
 The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are four words, not tuned numbers.
@@ -13,7 +15,7 @@ The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from nccltool.triage.incident import Offender as Offender
 from nccltool.triage.logs.base import LogEvent
@@ -88,8 +90,18 @@ class Cause(Protocol):
         """What to look at first."""
 
 
-def signs(timeline: Timeline, table: Mapping[str, tuple[float, str]]) -> Iterator[Clue]:
-    """A clue for each kind of event that is there, with its first event: kind -> (strength, why)."""
+Signs: TypeAlias = Mapping[str, tuple[float, str]]
+
+
+def given(cause: Cause, timeline: Timeline) -> Clues:
+    """All clues of a cause."""
+    always: Signs = getattr(cause, "SIGNS", {})
+    of_failure: Signs = getattr(cause, "SIGNS_OF_FAILURE", {}) if timeline.failed else {}
+    return Clues((*signs(timeline, always), *signs(timeline, of_failure), *cause.clues(timeline)))
+
+
+def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:
+    """A clue for each kind of event that is there, with its first event."""
     for kind, (strength, why) in table.items():
         if event := timeline.first(kind):
             yield Clue(strength, why, event)
@@ -157,18 +169,3 @@ def odd_one_out(values: Mapping[str, str]) -> str | None:
         return None
     smallest, *others = sorted(groups.values(), key=len)
     return smallest[0] if len(smallest) < len(others[0]) else None
-
-
-_NOT_ROUTED = re.compile(r"^\[?(?:127\.|::1\b|fe80:|169\.254\.|0\.0\.0\.0)")
-_DOCKER = re.compile(r"^172\.1[7-9]\.|^172\.2\d\.0\.|^192\.168\.122\.|^10\.88\.0\.")
-"""Default networks of Docker, libvirt and Podman."""
-
-
-def is_unreachable(address: str) -> bool:
-    """Whether an address means something on its own host only."""
-    return bool(_NOT_ROUTED.match(address))
-
-
-def is_of_containers(address: str) -> bool:
-    """Whether an address is in a network that container engines make by default."""
-    return bool(_DOCKER.match(address))

@@ -26,7 +26,7 @@ To the owner of the training code, with both calls and their stacks (flight reco
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, odd_one_out, part, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, odd_one_out, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.exits import CollectiveTimeout
 from nccltool.triage.timeline.model import Timeline
@@ -34,7 +34,7 @@ from nccltool.triage.timeline.model import Timeline
 DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
 
-_SIGNS = {
+SIGNS = {
     "torch.fingerprint": (0.95, "torch compared the calls of the ranks, and they differ"),
     "nccl.mismatched": (0.9, "NCCL saw different calls"),
     "hvd.mismatch": (0.9, "Horovod saw different calls"),
@@ -48,7 +48,6 @@ _SIGNS = {
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Calls that differ at the same place of the sequence."""
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("nccl.truncated"):
         strength = 0.75 if timeline.has("nccl.init-complete", "bench.row", "nccl.rings") else FITS
         yield Clue(strength, "a message had another size than its receiver expected", event)

@@ -25,13 +25,13 @@ To the fabric team, with the log of sharp_am.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import SAYS, Clue, Clues, Offender, host_named, of_source, signs
+from nccltool.triage.causes.base import SAYS, Clue, Clues, Offender, host_named, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "plugin"})
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "sharp.failed": (SAYS, "SHARP could not be set up"),
     "sharp.crash": (0.8, "the SHARP plugin crashed"),
     "sharp.fallback": (0.6, "CollNet could not be used"),
@@ -41,7 +41,6 @@ _SIGNS = {
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of SHARP, where the job did not get over them."""
     if timeline.failed:
-        yield from signs(timeline, _SIGNS)
         yield from of_source(timeline, "transport/coll_net", "sharp_plugin")
 
 

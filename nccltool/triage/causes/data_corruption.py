@@ -28,13 +28,13 @@ At once, to the owners of the hosts and of the results.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
 EXPLAINS = frozenset({"none", "other", "app-error", "straggler-timeout", "peer-exited", "slow-path"})
 
-_SIGNS = {
+SIGNS = {
     "data.wrong": (0.9, "a test counted wrong elements"),
     "data.check-failed": (0.8, "a check of the data failed"),
 }
@@ -42,7 +42,6 @@ _SIGNS = {
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Checks that failed; against it speaks whatever failed before."""
-    yield from signs(timeline, _SIGNS)
     wrong = timeline.first("data.wrong", "data.check-failed")
     first = next((e for e in timeline.failures() if e.family not in ("data", "app")), None)
     if wrong and first and timeline.before(first, wrong):

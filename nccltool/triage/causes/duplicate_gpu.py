@@ -27,18 +27,17 @@ To the scheduler's owner, when it gives one GPU to two tasks.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
-_SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL saw two ranks on one GPU")}
+SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL saw two ranks on one GPU")}
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """NCCL's own check, and two ranks with one PCI address."""
-    yield from signs(timeline, _SIGNS)
     if timeline.failed and _shared(timeline):
         event = timeline.first("nccl.init-start")
         yield Clue(TYPICAL, "two ranks of a communicator have the same PCI address", event)

@@ -26,30 +26,28 @@ To whoever owns the job template or module file that sets it.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with the variable unset"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
-_SIGNS = {
+SIGNS = {
     "nccl.bad-value": (0.95, "NCCL does not know a word of a list"),
     "nccl.bad-comm-id": (SAYS, "NCCL_COMM_ID is not an address"),
     "env.refused": (0.85, "a value was refused"),
 }
+SIGNS_OF_FAILURE = {"nccl.ignored-value": (TYPICAL, "a value was not understood")}
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Refused values, and choices that leave nothing."""
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event)
     yield from of_source(timeline, "graph/tuning", "misc/param", "param/")
-    if timeline.failed and (event := timeline.first("nccl.ignored-value")):
-        yield Clue(TYPICAL, "a value was not understood", event)
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -27,19 +27,18 @@ To the platform team for the default of the host.
 import re
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
-_SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
+SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """The error, and a small limit."""
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first(
         "shell.files",
         where=lambda e: timeline.failed and e.get("limit").isdecimal() and int(e.get("limit")) <= 1024,

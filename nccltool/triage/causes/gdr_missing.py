@@ -29,12 +29,12 @@ To the platform team, with kernel, driver and OFED versions.
 
 from collections.abc import Iterable, Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 
-_SIGNS = {
+SIGNS = {
     "gdr.no-peermem": (SAYS, "the module for peer memory is missing"),
     "gdrcopy.missing": (0.85, "GDRCopy is missing"),
     "gdr.failed": (0.7, "GPU memory could not be used by the NIC"),
@@ -45,7 +45,6 @@ _SIGNS = {
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Modules that are missing, HCAs that NCCL rules out, connections that lack GDRDMA."""
-    yield from signs(timeline, _SIGNS)
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
     too_far = timeline.has("nccl.gdr-distance")
     if off:

@@ -28,13 +28,13 @@ To the hardware vendor with nvidia-bug-report.sh, when it comes again after a re
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, NVLINK_XIDS, SAYS, TYPICAL, Clue, Clues, Offender, part, signs
+from nccltool.triage.causes.base import FITS, NVLINK_XIDS, SAYS, TYPICAL, Clue, Clues, Offender, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
-_SIGNS = {
+SIGNS = {
     "kernel.gpu-lost": (0.95, "a GPU is gone from the bus"),
     "kernel.amdgpu": (0.85, "the driver of an AMD GPU reported a fault"),
     "kernel.ecc": (SAYS, "a GPU has uncorrectable memory errors"),
@@ -51,7 +51,6 @@ _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors that the driver or CUDA reported."""
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") not in NVLINK_XIDS):
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength, f"the driver reported Xid {event.get('xid')}", event)

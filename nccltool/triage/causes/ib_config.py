@@ -42,26 +42,25 @@ from nccltool.triage.causes.base import (
     had_worked,
     of_source,
     part,
-    signs,
 )
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
-_SIGNS = {
+SIGNS = {
     "ib.qp-failed": (SAYS, "two HCAs could not be connected"),
     "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),
     "ib.open-failed": (FITS, "an HCA could not be opened"),
     "ib.rail-hint": (FITS, "NCCL supposes that the rails are not connected"),
     "ib.gid-hint": (FITS, "NCCL supposes a wrong GID index"),
 }
+SIGNS_OF_FAILURE = {"ib.gid-change": (FITS, "the table of GIDs changed while the job ran")}
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Connections between HCAs that could not be made, and hosts that chose different networks."""
-    yield from signs(timeline, _SIGNS)
     kinds = {name.split("/")[0].startswith("Socket") for name in timeline.networks}
     if timeline.failed and len(kinds) > 1:
         event = timeline.first("nccl.no-ib", "nccl.socket", "nccl.network")
@@ -77,8 +76,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from of_source(timeline, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
     if event := _uneven(timeline):
         yield Clue(FITS, "hosts have different numbers of HCAs", event)
-    if timeline.failed and (event := timeline.first("ib.gid-change")):
-        yield Clue(FITS, "the table of GIDs changed while the job ran", event)
     if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
         yield Clue(HINT, "a port is down", timeline.first("shell.port-down"))
 

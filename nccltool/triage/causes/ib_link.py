@@ -39,13 +39,12 @@ from nccltool.triage.causes.base import (
     had_worked,
     host_named,
     part,
-    signs,
 )
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the link's counters and the kernel log of the named host at that time"
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "ib.port-error": (0.85, "an HCA reported a port error"),
     "kernel.link-down": (0.85, "the kernel saw a link go down"),
     "kernel.nic-fault": (0.8, "the kernel saw a NIC fail"),
@@ -59,7 +58,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Events of ports, and retries exceeded after things had worked."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13")):
         strength = SAYS if had_worked(timeline) else FITS
         yield Clue(strength - 0.1, "packets got no answer, retries were exceeded", event)

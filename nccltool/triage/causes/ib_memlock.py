@@ -28,13 +28,13 @@ To the platform team, for the unit file and the container runtime.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ulimit -l` as the job itself sees it"
 
-_SIGNS = {
+SIGNS = {
     "ib.memlock": (SAYS, "the limit of locked memory is named"),
     "ib.no-memory": (0.8, "the HCA could not be given memory"),
     "ib.create-failed": (0.6, "the HCA could not make a queue"),
@@ -46,7 +46,6 @@ _SMALL_KBYTES = 1 << 20
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Refused registrations, and a limit that is shown."""
-    yield from signs(timeline, _SIGNS)
     if (event := _limit(timeline)) and timeline.failed:
         yield Clue(FITS, f"{event.get('name')} is {event.get('limit')} kbytes", event)
 
@@ -59,7 +58,7 @@ def _limit(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
-    refused = [event for event in timeline.of(*_SIGNS) if event.host]
+    refused = [event for event in timeline.of(*SIGNS) if event.host]
     if (event := _limit(timeline)) and not refused:
         return Offender("limit", event.get("name"))
     return Offender("host", refused[0].host or "") if refused else clues.host_or_rank()

@@ -28,13 +28,13 @@ To the platform team, with the output of nvidia-imex-ctl of every host.
 import re
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source, signs
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
 
-_SIGNS = {
+SIGNS = {
     "mnnvl.broken": (0.95, "multi-node NVLink is there and does not work"),
     "imex.channel": (SAYS, "an IMEX channel is missing"),
     "imex.daemon": (SAYS, "the IMEX daemon is not working"),
@@ -42,16 +42,13 @@ _SIGNS = {
     "mnnvl.unsupported": (TYPICAL, "multi-node NVLink was asked for, and there is none"),
     "cuda.not-permitted": (0.6, "CUDA may not share memory between processes"),
 }
-
+SIGNS_OF_FAILURE = {"mnnvl.import": (TYPICAL, "memory of another host could not be imported over NVLink")}
 _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 """Sources that share memory between hosts."""
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
-    yield from signs(timeline, _SIGNS)
-    if timeline.failed and (event := timeline.first("mnnvl.import")):
-        yield Clue(TYPICAL, "memory of another host could not be imported over NVLink", event)
     if timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
         yield Clue(TYPICAL, "CUDA failed where multi-node NVLink is in use", event)
     if "P2P/MNNVL" in timeline.transports and (event := timeline.first("cuda.failed", "nccl.warning")):

@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the same job works with a newer NCCL"
@@ -55,7 +55,8 @@ _DEFECTS = (
     _Defect("app.heap", "invalid next size", (2, 18, 0), (2, 20, 0), _PAST_A_BUFFER),
     _Defect("nccl.warning", _TRUNCATED, (2, 0, 0), (2, 12, 0), "defect of IB exchanges"),
 )
-_CRASHES = {
+SIGNS = {"app.nccl-crash": (0.75, "the process crashed inside NCCL")}
+SIGNS_OF_FAILURE = {
     "app.heap": (FITS, "the heap of a process was damaged"),
     "app.segfault": (HINT, "a process crashed"),
 }
@@ -73,9 +74,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         known = f"a stranger connected to NCCL's port ({name!r}), and it did not recover"
         unknown = "a process that is not of this job connected"
         yield Clue(0.85, known, event) if name else Clue(FITS, unknown, event)
-    yield from signs(timeline, {"app.nccl-crash": (0.75, "the process crashed inside NCCL")})
-    if timeline.failed:
-        yield from signs(timeline, _CRASHES)
     if event := timeline.first("torch.nccl-error", "bench.failed", where=lambda e: "internal error" in e.text):
         yield Clue(0.3, "NCCL calls it an internal error", event)
 

@@ -30,41 +30,25 @@ To the network team when the interface that should carry the traffic is missing,
 import re
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Clues,
-    Offender,
-    is_of_containers,
-    is_unreachable,
-    part,
-    signs,
-)
+from nccltool.triage.addresses import is_of_containers, is_unreachable, is_virtual
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the interface and subnet that each host's Bootstrap line names, next to `ip -br addr` there"
 
-_SIGNS = {
+SIGNS = {
     "nccl.no-interface": (SAYS, "NCCL found no interface that it may use"),
     "gloo.no-interface": (SAYS, "Gloo found no address for the interface"),
     "gloo.no-device": (TYPICAL, "Gloo could not open its device"),
     "nccl.no-family": (0.8, "a socket of the address's family could not be made"),
     "nccl.bad-family": (TYPICAL, "a rank offered an address of no family: it had no usable interface"),
 }
-_NOT_FABRICS = re.compile(
-    r"^(?:lo\d*|docker|virbr|veth|br-|br\d|cni|flannel|cali|cilium|tun|tap|ip6tnl|tunl|sit|kube|cbr|podman|vmnet|lxc|lxd|"
-    r"tailscale|wg|zt|nerdctl|dummy|pod-|vxlan|geneve|ipvs|nodelocaldns|azv|weave|ovs|genev|gre|usb|wl|idrac|bmc)"
-)
-"""Interfaces that no fabric ends in: loopback, bridges and tunnels of containers and VPNs, management."""
 _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
 
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Interfaces that cannot work, and addresses that peers cannot reach."""
-    yield from signs(timeline, _SIGNS)
     if found := timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":")):
         yield Clue(TYPICAL, "a rank has no interface beside its HCAs (OOB is empty)", found)
     if event := _to_itself(timeline):
@@ -116,7 +100,7 @@ def _virtual(timeline: Timeline) -> LogEvent | None:
         return None
     return timeline.first(
         "nccl.bootstrap",
-        where=lambda e: _NOT_FABRICS.match(e.get("interface")) or is_unreachable(e.get("address")),
+        where=lambda e: is_virtual(e.get("interface")) or is_unreachable(e.get("address")),
     )
 
 

@@ -28,26 +28,14 @@ To the network team with source, destination, port and the time of the failure.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Clues,
-    Offender,
-    first_part,
-    is_of_containers,
-    is_unreachable,
-    of_source,
-    part,
-    signs,
-)
+from nccltool.triage.addresses import is_of_containers, is_unreachable
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, first_part, of_source, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, while a listener runs there"
 
-_SIGNS = {
+SIGNS = {
     "efa.unreachable": (SAYS, "the fabric got no answer from the other host"),
     "efa.failed": (0.75, "a request to another host failed in the fabric"),
     "ucx.unreachable": (TYPICAL, "UCX found the other host unreachable"),
@@ -64,7 +52,6 @@ _MANY_RETRIES = 10
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Connections that were refused, dropped or have no route."""
-    yield from signs(timeline, _SIGNS)
     if event := _failed(timeline):
         error = event.get("error")
         strength = SAYS if error.startswith(_NO_ROUTE) else TYPICAL

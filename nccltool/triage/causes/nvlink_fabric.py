@@ -37,14 +37,13 @@ from nccltool.triage.causes.base import (
     Offender,
     host_named,
     of_source,
-    signs,
 )
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
 EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
 
-_SIGNS = {
+SIGNS = {
     "nvls.failed": (SAYS, "multicast memory could not be bound"),
     "cuda.not-ready": (SAYS, "CUDA waits for the fabric to be set up"),
     "nvls.p2p-off": (SAYS, "GPUs with NVLink between them cannot reach each other"),
@@ -59,7 +58,6 @@ _SIGNS = {
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of switches and links, and CUDA errors inside NVLS."""
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in e.get("where")):
         yield Clue(0.85, "CUDA refused what NVLS needs", event)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):

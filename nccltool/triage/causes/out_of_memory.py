@@ -27,14 +27,14 @@ To the platform team when the host is short of memory without a job.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, host_named, rank_that_ended_first, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, host_named, rank_that_ended_first
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log (oom-kill) of the dead rank's host, or the allocation that torch reports"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "torch.oom": (SAYS, "an allocation on a GPU failed"),
     "cuda.oom": (0.85, "CUDA had no memory for NCCL"),
     "host.oom": (SAYS, "a process was killed, or refused, for lack of memory"),
@@ -48,7 +48,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Failed allocations, and deaths by SIGKILL that no agent caused."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     killed = timeline.first("job.killed")
     if killed and not timeline.hung and killed == timeline.earliest(timeline.troubles()):
         yield Clue(FITS, "a process was killed, and nothing was said before", killed)

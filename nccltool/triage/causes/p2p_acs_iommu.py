@@ -31,19 +31,19 @@ To the platform team or the cloud, when the host is virtual: ACS cannot be chang
 import re
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the same command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
 
-_SIGNS = {
+SIGNS = {
     "kernel.iommu-fault": (SAYS, "the IOMMU stopped an access of a device"),
     "cuda.no-peer": (0.8, "CUDA refuses peer access between two GPUs"),
     "cuda.peer-import": (TYPICAL, "a peer's memory could not be opened"),
 }
-_WEAK_SIGNS = {
+SIGNS_OF_FAILURE = {
     "shell.acs-on": (0.6, "ACS redirects requests on a bridge"),
     "shell.iommu": (FITS, "an IOMMU translates"),
     "ib.acs-hint": (FITS, "NCCL supposes ACS"),
@@ -61,12 +61,10 @@ _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
-    yield from signs(timeline, _SIGNS)
     if not timeline.failed:
         return
     if refused := timeline.first("ib.completion", where=lambda e: e.get("status") == _LOCAL_PROTECTION):
         yield Clue(0.8, "an HCA could not reach local memory (status 4)", refused)
-    yield from signs(timeline, _WEAK_SIGNS)
     connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)
     if timeline.hung and connected and _single_host(timeline):
         yield Clue(0.55, "the GPUs of one host were connected, and then nothing moved", timeline.hung)

@@ -27,14 +27,15 @@ To whoever holds the logs of the other host.
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, is_unreachable, signs
+from nccltool.triage.addresses import is_unreachable
+from nccltool.triage.causes.base import FITS, Clue, Clues, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the log and the kernel log of the peer whose connection was closed"
 EXPLAINS = frozenset({"other"})
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "gloo.peer-closed": (0.6, "a peer closed its connection"),
     "nccl.peer-closed": (0.6, "a peer closed its connection"),
     "job.actor-died": (0.4, "Ray lost a worker"),
@@ -48,7 +49,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Closed connections; against it speaks every failure that is named."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("torch.nccl-error", where=lambda e: "remote process exited" in e.text):
         yield Clue(FITS, "NCCL says that a remote process exited", event)
     named = (event for event in (*timeline.failures(), *timeline.of("nccl.warning")) if not _is_of_the_end(event))

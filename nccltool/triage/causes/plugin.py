@@ -29,19 +29,19 @@ To the platform's vendor, with the plugin's version and its first error line.
 import re
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
 
-_SIGNS = {
+SIGNS = {
     "plugin.none": (SAYS, "no network plugin could be used"),
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
     "plugin.ofi-failed": (0.8, "the libfabric plugin failed"),
     "plugin.tuner-failed": (0.8, "a tuner plugin failed"),
     "plugin.config": (0.8, "the plugin's checker refuses the settings"),
 }
-_WEAK_SIGNS = {
+SIGNS_OF_FAILURE = {
     "plugin.warned": (0.6, "a plugin warned of an error"),
     "plugin.failed": (FITS, "a network plugin could not be initialised"),
     "plugin.unsupported": (FITS, "a plugin's interface is too old or too new"),
@@ -51,12 +51,10 @@ _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Plugins that say they failed."""
-    yield from signs(timeline, _SIGNS)
     if event := timeline.first("plugin.broken"):
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength, "a plugin could not be loaded", event)
     if timeline.failed:
-        yield from signs(timeline, _WEAK_SIGNS)
         yield from of_source(timeline, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
         if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
             yield Clue(-HINT, "NCCL took another network, and went on")

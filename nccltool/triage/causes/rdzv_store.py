@@ -28,12 +28,12 @@ To whoever runs the name service or the scheduler, when names or nodes are missi
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, first_part, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, first_part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "store.in-use": (SAYS, "the port of the store is taken"),
     "store.unresolved": (SAYS, "a host name could not be resolved"),
     "gloo.unresolved": (TYPICAL, "Gloo could not resolve the name of its own host"),
@@ -54,7 +54,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Everything that happens before the first communicator."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     if timeline.has("nccl.init-complete"):
         yield Clue(-FITS, "communicators were made: the ranks had met")
 

@@ -27,13 +27,13 @@ To whoever owns the pod template.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, of_source, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
-_SIGNS = {
+SIGNS = {
     "shm.full": (SAYS, "shared memory is full"),
     "shm.dataloader": (SAYS, "a DataLoader worker ran out of shared memory"),
     "shm.segment": (0.8, "a segment of shared memory could not be made"),
@@ -44,7 +44,6 @@ _SIGBUS = 7
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Failures to make segments, and deaths by SIGBUS."""
-    yield from signs(timeline, _SIGNS)
     yield from of_source(timeline, "transport/shm", "misc/shmutils", "include/shm")
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)

@@ -29,14 +29,14 @@ To the owner of the training code; to the storage team when the late rank waits 
 from collections import Counter
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, part, signs
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, part
 from nccltool.triage.timeline.exits import ProcessExit
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "torch.behind": (0.85, "torch names ranks that did not join"),
     "torch.no-dump": (0.4, "a rank left no dump of the flight recorder, the others did"),
     "hvd.stalled": (0.8, "Horovod waits for ranks that did not come"),
@@ -56,7 +56,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Ranks that wait, and the ones that are not among them."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     event = timeline.first("torch.timeout")
     if event and silent(timeline):
         names = ", ".join(map(str, sorted(silent(timeline))))

@@ -27,12 +27,12 @@ To the platform's vendor, with the dumped topology.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, signs
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
-_SIGNS = {
+SIGNS_OF_FAILURE = {
     "topology.attribute": (SAYS, "the topology lacks an attribute that NCCL needs"),
     "topology.graph-file": (SAYS, "the graph file names a GPU that the job does not have"),
     "topology.no-device": (0.85, "NVML does not know a GPU that CUDA uses"),
@@ -49,7 +49,6 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors while the topology was read or searched."""
     if not timeline.failed:
         return
-    yield from signs(timeline, _SIGNS)
     yield from of_source(timeline, "graph/(?!tuning)")
     if unread := timeline.first("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT

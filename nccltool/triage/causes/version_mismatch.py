@@ -28,13 +28,13 @@ To whoever builds the images, with both versions.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, odd_one_out, part, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, odd_one_out, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the versions of NCCL, torch and the driver on every host"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
 
-_SIGNS = {
+SIGNS = {
     "nccl.version-mismatch": (0.95, "ranks run different versions of NCCL"),
     "nccl.driver-old": (SAYS, "the driver is older than CUDA needs"),
     "version.driver": (SAYS, "driver and libraries do not fit"),
@@ -49,7 +49,6 @@ _CONSEQUENCES = (
 
 def clues(timeline: Timeline) -> Iterator[Clue]:
     """Errors that name versions, and hosts that differ."""
-    yield from signs(timeline, _SIGNS)
     if len(timeline.versions) > 1 and timeline.failed and _by_host(timeline):
         event = timeline.first(*_CONSEQUENCES) or timeline.first("nccl.version")
         strength = SAYS if timeline.has(*_CONSEQUENCES) else FITS
