@@ -50,15 +50,15 @@ _ENDED = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowOptions:
-    """What to follow, and for how long."""
+    """What to follow, and for how long: the options of `nccltool triage`."""
 
     paths: tuple[str, ...]
     command: tuple[str, ...]
     settle_s: float = 10.0
     for_s: float | None = None
     """None = until it is sure, or there is nothing more to come."""
-    to_the_end: bool = False
-    """Go on after it is sure: whose standard input ends would end its writer."""
+    follow: bool = True
+    """False = go on after it is sure: whose standard input ends would end its writer."""
     trust_pickle: bool = False
 
 
@@ -135,11 +135,11 @@ class _Follower:
         """Once, when nothing comes for a moment: a log that is complete needs no such note."""
         if not self._is_waiting and now - self._came_at > _PAUSE_S:
             self._is_waiting = True
-            until = "its end" if self._order.to_the_end else "something fails"
+            until = "something fails" if self._order.follow else "its end"
             self._say(f"following {names(self._order.paths)} until {until}; Ctrl-C shows what is known so far")
 
     def _said_to_be_sure(self) -> str:
-        if not self._order.to_the_end:
+        if self._order.follow:
             return f"sure for {self._needed_s():g} s"
         if self._told != self._held:
             self._told = self._held

@@ -36,10 +36,10 @@ class LogDiscovery:
     files: dict[str, tail.TailedFile] = field(default_factory=dict)
     pipe: tail.TailedInput | None = None
     dumps: dict[str, flight_recorder.RecorderDump] = field(default_factory=dict)
-    _maybe_dumps: dict[str, "_Seen"] = field(default_factory=dict)
+    _maybe_dumps: dict[str, _Seen] = field(default_factory=dict)
     _packed: list[str] = field(default_factory=list)
+    _known: set[str] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
-    _left_out: set[str] = field(default_factory=set)
     _scanned_at: float = -SCAN_S
 
     def __post_init__(self) -> None:
@@ -68,15 +68,13 @@ class LogDiscovery:
             self.say(f"waiting for {path}, which is not there yet")
 
     def _take_up(self, name: str, is_first: bool) -> None:
-        known = name in self.files or name in self._left_out or name in self._packed or name in self._maybe_dumps
-        if known or name in self.dumps:
+        if name in self._known:
             return
+        self._known.add(name)
         if not is_first and self._is_rotated(name):
-            self._left_out.add(name)
             return
-        head = tail.head_of(name)
+        head = log_files.head_of(name)
         if what := log_files.foreign(head):
-            self._left_out.add(name)
             self.say(f"{name} is {what}: left out")
         elif log_files.is_packed(head):
             self._packed.append(name)
@@ -97,7 +95,6 @@ class LogDiscovery:
         """Files that are read once, as they are."""
         while self._packed:
             name = self._packed.pop()
-            self._left_out.add(name)
             yield name, log_files.chunks(name)
 
     def read_dumps(self, now: float) -> bool:
@@ -108,7 +105,6 @@ class LogDiscovery:
                 what = self._dump_or_log(name, seen, now)
             except BadInput as error:
                 self.say(f"{error.message}: {error.remedy}")
-                self._left_out.add(name)
                 what = "left out"
             if what is None:
                 continue
@@ -119,9 +115,9 @@ class LogDiscovery:
                 self.files[name] = tail.TailedFile(name)
         return is_new
 
-    def _dump_or_log(self, name: str, seen: "_Seen", now: float) -> flight_recorder.RecorderDump | str | None:
+    def _dump_or_log(self, name: str, seen: _Seen, now: float) -> flight_recorder.RecorderDump | str | None:
         """None = it cannot be told yet: it is empty, or still being written."""
-        head, size = tail.head_of(name), tail.size_of(name)
+        head, size = log_files.head_of(name), log_files.size_of(name)
         if head and head[:1] not in _BEGINS_A_DUMP:
             return "log"
         if not head or size != seen.size:

@@ -64,11 +64,7 @@ def _is_worth_it(files: Sequence[str]) -> bool:
 
 
 def _size(file: str) -> int:
-    try:
-        size = Path(file).stat().st_size
-    except OSError:
-        return 0  # who reads it says what is wrong
-    return size * (_UNPACKED if file.endswith((".gz", ".xz", ".zst")) else 1)
+    return log_files.size_of(file) * (_UNPACKED if file.endswith((".gz", ".xz", ".zst")) else 1)
 
 
 def _has_plain_name(file: str) -> bool:
@@ -93,19 +89,11 @@ class _Worker:
     def __init__(self, files: Sequence[str]) -> None:
         self.files = files
         with tempfile.TemporaryFile() as written:
-            self._events = os.fdopen(
-                os.open(f"/proc/self/fd/{written.fileno()}", os.O_RDONLY), "rb"
-            )  # has its own place
+            # The file has two places: its writer's, and ours
+            self._events = os.fdopen(os.open(f"/proc/self/fd/{written.fileno()}", os.O_RDONLY), "rb")
             # -P: the folder of the logs is no place to import from
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "nccltool.triage.parallel_reader",
-                    str(os.getpid()),
-                    str(written.fileno()),
-                ],
+                [sys.executable, "-P", "-m", __name__, str(os.getpid()), str(written.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=[written.fileno()],

@@ -2,13 +2,30 @@
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nccltool.core.text import escaped, shortened
-from nccltool.triage.incident import Incident, LogLine, Overview
+from nccltool.triage.incident import Incident, LogLine, Overview, incident_to_json
 
 _WIDTH = 100
 _LONGEST_LINE = 240
 _LONGEST_CELL = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TriageView:
+    """How and where it is shown: the options of `nccltool triage`."""
+
+    form: str
+    summary: bool
+    output: str | None
+
+
+def shown(incident: Incident, view: TriageView) -> str:
+    """The incident in the form that is asked for."""
+    if view.form == "json":
+        return incident_to_json(incident) + "\n"
+    return summary(incident.overview) if view.summary else render(incident)
 
 
 def render(incident: Incident) -> str:

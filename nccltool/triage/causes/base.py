@@ -30,9 +30,6 @@ FITS = 0.45
 HINT = 0.2
 """Not evidence by itself."""
 
-NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
-"""Errors of the driver that are about NVLink."""
-
 SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
 ECHOES = frozenset({"peer-exited", "straggler-timeout", "other"})
 """What every cause accounts for: the others wait, time out, or lose their peer."""
@@ -135,7 +132,7 @@ def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
         yield Clue(0.4, f"an error came out of {trace.get('where')}", trace)
 
 
-def had_worked(timeline: Timeline) -> bool:
+def worked(timeline: Timeline) -> bool:
     """Whether HCAs and collectives had worked before: then it was no matter of configuration."""
     many = any((timeout.sequence or 0) > 100 for timeout in timeline.timeouts)
     return many or timeline.has("bench.row", "ib.port-error")

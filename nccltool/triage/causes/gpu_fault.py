@@ -28,7 +28,8 @@ To the hardware vendor with nvidia-bug-report.sh, when it comes again after a re
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, NVLINK_XIDS, SAYS, TYPICAL, Clue, Clues, Offender, part
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, part
+from nccltool.triage.logs.kernel import NVLINK_XIDS
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"

@@ -31,18 +31,7 @@ To the fabric team with both ends (HCA, port, GID) as the message names them.
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    HINT,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Clues,
-    Offender,
-    had_worked,
-    of_source,
-    part,
-)
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, worked
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -67,7 +56,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength, "some hosts use RDMA and others sockets", event)
     for event in timeline.of("ib.completion"):
-        if event.get("status") in _RETRY_EXCEEDED and not had_worked(timeline):
+        if event.get("status") in _RETRY_EXCEEDED and not worked(timeline):
             yield Clue(0.65, "packets got no answer from the beginning on", event)
             break
         if event.get("status") in _REMOTE:

@@ -27,17 +27,8 @@ To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links
 
 from collections.abc import Iterator
 
-from nccltool.triage.causes.base import (
-    FITS,
-    NVLINK_XIDS,
-    SAYS,
-    TYPICAL,
-    Clue,
-    Clues,
-    Offender,
-    host_named,
-    of_source,
-)
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, host_named, of_source
+from nccltool.triage.logs.kernel import NVLINK_XIDS
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"

@@ -2,6 +2,9 @@
 
 from nccltool.triage.logs.patterns import table
 
+NVLINK_XIDS = ("74", "144", "145", "146", "147", "148", "149", "150")
+"""Errors of the driver that are about NVLink."""
+
 PATTERNS = table(r"""
 failure
     kernel.xid          (?<!S)`Xid (`(?:PCI:)?(?P<gpu>[\da-fA-F:.]+)\): (?P<xid>\d+)(?:, (?P<detail>.*))?

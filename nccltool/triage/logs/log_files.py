@@ -18,7 +18,8 @@ NOT_LOGS = {
     *(".zip", ".whl", ".pyc", ".parquet", ".nsys-rep", ".sqlite", ".distcp"),
 }
 """Endings of files in a folder that hold no lines."""
-_HEAD_BYTES = 8
+HEAD_BYTES = 256
+"""Of the beginning of a file that are looked at, and remembered of one that grows."""
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _FOREIGN = {
     b"\x7fELF": "a program, a library or a core dump",
@@ -56,7 +57,7 @@ def _meant(path: str) -> list[str]:
         raise BadInput(f"{path} does not exist", "name a log, a folder of logs, or - for standard input")
     if not Path(path).is_dir():
         return [path]
-    inside = [str(file) for file in within(Path(path)) if not foreign(_head(file))]
+    inside = [str(file) for file in within(Path(path)) if not foreign(head_of(str(file)))]
     if not inside:
         raise BadInput(f"{path} is a folder without logs", "name the folder that holds the logs")
     return inside
@@ -73,12 +74,23 @@ def _refused(error: OSError) -> None:
         raise error
 
 
-def _head(file: Path) -> bytes:
+def head_of(name: str) -> bytes:
+    """The first bytes of a file; empty when it has none, none may be read, or it is a pipe."""
     try:
-        with file.open("rb") as opened:
-            return opened.read(_HEAD_BYTES)
+        if not Path(name).is_file():
+            return b""
+        with Path(name).open("rb") as opened:
+            return opened.read(HEAD_BYTES)
     except OSError:
         return b""  # who reads it says what is wrong
+
+
+def size_of(name: str) -> int:
+    """Bytes of a file; 0 when it is not there."""
+    try:
+        return Path(name).stat().st_size
+    except OSError:
+        return 0
 
 
 def foreign(head: bytes) -> str:

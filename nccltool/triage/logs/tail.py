@@ -14,11 +14,10 @@ from pathlib import Path
 from nccltool.core.errors import BadInput
 from nccltool.triage.logs import log_files
 from nccltool.triage.logs.line_decoder import shortened
+from nccltool.triage.logs.log_files import HEAD_BYTES
 
 PIECE_BYTES = 1 << 20
 """Read at a time from one log, so that the others get their turn."""
-_HEAD_BYTES = 256
-"""Of the beginning of a file that are remembered: it was cut off and written anew where they have changed."""
 
 
 class LineBuffer:
@@ -94,11 +93,11 @@ class TailedFile:
             self._open()
             return b""
         self._at += len(piece)
-        self._head = (self._head + piece[:_HEAD_BYTES])[:_HEAD_BYTES]
+        self._head = (self._head + piece[:HEAD_BYTES])[:HEAD_BYTES]
         return piece
 
     def _was_written_anew(self, about: os.stat_result) -> bool:
-        """Whether it was cut off, and has grown again to where we were, or beyond."""
+        """Whether it was cut off, which changes its beginning, and has grown again to where we were, or beyond."""
         assert self._fd is not None
         has_changed = self._at > 0 and about.st_mtime_ns != self._changed_at
         return has_changed and os.pread(self._fd, len(self._head), 0) != self._head
@@ -153,34 +152,15 @@ class TailedInput:
         return piece
 
 
-def head_of(name: str) -> bytes:
-    """The first bytes of a file; empty when it has none, none may be read, or it is a pipe."""
-    try:
-        if not Path(name).is_file():
-            return b""
-        with Path(name).open("rb") as opened:
-            return opened.read(_HEAD_BYTES)
-    except OSError:
-        return b""
-
-
-def size_of(name: str) -> int:
-    """Bytes of a file; 0 when it is not there."""
-    try:
-        return Path(name).stat().st_size
-    except OSError:
-        return 0
-
-
 def allow_files() -> None:
     """Let this process have as many files open as it may have."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def is_live(name: str) -> bool:
+def input_is_live() -> bool:
     """Whether standard input can grow: a pipe or a terminal, and no file."""
-    if name != "-" or sys.stdin is None:
+    if sys.stdin is None:
         return False
     try:
         return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)

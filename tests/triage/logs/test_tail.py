@@ -168,9 +168,8 @@ def test_standard_input_that_is_a_file_does_not_grow(tmp_path: Path, monkeypatch
     (tmp_path / "job.log").write_text("x")
     with (tmp_path / "job.log").open() as file:
         monkeypatch.setattr("sys.stdin", file)
-        assert not tail.is_live("-")
+        assert not tail.input_is_live()
     reading, writing = os.pipe()
     with os.fdopen(reading) as pipe, os.fdopen(writing, "w"):
         monkeypatch.setattr("sys.stdin", pipe)
-        assert tail.is_live("-")
-        assert not tail.is_live("job.log")
+        assert tail.input_is_live()
