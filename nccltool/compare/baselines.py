@@ -119,10 +119,8 @@ class Store:
             found = _load(db, name)
             names = _names(db)
         if found is None:
-            raise BadInput(
-                f"there is no baseline {name!r} in {self._file}",
-                f"there are {', '.join(names[:8])}" if names else "nccltool baseline save NAME RUN...",
-            )
+            remedy = f"there are {', '.join(names[:8])}" if names else "nccltool baseline save NAME RUN..."
+            raise BadInput(f"there is no baseline {name!r} in {self._file}", remedy)
         return found
 
     def all(self) -> tuple[Baseline, ...]:
@@ -204,9 +202,8 @@ def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[No
 def _check_name(name: str) -> None:
     usable = name.isprintable() and name.strip() == name and "," not in name
     if not usable or not 0 < len(name) <= LONGEST_NAME:
-        raise BadInput(
-            f"{name!r} cannot name a baseline", f"1 to {LONGEST_NAME} printable characters without commas"
-        )
+        remedy = f"1 to {LONGEST_NAME} printable characters without commas"
+        raise BadInput(f"{name!r} cannot name a baseline", remedy)
 
 
 def _of_one_kind(runs: Sequence[RunSample]) -> None:

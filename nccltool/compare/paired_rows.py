@@ -75,11 +75,9 @@ def rows_of(side: Side, ignore: Collection[str]) -> _RowsByKey:
         for row in run.rows:
             of_runs = found.setdefault(run_samples.without(row.key, ignore), {})
             if run.id in of_runs:
-                raise BadInput(
-                    f"run {run.id} has several rows of {row.key.op} at {format_bytes(row.key.bytes)}"
-                    + (" that differ only in what --ignore names" if of_runs[run.id].key != row.key else ""),
-                    "ignore less, or leave this run out",
-                )
+                problem = f"run {run.id} has several rows of {row.key.op} at {format_bytes(row.key.bytes)}"
+                why = " that differ only in what --ignore names" if of_runs[run.id].key != row.key else ""
+                raise BadInput(problem + why, "ignore less, or leave this run out")
             of_runs[run.id] = row
     return {key: tuple(of_runs.values()) for key, of_runs in found.items()}
 

@@ -22,6 +22,7 @@ _DIRECTIVES = (
 )
 _OURS = ("nodes", "ntasks", "ntasks-per-node", "time", "job-name", "output", "mem", "exclusive")
 _TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", re.ASCII)
+_TIMES = "30 (minutes), 1:30:00 or 2-12 (days-hours)"
 _SAFE = re.compile(r"[\w.,:=/@%+\[\]|&*!~-]+", re.ASCII)
 
 
@@ -100,15 +101,13 @@ def _seconds(text: str) -> float:
     """Slurm's minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes[:seconds]."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise BadInput(
-            f"--time {text[:40]!r} is not a time of Slurm", "30 (minutes), 1:30:00 or 2-12 (days-hours)"
-        )
+        raise BadInput(f"--time {text[:40]!r} is not a time of Slurm", _TIMES)
     days, hours, minutes, seconds = (int(part) if part else 0 for part in match.groups())
     if match[1] is None and match[4] is None:  # without hours
         hours, minutes, seconds = 0, hours, minutes
     seconds += ((days * 24 + hours) * 60 + minutes) * 60
     if not seconds:
-        raise BadInput(f"--time {text}: that is no time at all", "30 (minutes), 1:30:00 or 2-12 (days-hours)")
+        raise BadInput(f"--time {text}: that is no time at all", _TIMES)
     return float(seconds)
 
 
@@ -131,10 +130,8 @@ def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
         if name in _OURS or name.replace("-", "_") in _DIRECTIVES:
             raise BadInput(f"--sbatch-option {text[:60]!r}: there is an option for that", f"see --help: {name}")
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
-            raise BadInput(
-                f"--sbatch-option {text[:60]!r} is not NAME or NAME=VALUE",
-                "for example --sbatch-option comment=nightly",
-            )
+            problem = f"--sbatch-option {text[:60]!r} is not NAME or NAME=VALUE"
+            raise BadInput(problem, "for example --sbatch-option comment=nightly")
         yield name, value
 
 
@@ -143,9 +140,8 @@ def _directive(name: str, value: str) -> str:
     if not value and name.replace("-", "_") in (*_DIRECTIVES, "job_name", "output"):
         raise BadInput(f"--{'log' if name == 'output' else name} is empty", "give it a value, or leave it out")
     if not value.isprintable() or '"' in value or "\\" in value or value.startswith("-"):
-        raise BadInput(
-            f"--{name} {value[:60]!r} cannot be written into a script", "leave out quotes and new lines"
-        )
+        problem = f"--{name} {value[:60]!r} cannot be written into a script"
+        raise BadInput(problem, "leave out quotes and new lines")
     quoted = value if _SAFE.fullmatch(value) else f'"{value}"'
     return f"#SBATCH --{name}={quoted}" if value else f"#SBATCH --{name}"
 

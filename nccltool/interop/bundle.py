@@ -96,10 +96,12 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
                 secrets += removed
                 data = text.encode(errors="backslashreplace")
                 _add(archive, f"{root}/{part.name}", data)
-                digest = hashlib.sha256(data).hexdigest()
-                entries.append(
-                    {"name": part.name, "sha256": digest, "secrets_removed": removed, "bytes_cut": part.cut}
-                )
+                said = {
+                    "sha256": hashlib.sha256(data).hexdigest(),
+                    "secrets_removed": removed,
+                    "bytes_cut": part.cut,
+                }
+                entries.append({"name": part.name, **said})
             manifest = {"schema": 1, "kind": "bundle", "nccltool": __version__, "parts": entries}
             _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
         beside.replace(file)

@@ -109,7 +109,7 @@ class _Merge:
         self.state: RunState | None = None
         """Of the run, from when its first command has said what was run."""
         self.damaged = ""
-        """Where the first damaged line is."""
+        """Where the first damaged line is, for the sentence that says what is missing."""
         self._draft = draft
         self._waiting = 0
         self._place = ("", 0)
@@ -129,7 +129,7 @@ class _Merge:
         try:
             line = printed_events.read(text, _READER)
         except printed_events.DamagedStream:
-            self.damaged = self.damaged or self._here()
+            self.damaged = self.damaged or f"; {self._here()} is damaged"
             return
         if line is None:
             self._draft.log(text)
@@ -204,7 +204,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
 Said = TypeVar("Said")
 
 
-def _decoded(part: _Part, text: str, kind: type[Said]) -> Said:
+def _decoded(part: _Part, text: str | msgspec.Raw, kind: type[Said]) -> Said:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
@@ -222,7 +222,7 @@ def _begun(part: _Part, text: str) -> ProbeBegun:
     begun = _decoded(part, text, ProbeBegun)
     if begun.job.kind not in _JOBS:
         raise _other_release(part, begun.job.kind)
-    job = _decoded(part, bytes(_decoded(part, text, _Asked).job).decode(), _JOBS[begun.job.kind])
+    job = _decoded(part, _decoded(part, text, _Asked).job, _JOBS[begun.job.kind])
     unknown = set()
     if isinstance(job, ProbeJob):
         unknown = {*job.ops} - {*collectives.NAMES} | {job.dtype} - {*dtypes.ELEMENT_SIZE}
@@ -256,32 +256,25 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
     run_id = leader.run_id if leader else next((part.met for part in parts.values() if part.met), told.run_id)
     begun, state = replace(told.begun, leads=True, job=replace(told.begun.job, run_id=run_id)), merge.state
     assert state is not None
-    state.job, state.expected_ranks = begun.job, _ranks(begun)
+    state.job, nodes, nproc = begun.job, begun.job.nodes, begun.job.nproc_per_node
+    state.expected_ranks = nodes * nproc if nodes and nproc else begun.ranks_seen
     state.faults.sort(key=lambda rank: state.ranks[rank].fault_at or 0.0)
-    if leader is None or leader.ended is None:
+    ended = leader.ended if leader else None
+    if ended is None:
         findings, interrupted = _guessed(state, begun, parts), False
     else:
-        ended = leader.ended
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
         findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
     judge_it = judged if isinstance(state.job, ProbeJob) else train_judge.judged
     run = judge_it(LaunchOutcome(state, findings, interrupted), begun)
-    seconds = leader.ended.duration_s if leader and leader.ended else None
-    return state.job, replace(run, info=replace(run.info, duration_s=seconds))
-
-
-def _ranks(begun: ProbeBegun) -> int:
-    nodes, nproc = begun.job.nodes, begun.job.nproc_per_node
-    return nodes * nproc if nodes and nproc else begun.ranks_seen
+    return state.job, replace(run, info=replace(run.info, duration_s=ended.duration_s if ended else None))
 
 
 def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:
     """The parts by their numbers. Raises BadInput when there is none, one has gaps, or they are not of one run."""
     if not merge.parts:
-        problem = f"; {merge.damaged} is damaged" if merge.damaged else ""
-        raise BadInput(
-            f"{where}: there is no event of nccltool{problem}", "was it run with --events? " + _WHOLE_LOGS
-        )
+        problem = f"{where}: there is no event of nccltool{merge.damaged}"
+        raise BadInput(problem, "was it run with --events? " + _WHOLE_LOGS)
     parts: dict[int, _Part] = {}
     for part in merge.parts.values():
         if part.waiting:
@@ -319,11 +312,11 @@ def _mixed(one: _Part, other: _Part, why: str) -> BadInput:
 
 def _gap(merge: _Merge, part: _Part) -> BadInput:
     last = min(part.waiting) - 1
-    what = f"line {part.next + 1} of the stream of {part.name} is missing"
-    if last > part.next:
-        what = f"lines {part.next + 1} to {last + 1} of the stream of {part.name} are missing"
-    damaged = f"; {merge.damaged} is damaged" if merge.damaged else ""
-    return BadInput(f"{part.where}: {what}{damaged}", _WHOLE_LOGS)
+    lines, are = (
+        (f"lines {part.next + 1} to {last + 1}", "are") if last > part.next else (f"line {last + 1}", "is")
+    )
+    what = f"{lines} of the stream of {part.name} {are} missing"
+    return BadInput(f"{part.where}: {what}{merge.damaged}", _WHOLE_LOGS)
 
 
 def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, _Part]) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from nccltool.core import statistics
-from nccltool.core.documents import RunInfo, begun_now
+from nccltool.core.documents import begun_now
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.statistics import Stats
@@ -93,28 +93,25 @@ def _bytes(name: str) -> bytes:
 def _run(tests: tuple[Report, ...], where: str, told: Told, command: Sequence[str]) -> Run:
     measurements = tuple(row for test in tests for row in _measurements(test))
     findings = (*(finding for test in tests for finding in checks.findings(test, told)), _provenance(tests, where))
+    first = tests[0]
+    info = begun_now(
+        tuple(command),
+        backend=first.backend,
+        backend_version=first.backend_version,
+        backend_reason=f"imported from {first.tool}",
+        transport="emulated" if first.emulated else None,
+        tool=first.tool,
+        nodes=len(first.hosts) if first.hosts else None,
+        emulated=first.emulated,
+        world_size=first.world_size,
+        hosts=first.hosts or (),
+    )
     return Run(
-        info=_info(tests[0], command),
+        info=info,
         verdict=of_findings(findings, can_tell=bool(measurements)),
         measurements=measurements,
         findings=findings,
         models=latency_model.models(measurements),
-    )
-
-
-def _info(test: Report, command: Sequence[str]) -> RunInfo:
-    hosts = test.hosts or ()
-    return begun_now(
-        tuple(command),
-        backend=test.backend,
-        backend_version=test.backend_version,
-        backend_reason=f"imported from {test.tool}",
-        transport="emulated" if test.emulated else None,
-        tool=test.tool,
-        nodes=len(hosts) or None,
-        emulated=test.emulated,
-        world_size=test.world_size,
-        hosts=hosts,
     )
 
 

@@ -76,9 +76,8 @@ def _job(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> Pr
 def _fault(text: str, where: LaunchPlan) -> str:
     fault = fault_injection.parse(text)
     if fault is not None and fault.action in fault_injection.OF_TRAININGS:
-        raise BadInput(
-            f"{fault_injection.VARIABLE}: {fault.action} is for nccltool train", "probe has corrupt, for one"
-        )
+        problem = f"{fault_injection.VARIABLE}: {fault.action} is for nccltool train"
+        raise BadInput(problem, "probe has corrupt, for one")
     return fault_injection.checked(text, where.ranks)
 
 

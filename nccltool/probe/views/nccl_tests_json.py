@@ -31,38 +31,30 @@ from nccltool.probe.result import Measurement, Run
 def render(run: Run) -> str:
     """One object, or a list of them for several operations, with a newline at the end."""
     tables = nccl_tests.tables(run)
-    objects = [_object(run, table, table is tables[-1]) for table in tables] or [_empty(run)]
+    objects = [
+        _file(run, nccl_tests.program(table.op), _test(run, table, table is tables[-1])) for table in tables
+    ] or [_file(run, "nccltool", {"config": None, "results": []})]
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=2, allow_nan=False) + "\n"
 
 
-def _object(run: Run, table: Table, is_last: bool) -> dict[str, Any]:
-    whole = _beginning(run, nccl_tests.program(table.op))
-    whole |= {"config": _config(run, table), "results": [_result(line) for line in table.lines]}
+def _test(run: Run, table: Table, is_last: bool) -> dict[str, Any]:
+    test = {"config": _config(run, table), "results": [_result(line) for line in table.lines]}
     if run.verdict.status != "incomplete" or not is_last:
-        whole["out_of_bounds"] = {"count": table.failed_checks, "okay": _boolean(not table.failed_checks)}
-        whole["average_bus_bandwidth"] = {"bandwidth": table.mean_busbw, "okay": "unchecked"}
-    return whole | _end(run)
+        test["out_of_bounds"] = {"count": table.failed_checks, "okay": _boolean(not table.failed_checks)}
+        test["average_bus_bandwidth"] = {"bandwidth": table.mean_busbw, "okay": "unchecked"}
+    return test
 
 
-def _empty(run: Run) -> dict[str, Any]:
-    return _beginning(run, "nccltool") | {"config": None, "results": []} | _end(run)
-
-
-def _beginning(run: Run, program: str) -> dict[str, Any]:
+def _file(run: Run, program: str, test: dict[str, Any]) -> dict[str, Any]:
     info = run.info
+    errors = [finding for finding in run.findings if finding.is_error]
     return {
         "version": nccl_tests.JSON_VERSION,
         "start_time": info.started.replace("T", " ").removesuffix("Z"),
         "args": [program, *info.command],
         "env": [],
         "nccl_version": nccl_tests.version_number(info.backend_version) if info.backend == "nccl" else None,
-    }
-
-
-def _end(run: Run) -> dict[str, Any]:
-    info = run.info
-    errors = [finding for finding in run.findings if finding.is_error]
-    return {
+        **test,
         "errors": [f"{finding.code}: {finding.message}" for finding in errors],
         "end_time": None,
         "nccltool": {
