@@ -48,23 +48,23 @@ class Request:
         """The label that finds the pods."""
         return {LABEL: self.name}
 
+    @property
+    def labels(self) -> Object:
+        """On every object and every pod."""
+        return {"app.kubernetes.io/name": "nccltool", **self.selector}
 
-def metadata(request: Request, **more: Any) -> Object:
+
+def metadata(request: Request) -> Object:
     """Of an object of ours."""
     where = {"namespace": request.namespace} if request.namespace else {}
-    return {"name": request.name, **where, "labels": labels(request), **more}
-
-
-def labels(request: Request) -> Object:
-    """On every object and every pod."""
-    return {"app.kubernetes.io/name": "nccltool", **request.selector}
+    return {"name": request.name, **where, "labels": request.labels}
 
 
 def pod_template(request: Request, container_name: str, env: list[Object], **more: Any) -> Object:
     """A pod that runs the command. `more` goes into the container."""
     notes = {"annotations": dict(request.annotations)} if request.annotations else {}
     return {
-        "metadata": {"labels": labels(request), **notes},
+        "metadata": {"labels": request.labels, **notes},
         "spec": {
             "restartPolicy": "Never",
             # the command asks nothing of the cluster
