@@ -70,7 +70,10 @@ def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], opt
         *_others(options.sbatch_option),
     ]
     lines = ["#!/bin/bash", *(_directive(name, value) for name, value in directives), "", "set -e"]
-    lines += [_one_line(line) for line in options.setup]
+    for line in options.setup:
+        if not line.isprintable():
+            raise BadInput(f"--setup {line[:60]!r} is more than one line", "give --setup again for each line")
+        lines.append(line)
     # exec: what Slurm sends to the script then reaches nccltool
     lines.append(f"exec {shlex.join((*options.command, *words, *extra))}")
     return "\n".join(lines) + "\n"
@@ -144,9 +147,3 @@ def _directive(name: str, value: str) -> str:
         raise BadInput(problem, "leave out quotes and new lines")
     quoted = value if _SAFE.fullmatch(value) else f'"{value}"'
     return f"#SBATCH --{name}={quoted}" if value else f"#SBATCH --{name}"
-
-
-def _one_line(line: str) -> str:
-    if not line.isprintable():
-        raise BadInput(f"--setup {line[:60]!r} is more than one line", "give --setup again for each line")
-    return line

@@ -96,12 +96,9 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
                 secrets += removed
                 data = text.encode(errors="backslashreplace")
                 _add(archive, f"{root}/{part.name}", data)
-                said = {
-                    "sha256": hashlib.sha256(data).hexdigest(),
-                    "secrets_removed": removed,
-                    "bytes_cut": part.cut,
-                }
-                entries.append({"name": part.name, **said})
+                digest = hashlib.sha256(data).hexdigest()
+                counts = {"secrets_removed": removed, "bytes_cut": part.cut}
+                entries.append({"name": part.name, "sha256": digest, **counts})
             manifest = {"schema": 1, "kind": "bundle", "nccltool": __version__, "parts": entries}
             _add(archive, f"{root}/manifest.json", json.dumps(manifest, indent=2).encode() + b"\n")
         beside.replace(file)
@@ -125,7 +122,8 @@ def _parts(wanted: Wanted) -> Iterator[BundlePart]:
     yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
     order, command = DoctorOrder(), wanted.command
     yield _tried("doctor.json", lambda: doctor_document.to_json(doctor_run.diagnose(order, command).diagnosis))
-    yield BundlePart(name="packages.txt", text=_packages())
+    packages = {f"{dist.metadata['Name']}=={dist.version}\n" for dist in metadata.distributions()}
+    yield BundlePart(name="packages.txt", text="".join(sorted(packages, key=str.lower)))
     for name, argv in COMMANDS.items():
         yield _said(name, argv)
     for run in wanted.runs:
@@ -153,11 +151,6 @@ def _said(name: str, argv: Sequence[str]) -> BundlePart:
         said = next(iter(done.err.strip().splitlines()), "")
         return BundlePart(name=name, missing=f"`{' '.join(argv)}`: exit code {done.code} {said}".rstrip())
     return BundlePart(name=name, text=done.out)
-
-
-def _packages() -> str:
-    found = {f"{dist.metadata['Name']}=={dist.version}" for dist in metadata.distributions()}
-    return "".join(f"{line}\n" for line in sorted(found, key=str.lower))
 
 
 def _file(name: str, path: Path) -> BundlePart:

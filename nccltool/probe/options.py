@@ -86,7 +86,8 @@ def _what(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> t
     word = options.dtype
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", options.reduce_op, dtypes.REDUCE_OPS)
-    ops = _ops(options.ops)
+    words = collectives.NAMES if options.ops.strip() == "all" else options.ops.replace("-", "_").split(",")
+    ops = tuple(dict.fromkeys(_known("--op", word.strip(), collectives.NAMES) for word in words))
     backend = options.start.backend
     if backend == "auto" and where.launch.remote:
         return dtype, reduce_op, ops  # other hosts have other devices; rank 0 says so before it measures
@@ -95,13 +96,6 @@ def _what(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> t
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
     return dtype, reduce_op, ops
-
-
-def _ops(text: str) -> tuple[str, ...]:
-    if text.strip() == "all":
-        return collectives.NAMES
-    words = [word.strip().replace("-", "_") for word in text.split(",")]
-    return tuple(dict.fromkeys(_known("--op", word, collectives.NAMES) for word in words))
 
 
 def _known(option: str, word: str, known: Iterable[str]) -> str:

@@ -62,18 +62,14 @@ def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Findin
         if world_size < collective.min_world:
             yield _left_out(op, op, f"it needs {collective.min_world} ranks")
             continue
-        placements = _placements(collective, job.placement)
+        placements = collective.placements[:1]
+        if job.placement != "natural":
+            placements = tuple(have for have in collective.placements if job.placement in ("both", have))
         if not placements:
             yield _left_out(op, op, f"torch.distributed has no {job.placement} form of it")
         for size in sizes_in_bytes(job.sizes, backend):
             for placement in placements:
                 yield _step(job, op, size, placement, world_size)
-
-
-def _placements(collective: collectives.Collective, wanted: str) -> tuple[Placement, ...]:
-    if wanted == "natural":
-        return collective.placements[:1]
-    return tuple(have for have in collective.placements if wanted in ("both", have))
 
 
 def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: int) -> Step | Finding:

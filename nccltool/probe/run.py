@@ -159,6 +159,7 @@ _OF_A_MEASURED_WORLD = ("limit_source", "limit_unknown_reason", "transport", "ni
 def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
     """The circumstances of a run."""
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
+    counts = set(Counter(each.node_rank if each.node_rank >= 0 else each.host for each in facts).values())
     world = state.world
     nodes = {rank.node_rank if rank.node_rank >= 0 else rank.host for rank in state.ranks.values()}
     return RunInfo(
@@ -178,7 +179,7 @@ def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
         ),
         **{name: getattr(world, name, None) for name in _OF_A_MEASURED_WORLD},
         gpu=_gpus(facts),
-        ranks_per_node=_ranks_per_node(facts),
+        ranks_per_node=counts.pop() if len(counts) == 1 else None,
         cuda_graph=cuda_graph,
     )
 
@@ -188,11 +189,6 @@ def _gpus(ranks: Sequence[RankFacts]) -> str | None:
     if not ranks or any(facts.gpu and not facts.gpu_name for facts in ranks):
         return None
     return ", ".join(sorted({facts.gpu_name for facts in ranks if facts.gpu_name}))
-
-
-def _ranks_per_node(ranks: Sequence[RankFacts]) -> int | None:
-    counts = set(Counter(facts.node_rank if facts.node_rank >= 0 else facts.host for facts in ranks).values())
-    return counts.pop() if len(counts) == 1 else None
 
 
 def _installed_torch() -> str | None:
