@@ -41,17 +41,14 @@ class RuleFinding:
 class _More(TypedDict, total=False):
     evidence: tuple[str, ...]
     severity: Severity | None
-    """None = that of the rule."""
+
+
+class _MoreOfVariable(_More, total=False):
+    part: str
 
 
 def finding(
-    kind: SubjectKind,
-    name: str,
-    message: str,
-    remedy: str = "",
-    *,
-    fix: tuple[Fix, ...] = (),
-    **more: Unpack[_More],
+    kind: SubjectKind, name: str, message: str, remedy: str = "", fix: tuple[Fix, ...] = (), **more: Unpack[_More]
 ) -> RuleFinding:
     """What is wrong with something that is no variable that is set: a host, a device, an interface, a file.
 
@@ -62,38 +59,28 @@ def finding(
 
 
 def about(
-    variable: Variable,
-    message: str,
-    remedy: str = "",
-    *,
-    part: str | None = None,
-    fix: tuple[Fix, ...] = (),
-    **more: Unpack[_More],
+    variable: Variable, message: str, remedy: str = "", fix: tuple[Fix, ...] = (), **more: Unpack[_MoreOfVariable]
 ) -> RuleFinding:
     """What is wrong with a variable; the first evidence is its line, with the value or `part` of it underlined."""
-    line = pointed(variable, variable.value if part is None else part)
-    more["evidence"] = (line, *more.get("evidence", ()))
-    return finding("variable", variable.name, message, remedy, fix=fix, **more)
+    line = pointed(variable, more.get("part", variable.value))
+    evidence = (line, *more.get("evidence", ()))
+    return finding(
+        "variable", variable.name, message, remedy, fix, evidence=evidence, severity=more.get("severity")
+    )
 
 
 def better_unset(
-    variable: Variable, message: str, remedy: str = "", *, part: str | None = None, **more: Unpack[_More]
+    variable: Variable, message: str, remedy: str = "", **more: Unpack[_MoreOfVariable]
 ) -> RuleFinding:
     """What is wrong with a variable that `--fix` unsets."""
-    return about(variable, message, remedy, part=part, fix=unset(variable), **more)
+    return about(variable, message, remedy, unset(variable), **more)
 
 
 def better_set(
-    variable: Variable,
-    value: str,
-    message: str,
-    remedy: str = "",
-    *,
-    part: str | None = None,
-    **more: Unpack[_More],
+    variable: Variable, value: str, message: str, remedy: str = "", **more: Unpack[_MoreOfVariable]
 ) -> RuleFinding:
     """What is wrong with a variable that `--fix` sets to another value."""
-    return about(variable, message, remedy, part=part, fix=export(variable.name, value), **more)
+    return about(variable, message, remedy, export(variable.name, value), **more)
 
 
 device = partial(finding, "device")

@@ -3,7 +3,6 @@
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule, shortened
 from nccltool.hosts.nccl import interfaces
-from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import of
 
 _REPORT = "report it, with this output and that of `nccltool facts`; until then believe NCCL"
@@ -19,21 +18,19 @@ def different_variable(host: JudgedHost) -> Results:
     Source: ncclGetUniqueId of the library that was asked
     """
     answer = known(host.answer)
-    ours = of(host.facts, answer.version)
     theirs = dict(answer.environment)
-    mine = {one.name: one.value for one in ours.beginning("NCCL_")}
-    for name in sorted(mine.keys() | theirs.keys()):
-        if name in _OVERRIDDEN or mine.get(name) == theirs.get(name):
-            continue
-        yield report.variable(
-            name,
-            f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
-            _REPORT,
-            evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
-        )
+    mine = {one.name: one.value for one in of(host.facts, answer.version).beginning("NCCL_")}
+    for name in sorted((mine.keys() | theirs.keys()) - _OVERRIDDEN):
+        if mine.get(name) != theirs.get(name):
+            yield report.variable(
+                name,
+                f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
+                _REPORT,
+                evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
+            )
 
 
-_OVERRIDDEN = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
+_OVERRIDDEN = frozenset(("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"))
 
 
 def _shown(value: str | None) -> str:
@@ -52,7 +49,8 @@ def different_interface(host: JudgedHost) -> Results:
     answer = known(host.answer)
     choice = interfaces.bootstrap(of(host.facts, answer.version), host.facts.network)
     ours = choice.bootstrap
-    if (ours and (ours.name, ours.address)) != _chosen(answer):
+    chosen = (answer.interface, answer.address) if answer.interface and answer.address else None
+    if (ours and (ours.name, ours.address)) != chosen:
         mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
         theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
         yield report.interface(
@@ -61,7 +59,3 @@ def different_interface(host: JudgedHost) -> Results:
             _REPORT,
             evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
         )
-
-
-def _chosen(answer: LibraryAnswer) -> tuple[str, str] | None:
-    return (answer.interface, answer.address) if answer.interface and answer.address else None

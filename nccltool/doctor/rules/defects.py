@@ -1,14 +1,12 @@
 """Settings that meet a defect of a certain release of NCCL."""
 
 from nccltool.doctor import report
-from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule, shortened
+from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule, shortened
 from nccltool.hosts.nccl.settings import CONF_FILE
 
-_INVERTED = ((2, 29, 2), (2, 30, 3))
 
-
-@rule("BUG001", "warning", covers=())
-def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
+@for_text("BUG001", "warning", "NCCL_COMM_ID", covers=())
+def comm_id_chooses_wrongly(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_COMM_ID is set, and this release of NCCL chooses an interface that is not in its subnet.
 
     Why: The releases 2.29.2 to 2.29.7 compare IPv4 subnets the wrong way round: they take the first interface that
@@ -17,13 +15,9 @@ def comm_id_chooses_wrongly(host: JudgedHost) -> Results:
     Instead: unset NCCL_COMM_ID, or another release of NCCL
     Source: NCCL src/os/linux.cc (matchSubnet); seen with the library itself
     """
-    variable = host.variable("NCCL_COMM_ID")
-    if variable and variable.value and host.nccl_is(since=_INVERTED[0], before=_INVERTED[1]):
-        yield report.better_unset(
-            variable,
-            f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address",
-            "unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer",
-        )
+    if host.nccl_is(since=(2, 29, 2), before=(2, 30, 3)):
+        message = f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address"
+        yield report.better_unset(variable, message, "unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer")
 
 
 @rule("BUG002", "error", covers=())
