@@ -13,7 +13,7 @@ from nccltool.core.host_lists import fold
 from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
-from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU
+from nccltool.launch.launchers.base import ranks_for
 
 COME_S = 15.0
 """In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""
@@ -207,7 +207,7 @@ class Meeting:
         for node in self._left():
             by_count.setdefault(node.gpus, []).append(self.name(node.node))
         if len(by_count) == 1:
-            return next(iter(by_count)) or (1 if len(self.hosts) > 1 else RANKS_WITHOUT_GPU)
+            return ranks_for(next(iter(by_count)), len(self.hosts))
         told = "; ".join(f"{gpus} on {', '.join(hosts[:4])}" for gpus, hosts in sorted(by_count.items()))
         fewest = min(by_count.items(), key=lambda item: (len(item[1]), item[0]))
         self._uneven = finding_kinds.RANKS_PER_NODE.finding(

@@ -128,8 +128,6 @@ class LaunchPlan:
         return (self.nodes or 1) * self.nproc if self.nproc else None
 
 
-RANKS_WITHOUT_GPU = 2
-"""Ranks on the only node when there is no GPU: one rank has nobody to talk to."""
 _COUNT = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?", re.ASCII)
 MOST_NODES = 100_000
 """More is a damaged variable."""
@@ -178,18 +176,24 @@ def starts_nothing(options: StartOptions, env: Mapping[str, str]) -> NotChosen:
     return NotChosen()
 
 
-_COUNT_DIGITS = 4
-"""No host has more GPUs or cores than this many digits."""
+_MOST_DIGITS = 4
+"""Of a number of ranks: no host has more GPUs or cores than that."""
+
+
+def ranks_for(gpus: int, nodes: int) -> int:
+    """Ranks on each node where nobody says how many: one for each GPU; without any, one, or two on the only node,
+    for one rank has nobody to talk to."""
+    return gpus or (1 if nodes > 1 else 2)
 
 
 def asked_nproc(options: StartOptions) -> int | None:
-    """Ranks on a node, where a number is given."""
-    nproc = options.nproc_per_node
-    return None if nproc in (None, "auto") else parse_count("--nproc-per-node", nproc)
-
-
-def parse_count(option: str, text: str) -> int:
-    """A number of ranks. Raises BadInput."""
-    if not text.isdecimal() or len(text) > _COUNT_DIGITS or int(text) < 1:
-        raise BadInput(f"{option} {text[:20]!r} is not a number of ranks", f"{option} 8, or {option} auto")
+    """Ranks on a node, where a number is given. Raises BadInput."""
+    text = options.nproc_per_node
+    if text is None or text == "auto":
+        return None
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
+        raise BadInput(
+            f"--nproc-per-node {text[:20]!r} is not a number of ranks",
+            "--nproc-per-node 8, or --nproc-per-node auto",
+        )
     return int(text)

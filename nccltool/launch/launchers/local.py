@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from nccltool.core.errors import BadInput
 from nccltool.hosts.sources import gpu
 from nccltool.launch import inside
-from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, LauncherTraits, LaunchPlan, parse_count, worker_here
+from nccltool.launch.launchers.base import LauncherTraits, LaunchPlan, asked_nproc, ranks_for, worker_here
 from nccltool.launch.options import StartOptions
 
 TRAITS = LauncherTraits(order=10)
@@ -14,7 +14,7 @@ TRAITS = LauncherTraits(order=10)
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     """The nodes of this host, or ours among those that --node-rank joins."""
     nodes, node_rank, endpoint = options.nodes or 1, options.node_rank, options.rdzv_endpoint
-    nproc = _nproc(options.nproc_per_node, nodes, env)
+    nproc = asked_nproc(options) or ranks_for(gpu.count(env), nodes)
     if node_rank is None and not endpoint:
         asked = f"--launcher {options.launcher}" if options.launcher != "auto" else ""
         ours, why = tuple(range(nodes)), asked or "no hosts are named and no scheduler is around"
@@ -36,10 +36,3 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
         ranks_seen=nodes * nproc if leads else nproc,
         launch=worker_here(ours, why),
     )
-
-
-def _nproc(text: str | None, nodes: int, env: Mapping[str, str]) -> int:
-    if text not in (None, "auto"):
-        assert text is not None
-        return parse_count("--nproc-per-node", text)
-    return gpu.count(env) or (1 if nodes > 1 else RANKS_WITHOUT_GPU)

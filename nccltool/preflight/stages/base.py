@@ -12,7 +12,7 @@ from nccltool.launch import fault_injection, host_survey
 from nccltool.launch.fault_injection import Fault
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import RANKS_WITHOUT_GPU, LaunchPlan
+from nccltool.launch.launchers.base import LaunchPlan, ranks_for
 from nccltool.preflight import nested_runs, probe_run, second_test
 from nccltool.preflight.nested_runs import Call
 from nccltool.preflight.result import Check, CheckOutcome
@@ -103,7 +103,7 @@ class StageContext:
         counts = {or_none(facts.nvidia.visible_gpus) or 0 for facts in self._seen.values()}
         if len(counts) != 1:
             return None
-        return counts.pop() or (1 if len(self.hosts) > 1 else RANKS_WITHOUT_GPU)
+        return ranks_for(counts.pop(), len(self.hosts))
 
     @property
     def on_gpus(self) -> bool:
