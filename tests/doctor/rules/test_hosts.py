@@ -1,15 +1,12 @@
 """The doctor on captured hosts of each kind: on a healthy one, nothing is wrong with an empty environment."""
 
-from pathlib import Path
-
 import pytest
+from msgspec.structs import replace
 
 from nccltool.core.versions import Version
 from nccltool.doctor import judge, rules
 from nccltool.doctor.rules.base import JudgedHost
-from nccltool.hosts import reader
-from tests.captured_hosts.build import build
-from tests.captured_hosts.kinds import KINDS
+from tests.captured_hosts import KINDS, captured
 
 PROFILES: dict[str, dict[str, str]] = {
     "aws": {"NCCL_SOCKET_IFNAME": "^docker,lo,veth", "NCCL_DEBUG": "WARN"},
@@ -29,8 +26,8 @@ PROFILES: dict[str, dict[str, str]] = {
 """Published by the clouds for their own machines: aws-ofi-nccl's cheat sheet, cluster-toolkit a3-ultragpu-8g."""
 
 
-def looked(folder: Path, kind: str, environment: dict[str, str]) -> JudgedHost:
-    facts = reader.take(build(folder, KINDS[kind]), environment)
+def looked(kind: str, environment: dict[str, str]) -> JudgedHost:
+    facts = replace(captured(kind), env=environment, env_source="process")
     return judge.host_of(facts, Version(2, 28, 9), nodes=2)
 
 
@@ -40,18 +37,18 @@ def severe(host: JudgedHost) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"container"}))
-def test_a_healthy_host_is_healthy(kind: str, tmp_path: Path) -> None:
-    assert severe(looked(tmp_path, kind, {})) == []
+def test_a_healthy_host_is_healthy(kind: str) -> None:
+    assert severe(looked(kind, {})) == []
 
 
 @pytest.mark.parametrize("kind", PROFILES)
-def test_the_profile_of_a_cloud_is_no_error_there(kind: str, tmp_path: Path) -> None:
-    host = looked(tmp_path, kind, PROFILES[kind])
+def test_the_profile_of_a_cloud_is_no_error_there(kind: str) -> None:
+    host = looked(kind, PROFILES[kind])
     findings = judge.judge([host], rules.every()).findings
     assert [f"{one.code} {one.message}" for one in findings if one.severity == "error"] == []
 
 
-def test_a_container_without_sys_is_told_what_it_hides(tmp_path: Path) -> None:
-    host = looked(tmp_path, "container", {})
+def test_a_container_without_sys_is_told_what_it_hides() -> None:
+    host = looked("container", {})
     statuses = {outcome.status for outcome in judge.judge([host], rules.every()).outcomes}
     assert "unknown" in statuses

@@ -10,8 +10,8 @@ from tests import captured_hosts
 
 VALUES = {
     "empty": "",
-    "long": "A" * (1 << 17),
-    "many numbers": ",".join(map(str, range(5000))),
+    "long": "A" * (1 << 16),
+    "many numbers": ",".join(map(str, range(1500))),
     "many ranges": "0-65535," * 2000,
     "many words": "NVLS," * 5000,
     "many carets": "^" * 4000,
