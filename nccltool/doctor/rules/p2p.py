@@ -108,7 +108,7 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     if not forced or known(host.facts.kernel.arch) != "x86_64":
         return
     above = {device.address: device.upstream for device in known(host.facts.pci.devices)} if host.gpus else {}
-    roots = {(*above[gpu.pci], gpu.pci)[0] for gpu in host.gpus if gpu.pci in above}
+    roots = {above[gpu.pci][0] if above[gpu.pci] else gpu.pci for gpu in host.gpus if gpu.pci in above}
     if len(roots) > 1:
         every = all(map(_has_nvlink, host.gpus))
         yield report.better_unset(
