@@ -6,7 +6,7 @@ Hosts are looked at one by one and let go, so ten thousand snapshots never lie i
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject, SubjectKind
@@ -65,11 +65,8 @@ _CLOCK_S = 30.0
 """AMD's Primus warns at this spread of clocks that were read as a job started: its start is inside of it."""
 
 
-@dataclass(slots=True)
-class _ValuesSeen:
-    hosts: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("I")))
-    unknown: "array[int]" = field(default_factory=lambda: array("I"))
-    reason: str = ""
+_Seen = dict[Text, "array[int]"]
+"""Of an aspect: the numbers of the hosts with each value, and of those where it is not known."""
 
 
 def compare(
@@ -84,7 +81,7 @@ def compare(
     names: list[str] = []
     boots: dict[str, set[str]] = defaultdict(set)
     clocks: list[tuple[float, str]] = []
-    seen: dict[Aspect, _ValuesSeen] = defaultdict(_ValuesSeen)
+    seen: dict[Aspect, _Seen] = defaultdict(lambda: defaultdict(lambda: array("I")))
     for number, host in enumerate(snapshots):
         names.append(host.host)
         if isinstance(host.boot_id, str):
@@ -92,59 +89,35 @@ def compare(
         if together and isinstance(host.clock.time_s, float):
             clocks.append((host.clock.time_s, host.host))
         for aspect, value in aspects(host):
-            _note(seen[aspect], number, value)
+            seen[aspect][value].append(number)
     compared = (_difference(aspect, one, names) for aspect, one in seen.items() if not left_out(aspect))
     findings = (*_duplicates(boots), *_clock_spread(clocks), *chain.from_iterable(compared))
-    return tuple(sorted(findings, key=_order))
+    return tuple(sorted(findings, key=lambda one: (SEVERITIES.index(one.severity), one.code, one.subject.name)))
 
 
-def _note(seen: _ValuesSeen, number: int, value: Text) -> None:
-    if isinstance(value, Unknown):
-        seen.unknown.append(number)
-        seen.reason = value.reason
-        return
-    seen.hosts[value].append(number)
-
-
-def _order(finding: Finding) -> tuple[int, str, str]:
-    return SEVERITIES.index(finding.severity), finding.code, finding.subject.name
-
-
-def _difference(aspect: Aspect, seen: _ValuesSeen, names: list[str]) -> Iterator[Finding]:
-    by_value = {value: {names[number] for number in hosts} for value, hosts in seen.hosts.items()}
-    if aspect.code == "env-differs":
-        _add_unset(by_value, seen, names)
+def _difference(aspect: Aspect, seen: _Seen, names: list[str]) -> Iterator[Finding]:
+    by_value = {
+        value: {names[number] for number in numbers} for value, numbers in seen.items() if isinstance(value, str)
+    }
+    if aspect.code == "env-differs":  # a snapshot has no line for a variable that is not set
+        having = set(chain.from_iterable(seen.values()))
+        unset = {name for number, name in enumerate(names) if number not in having}
+        by_value |= {UNSET: unset} if unset else {}
     if len(by_value) < 2:
         return
     ranked = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
-    norm, most = ranked[0]
-    minority = set().union(*(hosts for _, hosts in ranked[1:])) - (
-        most if len(most) > len(ranked[1][1]) else set()
-    )
-    tied = len(ranked[1][1]) == len(most)
-    kind, what = KINDS[aspect.code], str(aspect)
-    yield kind.finding(
-        what if kind.subject != "host" else fold(minority),
-        _message(what, norm, most, minority, ranked, tied),
-        tuple(_shown(value, hosts) for value, hosts in ranked[:_MOST_VALUES]) + _more(ranked, seen, names),
-    )
-
-
-def _add_unset(by_value: dict[str, set[str]], seen: _ValuesSeen, names: list[str]) -> None:
-    """A snapshot has no line for a variable that is not set."""
-    having = {number for hosts in seen.hosts.values() for number in hosts}
-    if len(having) < len(names):
-        by_value[UNSET] = {name for number, name in enumerate(names) if number not in having}
-
-
-def _message(
-    what: str, norm: str, most: set[str], minority: set[str], ranked: list[tuple[str, set[str]]], tied: bool
-) -> str:
+    (norm, most), (other, second), *_ = ranked
+    tied = len(second) == len(most)
+    odd = set().union(*(hosts for _, hosts in ranked[1:])) - (set() if tied else most)
+    what, kind = str(aspect), KINDS[aspect.code]
     if tied:
-        return f"{what} differs between hosts: {len(ranked)} values, and none is that of most"
-    if len(ranked) == 2:
-        return f"{what} is {_short(ranked[1][0])} on {fold(minority)}, and {_short(norm)} on the other {len(most)}"
-    return f"{what} is not {_short(norm)} on {fold(minority)}, as on the other {len(most)}"
+        message = f"{what} differs between hosts: {len(ranked)} values, and none is that of most"
+    elif len(ranked) == 2:
+        message = f"{what} is {_short(other)} on {fold(odd)}, and {_short(norm)} on the other {len(most)}"
+    else:
+        message = f"{what} is not {_short(norm)} on {fold(odd)}, as on the other {len(most)}"
+    subject = fold(odd) if kind.subject == "host" else what
+    yield kind.finding(subject, message, tuple(_evidence(ranked, seen, names)))
 
 
 def _short(value: str) -> str:
@@ -152,18 +125,15 @@ def _short(value: str) -> str:
     return text or "empty"
 
 
-def _shown(value: str, hosts: set[str]) -> str:
-    return f"{_short(value)}: {fold(hosts)} ({len(hosts)})"
-
-
-def _more(ranked: list[tuple[str, set[str]]], seen: _ValuesSeen, names: list[str]) -> tuple[str, ...]:
-    lines = []
-    if len(ranked) > _MOST_VALUES:
-        rest = ranked[_MOST_VALUES:]
-        lines.append(f"{len(rest)} more values: {fold(set().union(*(hosts for _, hosts in rest)))}")
-    if seen.unknown:
-        lines.append(f"not known: {fold({names[number] for number in seen.unknown})}: {seen.reason}")
-    return tuple(lines)
+def _evidence(ranked: list[tuple[str, set[str]]], seen: _Seen, names: list[str]) -> Iterator[str]:
+    for value, hosts in ranked[:_MOST_VALUES]:
+        yield f"{_short(value)}: {fold(hosts)} ({len(hosts)})"
+    if rest := ranked[_MOST_VALUES:]:
+        yield f"{len(rest)} more values: {fold(set().union(*(hosts for _, hosts in rest)))}"
+    unknown = {why: numbers for why, numbers in seen.items() if isinstance(why, Unknown)}
+    if unknown:
+        last = max(unknown, key=lambda why: unknown[why][-1])
+        yield f"not known: {fold({names[number] for number in chain(*unknown.values())})}: {last.reason}"
 
 
 def _duplicates(boots: dict[str, set[str]]) -> Iterator[Finding]:

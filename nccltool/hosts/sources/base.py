@@ -47,14 +47,13 @@ class Tree:
         """The bytes of a file, up to LARGEST; a pipe or a device is not opened."""
         try:
             handle = os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+            try:
+                is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+                return _all_of(handle) if is_file else Unknown(f"{path} is not a file")
+            finally:
+                os.close(handle)
         except (OSError, ValueError) as error:
             return self.why(path, error)
-        try:
-            return _all_of(handle) if stat.S_ISREG(os.fstat(handle).st_mode) else Unknown(f"{path} is not a file")
-        except OSError as error:
-            return self.why(path, error)
-        finally:
-            os.close(handle)
 
     def exact(self, path: str) -> Text:
         """The text of a file as it is; a byte that is not UTF-8 is written \\xNN."""

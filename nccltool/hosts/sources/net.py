@@ -26,7 +26,7 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
     if isinstance(hostname, Unknown) and tree.live:
         hostname = socket.gethostname()
     master = env.get("MASTER_ADDR", "")
-    lines = tree.lines("/etc/hosts")
+    lines = then(tree.lines("/etc/hosts"), lambda all_: [line.partition("#")[0].split() for line in all_])
     asked = [or_none(hostname) or "", master]
     if tree.live:
         found = within(seconds, [(f"the look-up of {name!r}", partial(_lookup, name)) for name in asked])
@@ -37,8 +37,11 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
         hostname=hostname,
         addresses=then(hostname, lambda _: own),
         master_addr=theirs if master else Unknown("MASTER_ADDR is not set"),
-        hosts_lines=_chosen(lines, {*asked, *_LOCAL} - {""}),
-        nsswitch_hosts=_nsswitch(tree),
+        hosts_lines=then(lines, partial(_naming, {*asked, *_LOCAL} - {""})),
+        nsswitch_hosts=then(
+            tree.lines("/etc/nsswitch.conf"),
+            lambda all_: next((" ".join(line.split()) for line in all_ if line.startswith("hosts:")), ""),
+        ),
     )
 
 
@@ -56,9 +59,9 @@ def _lookup(name: str) -> Texts:
 
 
 @or_unknown
-def _captured(lines: Texts, name: str) -> tuple[str, ...]:
+def _captured(lines: list[list[str]] | Unknown, name: str) -> tuple[str, ...]:
     """Name servers are those of another place; /etc/hosts is the host's own."""
-    rows = [_words(line) for line in known(lines)]
+    rows = known(lines)
     if _is_address(name):
         return (name,)
     found = tuple(words[0] for words in rows if name in words[1:])
@@ -75,21 +78,9 @@ def _is_address(name: str) -> bool:
     return "%" not in name  # a zone is that of one host
 
 
-def _words(line: str) -> list[str]:
-    return line.partition("#")[0].split()
-
-
-@or_unknown
-def _chosen(lines: Texts, names: set[str]) -> tuple[str, ...]:
+def _naming(names: set[str], lines: list[list[str]]) -> tuple[str, ...]:
     """A cluster's file has thousands of lines."""
-    found = [" ".join(words) for words in map(_words, known(lines)) if names.intersection(words[1:])]
-    return tuple(found[:32])
-
-
-@or_unknown
-def _nsswitch(tree: Tree) -> str:
-    lines = known(tree.lines("/etc/nsswitch.conf"))
-    return next((" ".join(line.split()) for line in lines if line.startswith("hosts:")), "")
+    return tuple(" ".join(words) for words in lines if names.intersection(words[1:]))[:32]
 
 
 def host_id(root: Path = Path("/")) -> str:

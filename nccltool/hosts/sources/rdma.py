@@ -42,7 +42,10 @@ def _device(tree: Tree, name: str, uverbs: Mapping[str, str]) -> RdmaDevice:
     folder = f"{_IB}/{name}"
     return RdmaDevice(
         name=name,
-        ports=_ports(tree, folder),
+        ports=then(
+            tree.names(f"{folder}/ports"),
+            lambda names: tuple(_port(tree, folder, int(name)) for name in names if name.isdigit()),
+        ),
         **{leaf: tree.text(f"{folder}/{leaf}") for leaf in _TEXTS},
         driver=tree.link_name(f"{folder}/device/driver"),
         vendor=tree.text(f"{folder}/device/vendor"),
@@ -53,11 +56,6 @@ def _device(tree: Tree, name: str, uverbs: Mapping[str, str]) -> RdmaDevice:
         virtual_function=tree.exists(f"{folder}/device/physfn"),
         netdevs=_netdevs(tree, f"{folder}/device"),
     )
-
-
-@or_unknown
-def _ports(tree: Tree, folder: str) -> tuple[RdmaPort, ...]:
-    return tuple(_port(tree, folder, int(name)) for name in known(tree.names(f"{folder}/ports")) if name.isdigit())
 
 
 @or_unknown
