@@ -20,7 +20,7 @@ import msgspec
 from nccltool.core import processes, signals
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import sources as hosts_sources
-from nccltool.hosts.facts import NOT_READ, HostFacts, Text
+from nccltool.hosts.facts import NOT_READ, HostFacts, HostNames, Text
 from nccltool.hosts.facts.leaves import all_unknown
 from nccltool.hosts.sources import env as environment
 from nccltool.hosts.sources.base import Source, Tree
@@ -55,10 +55,9 @@ def take(
     for number, said in _collect(tree, env, seconds, sources, meanwhile):
         part = sources[number].part
         facts[part] = _merged(facts.get(part), said)
-    own = facts.get("names", NOT_READ)
-    hostname = NOT_READ if own is NOT_READ else own.hostname
+    names = facts.get("names", HostNames())
     return HostFacts(
-        host=_host(tree, hostname),
+        host=_host(tree, names.hostname),
         root=tree.root or "/",
         taken=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         seconds=round(time.monotonic() - started, 3),

@@ -10,8 +10,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count, takewhile
 from typing import Any
 
 from nccltool.core import external_commands
@@ -58,18 +59,15 @@ def ask(library: str, environment: Mapping[str, str], timeout_s: float = SECONDS
 def answer(said: Mapping[str, Any], log: str) -> LibraryAnswer:
     """What `question` said, with the interface that the log names."""
     using = _USING.search(log)
-    name, address = _split(using[1]) if using else (None, None)
+    interface, address = _split(using[1]) if using else (None, None)
+    ours = [(name, value) for name, value in said["environment"] if name.startswith("NCCL_")]
     return LibraryAnswer(
         version=of_code(said["version"]),
         code=said["code"],
         error=said["error"],
-        interface=name,
+        interface=interface,
         address=address,
-        environment=tuple(
-            (name, value)
-            for name, value in said["environment"]
-            if name not in OVERRIDDEN and name.startswith("NCCL_")
-        ),
+        environment=tuple((name, value) for name, value in ours if name not in OVERRIDDEN),
     )
 
 
@@ -93,24 +91,15 @@ def question(library: ctypes.CDLL) -> dict[str, Any]:
     library.ncclGetLastError.restype = ctypes.c_char_p
     error = (library.ncclGetLastError(None) or b"").decode(errors="backslashreplace")
     ctypes.CDLL(None).fflush(None)
-    return {
-        "version": version.value,
-        "code": code,
-        "error": error,
-        "environment": _environment(),
-    }
+    return {"version": version.value, "code": code, "error": error, "environment": list(_environment())}
 
 
-def _environment() -> list[tuple[str, str]]:
+def _environment() -> Iterator[tuple[str, str]]:
     """The variables as the C library has them: Python does not see what setenv changed."""
     entries = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
-    found = []
-    index = 0
-    while entries[index] is not None:
-        name, _, value = entries[index].decode(errors="backslashreplace").partition("=")
-        found.append((name, value))
-        index += 1
-    return found
+    for entry in takewhile(lambda entry: entry is not None, map(entries.__getitem__, count())):
+        name, _, value = entry.decode(errors="backslashreplace").partition("=")
+        yield name, value
 
 
 def _main() -> None:

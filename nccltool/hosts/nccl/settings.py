@@ -202,7 +202,12 @@ def environment_of(data: bytes, where: str) -> dict[str, str]:
     Nothing is unquoted. Raises BadInput that names the line.
     """
     if b"\0" in data:
-        _check_words(data, where)
+        for number, word in enumerate(data.decode(errors="surrogateescape").split("\0"), start=1):
+            if not word.partition("=")[0].isprintable():
+                raise BadInput(
+                    f"{where}: entry {number}, {shortened(word, 60)!r}, is no variable",
+                    "name what `env` or `env -0` printed",
+                )
         return environment_of_process(data)
     variables: dict[str, str] = {}
     for number, line in enumerate(data.decode(errors="surrogateescape").split("\n"), start=1):
@@ -217,15 +222,6 @@ def environment_of(data: bytes, where: str) -> dict[str, str]:
             )
         variables[name] = value
     return variables
-
-
-def _check_words(data: bytes, where: str) -> None:
-    for number, word in enumerate(data.decode(errors="surrogateescape").split("\0"), start=1):
-        if not word.partition("=")[0].isprintable():
-            raise BadInput(
-                f"{where}: entry {number}, {shortened(word, 60)!r}, is no variable",
-                "name what `env` or `env -0` printed",
-            )
 
 
 def environment_of_process(data: bytes) -> dict[str, str]:

@@ -5,7 +5,7 @@ The releases in it were read in the sources of NCCL 2.3.5 to 2.30.7, and the nam
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -102,14 +102,11 @@ def distance(one: str, other: str) -> int:
     """How many slips (a letter too many, too few, wrong, or two swapped) are between two words."""
     rows = [list(range(len(other) + 1))]
     for i, letter in enumerate(one, start=1):
-        rows.append([i, *_row(one, other, i, letter, rows)])
+        row = [i]
+        for j, wanted in enumerate(other, start=1):
+            slips = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                slips = min(slips, rows[-2][j - 2] + 1)
+            row.append(slips)
+        rows.append(row)
     return rows[-1][-1]
-
-
-def _row(one: str, other: str, i: int, letter: str, rows: list[list[int]]) -> Iterator[int]:
-    left = i
-    for j, wanted in enumerate(other, start=1):
-        left = min(rows[i - 1][j] + 1, left + 1, rows[i - 1][j - 1] + (letter != wanted))
-        if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
-            left = min(left, rows[i - 2][j - 2] + 1)
-        yield left

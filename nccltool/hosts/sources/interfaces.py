@@ -228,14 +228,11 @@ def _addresses(tree: Tree) -> tuple[Address, ...]:
     if homeless:
         raise NotKnown(f"the routes do not tell which interface has {', '.join(homeless[:4])}")
     rows = map(str.split, or_none(tree.lines("/proc/net/if_inet6")) or ())
-    six = ((row[5], _ipv6(row[0]), int(row[2], 16)) for row in rows if len(row) == 6)
-    return (
-        *(own for own in four.values() if own),
-        *(
-            Address(interface=name, address=str(address), prefix_len=length, family="AF_INET6")
-            for name, address, length in six
-        ),
-    )
+    return (*(own for own in four.values() if own), *(_inet6(row) for row in rows if len(row) == 6))
+
+
+def _inet6(row: list[str]) -> Address:
+    return Address(interface=row[5], address=str(_ipv6(row[0])), prefix_len=int(row[2], 16), family="AF_INET6")
 
 
 def _local(trie: tuple[str, ...]) -> Iterator[ipaddress.IPv4Address]:
@@ -332,7 +329,4 @@ def _resolv_conf(tree: Tree) -> str:
     return "\n".join(line.strip() for line in lines if not line.lstrip().startswith(("#", ";")))
 
 
-SOURCES = (
-    Source.quick("interfaces", "network", read),
-    Source.quick("sockets", "network", sockets),
-)
+SOURCES = (Source.quick("interfaces", "network", read), Source.quick("sockets", "network", sockets))

@@ -72,12 +72,11 @@ def _remove_ipc(tree: Tree) -> bool:
 
 def cgroup(tree: Tree) -> ProcessLimits:
     """The smallest limits between this process's group and the root of what is visible here."""
-    try:
-        return _of_cgroup(tree)
-    except NotKnown as why:
-        return ProcessLimits(**dict.fromkeys(_OF_A_CGROUP, Unknown(str(why))))
+    found = _of_cgroup(tree)
+    return ProcessLimits(**dict.fromkeys(_OF_A_CGROUP, found)) if isinstance(found, Unknown) else found
 
 
+@or_unknown
 def _of_cgroup(tree: Tree) -> ProcessLimits:
     rows = [line.split(":", 2) for line in known(tree.lines("/proc/self/cgroup"))]
     paths = {name: row[2] for row in rows if len(row) == 3 for name in row[1].split(",")}

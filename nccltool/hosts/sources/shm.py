@@ -32,9 +32,8 @@ def _live(tree: Tree, mount: list[str] | Unknown) -> Shm:
         state, device = os.statvfs(_SHM), os.stat(_SHM).st_dev
     except OSError as error:
         why = tree.why(_SHM, error).reason
-        return all_unknown(
-            Shm, why, exists=tree.exists(_SHM), nccl_files=() if tree.exists(_SHM) is False else Unknown(why)
-        )
+        there = tree.exists(_SHM)
+        return all_unknown(Shm, why, exists=there, nccl_files=() if there is False else Unknown(why))
     return Shm(
         exists=True,
         fstype=_fstype(mount),

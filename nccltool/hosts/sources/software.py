@@ -28,10 +28,7 @@ _PLUGIN = re.compile(
     r"libnccl-(net|tuner|profiler|env|gin|collnet)\b.*\.so[.\d]*|libnccl-ofi-tuner\.so[.\d]*|libnccl-\w+\.so"
 )
 _SYMBOL = re.compile(rb"nccl(?:Net|CollNet|Tuner|Profiler|Env|Gin)(?:Plugin)?_v\d+\b|nccl\w*Plugin_v\d+\b")
-_VERSIONS = (
-    re.compile(rb"NCCL version (\d+\.\d+\.\d+)"),
-    re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"),
-)
+_VERSIONS = (re.compile(rb"NCCL version (\d+\.\d+\.\d+)"), re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"))
 
 
 def versions(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
@@ -180,14 +177,9 @@ def _preloaded(env: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _wheels(tree: Tree, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """torch looks here first: the run path of its own libraries names this folder."""
-    if tree.live:
-        return map(_wheel, dict.fromkeys(sys.path))
     homes = (env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX"), "/usr/local", "/usr", "/opt/conda", "/opt/venv")
-    return map(_wheel, _python_folders(tree, homes))
-
-
-def _wheel(folder: str) -> tuple[str, str]:
-    return f"{folder}/nvidia/nccl/lib/libnccl.so.2", "wheel"
+    for folder in dict.fromkeys(sys.path) if tree.live else _python_folders(tree, homes):
+        yield f"{folder}/nvidia/nccl/lib/libnccl.so.2", "wheel"
 
 
 def _library(tree: Tree, path: str, origin: str) -> Library | None:
@@ -214,8 +206,8 @@ def _version(tree: Tree, path: str) -> str:
     if named:
         return named[1]
     data = known(_section(tree, path, b".rodata"))
-    for match in (pattern.search(data) for pattern in _VERSIONS):
-        if match:
+    for pattern in _VERSIONS:
+        if match := pattern.search(data):
             return match[1].decode()
     raise NotKnown(f"{path} holds no text that names its version")
 
