@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nccltool.core import statistics
@@ -64,7 +64,8 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
     heard = [_Heard(name, state, job.train) for name in job.train.strategies]
     trainings = tuple(_training(one) for one in heard)
     findings = (
-        *_without_world_of_one(outcome.findings),
+        # a training of one rank that was asked for is no reason to warn: it is how one GPU is checked
+        *(f for f in outcome.findings if f.is_error or f.kind is not WORLD_OF_ONE),
         *(_wrong(one) for one in heard if one.wrong),
         *(_left_out(training) for training in trainings if training.status == "skip"),
         *(_resumed(event, one) for one in heard for event in one.resumed),
@@ -81,11 +82,6 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         trainings=trainings,
         restarts=heard_of(state).restarts,
     )
-
-
-def _without_world_of_one(findings: Iterable[Finding]) -> list[Finding]:
-    """A training of one rank that was asked for is no reason to warn: it is how one GPU is checked."""
-    return [f for f in findings if f.is_error or f.kind is not WORLD_OF_ONE]
 
 
 def _training(heard: _Heard) -> TrainingResult:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 
 from torch import Tensor
 
@@ -27,9 +28,13 @@ class FaultInjector:
 
     def at(self, place: str, op: str = "", size: int = 0, step: int = 0) -> None:
         """Reach a place."""
-        fault = self._fault
-        if fault is not None and fault.action not in NUMERICAL and fault.hits(self.rank, place, op, size, step):
+        fault = self._due(place, op, size, step)
+        if fault is not None and fault.action not in NUMERICAL:
             self._act(fault)
+
+    def _due(self, place: str, op: str, size: int, step: int = 0) -> Fault | None:
+        fault = self._fault
+        return fault if fault is not None and fault.hits(self.rank, place, op, size, step) else None
 
     def numerical(self, op: str) -> Fault | None:
         """The fault that makes a training compute something else, when it is due in this one."""
@@ -38,8 +43,8 @@ class FaultInjector:
 
     def disturbed(self, call: Callable[[], None], op: str, size: int) -> Callable[[], None]:
         """`call`, with the fault before one of its iterations (before each, for slow) when it is due here."""
-        fault = self._fault
-        if fault is None or not fault.hits(self.rank, "timing", op, size):
+        fault = self._due("timing", op, size)
+        if fault is None:
             return call
         count = 0
 
@@ -54,15 +59,13 @@ class FaultInjector:
 
     def pause(self, op: str, size: int) -> Callable[[], None] | None:
         """What a slow rank does before it comes, or None."""
-        fault = self._fault
-        if fault is None or fault.action != "slow" or not fault.hits(self.rank, "timing", op, size):
-            return None
-        return lambda: self._act(fault)
+        fault = self._due("timing", op, size)
+        return partial(self._act, fault) if fault is not None and fault.action == "slow" else None
 
     def corrupted(self, call: Callable[[], None], buffer: Tensor, op: str, size: int) -> Callable[[], None]:
         """`call`, after which one element in the middle of the buffer that it fills is another one."""
-        fault = self._fault
-        if fault is None or fault.action != "corrupt" or not fault.hits(self.rank, "check", op, size):
+        fault = self._due("check", op, size)
+        if fault is None or fault.action != "corrupt":
             return call
 
         def corrupted() -> None:

@@ -22,22 +22,14 @@ from torch.distributed.checkpoint import FileSystemWriter
 from torch.distributed.checkpoint.api import CheckpointException
 
 from nccltool.core.findings import FindingKind, Subject
-from nccltool.train import checkpoints
+from nccltool.train import checkpoints, finding_kinds
 from nccltool.train.checkpoints import File, Mark
 from nccltool.train.events import CheckpointSaved, Resumed
-from nccltool.train.finding_kinds import (
-    CHECKPOINT_DAMAGED,
-    CHECKPOINT_NONE,
-    CHECKPOINT_NOT_SHARED,
-    CHECKPOINT_UNFINISHED,
-    CHECKPOINT_UNUSABLE,
-)
 from nccltool.train.job import TrainSpec
-from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train.checkpoint_reader import CheckpointReader
-from nccltool.worker.train.strategies.base import CannotTrain, Strategy
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 SEEN_WITHIN_S = 5.0
 """How long a file of another host may take to be seen here: NFS keeps folders for three seconds and more."""
@@ -116,7 +108,7 @@ class Checkpoints:
     def _cannot(self, done: str, reason: str) -> None:
         message = f"{self._me()}: --checkpoint {self._base} cannot be {done}: {reason}"
         remedy = "name a folder that all hosts share, with room, that this user may write"
-        self._report(CHECKPOINT_UNUSABLE, self._base, message, remedy, self._room())
+        self._report(finding_kinds.CHECKPOINT_UNUSABLE, self._base, message, remedy, self._room())
 
     def _me(self) -> str:
         return f"rank {self._group.rank} on {socket.gethostname()}"
@@ -132,7 +124,9 @@ class Checkpoints:
         seen = f"{self._me()} does not see what rank 0 wrote there"
         message = f"--checkpoint {self._base} is not one folder: {seen}"
         remedy = "name a folder on a file system that all hosts share"
-        self._report(CHECKPOINT_NOT_SHARED, self._base, message, remedy, f"looked for {SEEN_WITHIN_S:.0f} s")
+        self._report(
+            finding_kinds.CHECKPOINT_NOT_SHARED, self._base, message, remedy, f"looked for {SEEN_WITHIN_S:.0f} s"
+        )
 
     def _report(self, kind: FindingKind, path: Path, message: str, remedy: str = "", *evidence: str) -> None:
         subject = Subject(kind="file", name=str(path))
@@ -169,15 +163,20 @@ class Checkpoints:
         for path in checkpoints.unfinished(folder):
             shutil.rmtree(path, ignore_errors=True)
             removed = "a checkpoint that was half written when its writers ended was removed"
-            self._report(CHECKPOINT_UNFINISHED, path, f"{name}: {removed}: {path.name}")
+            self._report(finding_kinds.CHECKPOINT_UNFINISHED, path, f"{name}: {removed}: {path.name}")
         found, skipped = checkpoints.newest(folder, self._slot.tick)
         remedy = "look at the file system and at who else writes there; the next older whole one is taken"
         for path, reason in skipped:
             message = f"{name}: the checkpoint {path} was not taken: {reason}"
-            self._report(CHECKPOINT_DAMAGED, path, message, remedy)
+            self._report(finding_kinds.CHECKPOINT_DAMAGED, path, message, remedy)
         if skipped and found is None:
             none = f"no checkpoint in {folder} is whole ({len(skipped)} looked at): it began at step 1"
-            self._report(CHECKPOINT_NONE, folder, f"{name}: {none}", "remove them, or name another --checkpoint")
+            self._report(
+                finding_kinds.CHECKPOINT_NONE,
+                folder,
+                f"{name}: {none}",
+                "remove them, or name another --checkpoint",
+            )
         return found
 
     # ---- out and in
@@ -189,7 +188,7 @@ class Checkpoints:
         path = checkpoints.saving(self._base / setup.name, number, self._token())
         self._on_rank_0(lambda: path.mkdir(parents=True), "written")
         try:
-            self._written(lambda: _save(tensors(strategy), path))
+            self._written(setup, "saving a checkpoint", lambda: _save(tensors(strategy), path))
             setup.tools.injector.at("save", setup.name, step=number)
             files = self._files(path)
             mark = Mark(
@@ -214,10 +213,11 @@ class Checkpoints:
     def load(self, strategy: Strategy, mark: Mark) -> None:
         """Give the ranks what was saved. Raises CheckpointsFailed."""
         begin = time.perf_counter_ns()
-        self._slot.phase("loading a checkpoint")
         path = checkpoints.named(self._base / mark.strategy, mark.step)
         state = tensors(strategy, into=True)
-        self._written(lambda: dcp.load(state, storage_reader=CheckpointReader(path, mark)), "loaded")
+        reader = CheckpointReader(path, mark)
+        phase = "loading a checkpoint"
+        self._written(strategy.setup, phase, lambda: dcp.load(state, storage_reader=reader), "loaded")
         if strategy.scaler is not None:
             strategy.scaler.scale, strategy.scaler.good_steps = mark.scale, mark.good_steps
         if not self._group.rank:
@@ -232,21 +232,15 @@ class Checkpoints:
                 )
             )
 
-    def _written(self, call: Callable[[], object], done: str = "written") -> None:
+    def _written(self, setup: Setup, phase: str, call: Callable[[], object], done: str = "written") -> None:
         """torch tells all ranks when it fails on one."""
-        self._slot.words[CALLS] = 1
         try:
-            call()
+            with setup.communicating(phase):
+                call()
         except CheckpointException as error:
             rank, (cause, _) = min(error.failures.items())
-            self._slot.words[CALLS] = 2
-            reason = _reason(cause)
+            self._slot.words[CALLS], reason = 2, _reason(cause)
             self._fail(rank, lambda: self._cannot(done, reason))
-        except RuntimeError as error:
-            if of_communication(error):
-                raise CollectiveFailed("in a checkpoint") from error
-            raise
-        self._slot.words[CALLS] = 2
 
     def _files(self, path: Path) -> dict[str, File]:
         """Size and checksum of what every rank wrote, each its own file; on rank 0 of torch's description too."""
