@@ -72,8 +72,7 @@ def _odd_shares(shares: Sequence[float]) -> list[int]:
 
 
 def _what(event: Diverged) -> str:
-    words = {"parameters": "the parameters", "loss": "the loss", "gradient": "the gradient"}
-    return words.get(event.what, "the updated parameters")
+    return "the updated parameters" if event.what == "update" else f"the {event.what}"
 
 
 def _differ(event: Diverged) -> str:

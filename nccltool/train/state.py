@@ -9,13 +9,11 @@ from nccltool.probe.events import Samples
 from nccltool.train.events import OF_TRAININGS, CheckpointSaved, OfTraining, Resumed, TimedSteps, TrainedStep
 from nccltool.train.result import Restart
 
-_READER = EventReader(*EVERYWHERE, *OF_TRAININGS)
-
 
 class TrainState:
     """What ranks said of smoke trainings (a nccltool.launch.job.ProductState)."""
 
-    reader = _READER
+    reader = EventReader(*EVERYWHERE, *OF_TRAININGS)
     ask_for_less = "fewer strategies, --steps, --time-steps"
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import Field, fields
 from importlib import import_module
 from typing import Any
 
-from nccltool.train.strategies.base import OptionValue, word
+from nccltool.train.strategies.base import OptionValue, StrategyOptions, word
 
 NAMES = tuple(sorted({info.name for info in pkgutil.iter_modules(__path__)} - {"base"}))
 _WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
@@ -15,8 +15,9 @@ WORDS = tuple(sorted(_WORDS.get(name, name) for name in NAMES))
 
 
 def takes(strategy: str) -> dict[str, Field[Any]]:
-    """The options that are for this strategy and not for all, by name."""
-    return {field.name: field for field in fields(import_module(f"{__name__}.{strategy}").Options)}
+    """The options that are for this strategy and not for all, by name: those of `Options` in its file."""
+    group = getattr(import_module(f"{__name__}.{strategy}"), "Options", StrategyOptions)
+    return {field.name: field for field in fields(group)}
 
 
 def options() -> dict[str, Field[Any]]:

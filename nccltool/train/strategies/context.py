@@ -1,5 +1,1 @@
 """Context parallelism (Ulysses)."""
-
-from nccltool.train.strategies.base import StrategyOptions
-
-Options = StrategyOptions

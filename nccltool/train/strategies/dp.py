@@ -1,5 +1,1 @@
 """nn.DataParallel."""
-
-from nccltool.train.strategies.base import StrategyOptions
-
-Options = StrategyOptions

@@ -1,5 +1,1 @@
 """Model parallelism by hand."""
-
-from nccltool.train.strategies.base import StrategyOptions
-
-Options = StrategyOptions
