@@ -1,19 +1,24 @@
 """One step on one rank: buffers, timing, check, report."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from nccltool.core import processes
 from nccltool.launch import events
 from nccltool.probe import collectives, stopping
-from nccltool.probe.collectives.base import Call
-from nccltool.probe.events import Result, Samples
+from nccltool.probe.collectives.base import Call, Part
+from nccltool.probe.events import Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
-from nccltool.worker.probe.check import Checker
 from nccltool.worker.probe.comm import TorchComm
+from nccltool.worker.probe.data import Pattern
 from nccltool.worker.probe.timing import Timer, captured, clock_of
 from nccltool.worker.rank.tools import RankTools
+
+_POISON = 77
+"""Stands in a receive buffer before a check, so that an element that was not written is wrong."""
 
 
 class Prober:
@@ -22,7 +27,7 @@ class Prober:
     def __init__(self, job: ProbeJob, tools: RankTools) -> None:
         self._job, self._group, self._slot, self._channel = job, tools.group, tools.slot, tools.channel
         self._injector, self._comm = tools.injector, TorchComm(job.reduce_op)
-        self._checker = Checker(job, tools)
+        self._checker = _Checker(job, tools)
         self.timer = Timer(job, tools.group, clock_of(tools.group.device, tools.slot), tools.slot)
 
     def run(self, step: Step) -> None:
@@ -86,3 +91,52 @@ class Prober:
         self._slot.phase("waiting for the result to be saved")
         if self._channel.wait_for_line(self._job.timeout_s) is None:
             raise TimeoutError("the runner did not save the result in time")
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    """Compares every element that a step delivers with what it must be."""
+
+    job: ProbeJob
+    tools: RankTools
+
+    def wrong(self, step: Step, send: Tensor, recv: Tensor, call: Call) -> int | None:
+        """Wrong elements over all ranks and rounds; None when no check was asked for."""
+        if not self.job.checks:
+            return None
+        rounds = range(step.index * self.job.checks, (step.index + 1) * self.job.checks)
+        return self.tools.group.total(sum(self._round(step, seed, send, recv, call) for seed in rounds))
+
+    def _round(self, step: Step, seed: int, send: Tensor, recv: Tensor, call: Call) -> int:
+        group, slot, collective = self.tools.group, self.tools.slot, collectives.get(step.op)
+        reduce_op = self.job.reduce_op if collective.reduces else None
+        pattern = Pattern(seed, getattr(torch, self.job.dtype), self.job.dtype, group.size, reduce_op)
+        recv.fill_(_POISON)
+        pattern.fill(send, group.rank)
+        slot.tick()
+        call()
+        group.settle()
+        wrong = 0
+        for part in collective.expected(group.rank, group.size, step.layout):
+            count, first = pattern.wrong(recv, part, slot.tick)
+            wrong += count
+            if first is not None:
+                self._report(step, pattern, recv, part, count, first)
+        return wrong
+
+    def _report(self, step: Step, pattern: Pattern, recv: Tensor, part: Part, count: int, first: int) -> None:
+        at = first - part.start
+        expected = pattern.expected(part, at, at + 1, recv.device)
+        self.tools.channel.emit(
+            WrongData(
+                rank=self.tools.group.rank,
+                step=step.index,
+                op=step.op,
+                bytes=step.layout.bytes,
+                elements=count,
+                first_index=first,
+                got=str(recv[first].item()),
+                expected=str(expected[0].item()),
+                source="the reduction" if part.source is None else f"rank {part.source}",
+            )
+        )

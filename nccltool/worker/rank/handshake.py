@@ -4,6 +4,8 @@ The store answers while a rank is missing, where a collective would hang.
 """
 
 import json
+import os
+import platform
 import socket
 import time
 from collections.abc import Sequence
@@ -11,9 +13,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import msgspec
+import torch
+import torch.distributed as dist
 from torch.distributed import PrefixStore
 
+from nccltool import __version__
+from nccltool.core import versions
 from nccltool.core.findings import Finding, Subject
+from nccltool.hosts import link_rates, usable_network
+from nccltool.hosts.nccl import settings
+from nccltool.hosts.nccl.host import NcclHost
+from nccltool.hosts.reader import network_facts
 from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
@@ -23,7 +33,8 @@ from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.probe import plan
 from nccltool.probe.job import ProbeJob
-from nccltool.worker.rank import facts as rank_facts
+
+_RESOLVE_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +59,43 @@ class Decision:
     leader_host_id: str
     leader_address: str | None
     """An address of rank 0's host that another host has used; None when there is no other host."""
+
+
+def facts_of(place: RankPlace) -> RankFacts:
+    """The facts of this rank. Touches CUDA only where a device is."""
+    gpu, gpu_name = _gpu(place)
+    host = socket.gethostname()
+    return RankFacts(
+        rank=place.rank,
+        node_rank=place.node_rank,
+        local_rank=place.local_rank,
+        world_size=place.world_size,
+        host=host,
+        host_id=net.host_id(),
+        pid=os.getpid(),
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        nccl=_nccl_version(),
+        nccltool=__version__,
+        gpu=gpu,
+        gpu_name=gpu_name,
+        host_addresses=net.resolve(host, _RESOLVE_S),
+    )
+
+
+def _gpu(place: RankPlace) -> tuple[str | None, str | None]:
+    index = place.device(torch.cuda.device_count()) if torch.cuda.is_available() else None
+    if index is None:
+        return None, None
+    properties = torch.cuda.get_device_properties(index)
+    uuid = getattr(properties, "uuid", None)  # torch >= 2.5
+    return str(uuid or f"device {index}"), str(properties.name)
+
+
+def _nccl_version() -> str | None:
+    if not dist.is_nccl_available() or not torch.cuda.is_available():
+        return None
+    return ".".join(str(part) for part in torch.cuda.nccl.version())
 
 
 def meet(
@@ -141,7 +189,7 @@ def networks(
     if decision.one_host:
         return {}
     if place.local_rank == 0:
-        store.set(f"network/{place.rank}", msgspec.json.encode(rank_facts.network(decision.backend)))
+        store.set(f"network/{place.rank}", msgspec.json.encode(_network(decision.backend)))
     if place.rank:
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
@@ -149,6 +197,15 @@ def networks(
         host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=UsableNetwork)
         for host, rank in first.items()
     }
+
+
+def _network(backend: str) -> UsableNetwork:
+    """The network of this host, as `backend` uses it now that the group is set up."""
+    if backend == "gloo":
+        return usable_network.of_gloo(os.environ.get("GLOO_SOCKET_IFNAME", ""), link_rates.ethernet())
+    found = network_facts(os.environ)
+    host = NcclHost(settings=settings.of(found, versions.parse(_nccl_version() or "")), facts=found)
+    return usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
 
 
 def _get(store: PrefixStore, key: str, timeout_s: float) -> bytes:

@@ -24,7 +24,6 @@ from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import StoreAddress, connect
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
-from nccltool.worker.rank import facts as rank_facts
 from nccltool.worker.rank import handshake
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
@@ -56,7 +55,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     injector = FaultInjector(fault_injection.parse(job.fault), place.rank, job.attempt)
     injector.at("start")
     slot.phase("joining")
-    facts = rank_facts.facts(place)
+    facts = handshake.facts_of(place)
     channel.emit(events.Hello(facts=facts))
     injector.at("hello")
     address = StoreAddress(place.store_host, place.store_port)

@@ -1,8 +1,12 @@
-"""Gradients between the backward pass and the update, on whatever ranks they are: their scale, and their norm.
+"""Gradients on whatever ranks they are: their scale, their norm, and how PowerSGD compresses them.
 
 In float16 small gradients would come out as zero, so the loss is scaled, and large ones overflow. As
 torch.amp.GradScaler, but any gradient counts, also one that is spread over ranks in another way than its
 neighbours, and all ranks agree: a step that overflows on one of them is left out by all.
+
+Of a matrix of gradients, PowerSGD has two thin ones travel; what their product does not have of it is kept, and
+comes in later steps (error feedback). So it is no rounding: a step may be far from the exact one. The reference
+therefore compresses too, with the same seed, in a group of one.
 """
 
 import math
@@ -11,6 +15,8 @@ from collections.abc import Iterable
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
 
 INITIAL = 2.0**10
 """A power of two, so that nothing is rounded by it; what overflows halves it."""
@@ -18,6 +24,10 @@ GROWTH_STEPS = 2000
 """Steps without an overflow after which it is doubled; both as in GradScaler."""
 _LEAST = 1e-6
 """As torch.nn.utils.clip_grad_norm_ adds to the norm."""
+_POWERSGD_RANK = 1
+"""Of the thin matrices."""
+_POWERSGD_FROM_STEP = 3
+"""The first step that is compressed: torch wants two that are not, to begin from."""
 
 
 def of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
@@ -85,3 +95,23 @@ def _shares(tensor: Tensor) -> int:
         return 1
     sizes = zip(tensor.placements, tensor.device_mesh.shape, strict=True)
     return math.prod(size for placement, size in sizes if not placement.is_replicate())
+
+
+def compress(ddp: DistributedDataParallel, group: dist.ProcessGroup | None) -> None:
+    """Have a model's gradients travel compressed from now on."""
+    state = powerSGD_hook.PowerSGDState(
+        process_group=group, matrix_approximation_rank=_POWERSGD_RANK, start_powerSGD_iter=_POWERSGD_FROM_STEP - 1
+    )
+    is_gloo = dist.get_backend(group) == "gloo"
+    ddp.register_comm_hook(state, _one_by_one if is_gloo else powerSGD_hook.powerSGD_hook)
+
+
+def _one_by_one(state: powerSGD_hook.PowerSGDState, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    """The hook, done when it returns.
+
+    It makes its second and third call when the one before is done. On Gloo that is in a thread of its own, and
+    calls of several buckets come in another order on each rank: sizes do not match, SIGABRT (torch 2.13).
+    """
+    done: torch.futures.Future[Tensor] = torch.futures.Future()
+    done.set_result(powerSGD_hook.powerSGD_hook(state, bucket).wait())
+    return done

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train.strategies import ddp
 from nccltool.train.tolerance import Tolerance
-from nccltool.worker.train import gradients, powersgd, transformer
+from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.strategies.base import Setup, Strategy, in_ddp
 
@@ -163,7 +163,7 @@ def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel |
         bucket_cap_mb=options.bucket_mib,
         gradient_as_bucket_view=options.gradient_as_bucket_view,
     )
-    powersgd.register(copy, group)
+    gradients.compress(copy, group)
     return copy
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from nccltool.train.strategies.ddp import Options
-from nccltool.worker.train import powersgd
+from nccltool.worker.train import gradients
 from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
 
@@ -30,4 +30,4 @@ class Training(DataParallel):
                 raise CannotTrain("--comm-hook bf16 needs NCCL: torch refuses it on CPUs")
             ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
         elif options.comm_hook == "powersgd":
-            powersgd.register(ddp, None)
+            gradients.compress(ddp, None)
