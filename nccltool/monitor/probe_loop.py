@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -63,7 +63,8 @@ class ProbeLoop:
         return 0 if self._ended_by == signal.SIGTERM else INTERRUPTED
 
     def _started(self, words: Sequence[str]) -> "subprocess.Popen[bytes]":
-        child = processes.start_nccltool(words, _without_twins(os.environ))
+        twins = {f"NCCLTOOL_{name.lstrip('-').upper()}" for name in OURS}
+        child = processes.start_nccltool(words, {k: v for k, v in os.environ.items() if k not in twins})
         self._children.append(child)
         return child
 
@@ -97,8 +98,8 @@ class ProbeLoop:
         except BadInput:
             return said
         moved = sum(row.bytes * (row.iterations or 0) for row in run.measurements)
-        rate = _rate(moved / self.every_s)
-        return f"{said}; timed calls of {format_bytes(moved // 2**20 * 2**20 or moved)}, {rate} on average"
+        rate = f"{moved / self.every_s / 1e6:.3g} MB/s on average"
+        return f"{said}; timed calls of {format_bytes(moved // 2**20 * 2**20 or moved)}, {rate}"
 
     def _end(self, number: int, _: FrameType | None) -> None:
         self._ended_by = self._ended_by or number
@@ -117,12 +118,3 @@ def single(words: Sequence[str]) -> list[str]:
         elif not word.startswith(tuple(f"{name}=" for name in OURS)):
             kept.append(word)
     return kept
-
-
-def _without_twins(environ: Mapping[str, str]) -> dict[str, str]:
-    twins = {f"NCCLTOOL_{name.lstrip('-').upper()}" for name in OURS}
-    return {name: value for name, value in environ.items() if name not in twins}
-
-
-def _rate(bytes_per_s: float) -> str:
-    return f"{bytes_per_s / 1e6:.3g} MB/s"

@@ -29,7 +29,6 @@ MARK = "nccltool: "
 _LONGEST = 200
 _ENV = ("PATH", "HOME", "LD_LIBRARY_PATH", "HOSTNAME")
 """Of slurmd's own; what it has for NCCL is not what the job will have."""
-_NOT_THE_JOBS = "none: the variables of the job are not known here"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,9 +51,9 @@ class NodeAnswer:
     """What came of it."""
 
     verdict: Verdict
-    reason: str
+    reason: str = ""
     """As Slurm gets it; empty = healthy."""
-    details: tuple[str, ...]
+    details: tuple[str, ...] = ()
     """Evidence and remedies, for the log."""
     done: str = ""
     """What was done to the node."""
@@ -90,8 +89,8 @@ def from_options(
 def look(ask: PrologOrder) -> HostFacts:
     """This host, within its share of the budget."""
     env = {name: os.environ[name] for name in _ENV if name in os.environ}
-    seconds = ask.budget_s * _LOOK
-    return reader.take(environ=env, seconds=seconds, env_source=_NOT_THE_JOBS, meanwhile=rules.every)
+    why = "none: the variables of the job are not known here"
+    return reader.take(environ=env, seconds=ask.budget_s * _LOOK, env_source=why, meanwhile=rules.every)
 
 
 def judge(ask: PrologOrder, facts: HostFacts) -> NodeAnswer:
@@ -109,10 +108,10 @@ def judge(ask: PrologOrder, facts: HostFacts) -> NodeAnswer:
         return NodeAnswer(verdict=verdict(failed=True), reason=_reason(said), details=tuple(details))
     if ask.gpus is not None and isinstance(count, Unknown):
         why = (f"whether there are {ask.gpus} GPUs is not known: {count.reason}",)
-        return NodeAnswer(verdict=verdict(can_tell=False), reason="", details=why)
+        return NodeAnswer(verdict=verdict(can_tell=False), details=why)
     if not any(one.status in ("pass", "warn") for one in judgement.outcomes):
-        return NodeAnswer(verdict=verdict(can_tell=False), reason="", details=("nothing was judged",))
-    return NodeAnswer(verdict=verdict(), reason="", details=())
+        return NodeAnswer(verdict=verdict(can_tell=False), details=("nothing was judged",))
+    return NodeAnswer(verdict=verdict())
 
 
 def _reason(said: Sequence[str]) -> str:
