@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
@@ -19,9 +19,6 @@ from nccltool.train.result import TrainingResult, TrainRun
 
 Kind = Literal["gauge", "counter", "summary"]
 About = Literal["build", "command", "row", "training"]
-CHECK_STATUSES: tuple[str, ...] = get_args(CheckStatus)
-RUN_STATUSES: tuple[str, ...] = get_args(Status)
-HOST_STATUSES: tuple[str, ...] = get_args(HostStatus)
 PREFIX = "nccltool_"
 _ROW = ("op", "bytes", "dtype", "nodes", "world_size", "placement")
 _MEASURED = "measurement_timestamp_seconds"
@@ -158,9 +155,9 @@ def _baseline_ratio(run: ExportedRun) -> Values:
     return worst.items()
 
 
-def _states(labels: tuple[str, ...], status: str, of: tuple[str, ...]) -> Values:
-    """A set of states: 1 for the one that is."""
-    return (((*labels, each), each == status) for each in of)
+def _states(labels: tuple[str, ...], status: str, of: Any) -> Values:
+    """A set of states, those of a Literal: 1 for the one that is."""
+    return (((*labels, each), each == status) for each in get_args(of))
 
 
 def _of_command(name: str, text: str, number: Callable[[ExportedRun], float | None]) -> PrometheusMetric:
@@ -204,7 +201,7 @@ METRICS = (
         "last_run_status",
         "1 for the status of the newest run of a command, 0 for the others.",
         ("command", "status"),
-        lambda run: _states((run.command,), run.status, RUN_STATUSES),
+        lambda run: _states((run.command,), run.status, Status),
         "command",
     ),
     _of_command(
@@ -257,16 +254,14 @@ METRICS = (
         "1 for the status of a check on a host, 0 for the others; host is empty for all hosts together.",
         ("check", "host", "status"),
         lambda run: (
-            pair for one in run.checks for pair in _states((one.code, one.host or ""), one.status, CHECK_STATUSES)
+            pair for one in run.checks for pair in _states((one.code, one.host or ""), one.status, CheckStatus)
         ),
     ),
     PrometheusMetric(
         "host_status",
         "1 for what the newest preflight came to for a host, 0 for the others.",
         ("host", "status"),
-        lambda run: (
-            pair for host in run.hosts or () for pair in _states((host.host,), host.status, HOST_STATUSES)
-        ),
+        lambda run: (pair for host in run.hosts or () for pair in _states((host.host,), host.status, HostStatus)),
     ),
     PrometheusMetric(
         "suspect",

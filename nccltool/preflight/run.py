@@ -13,7 +13,7 @@ from nccltool.core import signals
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
 from nccltool.launch import fault_injection
-from nccltool.preflight import folder, host_verdicts, probe_run, second_test, stages, suite_reader
+from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
 from nccltool.preflight.options import PreflightOrder
 from nccltool.preflight.result import Check, CheckOutcome, Preflight
 from nccltool.preflight.stages import Stage
@@ -111,7 +111,7 @@ def _run_stage(stage: Stage, ask: PreflightOrder, context: StageContext, tell: T
         results = stage.run(context, part)
         if results.runs:
             hosts = {context.hosts[node] for node in context.nodes_left()}
-            results = replace(results, outcomes=second_test.shared(results.outcomes, hosts))
+            results = replace(results, outcomes=host_verdicts.shared(results.outcomes, hosts))
         tell(f"{stage.name}: {_word(results.outcomes)}, {time.monotonic() - begin:.1f} s")
     context.outcomes += results.outcomes
     return results

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.monitor.alerts import NAMES
-from nccltool.monitor.alerts.base import SECTIONS
+from nccltool.monitor.alerts import NAMES, SECTIONS
 from nccltool.triage import causes
 from tests.docs.pages import ROOT
 

@@ -1,15 +1,17 @@
 """Alerts for Prometheus: one alert a file, found by listing this folder; its docstring is its runbook page.
 
-docs/monitoring/alerts.yml and docs/runbooks/alerts/ are made of them.
+docs/monitoring/alerts.yml and docs/runbooks/alerts/ are made of them. A file has the fields of Alert as constants,
+and in its docstring the sections of SECTIONS.
 """
 
 import inspect
+from dataclasses import dataclass, fields
+from typing import Literal
 
 from nccltool.core import members
-from nccltool.monitor.alerts.base import Alert
 
-_FILES = members.names(__path__)
-_BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in _FILES}
+SECTIONS = ("Meaning", "Impact", "Verify", "Causes", "Fix", "Escalate")
+_BY_NAME = {"Nccltool" + file.title().replace("-", ""): file for file in members.names(__path__)}
 NAMES = tuple(_BY_NAME)
 _COLLECT = (
     "To hand over: `nccltool bundle ID` puts facts, findings, logs and the run into one archive; without ID, the\n"
@@ -17,10 +19,27 @@ _COLLECT = (
 )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alert:
+    """A rule of Prometheus: when it fires, how bad it is, what it says."""
+
+    expr: str
+    hold: str = "0m"
+    """How long it must hold before the alert fires, as Prometheus writes it."""
+    severity: Literal["critical", "warning", "info"]
+    summary: str
+    """One line; a template of Prometheus."""
+    description: str
+    source: str
+    """Of the threshold."""
+
+
 def find(name: str) -> Alert | None:
     """The alert of a name; None = there is none."""
-    file = _BY_NAME.get(name)
-    return None if file is None else members.module(__name__, file).ALERT
+    if name not in _BY_NAME:
+        return None
+    said = vars(members.module(__name__, _BY_NAME[name]))
+    return Alert(**{one.name: said[one.name.upper()] for one in fields(Alert) if one.name.upper() in said})
 
 
 def page(name: str) -> str | None:

@@ -23,13 +23,11 @@ Take out the host that is slow with every partner: `nccltool explain slow-path`.
 To the owner of the fabric, with both runs.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="nccltool_baseline_ratio < 0.9",
-    severity="warning",
-    summary="{{ $labels.op }} is at {{ $value | humanizePercentage }} of its baseline",
-    description="{{ $labels.op }} at {{ $labels.bytes }} B over {{ $labels.world_size }} ranks reaches {{ $value"
-    " | humanizePercentage }} of the bus bandwidth of its baseline.",
-    source="10 %: twice the spread between runs of one healthy cluster",
+EXPR = "nccltool_baseline_ratio < 0.9"
+SEVERITY = "warning"
+SUMMARY = "{{ $labels.op }} is at {{ $value | humanizePercentage }} of its baseline"
+DESCRIPTION = (
+    "{{ $labels.op }} at {{ $labels.bytes }} B over {{ $labels.world_size }} ranks reaches {{ $value"
+    " | humanizePercentage }} of the bus bandwidth of its baseline."
 )
+SOURCE = "10 %: twice the spread between runs of one healthy cluster"

@@ -22,13 +22,10 @@ The remedy of the finding. Blast radius: as its page says. Then run the prefligh
 To the owner of the host.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr='nccltool_check_status{status="fail"} == 1',
-    severity="warning",
-    summary="{{ $labels.check }} fails on {{ if $labels.host }}{{ $labels.host }}{{ else }}the hosts "
-    "together{{ end }}",
-    description="In the newest preflight the check {{ $labels.check }} failed.",
-    source="the verdict of nccltool preflight",
+EXPR = 'nccltool_check_status{status="fail"} == 1'
+SEVERITY = "warning"
+SUMMARY = (
+    "{{ $labels.check }} fails on {{ if $labels.host }}{{ $labels.host }}{{ else }}the hosts together{{ end }}"
 )
+DESCRIPTION = "In the newest preflight the check {{ $labels.check }} failed."
+SOURCE = "the verdict of nccltool preflight"

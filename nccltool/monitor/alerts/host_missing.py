@@ -21,12 +21,8 @@ Bring it back, or take it off the list of expected hosts. Blast radius: none.
 To the owner of the host.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr='nccltool_host_status{status="missing"} == 1',
-    severity="critical",
-    summary="{{ $labels.host }} did not report",
-    description="The newest preflight expected {{ $labels.host }} and heard nothing of it.",
-    source="any",
-)
+EXPR = 'nccltool_host_status{status="missing"} == 1'
+SEVERITY = "critical"
+SUMMARY = "{{ $labels.host }} did not report"
+DESCRIPTION = "The newest preflight expected {{ $labels.host }} and heard nothing of it."
+SOURCE = "any"

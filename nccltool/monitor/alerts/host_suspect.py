@@ -21,12 +21,8 @@ in the run folder is what `srun --exclude` takes. Blast radius: its capacity; ru
 To the owner of the host, with the evidence folder of the failed check.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="nccltool_suspect == 1",
-    severity="critical",
-    summary="{{ $labels.host }} should be taken out",
-    description="A fault was measured on {{ $labels.host }} alone, or confirmed with another partner.",
-    source="the verdict of nccltool preflight",
-)
+EXPR = "nccltool_suspect == 1"
+SEVERITY = "critical"
+SUMMARY = "{{ $labels.host }} should be taken out"
+DESCRIPTION = "A fault was measured on {{ $labels.host }} alone, or confirmed with another partner."
+SOURCE = "the verdict of nccltool preflight"

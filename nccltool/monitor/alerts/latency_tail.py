@@ -21,14 +21,14 @@ Bind ranks to their own cores, stop what runs beside them, look at the links' er
 To the owner of the fabric, where counters of retransmissions grow.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr='nccltool_latency_seconds{quantile="0.99"} > '
-    '3 * avg_over_time(nccltool_latency_seconds{quantile="0.99"}[7d] offset 1d)',
-    severity="warning",
-    summary="{{ $labels.op }} has a longer tail than last week",
-    description="At {{ $labels.bytes }} B over {{ $labels.world_size }} ranks the 99th percentile of "
-    "{{ $labels.op }} is {{ $value | humanizeDuration }}, over three times its mean of the last week.",
-    source="3: chosen; it must be well over what the percentile of some hundred calls varies by from run to run",
+EXPR = (
+    'nccltool_latency_seconds{quantile="0.99"} > '
+    '3 * avg_over_time(nccltool_latency_seconds{quantile="0.99"}[7d] offset 1d)'
 )
+SEVERITY = "warning"
+SUMMARY = "{{ $labels.op }} has a longer tail than last week"
+DESCRIPTION = (
+    "At {{ $labels.bytes }} B over {{ $labels.world_size }} ranks the 99th percentile of "
+    "{{ $labels.op }} is {{ $value | humanizeDuration }}, over three times its mean of the last week."
+)
+SOURCE = "3: chosen; it must be well over what the percentile of some hundred calls varies by from run to run"

@@ -23,13 +23,9 @@ none.
 To whoever owns Prometheus.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="absent(nccltool_last_run_timestamp_seconds)",
-    hold="15m",
-    severity="warning",
-    summary="No numbers of nccltool",
-    description="No target shows runs of nccltool: the other alerts cannot fire.",
-    source="15 minutes: a restart of Prometheus or of the exporter takes less",
-)
+EXPR = "absent(nccltool_last_run_timestamp_seconds)"
+HOLD = "15m"
+SEVERITY = "warning"
+SUMMARY = "No numbers of nccltool"
+DESCRIPTION = "No target shows runs of nccltool: the other alerts cannot fire."
+SOURCE = "15 minutes: a restart of Prometheus or of the exporter takes less"

@@ -24,13 +24,9 @@ nodes for minutes.
 To whoever owns the schedule.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="time() - nccltool_last_run_timestamp_seconds > 129600",
-    hold="15m",
-    severity="warning",
-    summary="nccltool {{ $labels.command }} has not run for {{ $value | humanizeDuration }}",
-    description="The newest run of nccltool {{ $labels.command }} began {{ $value | humanizeDuration }} ago.",
-    source="36 hours: a nightly run that failed once, and half a day",
-)
+EXPR = "time() - nccltool_last_run_timestamp_seconds > 129600"
+HOLD = "15m"
+SEVERITY = "warning"
+SUMMARY = "nccltool {{ $labels.command }} has not run for {{ $value | humanizeDuration }}"
+DESCRIPTION = "The newest run of nccltool {{ $labels.command }} began {{ $value | humanizeDuration }} ago."
+SOURCE = "36 hours: a nightly run that failed once, and half a day"

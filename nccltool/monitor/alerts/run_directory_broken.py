@@ -23,13 +23,9 @@ Mount it, or free room; remove the folders of damaged runs once their log.txt wa
 To whoever owns the host of the exporter.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="nccltool_run_directory_readable == 0 or nccltool_damaged_runs > 0",
-    hold="5m",
-    severity="warning",
-    summary="Runs of nccltool cannot be read on {{ $labels.instance }}",
-    description="The run directory of {{ $labels.instance }} cannot be read, or runs in it are damaged.",
-    source="any; 5 minutes for a mount that comes back",
-)
+EXPR = "nccltool_run_directory_readable == 0 or nccltool_damaged_runs > 0"
+HOLD = "5m"
+SEVERITY = "warning"
+SUMMARY = "Runs of nccltool cannot be read on {{ $labels.instance }}"
+DESCRIPTION = "The run directory of {{ $labels.instance }} cannot be read, or runs in it are damaged."
+SOURCE = "any; 5 minutes for a mount that comes back"

@@ -24,12 +24,8 @@ the alert ends with the first run that passes.
 To the owner of the hosts that the findings name, with the run folder.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="nccltool_last_run_success == 0",
-    severity="critical",
-    summary="nccltool {{ $labels.command }} did not pass",
-    description="The newest run of nccltool {{ $labels.command }} failed, did not complete, or could not judge.",
-    source="exit codes of nccltool: 0 is judged and healthy",
-)
+EXPR = "nccltool_last_run_success == 0"
+SEVERITY = "critical"
+SUMMARY = "nccltool {{ $labels.command }} did not pass"
+DESCRIPTION = "The newest run of nccltool {{ $labels.command }} failed, did not complete, or could not judge."
+SOURCE = "exit codes of nccltool: 0 is judged and healthy"

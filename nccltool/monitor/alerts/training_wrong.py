@@ -24,13 +24,8 @@ radius: all jobs that use it.
 To the framework's owner, with the run folder.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="nccltool_train_correct == 0",
-    severity="critical",
-    summary="The smoke training {{ $labels.strategy }} is wrong",
-    description="A {{ $labels.strategy }} training over the cluster does not equal the same training in one "
-    "process.",
-    source="the tolerance of nccltool train, derived per strategy and type",
-)
+EXPR = "nccltool_train_correct == 0"
+SEVERITY = "critical"
+SUMMARY = "The smoke training {{ $labels.strategy }} is wrong"
+DESCRIPTION = "A {{ $labels.strategy }} training over the cluster does not equal the same training in one process."
+SOURCE = "the tolerance of nccltool train, derived per strategy and type"

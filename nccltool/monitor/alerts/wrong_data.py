@@ -25,12 +25,8 @@ Then see `nccltool explain data-corruption`.
 To the owner of the hardware, with the run folder, `nccltool doctor --format json`, and the kernel's log.
 """
 
-from nccltool.monitor.alerts.base import Alert
-
-ALERT = Alert(
-    expr="max_over_time(nccltool_wrong_elements_total[7d]) > 0",
-    severity="critical",
-    summary="Wrong data in {{ $labels.op }}",
-    description="{{ $value | humanize }} wrong elements were received in {{ $labels.op }} within the last 7 days.",
-    source="one wrong element is one too many",
-)
+EXPR = "max_over_time(nccltool_wrong_elements_total[7d]) > 0"
+SEVERITY = "critical"
+SUMMARY = "Wrong data in {{ $labels.op }}"
+DESCRIPTION = "{{ $value | humanize }} wrong elements were received in {{ $labels.op }} within the last 7 days."
+SOURCE = "one wrong element is one too many"

@@ -13,7 +13,7 @@ from nccltool.launch.fault_injection import Fault
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import LaunchPlan, ranks_for
-from nccltool.preflight import nested_runs, probe_run, second_test
+from nccltool.preflight import host_verdicts, nested_runs, probe_run
 from nccltool.preflight.nested_runs import Call
 from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import START_S, StageRun
@@ -173,7 +173,7 @@ class StageContext:
             ran += self.start(stage, calls)
             without = tuple(judge(ran[1]))
             for (suspect, *_), pair in zip(groups[1:], ran[2:], strict=True):
-                outcomes = second_test.again(outcomes, self.hosts[suspect], tuple(judge(pair)), without)
+                outcomes = host_verdicts.again(outcomes, self.hosts[suspect], tuple(judge(pair)), without)
         return StageResult(
             outcomes=(*outcomes, *self.against_baseline(ran[0])),
             runs=tuple(one.folder for one in ran if one.folder),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from nccltool import __version__
@@ -88,15 +88,11 @@ def _releases(survey: Survey, came: Sequence[int]) -> Iterator[CheckOutcome]:
     """Nodes of another release of nccltool would be turned away when they meet."""
     for node in came:
         there = survey.nodes[node].nccltool if node in survey.nodes else __version__
-        same = there == __version__
-        yield CheckOutcome(
-            check=RELEASE,
-            host=survey.hosts[node],
-            status="pass" if same else "fail",
-            reason="" if same else f"it has nccltool {there}, and this is {__version__}",
-            page="" if same else RELEASE.page,
-            shown="" if same else "alone" if len(came) > 1 else "everywhere",
-        )
+        passed = CheckOutcome(check=RELEASE, host=survey.hosts[node], status="pass")
+        reason = f"it has nccltool {there}, and this is {__version__}"
+        shown: Blame = "alone" if len(came) > 1 else "everywhere"
+        failed = replace(passed, status="fail", reason=reason, page=RELEASE.page, shown=shown)
+        yield passed if there == __version__ else failed
 
 
 def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None) -> Iterator[CheckOutcome]:

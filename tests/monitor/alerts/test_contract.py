@@ -15,7 +15,7 @@ import yaml
 
 from nccltool.cli import help_pages
 from nccltool.monitor import alerts, metrics
-from nccltool.monitor.alerts.base import SECTIONS, Alert
+from nccltool.monitor.alerts import SECTIONS, Alert
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "docs/monitoring"
