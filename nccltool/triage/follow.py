@@ -22,6 +22,7 @@ from nccltool.triage.log_discovery import LogDiscovery
 from nccltool.triage.logs import tail
 from nccltool.triage.logs.reader import IncrementalLogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
+from nccltool.triage.timeline.job_course import DECISIVE
 from nccltool.triage.timeline.model import Timeline
 
 CONFIDENCE = 0.6
@@ -39,12 +40,7 @@ SCAN_S = 2.0
 _COST = 20.0
 """Judging, and seeing who writes, may each take this share of the time: one in so many."""
 _ECHOING = ECHOING | {"preempted"}
-_ENDED = frozenset(
-    {
-        *("bench.average", "torchrun.succeeded", "job.completed", "job.done"),
-        *("torchrun.exit", "mpi.exit", "job.exit"),
-    }
-)
+_ENDED = (*DECISIVE, "torchrun.exit", "mpi.exit", "job.exit")
 """Kinds of lines at the end of a job."""
 
 
@@ -136,7 +132,8 @@ class _Follower:
         if not self._is_waiting and now - self._came_at > _PAUSE_S:
             self._is_waiting = True
             until = "something fails" if self._order.follow else "its end"
-            self._say(f"following {names(self._order.paths)} until {until}; Ctrl-C shows what is known so far")
+            names = ", ".join("standard input" if path == "-" else path for path in self._order.paths)
+            self._say(f"following {names} until {until}; Ctrl-C shows what is known so far")
 
     def _said_to_be_sure(self) -> str:
         if self._order.follow:
@@ -238,10 +235,9 @@ class _Follower:
         diagnosis, failed = judge(timeline), timeline.failed
         self._is_stale, self._judged_at = False, now
         self._judging_s = time.monotonic() - now
-        first, *others = diagnosis.candidates or (None,)
-        lead = first.confidence - (others[0].confidence if others and others[0] else 0.0) if first else 0.0
+        first, second, *_ = (*(one.confidence for one in diagnosis.candidates), 0.0, 0.0)
         is_likely = diagnosis.root_cause not in ("none", "other") and diagnosis.confidence >= CONFIDENCE
-        held = _key(diagnosis) if failed and is_likely and lead >= MARGIN else None
+        held = _key(diagnosis) if failed and is_likely and first - second >= MARGIN else None
         if (held, failed) != (self._held, self._failed):
             if held != self._held:
                 self._held_since = now
@@ -264,17 +260,14 @@ class _Follower:
     def _story(self, now: float, is_over: bool) -> Timeline:
         """What is known; the job is over, or more may come."""
         for read in self._reads.values():
-            for event in read.reader.counted():
-                self._builder.add(event)
+            self._builder.take(read.reader.counted())
         parts = [read for read in self._reads.values() if read.log.rest and (is_over or self._is_quiet(read, now))]
         dumps = list(self._inputs.dumps.values())
         builder = copy.deepcopy(self._builder) if parts or dumps else self._builder
         for read in parts:
             read.part_is_told = True
-            for event in read.reader.of_a_part(read.log.rest):
-                builder.add(event)
-        for event in flight_recorder.events(dumps):
-            builder.add(event)
+            builder.take(read.reader.of_a_part(read.log.rest))
+        builder.take(flight_recorder.events(dumps))
         lines = sum(read.reader.lines_read for read in self._reads.values())
         timeline = builder.timeline(lines + len(parts) + len(dumps))
         stands_still = is_over or now - self._came_at > STANDS_STILL_S
@@ -288,8 +281,3 @@ class _Follower:
 def _key(diagnosis: RankedCauses | Incident) -> tuple[str, str]:
     offender = diagnosis.offender
     return diagnosis.root_cause, f"{offender.kind} {offender.name}" if offender else ""
-
-
-def names(paths: Sequence[str]) -> str:
-    """The paths, for people."""
-    return ", ".join("standard input" if path == "-" else path for path in paths)

@@ -29,10 +29,8 @@ HEAD_BYTES, TAIL_BYTES = 8 << 20, 24 << 20
 
 _SUBJECTS: dict[str, SubjectKind] = {
     **{kind: kind for kind in get_args(SubjectKind)},
+    **dict.fromkeys(("plugin", "library", "driver"), "file"),
     "gpu": "device",
-    "plugin": "file",
-    "library": "file",
-    "driver": "file",
     "address": "host",
 }
 
@@ -44,21 +42,16 @@ def triage(paths: Sequence[str], command: tuple[str, ...], trust_pickle: bool = 
 
 def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
     """The timeline of all logs: one reader, in the order of the files; dumps of the flight recorder together."""
-    reader, builder, dumps, logs = (
-        LogReader(),
-        TimelineBuilder(),
-        list[flight_recorder.RecorderDump](),
-        list[str](),
-    )
+    reader, builder = LogReader(), TimelineBuilder()
+    dumps: list[flight_recorder.RecorderDump] = []
+    logs: list[str] = []
     for file in log_files.files(paths):
         if recorded := flight_recorder.dump(file, trust_pickle):
             dumps.append(recorded)
         else:
             logs.append(file)
-    for event in parallel_reader.events(logs, reader):
-        builder.add(event)
-    for event in flight_recorder.events(dumps):
-        builder.add(event)
+    builder.take(parallel_reader.events(logs, reader))
+    builder.take(flight_recorder.events(dumps))
     return builder.timeline(reader.lines_read + len(dumps))
 
 
@@ -73,8 +66,7 @@ def of_run(
     parts = [*_of_log(folder / "log.txt"), *((name, iter([said])) for name, said in more.items())]
     begin = time.monotonic()
     for number, (name, chunks) in enumerate(parts, start=1):  # each gets its share of the time, and what is left
-        for event in reader.read(name, _until(begin + limit_s * number / len(parts), chunks)):
-            builder.add(event)
+        builder.take(reader.read(name, _until(begin + limit_s * number / len(parts), chunks)))
     timeline = builder.timeline(reader.lines_read)
     return incident(timeline, command) if timeline.events else None
 

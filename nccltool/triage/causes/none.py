@@ -36,7 +36,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     """It speaks for this that nothing failed, more so when the end is there."""
     if timeline.failed:
         return
-    ended = timeline.first("bench.average", "torchrun.succeeded", "job.completed", "job.done", "nccl.destroyed")
+    ended = timeline.first("bench.average", "torchrun.succeeded", "job.completed", "nccl.destroyed")
     if ended:
         yield Clue(0.9, "the job came to its end in order", ended)
     else:

@@ -44,6 +44,8 @@ state
 _LAST = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: ?(?P<message>.*))?$")
 """What ends a traceback, whatever its name is."""
 _TRACED = LogPattern("app.exception", "failure")
+_ECHO = LogPattern("app.echo", "echo")
+_IGNORED = LogPattern("app.ignored", "doubt")
 
 _ECHO_TYPES = re.compile(
     r"(?:DistBackendError|DistNetworkError|DistStoreError|DistError|ChildFailedError|CalledProcessError|ActorDiedError|"
@@ -62,7 +64,6 @@ _ECHO_TEXTS = re.compile(
     r"CommInitRank|[Uu]nhandledCudaError|invalid usage|unhandled (?:cuda|system) error|terminat|"
     r"remote process exited"
 )
-_NOT_EXCEPTIONS = ("Warning",)
 
 
 @dataclass(slots=True)
@@ -74,7 +75,6 @@ class _Open:
     ignored: bool = False
     """Python goes on after it: an exception in a destructor."""
     path: str = ""
-    in_collective: bool = False
 
 
 _LONGEST = 400
@@ -94,9 +94,8 @@ class Tracebacks:
     def waits(self, number: int) -> bool:
         """Whether the line of this number can be the end of a traceback, whatever it contains."""
         if self._opened:
-            self._opened = {
-                label: now for label, now in self._opened.items() if number <= now.since + _LONGEST_OF_ALL
-            }
+            oldest = number - _LONGEST_OF_ALL
+            self._opened = {label: now for label, now in self._opened.items() if now.since >= oldest}
         return bool(self._opened)
 
     def events(self, line: SourceLine) -> Iterator[LogEvent]:
@@ -132,31 +131,22 @@ def _frame(now: _Open | None, fields: dict[str, str]) -> None:
         return
     if ("site-packages" not in fields["path"] and "/lib/python" not in fields["path"]) or not now.path:
         now.path = f"{fields['path']}:{fields['number']}"
-    now.in_collective = "distributed_c10d" in fields["path"]
 
 
 def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
     """The exception that a line names."""
     if now is None:
-        named = [fields for item, fields in PATTERNS.found(line.text) if item.kind == "app.exception"]
-        fields = named[0] if named else None
+        fields = next((said for item, said in PATTERNS.found(line.text) if item.kind == "app.exception"), None)
     else:
         match = None if line.text[:1] in (" ", "\t", "") else _LAST.match(line.text)
         fields = {name: value for name, value in match.groupdict().items() if value} if match else None
-    if fields is None or fields["type"].endswith(_NOT_EXCEPTIONS):
+    if fields is None or fields["type"].endswith("Warning"):
         return None
     about = fields | ({"frame": now.path} if now and now.path else {})
     if now and now.ignored:
         return event(_IGNORED, line, about)
     is_echo = _is_echo(fields) or (now is not None and now.chained)
-    made = event(_TRACED, line, about)
-    if not is_echo:
-        return made
-    return event(_ECHO, line, about)
-
-
-_ECHO = LogPattern("app.echo", "echo")
-_IGNORED = LogPattern("app.ignored", "doubt")
+    return event(_ECHO if is_echo else _TRACED, line, about)
 
 
 def _is_echo(fields: dict[str, str]) -> bool:

@@ -1,6 +1,7 @@
 """Events to a timeline, one after the other; asked at any time for what is known so far."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from nccltool.triage.logs.base import LogEvent, family_of
@@ -34,6 +35,11 @@ class TimelineBuilder:
         self._tasks_differ: bool = False
         self._names: dict[tuple[str, str, str], str] = {}
         self._course = JobCourse()
+
+    def take(self, events: Iterable[LogEvent]) -> None:
+        """Take events as they come."""
+        for event in events:
+            self.add(event)
 
     def add(self, event: LogEvent) -> None:
         """Take one event."""

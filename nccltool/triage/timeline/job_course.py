@@ -6,29 +6,19 @@ from nccltool.triage.logs.base import LogEvent
 
 Place = tuple[int, int]
 """Number of the file, number of the line."""
-_ENDINGS = (
-    "job.sigterm",
-    "job.terminated",
-    "torchrun.sigterm",
-    "store.closed",
-    "job.interrupted",
-    "nccl.peer-closed",
-    "gloo.peer-closed",
-)
+_ENDINGS = {
+    *("job.sigterm", "job.terminated", "job.interrupted", "torchrun.sigterm"),
+    *("store.closed", "nccl.peer-closed", "gloo.peer-closed"),
+}
 """Failures that follow the end of a job, when the processes around it are ended too."""
-_DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed", "job.done")
+DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed")
 """Kinds of events that say that a whole job came to its end in order."""
 _STEPS_ON = 3
 """Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
-_DEADLY = (
-    "torch.timeout",
-    "torch.down",
-    "torch.stuck",
-    "job.exit",
-    "mpi.exit",
-    "torchrun.exit",
-    "torchrun.failed",
-)
+_DEADLY = {
+    *("torch.timeout", "torch.down", "torch.stuck"),
+    *("job.exit", "mpi.exit", "torchrun.exit", "torchrun.failed"),
+}
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _RESTARTS = ("torchrun.restart", "torchrun.joined")
 
@@ -70,13 +60,13 @@ class JobCourse:
             return True  # whatever looks like a failure is how the processes around a job end
         return self._last_success > self._last_failure and not self._changed_since
 
-    def _follow(self, event: LogEvent, place: tuple[int, int]) -> None:
+    def _follow(self, event: LogEvent, place: Place) -> None:
         if event.role in ("failure", "echo"):
             if event.kind not in _ENDINGS or self._last_success is None:
                 self._last_failure, self._changed_since = place, False
                 self._steps_since.clear()
                 self._deadly = self._deadly or event.kind in _DEADLY
-        elif event.kind in _DECISIVE:
+        elif event.kind in DECISIVE:
             if not self._changed_since:
                 self._last_success = place
         elif event.kind == "job.progress" and self._last_failure and self._last_failure[0] == place[0]:
