@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.triage import causes
-from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, given
+from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues
 from nccltool.triage.incident import Candidate, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
@@ -95,7 +95,7 @@ def _candidate(one: _Weighed) -> Candidate:
 
 
 def _weigh(label: str, timeline: Timeline) -> _Weighed:
-    clues = given(causes.find(label), timeline)
+    clues = all_clues(causes.find(label), timeline)
     against, doubt = 1.0, 1.0
     for strength in _strengths(clues):
         if strength >= 0:

@@ -59,19 +59,12 @@ def _settings(hosts: list[ObservedHost]) -> OverviewTable:
 
 
 def _communicators(known: tuple[ObservedCommunicator, ...]) -> OverviewTable:
-    rows = tuple(
-        (
-            one.id,
-            str(one.size),
-            "?" if one.nodes is None else str(one.nodes),
-            str(len(one.started)),
-            str(len(one.completed)),
-            _ranks(one.started - one.completed),
-        )
-        for one in known
-    )
+    rows = []
+    for one in known:
+        counts = (one.size, "?" if one.nodes is None else one.nodes, len(one.started), len(one.completed))
+        rows.append((one.id, *map(str, counts), _ranks(one.started - one.completed)))
     headers = ("communicator", "ranks", "nodes", "began", "complete", "never complete")
-    return OverviewTable(title="communicators", headers=headers, rows=rows)
+    return OverviewTable(title="communicators", headers=headers, rows=tuple(rows))
 
 
 def _ranks(ranks: set[int]) -> str:

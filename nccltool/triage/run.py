@@ -3,13 +3,10 @@
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
-from uuid import uuid4
 
-from nccltool import __version__
-from nccltool.core.documents import RunInfo
+from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding, Subject, SubjectKind
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
@@ -147,19 +144,12 @@ def _line(timeline: Timeline, event: LogEvent) -> LogLine:
 
 
 def _info(timeline: Timeline, command: tuple[str, ...]) -> RunInfo:
-    now = datetime.now(UTC)
     versions = sorted(timeline.versions)
-    return RunInfo(
-        id=f"{now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:4]}",
-        started=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        command=command,
-        nccltool=__version__,
-        torch=None,
+    return begun_now(
+        command,
         backend="nccl" if versions or timeline.hosts else None,
         backend_version=", ".join(versions) or None,
-        backend_reason=None,
         nodes=timeline.nodes or None,
-        emulated=False,
         world_size=timeline.world_size,
         hosts=tuple(timeline.hosts),
     )

@@ -23,9 +23,7 @@ Correct the program or its input, and start again from the last checkpoint. Blas
 To the owner of the program, with rank and traceback.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, of_source, rank_that_ended_first
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, first_to_end, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the first traceback, and whether it came before the first time-out"
@@ -48,7 +46,7 @@ SIGNS_OF_FAILURE = {
 _MISUSE = ("invalid usage", "invalid argument")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Exceptions that are nobody's echo."""
     if not timeline.failed:
         return
@@ -72,7 +70,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     ranks = [rank for event in own if (rank := timeline.rank_of(event)) is not None]
     if ranks:
         return Offender("rank", str(ranks[0]))
-    if failed := rank_that_ended_first(timeline):
+    if failed := first_to_end(timeline):
         return Offender("rank", failed)
     found = clues.rank_or_host()
     return found if found and found.kind == "rank" else _of_a_library(timeline) or found

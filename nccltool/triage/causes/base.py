@@ -13,7 +13,7 @@ The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -74,13 +74,17 @@ class Clues(tuple[Clue, ...]):
         return None
 
 
+Given: TypeAlias = Iterator[Clue]
+"""What clues() of a cause gives."""
+
+
 class Cause(Protocol):
     """A file of this folder."""
 
     __doc__: str | None
     DECIDES: str
 
-    def clues(self, timeline: Timeline) -> Iterator[Clue]:
+    def clues(self, timeline: Timeline) -> Given:
         """What speaks for and against it."""
 
     def offender(self, timeline: Timeline, clues: Clues) -> Offender | None:
@@ -90,7 +94,7 @@ class Cause(Protocol):
 Signs: TypeAlias = Mapping[str, tuple[float, str]]
 
 
-def given(cause: Cause, timeline: Timeline) -> Clues:
+def all_clues(cause: Cause, timeline: Timeline) -> Clues:
     """All clues of a cause."""
     always: Signs = getattr(cause, "SIGNS", {})
     of_failure: Signs = getattr(cause, "SIGNS_OF_FAILURE", {}) if timeline.failed else {}
@@ -108,7 +112,7 @@ _ENDED_BY_OTHERS = frozenset({1, 2, 6, 9, 15})
 """Signals by which agents and schedulers end the rest: HUP, INT, ABRT of the watchdog, KILL, TERM."""
 
 
-def rank_that_ended_first(timeline: Timeline) -> str | None:
+def first_to_end(timeline: Timeline) -> str | None:
     """The rank that ended by itself before the others were ended, as launchers tell it."""
     own = [ended for ended in timeline.exits if ended.code and ended.signal not in _ENDED_BY_OTHERS]
     told = (ended for ended in timeline.exits if ended.first)
@@ -132,17 +136,9 @@ def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
         yield Clue(0.4, f"an error came out of {trace.get('where')}", trace)
 
 
-def worked(timeline: Timeline) -> bool:
-    """Whether HCAs and collectives had worked before: then it was no matter of configuration."""
-    many = any((timeout.sequence or 0) > 100 for timeout in timeline.timeouts)
-    return many or timeline.has("bench.row", "ib.port-error")
-
-
-def part(
-    timeline: Timeline, kind: str, *kinds: str, name: str, where: Callable[[LogEvent], object] | None = None
-) -> Offender | None:
+def part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | None:
     """The first value that lines of these kinds have for a part (hca, port, gpu), as an offender of this kind."""
-    event = timeline.first(*kinds, where=lambda e: e.get(name) and (where is None or where(e)))
+    event = timeline.first(*kinds, where=lambda e: e.get(name))
     return Offender(kind, event.get(name)) if event else None
 
 

@@ -24,9 +24,7 @@ padding. Blast radius: the program only.
 To the owner of the training code, with both calls and their stacks (flight recorder).
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, odd_one_out, part
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, odd_one_out, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.exits import CollectiveTimeout
 from nccltool.triage.timeline.model import Timeline
@@ -46,7 +44,7 @@ SIGNS = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Calls that differ at the same place of the sequence."""
     if event := timeline.first("nccl.truncated"):
         strength = 0.75 if timeline.has("nccl.init-complete", "bench.row", "nccl.rings") else FITS

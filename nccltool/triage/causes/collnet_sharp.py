@@ -23,9 +23,7 @@ concerns this job; restarting sharp_am breaks all jobs that use SHARP.
 To the fabric team, with the log of sharp_am.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import SAYS, Clue, Clues, Offender, host_named, of_source
+from nccltool.triage.causes.base import SAYS, Clues, Given, Offender, host_named, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
@@ -38,7 +36,7 @@ SIGNS_OF_FAILURE = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors of SHARP, where the job did not get over them."""
     if timeline.failed:
         yield from of_source(timeline, "transport/coll_net", "sharp_plugin")

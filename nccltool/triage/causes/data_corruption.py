@@ -26,9 +26,7 @@ the last good check are suspect.
 At once, to the owners of the hosts and of the results.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
@@ -40,7 +38,7 @@ SIGNS = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Checks that failed; against it speaks whatever failed before."""
     wrong = timeline.first("data.wrong", "data.check-failed")
     first = next((e for e in timeline.failures() if e.family not in ("data", "app")), None)

@@ -25,9 +25,7 @@ than there are GPUs. Blast radius: this job only.
 To the scheduler's owner, when it gives one GPU to two tasks.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Offender
+from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Given, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
@@ -36,7 +34,7 @@ EXPLAINS = frozenset({"app-error", "nccl-bug"})
 SIGNS = {"nccl.duplicate-gpu": (0.95, "NCCL saw two ranks on one GPU")}
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """NCCL's own check, and two ranks with one PCI address."""
     if timeline.failed and _shared(timeline):
         event = timeline.first("nccl.init-start")

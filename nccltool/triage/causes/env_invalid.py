@@ -24,9 +24,7 @@ stands in /etc/nccl.conf, every job on the host.
 To whoever owns the job template or module file that sets it.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the job works with the variable unset"
@@ -41,7 +39,7 @@ SIGNS_OF_FAILURE = {"nccl.ignored-value": (TYPICAL, "a value was not understood"
 _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Refused values, and choices that leave nothing."""
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))

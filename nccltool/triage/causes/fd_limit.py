@@ -25,9 +25,8 @@ To the platform team for the default of the host.
 """
 
 import re
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Offender
+from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
@@ -37,7 +36,7 @@ SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """The error, and a small limit."""
     if event := timeline.first(
         "shell.files",

@@ -27,9 +27,9 @@ loading a module does not disturb jobs; a driver change drains the host.
 To the platform team, with kernel, driver and OFED versions.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Offender
+from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
@@ -43,7 +43,7 @@ SIGNS = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Modules that are missing, HCAs that NCCL rules out, connections that lack GDRDMA."""
     off = [event for event in timeline.of("nccl.gdr-hca") if event.get("state") == "Disabled"]
     too_far = timeline.has("nccl.gdr-distance")

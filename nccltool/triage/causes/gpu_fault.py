@@ -26,9 +26,7 @@ same GPU fails again, replace it. If an Xid 13 or 31 follows the program to anot
 To the hardware vendor with nvidia-bug-report.sh, when it comes again after a reset.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, part
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, part
 from nccltool.triage.logs.kernel import NVLINK_XIDS
 from nccltool.triage.timeline.model import Timeline
 
@@ -50,7 +48,7 @@ _OF_PROGRAMS = ("13", "31", "43", "45", "68", "69")
 _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors that the driver or CUDA reported."""
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") not in NVLINK_XIDS):
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95

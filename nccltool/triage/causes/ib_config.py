@@ -29,9 +29,7 @@ concern every job on it.
 To the fabric team with both ends (HCA, port, GID) as the message names them.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part, worked
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -48,7 +46,7 @@ SIGNS_OF_FAILURE = {"ib.gid-change": (FITS, "the table of GIDs changed while the
 _RETRY_EXCEEDED, _REMOTE = ("12", "13"), ("9", "10", "11")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Connections between HCAs that could not be made, and hosts that chose different networks."""
     kinds = {name.split("/")[0].startswith("Socket") for name in timeline.networks}
     if timeline.failed and len(kinds) > 1:
@@ -56,7 +54,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         strength = SAYS if timeline.has("nccl.wrong-type") else TYPICAL
         yield Clue(strength, "some hosts use RDMA and others sockets", event)
     for event in timeline.of("ib.completion"):
-        if event.get("status") in _RETRY_EXCEEDED and not worked(timeline):
+        if event.get("status") in _RETRY_EXCEEDED and not timeline.had_worked:
             yield Clue(0.65, "packets got no answer from the beginning on", event)
             break
         if event.get("status") in _REMOTE:

@@ -27,9 +27,8 @@ To the fabric team with host, HCA, port and the times of port error.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, host_named, part, worked
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, host_named, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the link's counters and the kernel log of the named host at that time"
@@ -44,12 +43,12 @@ SIGNS_OF_FAILURE = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Events of ports, and retries exceeded after things had worked."""
     if not timeline.failed:
         return
     if event := timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13")):
-        strength = SAYS if worked(timeline) else FITS
+        strength = SAYS if timeline.had_worked else FITS
         yield Clue(strength - 0.1, "packets got no answer, retries were exceeded", event)
 
 

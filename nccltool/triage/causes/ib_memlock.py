@@ -26,9 +26,7 @@ jobs.
 To the platform team, for the unit file and the container runtime.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -44,7 +42,7 @@ _SMALL_KBYTES = 1 << 20
 """1 GiB: NCCL's buffers of one rank with 16 channels and several peers come near it."""
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Refused registrations, and a limit that is shown."""
     if (event := _limit(timeline)) and timeline.failed:
         yield Clue(FITS, f"{event.get('name')} is {event.get('limit')} kbytes", event)

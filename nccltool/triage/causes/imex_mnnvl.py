@@ -26,9 +26,8 @@ To the platform team, with the output of nvidia-imex-ctl of every host.
 """
 
 import re
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, of_source
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
@@ -47,7 +46,7 @@ _OF_PEERS = re.compile(r"transport/p2p|mnnvl|include/alloc")
 """Sources that share memory between hosts."""
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors of IMEX, and CUDA errors on connections over multi-node NVLink."""
     if timeline.has("nccl.mnnvl") and (event := timeline.first("cuda.failed", "cuda.not-permitted")):
         yield Clue(TYPICAL, "CUDA failed where multi-node NVLink is in use", event)

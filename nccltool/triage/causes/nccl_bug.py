@@ -26,10 +26,9 @@ To NVIDIA/nccl on GitHub with version, log at NCCL_DEBUG=INFO, and a small repro
 """
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Offender
+from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Given, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether the same job works with a newer NCCL"
@@ -63,7 +62,7 @@ SIGNS_OF_FAILURE = {
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Known defects, strangers at the ports, and NCCL's own words that something is impossible."""
     for defect in _DEFECTS if timeline.failed else ():
         shown = next((event for event in timeline.of(defect.kind) if defect.text in event.text), None)

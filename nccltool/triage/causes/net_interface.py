@@ -28,10 +28,9 @@ To the network team when the interface that should carry the traffic is missing,
 """
 
 import re
-from collections.abc import Iterator
 
 from nccltool.triage.addresses import is_of_containers, is_unreachable, is_virtual
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, part
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -47,7 +46,7 @@ SIGNS = {
 _CONNECTS = ("nccl.connect-failed", "nccl.retry", "gloo.connect-failed", "store.retry", "store.timeout")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Interfaces that cannot work, and addresses that peers cannot reach."""
     if found := timeline.first("nccl.ib", where=lambda e: e.get("oob").startswith(":")):
         yield Clue(TYPICAL, "a rank has no interface beside its HCAs (OOB is empty)", found)
@@ -56,7 +55,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
     yield from _chosen(timeline)
 
 
-def _chosen(timeline: Timeline) -> Iterator[Clue]:
+def _chosen(timeline: Timeline) -> Given:
     connects = timeline.has("nccl.connect-failed", "gloo.connect-failed")
     trouble = timeline.failed or timeline.has("nccl.retry")
     if (event := _virtual(timeline)) and trouble:
@@ -109,11 +108,9 @@ _LISTED = re.compile(r"\[\d+\]([^\s:]+):([\w.:%]+?)<")
 
 def _owner(timeline: Timeline, address: str) -> str | None:
     """The interface that has an address, among those that NCCL lists for its sockets."""
-    for event in (*timeline.of("nccl.socket"), *timeline.of("nccl.bootstrap")):
-        for interface, own in _LISTED.findall(event.text):
-            if own == address:
-                return str(interface)
-    return None
+    events = (*timeline.of("nccl.socket"), *timeline.of("nccl.bootstrap"))
+    listed = (pair for event in events for pair in _LISTED.findall(event.text))
+    return next((interface for interface, own in listed if own == address), None)
 
 
 def _network(address: str) -> str:
@@ -137,9 +134,9 @@ def _odd_bootstrap(timeline: Timeline) -> LogEvent | None:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The interface, its variable, or the address."""
     if timeline.has("nccl.no-interface"):
-        for name in ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY"):
-            if timeline.variable(name):
-                return Offender("variable", name)
+        choosing = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY")
+        if name := next(filter(timeline.variable, choosing), None):
+            return Offender("variable", name)
     if found := part(timeline, "interface", "gloo.no-interface", name="interface"):
         return found
     if event := _virtual(timeline):
@@ -147,9 +144,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if timeline.has("nccl.bad-family") and (found := _without_address(timeline)):
         return found
     if event := _to_itself(timeline):
-        if interface := _owner(timeline, _peer(event)):
-            return Offender("interface", interface)
-        return Offender("address", _peer(event))
+        interface = _owner(timeline, _peer(event))
+        return Offender("interface", interface) if interface else Offender("address", _peer(event))
     if _subnets_differ(timeline) and (event := _odd_bootstrap(timeline)):
         return Offender("interface", event.get("interface"))
     return clues.host_or_rank()

@@ -26,10 +26,8 @@ one job, NCCL_SOCKET_IFNAME can choose another network.
 To the network team with source, destination, port and the time of the failure.
 """
 
-from collections.abc import Iterator
-
 from nccltool.triage.addresses import is_of_containers, is_unreachable
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, first_part, of_source, part
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, first_part, of_source
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -50,7 +48,7 @@ _MANY_RETRIES = 10
 """NCCL waits a growing time between tries: ten are more than the start of a slow peer takes."""
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Connections that were refused, dropped or have no route."""
     if event := _failed(timeline):
         error = event.get("error")
@@ -82,9 +80,10 @@ def _failed(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The device or address that cannot be reached."""
+    silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     return (
-        part(timeline, "device", "efa.unreachable", name="device")
+        first_part(timeline, "device", "efa.unreachable", name="device")
         or first_part(timeline, "address", *_PEERS, name="peer")
-        or part(timeline, "host", "store.retry", name="host", where=lambda e: e.get("errno") in _NO_ANSWER)
+        or (Offender("host", silent.get("host")) if silent else None)
         or clues.host_or_rank()
     )

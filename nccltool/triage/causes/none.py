@@ -23,16 +23,14 @@ taken with NCCL_DEBUG=INFO.
 Only when the job failed and the complete logs still say nothing.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import Clue, Clues, Offender
+from nccltool.triage.causes.base import Clue, Clues, Given, Offender
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the exit code of the job, and the logs of all its ranks"
 EXPLAINS = frozenset[str]()
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """It speaks for this that nothing failed, more so when the end is there."""
     if timeline.failed:
         return

@@ -25,9 +25,7 @@ run without NVLS, slower. Install the fabric manager in exactly the driver's ver
 To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links or switches report errors.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Offender, host_named, of_source
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, host_named, of_source
 from nccltool.triage.logs.kernel import NVLINK_XIDS
 from nccltool.triage.timeline.model import Timeline
 
@@ -47,7 +45,7 @@ SIGNS = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors of switches and links, and CUDA errors inside NVLS."""
     if event := timeline.first("cuda.failed", "cuda.not-permitted", where=lambda e: "nvls" in e.get("where")):
         yield Clue(0.85, "CUDA refused what NVLS needs", event)

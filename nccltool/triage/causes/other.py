@@ -23,9 +23,7 @@ Collect more: all ranks, the scheduler's record, the kernel logs of all hosts, a
 With the collected logs, when they still name nothing.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender, part, signs
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, part, signs
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
@@ -40,7 +38,7 @@ _SIGNS = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Every failure is this one as long as nothing better is known."""
     if timeline.failed:
         first = next(iter(timeline.troubles()), timeline.hung)

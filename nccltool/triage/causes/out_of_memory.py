@@ -25,9 +25,7 @@ processes only when their owner is known.
 To the platform team when the host is short of memory without a job.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, host_named, rank_that_ended_first
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, first_to_end, host_named
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -44,7 +42,7 @@ SIGNS_OF_FAILURE = {
 _SIGKILL = 9
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Failed allocations, and deaths by SIGKILL that no agent caused."""
     if not timeline.failed:
         return
@@ -72,7 +70,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if ranks := [one.rank for one in killed if one.rank is not None]:
         return Offender("rank", str(ranks[0]))
     if timeline.has("torch.oom"):
-        failed = rank_that_ended_first(timeline)
+        failed = first_to_end(timeline)
         return Offender("rank", failed) if failed else clues.rank_or_host()
     local = [one.local for one in killed if one.local is not None]
     if local and not timeline.has("host.oom") and len(timeline.hosts) < 2:

@@ -29,9 +29,8 @@ To the platform team or the cloud, when the host is virtual: ACS cannot be chang
 """
 
 import re
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -59,7 +58,7 @@ _LOCAL_PROTECTION = "4"
 _WORKAROUNDS = ("NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_LEVEL=LOC")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors of peer-to-peer, ACS that is on, and runs that work without it."""
     if not timeline.failed:
         return

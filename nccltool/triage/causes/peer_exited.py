@@ -25,10 +25,9 @@ To whoever holds the logs of the other host.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 from nccltool.triage.addresses import is_unreachable
-from nccltool.triage.causes.base import FITS, Clue, Clues, Offender
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -45,7 +44,7 @@ SIGNS_OF_FAILURE = {
 }
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Closed connections; against it speaks every failure that is named."""
     if not timeline.failed:
         return

@@ -27,9 +27,8 @@ To the platform's vendor, with the plugin's version and its first error line.
 """
 
 import re
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
@@ -49,7 +48,7 @@ SIGNS_OF_FAILURE = {
 _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*)")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Plugins that say they failed."""
     if event := timeline.first("plugin.broken"):
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)

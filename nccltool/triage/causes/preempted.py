@@ -23,9 +23,7 @@ Start again, with more time or a checkpoint at SIGTERM (--signal=B:USR1@300). Bl
 Not needed, unless nobody ended it: ask the scheduler's log who sent the signal.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, signs
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, signs
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -49,7 +47,7 @@ _AT_ONCE = 3
 """Lines: of several processes the one that ends first may print before the one that tells why."""
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """The end that somebody gave the job, if nothing failed before it."""
     ended = timeline.first(*_SIGNS)
     if not timeline.failed or not ended or timeline.has("job.node-failed"):

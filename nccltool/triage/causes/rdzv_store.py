@@ -26,9 +26,7 @@ this job only.
 To whoever runs the name service or the scheduler, when names or nodes are missing.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, first_part
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, first_part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
@@ -50,7 +48,7 @@ SIGNS_OF_FAILURE = {
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Everything that happens before the first communicator."""
     if not timeline.failed:
         return

@@ -25,9 +25,7 @@ processes only.
 To whoever owns the pod template.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, of_source
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, of_source
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
@@ -42,7 +40,7 @@ SIGNS = {
 _SIGBUS = 7
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Failures to make segments, and deaths by SIGBUS."""
     yield from of_source(timeline, "transport/shm", "misc/shmutils", "include/shm")
     if killed := timeline.killed_by(_SIGBUS):

@@ -27,9 +27,8 @@ To the fabric team when all settings are right and the bandwidth is still low, w
 """
 
 import re
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Offender
+from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Given, Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -41,7 +40,7 @@ _SLOW_BYTES_PER_S = 6.25e9
 _LARGE = 64 << 20
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Detours that NCCL names, and bandwidth far below the network's."""
     if timeline.failed:
         return
@@ -58,7 +57,7 @@ def clues(timeline: Timeline) -> Iterator[Clue]:
         yield Clue(strength, "GPUs of a host exchange data through host memory", event)
 
 
-def _sockets(timeline: Timeline) -> Iterator[Clue]:
+def _sockets(timeline: Timeline) -> Given:
     several = timeline.nodes > 1 or any(name.startswith("NET/Socket") for name in timeline.transports)
     if not several or not any("Socket" in name for name in timeline.networks):
         return

@@ -27,9 +27,8 @@ To the owner of the training code; to the storage team when the late rank waits 
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Offender, part
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, part
 from nccltool.triage.timeline.exits import ProcessExit
 from nccltool.triage.timeline.model import Timeline
 
@@ -52,7 +51,7 @@ _FEW = 4
 """Ranks that may be missing before it is no single straggler but a log that lacks most ranks."""
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Ranks that wait, and the ones that are not among them."""
     if not timeline.failed:
         return

@@ -25,9 +25,7 @@ container; give pods whole GPUs. Blast radius: this job.
 To the platform's vendor, with the dumped topology.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, of_source, part
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
@@ -45,7 +43,7 @@ SIGNS_OF_FAILURE = {
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors while the topology was read or searched."""
     if not timeline.failed:
         return

@@ -26,9 +26,7 @@ CUDA. Blast radius: this job. A driver update needs a drain and a reboot of the 
 To whoever builds the images, with both versions.
 """
 
-from collections.abc import Iterator
-
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Offender, odd_one_out, part
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, odd_one_out, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the versions of NCCL, torch and the driver on every host"
@@ -47,7 +45,7 @@ _CONSEQUENCES = (
 )
 
 
-def clues(timeline: Timeline) -> Iterator[Clue]:
+def clues(timeline: Timeline) -> Given:
     """Errors that name versions, and hosts that differ."""
     if len(timeline.versions) > 1 and timeline.failed and _by_host(timeline):
         event = timeline.first(*_CONSEQUENCES) or timeline.first("nccl.version")

@@ -50,14 +50,6 @@ class TailedFile:
         self.before: LineBuffer | None = None
         """The log that has just ended, of which a last line without an end may be left."""
 
-    @property
-    def identity(self) -> tuple[int, int] | None:
-        """What stays the same when a file gets another name."""
-        if self._fd is None:
-            return None
-        about = os.fstat(self._fd)
-        return about.st_dev, about.st_ino
-
     def read(self) -> bytes:
         """The next piece; empty when there is none now. Raises BadInput when it may not be read."""
         self.before = None
@@ -104,11 +96,11 @@ class TailedFile:
 
     def _is_another(self) -> bool:
         """Whether the name leads to another file now."""
+        assert self._fd is not None
         try:
-            about = Path(self.path).stat()
+            return not os.path.samestat(Path(self.path).stat(), os.fstat(self._fd))
         except FileNotFoundError:
             return False  # moved away; its writer may go on until there is a new one
-        return (about.st_dev, about.st_ino) != self.identity
 
     def _begin_again(self) -> None:
         self._turn += 1

@@ -29,7 +29,7 @@ class TimelineBuilder:
         self._environment: dict[str, dict[str, None]] = {}
         self._hosts_of_labels: dict[tuple[str, str], str] = {}
         self._unplaced: list[LogEvent] = []
-        self._world: Counter[int] = Counter()
+        self._world: set[int] = set()
         self._processes: dict[tuple[str, int], int] = {}
         self._tasks: set[int] = set()
         self._tasks_differ: bool = False
@@ -91,7 +91,7 @@ class TimelineBuilder:
         if event.kind in ("nccl.init-start", "nccl.init-complete", "nccl.comm") and host:
             self._communicator(event, host)
         if event.kind == "shell.world" and event.get("world").isdecimal():
-            self._world[int(event.get("world"))] += 1
+            self._world.add(int(event.get("world")))
 
     def _communicator(self, event: LogEvent, host: str) -> None:
         size = int(event.get("nranks") or 0)

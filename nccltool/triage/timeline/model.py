@@ -97,6 +97,12 @@ class Timeline:
         wrong = any(event.role in ("failure", "echo") for event in self.everything())
         return self.hung is not None or (wrong and not self.recovered)
 
+    @property
+    def had_worked(self) -> bool:
+        """Whether HCAs and collectives had worked before: then it was no matter of configuration."""
+        many = any((timeout.sequence or 0) > 100 for timeout in self.timeouts)
+        return many or self.has("bench.row", "ib.port-error")
+
     def rank_of(self, event: LogEvent) -> int | None:
         """The rank that wrote a line: by its label, by the process, or by the task of the launcher."""
         if event.rank is not None:
