@@ -266,8 +266,8 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
         findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
     judge_it = judged if isinstance(state.job, ProbeJob) else train_judge.judged
-    run = judge_it(LaunchOutcome(state, findings, interrupted), begun)
-    return state.job, replace(run, info=replace(run.info, duration_s=ended.duration_s if ended else None))
+    seconds = ended.duration_s if ended else None
+    return state.job, judge_it(LaunchOutcome(state, findings, interrupted, seconds), begun)
 
 
 def _of_one_run(merge: _Merge, where: str) -> dict[int, _Part]:

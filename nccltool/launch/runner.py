@@ -58,6 +58,8 @@ class LaunchOutcome:
     findings: tuple[Finding, ...]
     interrupted: bool
     """Ended by Ctrl-C or a signal."""
+    duration_s: float | None = None
+    """From the start of its processes to their end."""
 
 
 def run(

@@ -21,7 +21,6 @@ from nccltool.launch.job import Job
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, StreamEnd, Teller, ToldRunDir
-from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import document, latency_model, plan
 from nccltool.probe import judge as probe_judge
@@ -60,8 +59,8 @@ class Probe:
             teller.begin(begun)
         begin = time.monotonic()
         outcome = self.launched(run_dir, progress)
-        seconds = round(time.monotonic() - begin, 3)
-        run = self._judged(outcome, begun, seconds)
+        outcome = replace(outcome, duration_s=round(time.monotonic() - begin, 3))
+        run = self.judged(outcome, begun)
         if begun.leads and (said := failed_run.findings(run.info, run.verdict, run.findings, run_dir.path)):
             known = sum(finding in outcome.findings for finding in run.findings)  # the judge's own are behind them
             run = replace(run, findings=(*run.findings[:known], *said, *run.findings[known:]))
@@ -72,12 +71,12 @@ class Probe:
             if not any(finding.kind is RUN_DIR_FULL for finding in run.findings):
                 full = runner.run_dir_full(error, "the result could not be saved")
                 outcome = replace(outcome, findings=(*outcome.findings, full))
-                run = self._judged(outcome, begun, seconds)
+                run = self.judged(outcome, begun)
         finally:
             run_dir.close()
         if teller is not None:
             with contextlib.suppress(RunDirError):  # then it was so before, and the run was ended for it
-                teller.end(_ended(outcome, seconds))
+                teller.end(_ended(outcome))
         return run, run_dir.path
 
     def launched(self, run_dir: RunDir, progress: runner.Progress) -> LaunchOutcome:
@@ -91,10 +90,6 @@ class Probe:
     def document(self, run: Run) -> str:
         """What is kept of it."""
         return document.to_json(run)
-
-    def _judged(self, outcome: LaunchOutcome, begun: ProbeBegun, seconds: float) -> Run:
-        run = self.judged(outcome, begun)
-        return replace(run, info=replace(run.info, duration_s=seconds))
 
     def _begun(self) -> ProbeBegun:
         job, leads = self.order.job, self.order.leads
@@ -115,9 +110,9 @@ class Probe:
         )
 
 
-def _ended(outcome: LaunchOutcome, seconds: float) -> StreamEnd:
+def _ended(outcome: LaunchOutcome) -> StreamEnd:
     return StreamEnd(
-        duration_s=seconds,
+        duration_s=outcome.duration_s,
         findings=outcome.findings,
         interrupted=outcome.interrupted,
         nodes=outcome.state.job.nodes,
@@ -145,7 +140,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
     if begun.leads:
         verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=bool(measurements))
     return Run(
-        info=info(state, begun, job.cuda_graph),
+        info=info(outcome, begun, job.cuda_graph),
         verdict=verdict,
         measurements=measurements,
         findings=findings,
@@ -156,8 +151,9 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
 _OF_A_MEASURED_WORLD = ("limit_source", "limit_unknown_reason", "transport", "nics")
 
 
-def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
+def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
     """The circumstances of a run."""
+    state = outcome.state
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     counts = set(Counter(each.node_rank if each.node_rank >= 0 else each.host for each in facts).values())
     world = state.world
@@ -181,6 +177,7 @@ def info(state: RunState, begun: Begun, cuda_graph: bool) -> RunInfo:
         gpu=_gpus(facts),
         ranks_per_node=counts.pop() if len(counts) == 1 else None,
         cuda_graph=cuda_graph,
+        duration_s=outcome.duration_s,
     )
 
 

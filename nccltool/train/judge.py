@@ -76,7 +76,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         can_tell = "pass" in statuses and "unknown" not in statuses  # what could not be trained here is no pass
         verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=can_tell)
     return TrainRun(
-        info=info(state, begun, cuda_graph=False),
+        info=info(outcome, begun, cuda_graph=False),
         verdict=verdict,
         findings=findings,
         trainings=trainings,
