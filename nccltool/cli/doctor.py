@@ -49,20 +49,19 @@ def command(**options: Any) -> None:
         put(_lists(rules=options["list_rules"], variables=options["list_variables"]))
         return
     order = doctor_options.order(group(DoctorOptions, options), group(StartOptions, options))
-    answer = run.diagnose(order, this_command())
+    diagnosis = run.diagnose(order, this_command())
     if options["fix"]:
-        put("".join(f"{line}\n" for line in answer.fixes))
+        put("".join(f"{line}\n" for line in diagnosis.fixes))
     else:
-        text = renderer(options["form"], options["show_settings"])(answer.diagnosis)
+        text = renderer(options["form"], options["show_settings"])(diagnosis)
         deliver(text, options["output"])
-    verdict = answer.diagnosis.verdict
-    raise CommandEnded(verdict.status, verdict.exit_code)
+    raise CommandEnded(diagnosis.verdict.status, diagnosis.verdict.exit_code)
 
 
 def _lists(rules: bool, variables: bool) -> str:
-    from nccltool.cli import help_pages
     from nccltool.doctor import pages
     from nccltool.doctor.rules import every
+    from nccltool.hosts.nccl import variables as nccl_variables
 
     texts = [pages.rules([rule.page for rule in every()])] if rules else []
-    return "\n".join([*texts, pages.variables(help_pages.variables())] if variables else texts)
+    return "\n".join([*texts, pages.variables(nccl_variables.every().values())] if variables else texts)

@@ -11,6 +11,5 @@ def command(word: str) -> None:
     """
     from nccltool.cli import help_pages
     from nccltool.cli.screen import put
-    from nccltool.doctor import pages
 
-    put(pages.render(help_pages.find(word)))
+    put(help_pages.find(word))

@@ -36,17 +36,6 @@ class RulePage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VariablePage:
-    """All that there is to say about a variable."""
-
-    name: str
-    summary: str
-    rows: tuple[tuple[str, str], ...]
-    """Title and text."""
-    note: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
     """A variable that is set, and where."""
 
@@ -70,3 +59,5 @@ class Diagnosis:
     """The effective environment, of one host."""
     nccl: str | None = None
     """Version that the rules were asked for; None = not known."""
+    fixes: tuple[str, ...] = ()
+    """Lines for a shell that undo what was found, where they were asked for."""

@@ -2,46 +2,55 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
-from nccltool.doctor.diagnosis import RulePage, VariablePage
+from nccltool.doctor.diagnosis import RulePage
+from nccltool.hosts.nccl.variables import KnownVariable
 
 _WIDTH = 100
 _DOCS_WIDTH = 115
 _INDENT = "    "
 
 
-def render(page: RulePage | VariablePage | str) -> str:
-    """A page for the terminal; a text is one already."""
-    if isinstance(page, RulePage):
-        return rule(page)
-    return variable(page) if isinstance(page, VariablePage) else page
-
-
-def variable(page: VariablePage) -> str:
-    """Everything that the catalogue has about a variable."""
-    rows = [(name, value) for name, value in page.rows if value]
-    width = max(len(name) for name, _ in rows)
-    lines = [page.name, ""]
-    if page.summary:
-        lines += [*textwrap.wrap(page.summary, _WIDTH), ""]
-    for name, value in rows:
-        indent = " " * (width + 2)
-        lines += textwrap.wrap(
-            f"{name:{width}}  {value}", _WIDTH, subsequent_indent=indent, break_long_words=False
-        )
-    if page.note:
-        lines += ["", *textwrap.wrap(page.note, _WIDTH)]
+def variable(entry: KnownVariable, rules: Iterable[RulePage]) -> str:
+    """Everything that the catalogue has about a variable, and the rules that are about it."""
+    low, high = ("any" if limit is None else str(limit) for limit in (entry.min, entry.max))
+    bounded = entry.min is not None or entry.max is not None
+    rows = {
+        "read by": {"reserved": "scripts and images, not NCCL"}.get(entry.status, _reader(entry)),
+        "type": entry.type,
+        "values": entry.values if entry.values != "-" else "",
+        "default": entry.default if entry.default != "-" else "",
+        "range": f"{low} to {high}" if bounded else "",
+        "since": f"NCCL {entry.since}" if entry.since else "",
+        "removed": f"in NCCL {entry.removed}" if entry.removed else "",
+        "use instead": entry.instead or "",
+        "on all ranks": "the same value" if entry.must_match else "",
+        "documented": "yes" if entry.documented else "no",
+        "kind": "for debugging: not to be kept in scripts and files" if entry.debugging else "",
+        "rules": ", ".join(f"{page.code} {page.name}" for page in rules),
+        "source": entry.source,
+    }
+    width = max(len(title) for title, text in rows.items() if text)
+    lines = [entry.name, ""]
+    lines += [*textwrap.wrap(entry.summary, _WIDTH), ""] if entry.summary else []
+    wrap = partial(textwrap.wrap, width=_WIDTH, subsequent_indent=" " * (width + 2), break_long_words=False)
+    lines += [line for title, text in rows.items() if text for line in wrap(f"{title:{width}}  {text}")]
+    lines += ["", *textwrap.wrap(entry.note, _WIDTH)] if entry.note else []
     return "\n".join(lines) + "\n"
 
 
-def variables(rows: Iterable[tuple[str, str, str]]) -> str:
+def _reader(entry: KnownVariable) -> str:
+    return "nobody" if entry.status == "ghost" else entry.component
+
+
+def variables(entries: Collection[KnownVariable]) -> str:
     """The list of variables: name, who reads it, what it does; a line each."""
-    listed = list(rows)
-    widths = [max(len(row[column]) for row in listed) for column in (0, 1)]
-    return "".join(
-        f"{name:{widths[0]}}  {reader:{widths[1]}}  {what}".rstrip() + "\n" for name, reader, what in listed
-    )
+    name = max(len(entry.name) for entry in entries)
+    reader = max(len(_reader(entry)) for entry in entries)
+    lines = (f"{entry.name:{name}}  {_reader(entry):{reader}}  {entry.summary}" for entry in entries)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def rules(pages: Sequence[RulePage]) -> str:

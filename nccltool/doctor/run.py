@@ -3,7 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -39,15 +39,7 @@ _TOLD = 4
 """Hosts that are named in a sentence."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DoctorResult:
-    """What came of it."""
-
-    diagnosis: Diagnosis
-    fixes: tuple[str, ...]
-
-
-def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> DoctorResult:
+def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> Diagnosis:
     """Look, and judge. Raises BadInput."""
     chosen = rules_for(asked.select, asked.ignore, asked.library is not None)
     gc.disable()  # facts are trees: among thousands of them it seeks long, and finds nothing
@@ -57,7 +49,7 @@ def diagnose(asked: DoctorOrder, command: tuple[str, ...]) -> DoctorResult:
         gc.enable()
 
 
-def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> DoctorResult:
+def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule, ...]) -> Diagnosis:
     snapshots, absent = _looked(asked)
     names = len({facts.host for facts in snapshots})
     nodes = len(snapshots) if asked.where is not None else asked.nodes
@@ -68,7 +60,7 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
     # with --select, rules alone are wanted
     differ = () if asked.select else differences(snapshots, asked.ignore, asked.where is not None)
     findings = (*absent, *judgement.findings, *differ)
-    diagnosis = Diagnosis(
+    return Diagnosis(
         info=_info(hosts, command),
         verdict=of_findings(findings, can_tell=judgement.is_told),
         rules=tuple(rule.page for rule in chosen),
@@ -76,15 +68,15 @@ def _diagnosed(asked: DoctorOrder, command: tuple[str, ...], chosen: tuple[Rule,
         findings=findings,
         settings=judge.assignments(hosts[0]),
         nccl=str(hosts[0].nccl) if isinstance(hosts[0].nccl, Version) else None,
+        fixes=tuple(_fixes(asked, chosen, judgement, hosts[0])),
     )
-    return DoctorResult(diagnosis=diagnosis, fixes=tuple(_fixes(asked, chosen, judgement, hosts)))
 
 
 def _fixes(
-    asked: DoctorOrder, chosen: Sequence[Rule], judgement: judge.Judgement, hosts: Sequence[JudgedHost]
+    asked: DoctorOrder, chosen: Sequence[Rule], judgement: judge.Judgement, host: JudgedHost
 ) -> Iterator[str]:
-    """Lines for the first host's shell, and those for what is found once they are obeyed: all in one go."""
-    host, done = hosts[0], set[str]()
+    """Lines for a host's shell, and those for what is found once they are obeyed: all in one go."""
+    done = set[str]()
     for _ in range(_ROUNDS if asked.fix else 0):
         lines = [line for line in judge.fixes(judgement, host) if line not in done]
         yield from lines

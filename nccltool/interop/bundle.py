@@ -121,7 +121,7 @@ def _parts(wanted: Wanted) -> Iterator[BundlePart]:
     yield BundlePart(name="README.txt", text=README)
     yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
     order, command = DoctorOrder(), wanted.command
-    yield _tried("doctor.json", lambda: doctor_document.to_json(doctor_run.diagnose(order, command).diagnosis))
+    yield _tried("doctor.json", lambda: doctor_document.to_json(doctor_run.diagnose(order, command)))
     packages = {f"{dist.metadata['Name']}=={dist.version}\n" for dist in metadata.distributions()}
     yield BundlePart(name="packages.txt", text="".join(sorted(packages, key=str.lower)))
     for name, argv in COMMANDS.items():
