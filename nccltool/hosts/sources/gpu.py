@@ -1,19 +1,30 @@
-"""GPUs of this host without CUDA and NVML: device files, and what /proc/driver/nvidia says of the driver.
+"""GPUs of this host: device files, what /proc/driver/nvidia says, what NVML says (it may hang with the driver).
 
-A process that has used CUDA cannot fork ranks that use it.
+None of them uses CUDA: a process that has used it cannot fork ranks that use it.
 """
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+from uuid import UUID
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Gpu, Nvidia, Setting, Text
+from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Setting, Text
 from nccltool.hosts.facts.leaves import NotKnown, all_unknown, known, or_unknown
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
+T = TypeVar("T")
+U = TypeVar("U")
+_COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
+_FABRIC_STATES = {0: "not supported", 1: "not started", 2: "in progress", 3: "completed"}
+_REMOTE = {0: "gpu", 1: "cpu", 2: "switch"}
+_MOST_LINKS = 36
+"""More than any GPU has; the first that NVML calls invalid ends the list."""
 _DRIVER = "/proc/driver/nvidia"
 _CHANNELS = "/dev/nvidia-caps-imex-channels"
 
@@ -39,7 +50,7 @@ def nvidia(tree: Tree) -> Nvidia:
         driver=driver,
         flavour=flavour,
         params=_params(tree) if driver else (),
-        gpus=_gpus(tree) if driver else (),
+        gpus=_listed(tree) if driver else (),
         memory_peers=tree.names("/sys/kernel/mm/memory_peers", absent=()),
         imex_channels=_channels(tree),
         source=_DRIVER,
@@ -68,11 +79,11 @@ def _params(tree: Tree) -> tuple[Setting, ...]:
 
 
 @or_unknown
-def _gpus(tree: Tree) -> tuple[Gpu, ...]:
-    return tuple(_gpu(tree, address) for address in known(tree.names(f"{_DRIVER}/gpus")))
+def _listed(tree: Tree) -> tuple[Gpu, ...]:
+    return tuple(_described(tree, address) for address in known(tree.names(f"{_DRIVER}/gpus")))
 
 
-def _gpu(tree: Tree, address: str) -> Gpu:
+def _described(tree: Tree, address: str) -> Gpu:
     rows = tree.rows(f"{_DRIVER}/gpus/{address}/information")
     if isinstance(rows, Unknown):
         return all_unknown(Gpu, rows.reason, pci=address)
@@ -104,7 +115,138 @@ def _channels(tree: Tree) -> tuple[str, ...]:
     return tuple(path for path in paths if os.access(path, os.R_OK | os.W_OK))
 
 
+def nvml(tree: Tree) -> Nvidia:
+    """What NVML says; without a driver it is not even imported."""
+    if not tree.live:
+        return _cannot(CAPTURED)
+    if tree.exists(f"{_DRIVER}/version") is not True:
+        return _cannot("no NVIDIA driver is loaded")
+    try:
+        library = import_module("pynvml")
+    except ImportError:
+        return _cannot("the Python package nvidia-ml-py is not installed")
+    return ask_nvml(library)
+
+
+def _cannot(why: str) -> Nvidia:
+    return Nvidia(nvml=Unknown(why), cuda=Unknown(why))
+
+
+def ask_nvml(nvml: ModuleType | Any) -> Nvidia:
+    """Ask a library of NVML's functions. NVML's error at the start makes all of it unknown."""
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        return _cannot(f"NVML: {error}")
+    try:
+        version = nvml.nvmlSystemGetCudaDriverVersion_v2
+        return Nvidia(
+            driver=_asked(nvml, nvml.nvmlSystemGetDriverVersion, _text),
+            cuda=_asked(nvml, version, lambda number: f"{number // 1000}.{number % 1000 // 10}"),
+            gpus=_asked(nvml, nvml.nvmlDeviceGetCount, lambda count: _gpus(nvml, count)),
+            nvml=_asked(nvml, nvml.nvmlSystemGetNVMLVersion, _text),
+            source="nvml",
+        )
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _asked(nvml: Any, function: Callable[..., T], change: Callable[[T], U], *given: Any) -> U | Unknown:
+    """The changed answer of one function; its refusal is the reason."""
+    try:
+        return change(function(*given))
+    except nvml.NVMLError as error:
+        return Unknown(f"NVML: {error}")
+
+
+def _mode(nvml: Any, function: Callable[..., T], change: Callable[[T], U], handle: Any) -> U | Unknown | None:
+    """As above; None for a mode that the GPU does not have."""
+    try:
+        return change(function(handle))
+    except nvml.NVMLError_NotSupported:
+        return None
+    except nvml.NVMLError as error:
+        return Unknown(f"NVML: {error}")
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+
+
+def _gpus(nvml: Any, count: int) -> tuple[Gpu, ...]:
+    return tuple(sorted((_gpu(nvml, index) for index in range(count)), key=lambda gpu: gpu.pci))
+
+
+def _gpu(nvml: Any, index: int) -> Gpu:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        address = _pci(nvml.nvmlDeviceGetPciInfo(handle))
+    except nvml.NVMLError as error:  # it fell off the bus
+        return all_unknown(Gpu, f"NVML: {error}", pci=f"GPU {index} of NVML")
+    return Gpu(
+        pci=address,
+        minor=_asked(nvml, nvml.nvmlDeviceGetMinorNumber, int, handle),
+        uuid=_asked(nvml, nvml.nvmlDeviceGetUUID, _text, handle),
+        name=_asked(nvml, nvml.nvmlDeviceGetName, _text, handle),
+        compute_capability=_asked(
+            nvml, nvml.nvmlDeviceGetCudaComputeCapability, lambda pair: pair[0] + pair[1] / 10, handle
+        ),
+        memory_bytes=_asked(nvml, nvml.nvmlDeviceGetMemoryInfo, lambda info: int(info.total), handle),
+        persistence=_asked(nvml, nvml.nvmlDeviceGetPersistenceMode, bool, handle),
+        ecc=_mode(nvml, nvml.nvmlDeviceGetEccMode, lambda pair: bool(pair[0]), handle),
+        mig=_mode(nvml, nvml.nvmlDeviceGetMigMode, lambda pair: bool(pair[0]), handle),
+        compute_mode=_asked(nvml, nvml.nvmlDeviceGetComputeMode, lambda n: _COMPUTE_MODES.get(n, str(n)), handle),
+        vbios=_asked(nvml, nvml.nvmlDeviceGetVbiosVersion, _text, handle),
+        gsp_firmware=_asked(nvml, nvml.nvmlDeviceGetGspFirmwareVersion, _text, handle),
+        row_remap_pending=_mode(nvml, nvml.nvmlDeviceGetRemappedRows, lambda rows: bool(rows[2]), handle),
+        uncorrected_ecc=_mode(nvml, lambda device: nvml.nvmlDeviceGetTotalEccErrors(device, 1, 0), int, handle),
+        nvlinks=tuple(_nvlinks(nvml, handle)),
+        numa_node=_asked(nvml, nvml.nvmlDeviceGetNumaNodeId, int, handle),
+        **_fabric(nvml, handle),
+    )
+
+
+def _pci(info: Any) -> str:
+    """NVML writes 00000000:18:00.0, sysfs 0000:18:00.0."""
+    return _text(info.busId).lower().removeprefix("0000")
+
+
+def _nvlinks(nvml: Any, handle: Any) -> Iterator[NvLink]:
+    for number in range(_MOST_LINKS):
+        try:
+            active = bool(nvml.nvmlDeviceGetNvLinkState(handle, number))
+        except nvml.NVMLError:  # the GPU has no more links
+            return
+        if not active:
+            yield NvLink(number=number, active=False)
+            continue
+        yield NvLink(
+            number=number,
+            active=True,
+            version=_asked(nvml, nvml.nvmlDeviceGetNvLinkVersion, int, handle, number),
+            remote=_asked(nvml, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, _remote, handle, number),
+            remote_pci=_asked(nvml, nvml.nvmlDeviceGetNvLinkRemotePciInfo, _pci, handle, number),
+        )
+
+
+def _remote(kind: int) -> str:
+    return _REMOTE.get(kind, "unknown")
+
+
+def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:
+    names = ("fabric_state", "fabric_status", "cluster_uuid", "clique_id")
+    info = nvml.c_nvmlGpuFabricInfo_v2_t()
+    done = _asked(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, lambda _: True, handle, nvml.byref(info))
+    if isinstance(done, Unknown):
+        return dict.fromkeys(names, done)
+    state = _FABRIC_STATES.get(info.state, f"state {info.state}")
+    status = "success" if info.status == 0 else str(nvml.NVMLError(info.status))
+    uuid = str(UUID(bytes=bytes(info.clusterUuid)))
+    return dict(zip(names, (state, status, uuid, int(info.cliqueId)), strict=True))
+
+
 SOURCES = (
     Source("gpu", "nvidia", lambda tree, env, seconds: Nvidia(visible_gpus=count(env, Path(tree.root or "/")))),
     Source.quick("nvidia", "nvidia", nvidia),
+    Source.quick("nvml", "nvidia", nvml),
 )

@@ -53,7 +53,7 @@ def _interface(tree: Tree, name: str, live_flags: int | None) -> Interface:
     folder = f"{_NET}/{name}"
     flags = tree.number(f"{folder}/flags", 16) if live_flags is None else live_flags
     operstate, carrier = tree.text(f"{folder}/operstate"), _carrier(tree, folder)
-    virtual = _virtual(tree, folder)
+    virtual = then(tree.exists(f"{folder}/device"), not_)
     device = _NO_DEVICE if virtual is True else None
     return Interface(
         name=name,
@@ -106,10 +106,6 @@ def _kind(tree: Tree, folder: str) -> str:
     return next((kind for mark, kind in marks.items() if tree.exists(f"{folder}/{mark}") is True), "")
 
 
-def _virtual(tree: Tree, folder: str) -> Flag:
-    return then(tree.exists(f"{folder}/device"), not_)
-
-
 def _word(tree: Tree, path: str) -> str:
     """The first word: the mode of a bond is followed by its number."""
     return (or_none(tree.text(path)) or "").partition(" ")[0]
@@ -127,7 +123,7 @@ def _speed(tree: Tree, name: str, depth: int) -> int:
         if not below:
             raise NotKnown("what is under the VLAN is not visible here")
         return known(_speed(tree, below[0], depth + 1))
-    if _virtual(tree, folder) is True:
+    if tree.exists(f"{folder}/device") is False:
         raise NotKnown(VIRTUAL)
     return checked_speed(tree, folder, tree.number(f"{folder}/speed"))
 

@@ -18,7 +18,6 @@ from nccltool.hosts.sources import (
     net,
     pci,
     rdma,
-    shm,
     software,
     system,
 )
@@ -507,11 +506,11 @@ class TestShm:
         ],
     )  # fmt: skip
     def test_captured(self, tmp_path: Path, mount: str, fstype: object, size: object) -> None:
-        found = shm.read(tree(tmp_path, {"proc/self/mountinfo": f"{mount}\n"}))
+        found = limits.shared_memory(tree(tmp_path, {"proc/self/mountinfo": f"{mount}\n"}))
         assert (found.fstype, found.size_bytes) == (fstype, size)
 
     def test_live(self) -> None:
-        found = shm.read(Tree(""))
+        found = limits.shared_memory(Tree(""))
         assert known(found.size_bytes) >= known(found.free_bytes) >= 0
         assert isinstance(found.nccl_files, tuple | Unknown)
 
@@ -519,7 +518,7 @@ class TestShm:
         left = Path("/dev/shm/nccl-test-of-facts")
         left.write_bytes(b"x" * 10)
         try:
-            found = known(shm.read(Tree("")).nccl_files)
+            found = known(limits.shared_memory(Tree("")).nccl_files)
         finally:
             left.unlink()
         (ours,) = [one for one in found if one.name == left.name]
