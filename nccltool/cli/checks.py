@@ -20,6 +20,6 @@ def command(action: str, words: tuple[str, ...], force: bool) -> None:
     from nccltool.cli.screen import put
     from nccltool.preflight import suite_actions
 
-    said = suite_actions.do(action, words, force)
-    put(said.text)
-    raise SystemExit(said.exit_code)
+    text, exit_code = suite_actions.do(action, words, force)
+    put(text)
+    raise SystemExit(exit_code)

@@ -11,8 +11,7 @@ from nccltool.core import run_directory
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Finding, define
 from nccltool.monitor import metrics, run_list
-from nccltool.monitor.exporters import pushgateway, textfile
-from nccltool.monitor.exporters.base import AnyDestination, AnyRun
+from nccltool.monitor.exporters import AnyDestination, AnyRun, pushgateway, textfile
 from nccltool.monitor.metrics import Sample
 from nccltool.preflight.result import Preflight
 

@@ -20,7 +20,6 @@ _ENDS_S = 10.0
 """How long a command may take to end in order after SIGINT."""
 _GRACE_S = 15.0
 """A command has a deadline of its own, after which it names who hangs; it is killed so long after that."""
-_TWINS = "NCCLTOOL_"
 _SHOWN = 300
 
 
@@ -79,9 +78,12 @@ class _Started:
         self._limit_s = max(call.end - time.monotonic(), 1.0)
         words = [*call.words, "-q", "--format", "json"]
         words += ["--deadline", f"{self._limit_s:.1f}", "--run-dir", str(self._folder)]
+        # ours, without options of ours: those are in the words
+        env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}
+        env |= {VARIABLE: call.fault.text} if call.fault else {}
         self._said = folder / f"{call.label}.stderr"
         with self._said.open("wb") as err:
-            self.process = processes.start_nccltool(words, _environment(call), subprocess.DEVNULL, err)
+            self.process = processes.start_nccltool(words, env, subprocess.DEVNULL, err)
         self._kill_at = time.monotonic() + self._limit_s + _GRACE_S
         self._killed = False
 
@@ -112,9 +114,3 @@ class _Started:
         errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
         said = [*errors, *reversed([line for line in lines if line.strip()])]
         return said[0].strip()[:_SHOWN] if said else f"it ended with exit code {self.process.returncode}"
-
-
-def _environment(call: Call) -> dict[str, str]:
-    """Ours, without options of ours: those are in the words."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_TWINS)}
-    return kept | ({VARIABLE: call.fault.text} if call.fault else {})

@@ -11,7 +11,7 @@ from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import plan_launch
 from nccltool.preflight import stages, suite_reader
-from nccltool.preflight.suite import Platform, Suite, with_platform
+from nccltool.preflight.suite import Suite, with_platform
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,11 +61,12 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
             "start it once: with --hosts, in an allocation of Slurm, or on one host",
         )
     suite = suite_reader.read(suite_reader.find(options.suite))
-    named = _platform(options.platform)
+    word = options.platform
+    named = None if word in ("auto", "none") else suite_reader.read_platform(suite_reader.find(word, "platform"))
     budget = options.total_budget
     return PreflightOrder(
         suite=with_platform(suite, named) if named else suite,
-        find_platform=options.platform == "auto",
+        find_platform=word == "auto",
         where=where,
         words=_words(start),
         only=_stages("--only", options.only),
@@ -78,12 +79,6 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
         store=Path(options.store) if options.store else None,
         fault=start.fault,
     )
-
-
-def _platform(word: str) -> Platform | None:
-    if word in ("auto", "none"):
-        return None
-    return suite_reader.read_platform(suite_reader.find(word, "platform"))
 
 
 def _stages(option: str, texts: Sequence[str]) -> tuple[str, ...]:

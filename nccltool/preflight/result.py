@@ -1,5 +1,6 @@
 """The checks of a suite, and what came of them: outcomes, hosts, the verdict. Frozen."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +17,8 @@ CheckKind = Literal["plain", "presence", "completion", "data", "baseline"]
 """What it looks at, as far as verdicts ask. presence: a host came; completion: a run ended in order; data: faults
 are named where they arrive; baseline: a number against earlier runs."""
 
+STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
+"""The worst first."""
 HostStatus = Literal["pass", "warn", "fail", "unknown", "missing", "undetermined"]
 Blame = Literal["", "alone", "confirmed", "everywhere", "suspected"]
 """alone: seen on this host without any other; confirmed: again with another partner, and not without this host;
@@ -95,6 +98,12 @@ class CheckOutcome:
     def stage(self) -> str:
         """The stage of its check."""
         return self.check.stage
+
+
+def worst(outcomes: Collection[CheckOutcome]) -> CheckStatus:
+    """The worst status; that something is unknown counts where it was required."""
+    counted = {one.status for one in outcomes if one.required or one.status != "unknown"}
+    return next((status for status in STATUSES if status in counted), "skip")
 
 
 def of_finding(check: Check, finding: Finding, **words: Any) -> CheckOutcome:

@@ -15,7 +15,7 @@ from nccltool.core.findings import Finding
 from nccltool.launch import fault_injection
 from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
 from nccltool.preflight.options import PreflightOrder
-from nccltool.preflight.result import Check, CheckOutcome, Preflight
+from nccltool.preflight.result import Check, CheckOutcome, Preflight, worst
 from nccltool.preflight.stages import Stage
 from nccltool.preflight.stages.base import StageContext, StageResult
 from nccltool.preflight.suite import fitting, with_platform
@@ -112,7 +112,7 @@ def _run_stage(stage: Stage, ask: PreflightOrder, context: StageContext, tell: T
         if results.runs:
             hosts = {context.hosts[node] for node in context.nodes_left()}
             results = replace(results, outcomes=host_verdicts.shared(results.outcomes, hosts))
-        tell(f"{stage.name}: {_word(results.outcomes)}, {time.monotonic() - begin:.1f} s")
+        tell(f"{stage.name}: {worst(results.outcomes)}, {time.monotonic() - begin:.1f} s")
     context.outcomes += results.outcomes
     return results
 
@@ -144,11 +144,6 @@ def _take_platform(ask: PreflightOrder, context: StageContext) -> None:
         found = fitting(suite_reader.platforms(), tuple(context.survey().snapshots.values()))
         if found is not None:
             context.suite = with_platform(context.suite, found)
-
-
-def _word(outcomes: Sequence[CheckOutcome]) -> str:
-    statuses = {one.status for one in outcomes if one.required or one.status != "unknown"}
-    return next((word for word in ("fail", "unknown", "warn", "pass") if word in statuses), "skip")
 
 
 def _baseline(word: str, store: Path | None) -> Callable[[Run], Sequence[Against]]:

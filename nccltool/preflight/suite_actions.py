@@ -1,7 +1,6 @@
 """What `nccltool checks` does with suites and platforms: list, show, copy, validate."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
@@ -13,27 +12,19 @@ from nccltool.preflight.probe_run import ProbePart
 from nccltool.preflight.suite import Expectation, Platform, Suite
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Text for the user, and the exit code."""
-
-    text: str
-    exit_code: int = 0
-
-
-def do(action: str, words: Sequence[str], force: bool) -> Said:
-    """One action. Raises BadInput."""
+def do(action: str, words: Sequence[str], force: bool) -> tuple[str, int]:
+    """One action: (text for the user, exit code). Raises BadInput."""
     match action:
         case "list":
-            return _list(words)
+            return _list(words), 0
         case "show":
-            return _show(words)
+            return _show(words), 0
         case "copy":
-            return _copy(words, force)
-    return _validate(words)
+            return _copy(words, force), 0
+    return _validated(words)
 
 
-def _list(words: Sequence[str]) -> Said:
+def _list(words: Sequence[str]) -> str:
     if words:
         raise BadInput("checks list takes no name", "nccltool checks show NAME")
     lines = ["suites"]
@@ -45,16 +36,16 @@ def _list(words: Sequence[str]) -> Said:
     for platform in suite_reader.platforms():
         numbers = sum(map(len, platform.expect.values()))
         lines.append(f"  {platform.name:<24} {numbers} number{'s' if numbers != 1 else ' '}    {platform.title}")
-    return Said("\n".join([*lines, f"in {suite_reader.folder()}"]) + "\n")
+    return "\n".join([*lines, f"in {suite_reader.folder()}"]) + "\n"
 
 
-def _show(words: Sequence[str]) -> Said:
+def _show(words: Sequence[str]) -> str:
     if len(words) != 1:
         raise BadInput("checks show takes one name", "nccltool checks list has them")
     file = suite_reader.find(words[0], "any")
     is_platform = b"[match]" in contents(file, "checks")
     lines = _of_platform(suite_reader.read_platform(file)) if is_platform else _of_suite(suite_reader.read(file))
-    return Said("\n".join(escaped(line) for line in lines) + "\n")
+    return "\n".join(escaped(line) for line in lines) + "\n"
 
 
 def _of_suite(suite: Suite) -> Iterator[str]:
@@ -103,7 +94,7 @@ def _of_expectations(expected: Iterable[Expectation]) -> Iterator[str]:
         yield f"        source: {one.provenance}"
 
 
-def _copy(words: Sequence[str], force: bool) -> Said:
+def _copy(words: Sequence[str], force: bool) -> str:
     if len(words) not in (1, 2):
         raise BadInput(
             "checks copy takes a name, and a file to write", "nccltool checks copy preflight ./mine.toml"
@@ -117,12 +108,12 @@ def _copy(words: Sequence[str], force: bool) -> Said:
         goal.write_bytes(contents(source, "checks"))
     except OSError as error:
         raise BadInput(f"{goal} cannot be written: {error.strerror}", "name another file") from error
-    return Said(f"{goal}\n")
+    return f"{goal}\n"
 
 
-def _validate(words: Sequence[str]) -> Said:
+def _validated(words: Sequence[str]) -> tuple[str, int]:
     files = [suite_reader.find(word, "any") for word in words] or list(suite_reader.files())
     found = [problem for file in files for problem in suite_reader.problems(file)]
     if found:
-        return Said("".join(f"{problem}\n" for problem in found), 1)
-    return Said(f"{len(files)} file{'s' if len(files) != 1 else ''}, nothing wrong\n")
+        return "".join(f"{problem}\n" for problem in found), 1
+    return f"{len(files)} file{'s' if len(files) != 1 else ''}, nothing wrong\n", 0

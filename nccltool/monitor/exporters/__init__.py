@@ -1,12 +1,40 @@
-"""SHOW to monitoring: ways to hand samples over, one a file, found by listing this folder."""
+"""SHOW to monitoring: ways to hand samples over, one a file with a class Destination."""
 
-from typing import cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Protocol, Self, TypeAlias, cast
 
 from nccltool.core import members
 from nccltool.core.errors import BadInput
-from nccltool.monitor.exporters.base import AnyDestination
+from nccltool.core.findings import Subject
+from nccltool.monitor.metrics import Sample
+from nccltool.preflight.result import Preflight
+from nccltool.probe.result import Run
 
 _NAMES = members.names(__path__, first=("textfile", "pushgateway"))
+AnyRun: TypeAlias = Run | Preflight
+TakeSamples: TypeAlias = Callable[[Iterable[AnyRun]], tuple[Sample, ...]]
+"""What monitoring sees of some runs."""
+
+
+class AnyDestination(Protocol):
+    """A place to hand samples over to."""
+
+    EXAMPLE: ClassVar[str]
+    """As --metrics takes it, after the name of the exporter."""
+
+    @classmethod
+    def of_text(cls, where: str) -> Self:
+        """What --metrics names. Raises BadInput."""
+        ...
+
+    @property
+    def subject(self) -> Subject:
+        """What a finding says of it is about."""
+        ...
+
+    def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:
+        """Hand these runs over; a sentence that says so. Raises NccltoolError."""
+        ...
 
 
 def named(text: str) -> AnyDestination:

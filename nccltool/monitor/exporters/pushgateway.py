@@ -19,7 +19,7 @@ from prometheus_client import push_to_gateway
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
-from nccltool.monitor.exporters.base import AnyRun, TakeSamples
+from nccltool.monitor.exporters import AnyRun, TakeSamples
 from nccltool.monitor.metrics import METRICS, Sample
 
 FIRST_PAUSE_S = 0.5

@@ -10,7 +10,7 @@ from typing import ClassVar
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Subject
 from nccltool.monitor import exposition
-from nccltool.monitor.exporters.base import AnyRun, TakeSamples
+from nccltool.monitor.exporters import AnyRun, TakeSamples
 
 SUFFIX = ".prom"
 """The collector reads no others."""

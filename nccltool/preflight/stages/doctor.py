@@ -56,9 +56,7 @@ def run(context: StageContext, part: DoctorPart) -> StageResult:
 
 
 def judged(
-    judgement: judge.Judgement,
-    differences: Sequence[Finding],
-    names: Mapping[str, str],
+    judgement: judge.Judgement, differences: Sequence[Finding], names: Mapping[str, str]
 ) -> Iterator[CheckOutcome]:
     """An outcome for each rule, and for each host where it found something. `names`: a host's own to ours."""
     hosts = tuple(names.values())

@@ -46,9 +46,8 @@ def plan(context: StageContext, part: ReachPart) -> tuple[str, ...]:
         return (_HERE,)
     count = len(context.hosts)
     whom = "every other one" if count <= ALL_TO_ALL else "those 1, 2, 4, ... places on"
-    return (
-        f"each of {count} hosts calls {whom}: where ranks meet and where they talk, 20 kB, by address and name",
-    )
+    how = "where ranks meet and where they talk, 20 kB, by address and name"
+    return (f"each of {count} hosts calls {whom}: {how}",)
 
 
 def run(context: StageContext, part: ReachPart) -> StageResult:
@@ -64,10 +63,9 @@ def run(context: StageContext, part: ReachPart) -> StageResult:
 def judged(survey: Survey, part: ReachPart) -> Iterator[CheckOutcome]:
     """Whether each host reaches each port that it was told to, with large packets, and knows the others' names."""
     answers = {(one.node, one.goal, one.port): one for one in survey.reached}
-    failed: dict[Check, dict[tuple[str, str], str]] = {
-        check: {} for check in (RENDEZVOUS, PORTS, PATH_MTU, NAMES)
-    }  # (caller, called) -> why
-    asked = {check: set[str]() for check in failed}
+    checks = (RENDEZVOUS, PORTS, PATH_MTU, NAMES)
+    failed = {check: dict[tuple[str, str], str]() for check in checks}  # (caller, called) -> why
+    asked = {check: set[str]() for check in checks}
     unheard = set[str]()
     for caller, goal in survey.calls:
         if caller in survey.lost:

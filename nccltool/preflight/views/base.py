@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 
-from nccltool.core.findings import CheckStatus
 from nccltool.core.text import escaped, escaped_lines
 from nccltool.core.units import format_gb_per_s, format_seconds
 from nccltool.preflight.result import CheckOutcome
 
-STATUSES: tuple[CheckStatus, ...] = ("fail", "unknown", "warn", "pass", "skip")
-"""The worst first."""
 _MOST_EVIDENCE = 3
 
 

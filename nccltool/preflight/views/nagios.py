@@ -7,8 +7,7 @@ from nccltool.core import verdicts
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, named, shortened
 from nccltool.core.units import format_bytes
-from nccltool.preflight.result import Preflight
-from nccltool.preflight.views import base
+from nccltool.preflight.result import STATUSES, Preflight
 from nccltool.probe.result import Measurement
 
 _MOST_TEXT = 300
@@ -48,7 +47,7 @@ def _figures(preflight: Preflight) -> Iterator[str]:
     checks = Counter(one.status for one in preflight.outcomes)
     hosts = Counter(one.status for one in preflight.hosts)
     yield f"time={preflight.duration_s:.1f}s"
-    yield from (f"checks_{status}={checks[status]}" for status in base.STATUSES)
+    yield from (f"checks_{status}={checks[status]}" for status in STATUSES)
     healthy = hosts["pass"] + hosts["warn"]
     yield f"hosts_healthy={healthy};;;0;{len(preflight.hosts)}"
     yield from (f"hosts_{status}={hosts[status]}" for status in ("fail", "missing", "undetermined", "unknown"))

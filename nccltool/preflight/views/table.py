@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from nccltool.core.host_lists import fold
 from nccltool.core.text import escaped, named, shortened
-from nccltool.preflight.result import CheckOutcome, HostVerdict, Preflight
+from nccltool.preflight.result import STATUSES, CheckOutcome, HostVerdict, Preflight, worst
 from nccltool.preflight.views import base
 
 _MOST_REASONS = 300
@@ -47,16 +47,14 @@ def _stages(preflight: Preflight) -> str:
 
 
 def _stage(name: str, outcomes: Sequence[CheckOutcome]) -> tuple[str, str, str]:
-    required = [one.status for one in outcomes if one.required or one.status != "unknown"]
-    worst = next((status for status in base.STATUSES if status in required), "skip")
     if len(outcomes) == 1 and outcomes[0].code == name:  # the stage as a whole
-        return name, worst, escaped(outcomes[0].reason)
-    return name, worst, _counted(outcomes)
+        return name, worst(outcomes), escaped(outcomes[0].reason)
+    return name, worst(outcomes), _counted(outcomes)
 
 
 def _counted(outcomes: Sequence[CheckOutcome]) -> str:
     counts = Counter(one.status for one in outcomes)
-    return ", ".join(f"{counts[status]} {status}" for status in reversed(base.STATUSES) if counts[status])
+    return ", ".join(f"{counts[status]} {status}" for status in reversed(STATUSES) if counts[status])
 
 
 def _worth_a_line(outcomes: Sequence[CheckOutcome], status: str) -> list[CheckOutcome]:
