@@ -13,7 +13,7 @@ from nccltool.doctor import judge, rules
 from nccltool.doctor.rules.base import JudgedHost, Rule
 from nccltool.hosts.facts import HostFacts
 from tests.doctor.rules.base import Case
-from tests.doctor.rules.test_cases import CASES, RULES, of_each_rule
+from tests.doctor.rules.test_cases import BY_RULE, RULES, of_each_rule
 
 CONDITIONS = dict(
     line.split(maxsplit=1) for line in (Path(__file__).parent / "conditions.txt").read_text().splitlines()
@@ -59,7 +59,7 @@ def test_a_rule_has_its_page(rule: Rule) -> None:
 
 @every
 def test_a_rule_has_cases_of_all_kinds(rule: Rule) -> None:
-    assert {case.expect for case in CASES if case.code == rule.code} == {"fires", "silent", "unknown"}
+    assert {case.expect for case in BY_RULE[rule.code]} == {"fires", "silent", "unknown"}
 
 
 class _Poison:
