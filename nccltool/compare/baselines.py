@@ -280,4 +280,4 @@ def usable(run: Run) -> RunSample:
     if run.verdict.status in ("fail", "incomplete"):
         codes = ", ".join(dict.fromkeys(found.code for found in run.findings if found.is_error))
         raise BadInput(f"run {run.info.id} is no example: {run.verdict.status} ({codes})", "leave it out")
-    return run_samples.of_run(run)
+    return run_samples.of_run(run.info, run.measurements)

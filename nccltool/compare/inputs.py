@@ -25,7 +25,8 @@ def side(word: str, base: Path, store: Path) -> Side:
     """What a word names: one run, several with commas between, a file of nccl-tests, or baseline:NAME."""
     if word.startswith(BASELINE):
         return Side(name=word, runs=baselines.Store(store).load(word.removeprefix(BASELINE)).runs)
-    found = {run.id: run for part in _parts(word) for run in map(run_samples.of_run, loaded(part, base))}
+    runs = [run for part in _parts(word) for run in loaded(part, base)]
+    found = {run.info.id: run_samples.of_run(run.info, run.measurements) for run in runs}
     short = word if len(found) < 2 or len(word) <= _LONGEST else f"{len(found)} runs from {next(iter(found))} on"
     return Side(name=short, runs=tuple(found.values()))
 

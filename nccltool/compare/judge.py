@@ -166,7 +166,7 @@ def against(
     baseline: result.Baseline, info: RunInfo, measurements: Sequence[Measurement], settings: CompareSettings
 ) -> tuple[result.Against, ...]:
     """Each measurement of a run held against a baseline; never raises: what is not comparable is unknown."""
-    run = run_samples.of_measurements(info, measurements)
+    run = run_samples.of_run(info, measurements)
     source = f"baseline {baseline.name} of {len(baseline.runs)} run{'' if len(baseline.runs) == 1 else 's'}"
     a, b = Side(name=source, runs=baseline.runs), Side(name=run.id, runs=(run,))
     try:

@@ -10,7 +10,7 @@ from nccltool.compare.result import Circumstances, Difference, RowKey, RowSample
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes
-from nccltool.probe.result import Measurement, Run
+from nccltool.probe.result import Measurement
 
 P90_SIGMAS = 1.2816
 """Standard deviations between the median and the 90th percentile of normal numbers."""
@@ -24,13 +24,8 @@ WORDS = tuple(name.replace("_", "-") for name in (*OF_A_RUN, *OF_A_ROW, "version
 """What --ignore takes."""
 
 
-def of_run(run: Run) -> RunSample:
-    """The sample of a run; measurements with wrong data are left out."""
-    return of_measurements(run.info, run.measurements)
-
-
-def of_measurements(info: RunInfo, measurements: Sequence[Measurement]) -> RunSample:
-    """The same of what a run has so far."""
+def of_run(info: RunInfo, measurements: Sequence[Measurement]) -> RunSample:
+    """The sample of a run, of what it has so far; measurements with wrong data are left out."""
     usable = [row for row in measurements if not row.wrong and row.time_s.mean > 0]
     wrong = [row for row in measurements if row.wrong]
     return RunSample(
