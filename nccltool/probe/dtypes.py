@@ -4,46 +4,36 @@ from collections.abc import Iterable
 
 from nccltool.probe.collectives import NAMES, get
 
-ELEMENT_SIZE = {
-    "float64": 8,
-    "float32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "int64": 8,
-    "int32": 4,
-    "int8": 1,
-    "uint8": 1,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
+_TYPES = {
+    "float64": (8, 2**53),
+    "float32": (4, 2**24),
+    "float16": (2, 2**11),
+    "bfloat16": (2, 2**8),
+    "int64": (8, 2**63 - 1),
+    "int32": (4, 2**31 - 1),
+    "int8": (1, 127),
+    "uint8": (1, 255),
+    "float8_e4m3fn": (1, 2**4),
+    "float8_e5m2": (1, 2**3),
 }
-"""Bytes per element. Gloo and NCCL take all of these but float8 everywhere (torch 2.13; other integers raise)."""
+"""(bytes, the integer up to which all are exact): of floating types 2 ** significand bits of IEEE 754, bfloat16
+and OCP FP8. Gloo and NCCL take all of these but float8 everywhere (torch 2.13; other integers raise)."""
+ELEMENT_SIZE = {name: size for name, (size, _) in _TYPES.items()}
 
 ALIASES = {"float": "float32", "double": "float64", "half": "float16", "bf16": "bfloat16"}
 """nccl-tests' spellings."""
 
 REDUCE_OPS = ("sum", "prod", "min", "max", "avg")
 
-EXACT_INTEGERS = {
-    "float64": 2**53,
-    "float32": 2**24,
-    "float16": 2**11,
-    "bfloat16": 2**8,
-    "float8_e4m3fn": 2**4,
-    "float8_e5m2": 2**3,
-}
-"""Floating types hold every integer up to this exactly: 2 ** significand bits of IEEE 754, bfloat16, OCP FP8."""
-
-MAX_INTEGER = {"int64": 2**63 - 1, "int32": 2**31 - 1, "int8": 127, "uint8": 255}
-
 
 def is_float(dtype: str) -> bool:
     """Whether `dtype` is a floating type."""
-    return dtype in EXACT_INTEGERS
+    return "float" in dtype
 
 
 def largest_exact(dtype: str) -> int:
     """The largest integer up to which every integer is exact in `dtype`."""
-    return EXACT_INTEGERS.get(dtype) or MAX_INTEGER[dtype]
+    return _TYPES[dtype][1]
 
 
 def why_not(backend: str, dtype: str, reduce_op: str, ops: Iterable[str]) -> str | None:
