@@ -7,7 +7,6 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, for_value, known, rule
 from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
-from nccltool.hosts.nccl import variables as nccl_variables
 from nccltool.hosts.nccl.variables import KnownVariable
 
 _WITHOUT_SWITCHES = Version(1, 7)
@@ -141,9 +140,8 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
     Instead: OFI_NCCL_PROTOCOL=RDMA
     Source: aws-ofi-nccl include/nccl_ofi_param.h, include/nccl_ofi_param_impl.h
     """
-    for variable in host.settings.beginning("OFI_NCCL_"):
-        entry = nccl_variables.every().get(variable.name)
-        if entry and (why := _refused(entry, variable.value)):
+    for variable, entry in host.listed("OFI_NCCL_"):
+        if why := _refused(entry, variable.value):
             remedy = f"unset {variable.name}, or correct it"
             yield report.better_unset(variable, f"the plugin refuses to start: {why}", remedy)
 

@@ -38,10 +38,12 @@ from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.diagnosis import RulePage
 from nccltool.hosts.facts import Gpu, NotKnown, known
+from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.library import LibraryAnswer
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.values import NameList
+from nccltool.hosts.nccl.variables import KnownVariable
 
 __all__ = ["NotKnown", "Unknown", "Variable", "escaped", "known", "shortened"]
 
@@ -93,6 +95,12 @@ class JudgedHost(NcclHost):
         if isinstance(self.nodes, Unknown):
             return unknown
         return several if self.nodes > 1 else one
+
+    def listed(self, *beginnings: str) -> Iterator[tuple[Variable, KnownVariable]]:
+        """The variables that are set, begin so (or in any way) and are in the catalogue."""
+        entries = variables.every()
+        found = self.settings.beginning(*(beginnings or ("",)))
+        return ((variable, entries[variable.name]) for variable in found if variable.name in entries)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:

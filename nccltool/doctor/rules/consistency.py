@@ -22,9 +22,8 @@ def _values(hosts: Sequence[JudgedHost]) -> Generator[Unknown, None, dict[str, d
     reasons: set[str] = set()
     for host in hosts:
         try:
-            for variable in host.settings.beginning(*_PREFIXES):
-                entry = variables.every().get(variable.name)
-                if entry is not None and entry.status != "reserved":
+            for variable, entry in host.listed(*_PREFIXES):
+                if entry.status != "reserved":
                     found[variable.name].setdefault(variable.value, []).append(host.name)
         except NotKnown as why:
             reasons.add(str(why))
@@ -185,10 +184,8 @@ def undocumented_variable(host: JudgedHost) -> Results:
     Instead: unset it, unless the vendor asked for it
     Source: the sources of NCCL 2.3.5 to 2.30.7 beside the user guide
     """
-    for variable in host.settings.beginning("NCCL_"):
-        name, entry = variable.name, variables.every().get(variable.name)
-        if entry is None or entry.component != "nccl" or entry.status != "live" or entry.documented:
-            continue
-        if name not in _OF_PROFILES:
+    for variable, entry in host.listed("NCCL_"):
+        name, ours = variable.name, entry.component == "nccl" and entry.status == "live"
+        if ours and not entry.documented and name not in _OF_PROFILES:
             remedy = f"unset {name}, unless the vendor asked for it"
             yield report.better_unset(variable, f"the guide of NCCL does not have {name}", remedy, part="")

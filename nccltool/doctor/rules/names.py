@@ -8,15 +8,8 @@ from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.nccl import variables
 from nccltool.hosts.nccl.settings import Variable
-from nccltool.hosts.nccl.variables import KnownVariable
 
 _PREFIX = re.compile(r"(NCCL|TORCH_NCCL|TORCH_FR|OFI_NCCL|GLOO|RCCL)_\S+")
-
-
-def _listed(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable]]:
-    """The variables that are set and in the catalogue."""
-    entries = variables.every()
-    return ((variable, entries[variable.name]) for variable in host.settings.all() if variable.name in entries)
 
 
 def _unlisted(host: JudgedHost) -> Iterator[Variable]:
@@ -78,7 +71,7 @@ def invented_variable(host: JudgedHost) -> Results:
     Instead: torch.distributed.init_process_group(timeout=...)
     Source: names in the sources of NCCL 2.3.5 to 2.30.7
     """
-    for variable, entry in _listed(host):
+    for variable, entry in host.listed():
         if entry.status == "ghost":
             use = f"use {entry.instead}" if entry.instead else "unset it"
             yield report.better_unset(variable, f"no NCCL reads {variable.name}", use, part="")
@@ -93,7 +86,7 @@ def removed_variable(host: JudgedHost) -> Results:
     Instead: unset it, or use what replaced it
     Source: names in the sources of NCCL 2.3.5 to 2.30.7
     """
-    for variable, entry in _listed(host):
+    for variable, entry in host.listed():
         removed = entry.removed_version if entry.status == "removed" and entry.component == "nccl" else None
         if removed is not None and known(host.nccl) >= removed:
             message = f"NCCL {host.nccl} does not read {variable.name}: removed in {removed}"
@@ -109,7 +102,7 @@ def variable_too_new(host: JudgedHost) -> Results:
     Instead: a newer NCCL, or without the setting
     Source: names in the sources of NCCL 2.3.5 to 2.30.7
     """
-    for variable, entry in _listed(host):
+    for variable, entry in host.listed():
         since = entry.since_version
         if since is not None and entry.status == "live" and since > known(host.nccl):
             message = f"NCCL {host.nccl} does not read {variable.name}: it came with {since}"
@@ -125,7 +118,7 @@ def old_torch_name(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_BLOCKING_WAIT=1
     Source: pytorch ProcessGroupNCCL.hpp; https://github.com/pytorch/pytorch/issues/110723
     """
-    for variable, entry in _listed(host):
+    for variable, entry in host.listed():
         if entry.status == "alias" and entry.instead and host.get(entry.instead) is None:
             yield _renamed(variable, entry.instead, f"{variable.name} is the old name of {entry.instead}")
 
@@ -139,7 +132,7 @@ def two_torch_names(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_BLOCKING_WAIT alone
     Source: pytorch ProcessGroupNCCL.hpp (lists of names)
     """
-    for variable, entry in _listed(host):
+    for variable, entry in host.listed():
         other = host.variable(entry.instead) if entry.status == "alias" and entry.instead else None
         if other is not None and other.value != variable.value:
             message = f"{variable.name} and {other.name} have different values; torch takes {other.name}"

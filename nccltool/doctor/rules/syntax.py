@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, for_text, rule
-from nccltool.hosts.nccl import values, variables
+from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 from nccltool.hosts.nccl.variables import KnownVariable
 
@@ -27,9 +27,9 @@ def _is_quoted(value: str) -> bool:
 
 def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values.Integer]]:
     """The variables from which NCCL reads a number, with the number that it reads; not those in quotes."""
-    for variable in host.settings.beginning("NCCL_"):
-        entry, number = variables.every().get(variable.name), values.integer(variable.value)
-        if entry and entry.is_number and entry.status == "live" and number and not _is_quoted(variable.value):
+    for variable, entry in host.listed("NCCL_"):
+        number = values.integer(variable.value)
+        if entry.is_number and entry.status == "live" and number and not _is_quoted(variable.value):
             yield variable, entry, number
 
 
@@ -219,11 +219,11 @@ def empty_value(host: JudgedHost) -> Results:
     Instead: unset NCCL_NET
     Source: NCCL src/plugin/net.cc, src/misc/param.cc
     """
-    for variable in host.settings.beginning("NCCL_"):
-        name = variable.name
-        if variable.value == "" and name in variables.every() and name not in _EMPTY_IS_MEANT:
-            fatal = name == "NCCL_NET"
-            message = f"{name} is empty" + (": it matches no network, and initialization fails" if fatal else "")
+    for variable, entry in host.listed("NCCL_"):
+        if variable.value == "" and entry.name not in _EMPTY_IS_MEANT:
+            fatal = entry.name == "NCCL_NET"
+            more = ": it matches no network, and initialization fails" if fatal else ""
+            message = f"{entry.name} is empty{more}"
             yield report.better_unset(variable, message, part="", severity="error" if fatal else None)
 
 
@@ -236,9 +236,8 @@ def bad_torch_switch(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_BLOCKING_WAIT=1
     Source: pytorch c10d/Utils.hpp (getCvarBool: 1 t true y yes, 0 f false n no)
     """
-    for variable in host.settings.beginning("TORCH_", "NCCL_"):
-        entry = variables.every().get(variable.name)
-        if entry and entry.type == "torch boolean" and values.torch_bool(variable.value) is None:
+    for variable, entry in host.listed("TORCH_", "NCCL_"):
+        if entry.type == "torch boolean" and values.torch_bool(variable.value) is None:
             message = f"torch throws: {variable.name} is neither true nor false"
             yield report.about(variable, message, "use 0 or 1", fix=_meant(variable))
 
@@ -252,9 +251,8 @@ def bad_torch_number(host: JudgedHost) -> Results:
     Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600
     Source: pytorch c10d/Utils.hpp (getCvarInt)
     """
-    for variable in host.settings.beginning("TORCH_NCCL_", "TORCH_FR_", "NCCL_ASYNC_ERROR_HANDLING"):
-        entry = variables.every().get(variable.name)
-        numeric = entry is not None and entry.type in ("integer", "bytes") and entry.component == "torch"
+    for variable, entry in host.listed("TORCH_NCCL_", "TORCH_FR_", "NCCL_ASYNC_ERROR_HANDLING"):
+        numeric = entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
             message = f"torch throws: {variable.name} is no number"
             yield report.better_unset(variable, message, "write a number, or unset it")
