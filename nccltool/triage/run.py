@@ -8,6 +8,7 @@ from typing import get_args
 
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding, Subject, SubjectKind
+from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
 from nccltool.triage.incident import Incident, LogLine, Offender
@@ -147,6 +148,7 @@ def _info(timeline: Timeline, command: tuple[str, ...]) -> RunInfo:
     versions = sorted(timeline.versions)
     return begun_now(
         command,
+        id=new_id()[:-4],  # it names no folder
         backend="nccl" if versions or timeline.hosts else None,
         backend_version=", ".join(versions) or None,
         nodes=timeline.nodes or None,
