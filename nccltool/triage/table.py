@@ -104,10 +104,6 @@ def summary(overview: Overview) -> str:
         blocks.append(str(tabulate(rows, table.headers, tablefmt="simple", disable_numparse=True)) + "\n")
     if not blocks:
         return "no line of NCCL was found: set NCCL_DEBUG=INFO\n"
-    if overview.differences:
-        blocks.append(
-            "\n".join(["hosts differ", *(f"    {escaped(text)}" for text in overview.differences)]) + "\n"
-        )
-    else:
-        blocks.append("no difference between hosts was found\n")
-    return "\n".join(blocks)
+    differ = ["hosts differ", *(f"    {escaped(text)}" for text in overview.differences)]
+    said = differ if overview.differences else ["no difference between hosts was found"]
+    return "\n".join([*blocks, "\n".join(said) + "\n"])

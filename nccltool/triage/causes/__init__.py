@@ -28,11 +28,9 @@ def page(label: str) -> str | None:
 
 def section(label: str, name: str) -> str:
     """One section of a page, without its heading."""
-    text = page(label) or ""
-    return text.partition(f"\n## {name}\n")[2].partition("\n## ")[0].strip()
+    return (page(label) or "").partition(f"\n## {name}\n")[2].partition("\n## ")[0].strip()
 
 
 def summary(label: str) -> str:
     """What a cause is, in one sentence."""
-    text = page(label) or ""
-    return text.split("\n\n")[1].replace("\n", " ") if "\n\n" in text else label
+    return (page(label) or "").split("\n\n")[1].replace("\n", " ")

@@ -23,6 +23,8 @@ Correct the program or its input, and start again from the last checkpoint. Blas
 To the owner of the program, with rank and traceback.
 """
 
+from itertools import takewhile
+
 from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, first_to_end, of_source
 from nccltool.triage.timeline.model import Timeline
 
@@ -67,32 +69,24 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if event := timeline.first("torch.unused-names"):
         return Offender("parameter", _module(event.get("names")))
     own = timeline.of("app.exception", "app.assert", "nccl.bad-argument", *SIGNS_OF_FAILURE)
-    ranks = [rank for event in own if (rank := timeline.rank_of(event)) is not None]
-    if ranks:
-        return Offender("rank", str(ranks[0]))
-    if failed := first_to_end(timeline):
-        return Offender("rank", failed)
+    ranks = [str(rank) for event in own if (rank := timeline.rank_of(event)) is not None]
+    if first := next(iter(ranks), None) or first_to_end(timeline):
+        return Offender("rank", first)
     found = clues.rank_or_host()
     return found if found and found.kind == "rank" else _of_a_library(timeline) or found
 
 
 def _of_a_library(timeline: Timeline) -> Offender | None:
     """The rank whose traceback ends with what CUDA or NCCL answered to it: the line that tells why has no rank."""
-    for event in timeline.of("app.echo"):
-        rank = timeline.rank_of(event)
-        if rank is not None and any(words in event.text for words in ("CUDA error", *_MISUSE)):
-            return Offender("rank", str(rank))
-    return None
+    answers = (e for e in timeline.of("app.echo") if any(words in e.text for words in ("CUDA error", *_MISUSE)))
+    ranks = (rank for event in answers if (rank := timeline.rank_of(event)) is not None)
+    return next((Offender("rank", str(rank)) for rank in ranks), None)
 
 
 def _module(names: str) -> str:
     """What the parameters have in common: layer.proj.weight, layer.proj.bias -> layer.proj."""
     words = [name.strip().split(".") for name in names.split(",") if name.strip()]
-    common = []
-    for parts in zip(*words, strict=False):
-        if len(set(parts)) > 1:
-            break
-        common.append(parts[0])
+    common = [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, zip(*words, strict=False))]
     if len(words) == 1 and len(common) > 1 and common[-1] in ("weight", "bias"):
         common.pop()
     return ".".join(common) or names.split(",")[0].strip()

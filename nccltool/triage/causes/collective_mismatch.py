@@ -61,21 +61,17 @@ def _call(timeout: CollectiveTimeout) -> str:
     return f"{timeout.op} of {timeout.size or '?'} elements"
 
 
-def _at_same_place(timeline: Timeline) -> list[dict[int, CollectiveTimeout]]:
-    places: dict[tuple[str, int | None], dict[int, CollectiveTimeout]] = {}
-    for timeout in timeline.timeouts:
-        if timeout.rank is not None:
-            places.setdefault((timeout.group, timeout.sequence), {}).setdefault(timeout.rank, timeout)
-    return list(places.values())
-
-
 _ONE_SIDED = ("SEND", "RECV", "COALESCED", "P2P")
 """Operations that differ between ranks by nature."""
 
 
 def _differing(timeline: Timeline) -> tuple[CollectiveTimeout, CollectiveTimeout] | None:
     """Two ranks that time out at the same place in different calls; the odd one first."""
-    for by_rank in _at_same_place(timeline):
+    places: dict[tuple[str, int | None], dict[int, CollectiveTimeout]] = {}
+    for timeout in timeline.timeouts:
+        if timeout.rank is not None:
+            places.setdefault((timeout.group, timeout.sequence), {}).setdefault(timeout.rank, timeout)
+    for by_rank in places.values():
         calls = {str(rank): f"{t.op} {t.size}" for rank, t in by_rank.items() if not t.op.startswith(_ONE_SIDED)}
         if len(set(calls.values())) > 1:
             odd = odd_one_out(calls) or next(iter(calls))

@@ -26,7 +26,7 @@ the last good check are suspect.
 At once, to the owners of the hosts and of the results.
 """
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, part
 from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
@@ -48,9 +48,5 @@ def clues(timeline: Timeline) -> Given:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host where it was seen."""
-    found = clues.host_or_rank()
-    if found is None and (event := timeline.first("bench.device")):
-        return Offender("host", event.get("node"))
-    if found is None and len(timeline.host_names) == 1:
-        return Offender("host", timeline.host_names[0])
-    return found
+    only = Offender("host", timeline.host_names[0]) if len(timeline.host_names) == 1 else None
+    return clues.host_or_rank() or part(timeline, "host", "bench.device", name="node") or only

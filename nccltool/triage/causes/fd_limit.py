@@ -33,15 +33,16 @@ DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PI
 EXPLAINS = frozenset({"app-error", "net-unreachable"})
 
 SIGNS = {"limits.files": (SAYS, "a process could open no more files")}
+_PID = re.compile(r"\b(\d{2,7}):\d{2,7}\b ")
 _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 
 def clues(timeline: Timeline) -> Given:
     """The error, and a small limit."""
-    if event := timeline.first(
-        "shell.files",
-        where=lambda e: timeline.failed and e.get("limit").isdecimal() and int(e.get("limit")) <= 1024,
-    ):
+    event = timeline.first(
+        "shell.files", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) <= 1024
+    )
+    if event and timeline.failed:
         yield Clue(HINT, "the limit of open files is small", event)
 
 
@@ -52,11 +53,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     for event in timeline.of("limits.files"):
         if event.rank is not None:
             return Offender("rank", str(event.rank))
-        if event.host is None and event.pid is None and (pid := _pid(event.text)):
-            return Offender("process", pid)
+        if event.host is None and event.pid is None and (pid := _PID.search(event.text)):
+            return Offender("process", pid[1])
     return clues.host_or_rank()
-
-
-def _pid(text: str) -> str | None:
-    match = re.search(r"\b(\d{2,7}):\d{2,7}\b (?:\[\d+\] )?", text)
-    return match[1] if match else None

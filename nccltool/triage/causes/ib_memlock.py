@@ -26,7 +26,7 @@ jobs.
 To the platform team, for the unit file and the container runtime.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, host_named
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -56,7 +56,7 @@ def _limit(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
-    refused = [event for event in timeline.of(*SIGNS) if event.host]
-    if (event := _limit(timeline)) and not refused:
+    refusing = host_named(timeline, *SIGNS)
+    if (event := _limit(timeline)) and not refusing:
         return Offender("limit", event.get("name"))
-    return Offender("host", refused[0].host or "") if refused else clues.host_or_rank()
+    return refusing or clues.host_or_rank()

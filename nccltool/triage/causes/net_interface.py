@@ -52,14 +52,10 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(TYPICAL, "a rank has no interface beside its HCAs (OOB is empty)", found)
     if event := _to_itself(timeline):
         yield Clue(SAYS, f"a peer is looked for at {_peer(event)}, which no other host is", event)
-    yield from _chosen(timeline)
-
-
-def _chosen(timeline: Timeline) -> Given:
     connects = timeline.has("nccl.connect-failed", "gloo.connect-failed")
-    trouble = timeline.failed or timeline.has("nccl.retry")
-    if (event := _virtual(timeline)) and trouble:
-        strength = SAYS if connects or timeline.hung or timeline.has("nccl.retry") else FITS
+    retries = timeline.has("nccl.retry")
+    if (event := _virtual(timeline)) and (timeline.failed or retries):
+        strength = SAYS if connects or timeline.hung or retries else FITS
         yield Clue(strength, f"{event.get('interface')} leads to no other host", event)
     elif (connects or timeline.hung) and _subnets_differ(timeline):
         event = _odd_bootstrap(timeline)

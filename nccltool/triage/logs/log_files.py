@@ -6,7 +6,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -133,16 +133,9 @@ def _pieces(raw: IO[bytes], file: str) -> Iterator[bytes]:
             yield first
             first = raw.read(CHUNK_BYTES)
         return
-    with closing(unpacked):
-        while piece := _read(unpacked):
+    with closing(unpacked), suppress(EOFError):  # it is still being written, or was cut: what is there counts
+        while piece := unpacked.read(CHUNK_BYTES):
             yield piece
-
-
-def _read(unpacked: Any) -> bytes:
-    try:
-        return cast(bytes, unpacked.read(CHUNK_BYTES))
-    except EOFError:
-        return b""  # a file that is still being written, or was cut: what is there counts
 
 
 def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:

@@ -114,15 +114,14 @@ class _Log:
 
     def events(self, piece: channel_lines.LineBlock) -> Iterator[LogEvent]:
         """The events of whole lines."""
-        alike = piece.alike
         for number, raw in self._worth_reading(piece):
             for text in line_decoder.texts(raw):
                 for event in self._of(number, text):
-                    if alike and event.kind == "nccl.channel":
-                        alike.event = event
-                    if self._is_wanted(event.kind):
-                        if alike and event.kind == "nccl.channel":
-                            alike.handed += 1
+                    is_wanted = self._is_wanted(event.kind)
+                    if piece.alike and event.kind == "nccl.channel":
+                        piece.alike.event = event
+                        piece.alike.handed += is_wanted
+                    if is_wanted:
                         yield event
 
     def _is_wanted(self, kind: str) -> bool:

@@ -22,6 +22,11 @@ _DEADLY = {
 """Failures that no process survives: steps behind them are those of other ranks, unless the job was restarted."""
 _RESTARTS = ("torchrun.restart", "torchrun.joined")
 
+_JOB_WORDS = re.compile(
+    r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
+)
+"""What a command says that starts a job."""
+
 
 class JobCourse:
     """Follows what fails, succeeds and goes on."""
@@ -74,7 +79,7 @@ class JobCourse:
                 self._steps_since.add(event.get("step") or event.text[:80])
         elif event.kind in _RESTARTS:
             self._deadly = False
-        elif event.kind == "shell.command" and _starts_a_job(event.get("command")):
+        elif event.kind == "shell.command" and _JOB_WORDS.search(event.get("command")):
             self._changed_since = self._last_failure is not None
 
     def _watch(self, event: LogEvent) -> None:
@@ -87,15 +92,6 @@ class JobCourse:
             if event.kind in ("job.interrupted", "job.killed", "job.terminated", "job.sigterm"):
                 self._hung = self._hung or self._open_test
             self._open_test = None
-        elif event.kind == "shell.command" and _starts_a_job(event.get("command")):
+        elif event.kind == "shell.command" and _JOB_WORDS.search(event.get("command")):
             self._hung = self._hung or self._open_test
             self._open_test = None
-
-
-_JOB_WORDS = re.compile(
-    r"\b(?:mpirun|mpiexec|srun|sbatch|torchrun|python\S*|accelerate|deepspeed|\w+_perf\w*|vllm|lmdeploy|run)\b|NCCL_\w+="
-)
-
-
-def _starts_a_job(command: str) -> bool:
-    return bool(_JOB_WORDS.search(command))

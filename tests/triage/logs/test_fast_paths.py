@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import pytest
 from hypothesis import given
@@ -15,13 +16,14 @@ from tests.triage.logs.test_channel_lines import channel
 
 
 def read(text: bytes, size: int = 1 << 16) -> list[LogEvent]:
-    for cached in (patterns.literals, patterns._engine, reader._search_without):
-        cached.cache_clear()
+    patterns.literals.cache_clear()
     return list(LogReader().read("log", [text[at : at + size] for at in range(0, len(text), size)]))
 
 
 def without_re2(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(sys.modules, "re2", None)
+    for module, cached in ((patterns, "_engine"), (reader, "_search_without")):
+        patch.setattr(module, cached, lru_cache(getattr(module, cached).__wrapped__))
 
 
 def without_plain_lines(patch: pytest.MonkeyPatch) -> None:
