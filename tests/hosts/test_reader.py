@@ -149,7 +149,7 @@ def test_circles_of_links(tmp_path: Path) -> None:
     assert isinstance(host.rdma.devices[0].ports, Unknown)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_junk_in_every_file(tmp_path: Path, seed: int) -> None:
     """Each file is cut, emptied, or full of other bytes: there is an answer, and it is written down."""
     chance = random.Random(seed)

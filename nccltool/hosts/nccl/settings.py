@@ -130,9 +130,8 @@ _INTERFACES = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME")
 def of(host: HostFacts, version: Version | None = None) -> NcclSettings:
     """The settings of a snapshot, as this version of NCCL would build them."""
     if host.env_source.startswith(_NONE):
-        return NcclSettings(
-            version=version, unread=f"the environment is not known: {host.env_source[len(_NONE) :]}"
-        )
+        reason = host.env_source.removeprefix(_NONE)
+        return NcclSettings(version=version, unread=f"the environment is not known: {reason}")
     return build(host.env, _read_by(version, host.conf_files, host.env), version, host.env_source)
 
 

@@ -1,4 +1,4 @@
-"""LOOK at a host: one source a file, without torch; roots can be replaced by captured trees."""
+"""LOOK at a host: a module for what is found in one place, without torch; roots can be captured trees."""
 
 import pkgutil
 from importlib import import_module

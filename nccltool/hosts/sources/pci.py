@@ -4,7 +4,7 @@ import struct
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Pci, PciDevice, Text
-from nccltool.hosts.facts.leaves import Count, NotKnown, known, or_none, or_unknown, then
+from nccltool.hosts.facts.leaves import NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree
 
 _DEVICES = "/sys/bus/pci/devices"
@@ -32,14 +32,14 @@ def read(tree: Tree) -> Pci:
 @or_unknown
 def _devices(tree: Tree) -> tuple[PciDevice, ...]:
     found = [(name, tree.number(f"{_DEVICES}/{name}/class", 16)) for name in known(tree.names(_DEVICES))]
-    return tuple(_device(tree, name, code) for name, code in found if _matters(code))
+    return tuple(
+        _device(tree, name, code)
+        for name, code in found
+        if isinstance(code, int) and (code >> 16 in _CLASSES or code >> 8 in _BRIDGES)
+    )
 
 
-def _matters(code: Count) -> bool:
-    return isinstance(code, int) and (code >> 16 in _CLASSES or code >> 8 in _BRIDGES)
-
-
-def _device(tree: Tree, address: str, code: Count) -> PciDevice:
+def _device(tree: Tree, address: str, code: int) -> PciDevice:
     folder = f"{_DEVICES}/{address}"
     config = tree.raw(f"{folder}/config")
     ats = _control(config, address, _ATS)
