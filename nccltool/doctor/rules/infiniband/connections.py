@@ -195,7 +195,7 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     given = timeout or retries
     if given is None or (timeout and not 0 < timeout[1] < 32):
         return
-    exponent = timeout[1] if timeout else _default_timeout(host)
+    exponent = timeout[1] if timeout else next(of for since, of in _TIMEOUTS if known(host.nccl) >= since)
     seconds = _TICK_S * 2**exponent * max(retries[1] if retries else _RETRIES, 0)
     if seconds <= 600:  # no release of torch waits for less, and none for more than 1800
         return
@@ -204,11 +204,6 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
         message = f"the adapter tries for {format_seconds(seconds)}, torch waits {limit} s at most by itself"
         remedy = "write NCCL_IB_TIMEOUT=22 or 23, or give init_process_group a longer timeout"
         yield report.about(given[0], message, remedy)
-
-
-def _default_timeout(host: JudgedHost) -> int:
-    version = known(host.nccl)
-    return next(value for since, value in _TIMEOUTS if version >= since)
 
 
 @for_number("IB034", "error", "NCCL_IB_RETRY_CNT")

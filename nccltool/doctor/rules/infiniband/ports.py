@@ -138,10 +138,10 @@ def growing_error_counters(hosts: Sequence[JudgedHost]) -> Results:
         if len(same) > 1:
             first, *_, last = sorted(same, key=lambda host: host.facts.taken)
             yield from _grown(first, last)
-    if all(len(same) == 1 for same in looks.values()) and any(_has_errors(host) for host in hosts):
-        yield Unknown(
-            "it takes two snapshots of a host: nccltool facts --output before.json, and later after.json"
-        )
+    counters = (_counters(port.port) for host in hosts for port in all_ports(host))
+    if len(looks) == len(hosts) and any(any(each.values()) for each in counters):
+        later = "nccltool facts --output before.json, and later after.json"
+        yield Unknown(f"it takes two snapshots of a host: {later}")
 
 
 def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
@@ -163,10 +163,6 @@ def _counters(port: RdmaPort) -> dict[str, int]:
     """Counters that are numbers. Raises NotKnown when they could not be read."""
     found = ((one.name, or_none(one.value) or "") for one in known(port.counters))
     return {name: int(text) for name, text in found if text.isascii() and text.isdecimal() and len(text) < 21}
-
-
-def _has_errors(host: JudgedHost) -> bool:
-    return any(count for port in all_ports(host) for count in _counters(port.port).values())
 
 
 @rule("IB013", "error", needs=("rdma", "container"))

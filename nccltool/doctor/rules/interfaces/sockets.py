@@ -11,7 +11,7 @@ from nccltool.core.versions import Version
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, for_value, rule
 from nccltool.doctor.rules.interfaces.base import FOR_SOCKETS, IFNAME, interface_of
-from nccltool.hosts.facts import Interface, NotKnown, known, numbers
+from nccltool.hosts.facts import Interface, NotKnown, known, numbers, or_none
 from nccltool.hosts.nccl import interfaces, values
 from nccltool.hosts.nccl.interfaces import InterfaceChoice
 
@@ -137,7 +137,8 @@ def slow_interface(host: JudgedHost) -> Results:
     speeds, unknown = _speeds(host, choice)
     if not choice.chosen or (speeds and max(speeds.values()) > _SLOW_MBPS):
         return
-    faster = {one.name: speed for one in _idle(host, choice) if (speed := _speed(one)) > _SLOW_MBPS}
+    idle = {one.name: or_none(one.speed_mbps) or 0 for one in _idle(host, choice)}
+    faster = {name: speed for name, speed in idle.items() if speed > _SLOW_MBPS}
     if not faster or host.network_kind != "Socket":
         return
     yield from unknown
@@ -147,7 +148,7 @@ def slow_interface(host: JudgedHost) -> Results:
             choice.chosen[0].name,
             f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
             f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
-            evidence=(*_shown(speeds), *_shown(faster)),
+            evidence=(*_lines(speeds), *_lines(faster)),
             severity=_severity(host),
             fix=report.export(IFNAME, f"={name}"),
         )
@@ -184,11 +185,7 @@ def _idle(host: JudgedHost, choice: InterfaceChoice) -> Iterator[Interface]:
             yield interface
 
 
-def _speed(interface: Interface) -> int:
-    return 0 if isinstance(interface.speed_mbps, Unknown) else interface.speed_mbps
-
-
-def _shown(speeds: dict[str, int]) -> tuple[str, ...]:
+def _lines(speeds: dict[str, int]) -> tuple[str, ...]:
     return tuple(f"{escaped(name)}: {speed} Mb/s" for name, speed in list(speeds.items())[:8])
 
 
