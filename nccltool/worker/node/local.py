@@ -1,5 +1,6 @@
 """One node, or all emulated nodes of this host: the store, the relay, and the agents."""
 
+import logging
 import os
 import socket
 import sys
@@ -95,6 +96,8 @@ def _run_agent(
     def meet(_: RendezvousParameters) -> FixedRendezvous:
         return FixedRendezvous(store, node_rank, nodes, _shared_id(job), job.join_timeout_s)
 
+    for handler in logging.getLogger("torch.distributed").handlers:
+        handler.addFilter(_with_traceback)
     rendezvous_handler_registry.register(rendezvous.BACKEND, meet)
     logs = Path(job.scratch) / f"elastic-{node_rank}"
     logs.mkdir(parents=True)
@@ -122,6 +125,14 @@ def _run_agent(
                 channel.emit(events.Exited(rank=rank_number, code=failure.exitcode))
         return 1
     return 0
+
+
+def _with_traceback(record: logging.LogRecord) -> bool:
+    """Torch's formatter imports torch._dynamo to print an exception: seconds in which nobody learns who died."""
+    if record.exc_info:
+        record.exc_text = logging.Formatter().formatException(record.exc_info)
+        record.exc_info = None
+    return True
 
 
 def _shared_id(job: Job) -> str:
