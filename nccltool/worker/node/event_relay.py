@@ -11,9 +11,9 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
+from functools import partial
 
-from torch.distributed import PrefixStore, TCPStore
+from torch.distributed import PrefixStore
 
 from nccltool.core.findings import Subject
 from nccltool.core.text import LineCutter
@@ -22,6 +22,7 @@ from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import CONNECTION_ERRORS, StoreAddress, connect
 
+_PREFIX = "nccltool/events"
 _FLUSH_S = 5.0
 _PIPE_BYTES = 2**20
 """Of the pipe to the relay: a snapshot of the host goes in before the relay starts to read."""
@@ -33,9 +34,10 @@ _PATIENCE = 40
 class EventRelay:
     """Brings the events of other nodes to node 0; does nothing when all nodes are ours."""
 
-    def __init__(self, job: Job, leads: bool, needed: bool, out_fd: int) -> None:
+    def __init__(self, leads: bool, needed: bool, out_fd: int) -> None:
         self._leads, self._needed, self._out_fd = leads, needed, out_fd
-        self._end: _Receiver | _Sender | None = None
+        self._threads: list[threading.Thread] = []
+        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._read_fd, self.events_fd = os.pipe() if needed and not leads else (-1, out_fd)
         if self._read_fd >= 0:
             with contextlib.suppress(OSError):  # over the limit of a user: it may wait then
@@ -45,54 +47,29 @@ class EventRelay:
         """Begin; our own processes have been forked."""
         if not self._needed:
             return
-
-        def client() -> TCPStore:
-            # longer than a rank or an agent tries: they know more of what is missing
-            return connect(address, job.join_timeout_s + _FLUSH_S)
-
-        if self._leads:
-            self._end = _Receiver(self._out_fd, client, senders)
-        else:
+        # longer than a rank or an agent tries: they know more of what is missing
+        patience = job.join_timeout_s + _FLUSH_S
+        if not self._leads:
             os.close(self.events_fd)  # the forked processes hold it; its end is their end
-            self._end = _Sender(self._read_fd, self._out_fd, client, lambda: self._lost(address))
-
-    def finish(self) -> None:
-        """Let what is under way arrive."""
-        if self._end is not None:
-            self._end.finish(_FLUSH_S)
-
-    def _lost(self, address: StoreAddress) -> None:
-        finding = LEADER_GONE.finding(
-            subject=Subject(kind="host", name=address.host),
-            message=f"the store at {address.host}:{address.port} is gone: node 0 ended the run or died",
-            remedy="look at the output of node 0",
-        )
-        Channel(self._out_fd, None).report(finding)
-        threading.Timer(1.0, lambda: os.killpg(os.getpgid(0), signal.SIGKILL)).start()
-
-
-def _open(store: TCPStore) -> PrefixStore:
-    return PrefixStore("nccltool/events", store)
-
-
-class _Sender:
-    """Sends what its node's processes write into a pipe, and passes it on to its own runner too."""
-
-    def __init__(self, read_fd: int, out_fd: int, connect: Callable[[], TCPStore], lost: Callable[[], None]):
-        self._read_fd, self._out_fd = read_fd, out_fd
-        self._connect, self._lost = connect, lost
-        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        # apart: our own runner hears of its ranks also while node 0 cannot be reached
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._send)]
+        # two that send: our own runner hears of its ranks also while node 0 cannot be reached
+        self._threads = [
+            threading.Thread(target=work, daemon=True)
+            for work in (
+                (partial(self._receive, address, patience, senders),)
+                if self._leads
+                else (self._read, partial(self._send, address, patience))
+            )
+        ]
         for thread in self._threads:
             thread.start()
 
-    def finish(self, timeout_s: float) -> None:
-        """Wait until all is sent; the pipe's writers must be gone."""
+    def finish(self) -> None:
+        """Let what is under way arrive; the pipe's writers must be gone."""
         for thread in self._threads:
-            thread.join(timeout_s)
+            thread.join(_FLUSH_S)
 
     def _read(self) -> None:
+        """What the processes of this node write into the pipe goes to its own runner too."""
         buffer = LineCutter()
         while chunk := os.read(self._read_fd, 65536):
             lines = buffer.take(chunk)
@@ -102,51 +79,38 @@ class _Sender:
                 self._messages.put(b"\n".join(lines) + b"\n")
         self._messages.put(None)
 
-    def _send(self) -> None:
+    def _send(self, address: StoreAddress, patience_s: float) -> None:
         try:
-            store = _open(self._connect())
+            store = PrefixStore(_PREFIX, connect(address, patience_s))
             while (message := self._messages.get()) is not None:
                 number = store.add("last", 1)
                 store.set(f"{number}", message)
             store.add("finished", 1)
         except CONNECTION_ERRORS:
-            self._lost()
+            finding = LEADER_GONE.finding(
+                subject=Subject(kind="host", name=address.host),
+                message=f"the store at {address.host}:{address.port} is gone: node 0 ended the run or died",
+                remedy="look at the output of node 0",
+            )
+            Channel(self._out_fd, None).report(finding)
+            threading.Timer(1.0, lambda: os.killpg(os.getpgid(0), signal.SIGKILL)).start()
 
-
-class _Receiver:
-    """Writes the messages of the other nodes to the runner, as if they were this node's."""
-
-    def __init__(self, out_fd: int, connect: Callable[[], TCPStore], senders: int):
-        self._out_fd, self._connect, self._senders = out_fd, connect, senders
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def finish(self, timeout_s: float) -> None:
-        """Wait until every sender has finished."""
-        self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        try:
-            self._receive(_open(self._connect()))
-        except CONNECTION_ERRORS:
-            return  # the store went with the run
-
-    def _receive(self, store: PrefixStore) -> None:
-        number, looks = 1, 0
-        while True:
-            if store.check([str(number)]):
-                self._write(store.get(str(number)))
-                store.delete_key(str(number))
-                number, looks = number + 1, 0
-                continue
-            time.sleep(_POLL_S)  # not store.wait: c10d logs two lines whenever nothing came
-            last = store.add("last", 0)
-            if last < number and store.add("finished", 0) >= self._senders:
-                return
-            looks = looks + 1 if last > number else 0
-            if looks > _PATIENCE:
-                number, looks = number + 1, 0
-
-    def _write(self, message: bytes) -> None:
-        for line in message.splitlines(keepends=True):
-            os.write(self._out_fd, line)
+    def _receive(self, address: StoreAddress, patience_s: float, senders: int) -> None:
+        """Write the messages of the other nodes to the runner, as if they were this node's."""
+        with contextlib.suppress(*CONNECTION_ERRORS):  # the store goes with the run
+            store = PrefixStore(_PREFIX, connect(address, patience_s))
+            number, looks = 1, 0
+            while True:
+                if store.check([str(number)]):
+                    for line in store.get(str(number)).splitlines(keepends=True):
+                        os.write(self._out_fd, line)
+                    store.delete_key(str(number))
+                    number, looks = number + 1, 0
+                    continue
+                time.sleep(_POLL_S)  # not store.wait: c10d logs two lines whenever nothing came
+                last = store.add("last", 0)
+                if last < number and store.add("finished", 0) >= senders:
+                    return
+                looks = looks + 1 if last > number else 0
+                if looks > _PATIENCE:
+                    number, looks = number + 1, 0

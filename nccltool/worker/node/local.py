@@ -11,12 +11,11 @@ from pathlib import Path
 from torch.distributed import TCPStore
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.elastic.rendezvous import RendezvousParameters
 from torch.distributed.elastic.rendezvous.api import rendezvous_handler_registry
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from nccltool.core import processes
-from nccltool.core.findings import Finding, Subject
+from nccltool.core.findings import Subject
 from nccltool.launch import events, inside
 from nccltool.launch.finding_kinds import PORT_IN_USE
 from nccltool.launch.inside import RankPlace
@@ -24,7 +23,7 @@ from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
 from nccltool.worker.node import host_facts, remote, rendezvous
 from nccltool.worker.node.event_relay import EventRelay
-from nccltool.worker.node.rendezvous import FixedRendezvous, NodesMissing, StoreAddress
+from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress
 from nccltool.worker.node.supervisor import supervise
 
 _MONITOR_S = 0.05
@@ -41,7 +40,7 @@ def run(job: Job, listener: socket.socket | None, in_fd: int, out_fd: int) -> in
         if place:
             return _started_by_launcher(job, place, in_fd, out_fd)
         return _start_agents(job, listener, in_fd, out_fd)
-    except _CannotStart as error:
+    except CannotStart as error:
         Channel(out_fd, in_fd).report(error.finding)
         return 1
 
@@ -54,11 +53,12 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
         listener = _listen("", inside.parse_endpoint(job.endpoint)[1]) if job.endpoint else _listen("127.0.0.1", 0)
     address = _address(job, listener)
     # the events of remote nodes come out of their own launches
-    relay = EventRelay(job, leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
+    relay = EventRelay(leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
-    children = {}
-    for node in job.node_ranks:
-        children[processes.forked(partial(_run_agent, job, node, address, channel, listener))] = node
+    children = {
+        processes.forked(partial(_run_agent, job, node, address, channel, listener)): node
+        for node in job.node_ranks
+    }
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
         host_facts.send(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
@@ -74,12 +74,10 @@ def _wait_for(agents: dict[int, int], channel: Channel) -> list[int]:
     codes = []
     while agents:
         pid, status = os.wait()
-        code = os.waitstatus_to_exitcode(status)
+        code, node_rank = os.waitstatus_to_exitcode(status), agents.pop(pid)
         codes.append(code)
-        node_rank = agents.pop(pid)
         if code < 0:
-            host = socket.gethostname()
-            channel.emit(events.AgentKilled(node_rank=node_rank, host=host, code=code))
+            channel.emit(events.AgentKilled(node_rank=node_rank, host=socket.gethostname(), code=code))
     return codes
 
 
@@ -91,21 +89,19 @@ def _run_agent(
         listener.close()
     assert job.nodes is not None
     assert job.nproc_per_node is not None
-    nodes = job.nodes
-
-    def meet(_: RendezvousParameters) -> FixedRendezvous:
-        return FixedRendezvous(store, node_rank, nodes, _shared_id(job), job.join_timeout_s)
-
+    # the same on all nodes, whose commands do not know each other's run id
+    run_id = job.run_id if job.remote else "emulated" if job.emulated else "joined"
+    meeting = FixedRendezvous(store, node_rank, job.nodes, run_id, job.join_timeout_s)
     for handler in logging.getLogger("torch.distributed").handlers:
         handler.addFilter(_with_traceback)
-    rendezvous_handler_registry.register(rendezvous.BACKEND, meet)
+    rendezvous_handler_registry.register(rendezvous.BACKEND, lambda _: meeting)
     logs = Path(job.scratch) / f"elastic-{node_rank}"
     logs.mkdir(parents=True)
     config = LaunchConfig(
-        min_nodes=nodes,
-        max_nodes=nodes,
+        min_nodes=job.nodes,
+        max_nodes=job.nodes,
         nproc_per_node=job.nproc_per_node,
-        run_id=_shared_id(job),
+        run_id=run_id,
         rdzv_backend=rendezvous.BACKEND,
         rdzv_endpoint=f"{store.host}:{store.port}",
         max_restarts=0,
@@ -116,8 +112,8 @@ def _run_agent(
     )
     try:
         elastic_launch(config, _one_rank)(job, channel)
-    except NodesMissing as missing:
-        channel.report(missing.finding)
+    except CannotStart as error:
+        channel.report(error.finding)
         return 1
     except ChildFailedError as error:
         for rank_number, failure in error.failures.items():
@@ -135,11 +131,6 @@ def _with_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def _shared_id(job: Job) -> str:
-    """The same on all nodes, whose commands do not know each other's run id."""
-    return job.run_id if job.remote else "emulated" if job.emulated else "joined"
-
-
 def _one_rank(job: Job, channel: Channel) -> None:
     place = inside.detect(os.environ)
     assert place is not None
@@ -151,7 +142,7 @@ def _one_rank(job: Job, channel: Channel) -> None:
 def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) -> int:
     """We are one rank: supervise it here; rank 0 also serves the store unless torchrun does."""
     leads = place.rank == 0
-    relay = EventRelay(job, leads, place.world_size > 1, out_fd)
+    relay = EventRelay(leads, place.world_size > 1, out_fd)
     channel = Channel(relay.events_fd, in_fd)
     watcher = processes.forked(partial(supervise, job, place, channel))
     if place.local_rank == 0 and place.world_size > place.local_world_size:
@@ -171,19 +162,13 @@ def _listen(host: str, port: int) -> socket.socket:
         return remote.listen(host, port)
     except OSError as error:
         me = socket.gethostname()
-        raise _CannotStart(
+        raise CannotStart(
             PORT_IN_USE.finding(
                 subject=Subject(kind="host", name=me),
                 message=f"node 0 ({me}) cannot listen on port {port}: {os.strerror(error.errno or 0)}",
                 remedy=f"choose another port in --rdzv-endpoint, or end what holds it: ss -ltnp 'sport = :{port}'",
             )
         ) from error
-
-
-class _CannotStart(Exception):
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.message)
-        self.finding = finding
 
 
 def _address(job: Job, listener: socket.socket | None) -> StoreAddress:

@@ -234,8 +234,6 @@ class _Watchdog:
                 self._pass_on(instructions.encode(instructions.for_nodes(go, (self._number,))))
             case instructions.Saved() if self._rank == 0:  # nobody else reads it, and the pipe would become full
                 self._pass_on(line + b"\n")
-            case _:
-                pass
 
     def _pass_on(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # it has ended; that is seen in the next turn

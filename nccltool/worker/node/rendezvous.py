@@ -6,7 +6,6 @@ read, nobody polls, and who is missing has a name. The store is also the one tha
 one port is enough.
 """
 
-import json
 import socket
 import time
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from torch.distributed.elastic.rendezvous import (
     RendezvousHandler,
     RendezvousInfo,
     RendezvousStoreInfo,
-    RendezvousTimeoutError,
 )
 
 from nccltool.core.findings import Finding, Subject
@@ -37,8 +35,8 @@ class StoreAddress:
     port: int
 
 
-class NodesMissing(RendezvousTimeoutError):
-    """Not all nodes came; says who did."""
+class CannotStart(Exception):
+    """The nodes do not meet; says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -89,17 +87,16 @@ class FixedRendezvous(RendezvousHandler):
         return True
 
     def next_rendezvous(self) -> RendezvousInfo:
-        """Wait for all nodes. Raises NodesMissing."""
+        """Wait for all nodes. Raises CannotStart."""
         store = self._connect()
-        me = json.dumps({"host": socket.gethostname()})
         if store.add(f"nodes/claimed/{self._node_rank}", 1) > 1:
-            raise NodesMissing(self._twice(store))
-        store.set(f"nodes/{self._node_rank}", me)
+            raise CannotStart(self._twice(store))
+        store.set(f"nodes/{self._node_rank}", socket.gethostname())
         everyone = [f"nodes/{node}" for node in range(self._nodes)]
         try:
             store.wait(everyone, timedelta(seconds=self._timeout_s))
         except CONNECTION_ERRORS as error:
-            raise NodesMissing(self._missing(store)) from error
+            raise CannotStart(self._missing(store)) from error
         agents = PrefixStore("agents", store)
         info = RendezvousStoreInfo(self._address.host, self._address.port)
         return RendezvousInfo(agents, self._node_rank, self._nodes, info)
@@ -109,7 +106,7 @@ class FixedRendezvous(RendezvousHandler):
             return PrefixStore(f"nccltool/{self._run_id}", connect(self._address, self._timeout_s))
         except CONNECTION_ERRORS as error:
             where = f"{self._address.host}:{self._address.port}"
-            raise NodesMissing(
+            raise CannotStart(
                 RDZV_UNREACHABLE.finding(
                     subject=Subject(kind="host", name=self._address.host),
                     message=f"node {self._node_rank} ({socket.gethostname()}) got no answer at {where}",
@@ -121,7 +118,7 @@ class FixedRendezvous(RendezvousHandler):
     def _missing(self, store: PrefixStore) -> Finding:
         there = {node: store.check([f"nodes/{node}"]) for node in range(self._nodes)}
         absent = [node for node, came in there.items() if not came]
-        hosts = [json.loads(store.get(f"nodes/{node}"))["host"] for node, came in there.items() if came]
+        hosts = [store.get(f"nodes/{node}").decode() for node, came in there.items() if came]
         names = ", ".join(map(str, absent))
         return NODE_MISSING.finding(
             subject=Subject(kind="host", name=node_name(absent[0]) if absent else "node ?"),
@@ -132,7 +129,7 @@ class FixedRendezvous(RendezvousHandler):
 
     def _twice(self, store: PrefixStore) -> Finding:
         key = f"nodes/{self._node_rank}"
-        other = json.loads(store.get(key))["host"] if store.check([key]) else "another host"
+        other = store.get(key).decode() if store.check([key]) else "another host"
         return NODE_RANK_TWICE.finding(
             subject=Subject(kind="host", name=socket.gethostname()),
             message=f"two nodes say that they are node {self._node_rank}: {other} and {socket.gethostname()}",

@@ -30,20 +30,7 @@ _WAKE_S = 0.2
 
 def supervise(job: Job, place: RankPlace, channel: Channel) -> int:
     """Run a rank in a child process until it ends; its exit code, or minus the signal's number."""
-    slot = ProgressPage()
-    log_read, log_write = os.pipe()
-    stack_read, stack_write = os.pipe()
-
-    def be_the_rank() -> int:
-        os.close(log_read)
-        os.close(stack_read)
-        _take_over(log_write, stack_write)
-        return life.main(job, place, slot, channel)
-
-    pid = processes.forked(be_the_rank)
-    os.close(log_write)
-    os.close(stack_write)
-    return _Watch(job, place, slot, channel, pid, log_read, stack_read).until_exit()
+    return _Watch(job, place, channel).until_exit()
 
 
 def _take_over(log_fd: int, stack_fd: int) -> None:
@@ -56,21 +43,22 @@ def _take_over(log_fd: int, stack_fd: int) -> None:
 
 
 class _Watch:
-    """Looks after one rank until it ends."""
+    """Starts one rank, and looks after it until it ends."""
 
-    def __init__(
-        self,
-        job: Job,
-        place: RankPlace,
-        slot: ProgressPage,
-        channel: Channel,
-        pid: int,
-        log_fd: int,
-        stack_fd: int,
-    ) -> None:
-        self._job, self._place, self._slot, self._channel = job, place, slot, channel
-        self._pid = pid
-        self._log, self._stack = _Pipe(log_fd), _Pipe(stack_fd)
+    def __init__(self, job: Job, place: RankPlace, channel: Channel) -> None:
+        self._job, self._place, self._channel, self._slot = job, place, channel, ProgressPage()
+        (log_read, log_write), (stack_read, stack_write) = os.pipe(), os.pipe()
+
+        def be_the_rank() -> int:
+            os.close(log_read)
+            os.close(stack_read)
+            _take_over(log_write, stack_write)
+            return life.main(job, place, self._slot, channel)
+
+        self._pid = processes.forked(be_the_rank)
+        os.close(log_write)
+        os.close(stack_write)
+        self._log, self._stack = _Pipe(log_read), _Pipe(stack_read)
         self._beats = 0
         self._seen: tuple[object, str] | None = None
         self._still_since = time.monotonic()
@@ -126,9 +114,8 @@ class _Watch:
             self._channel.emit(events.Stack(rank=self._place.rank, text=text[:_TEXT]))
 
     def _ended(self, code: int) -> int:
-        while self._forward_log():  # up to the end of the file, or to a grandchild that holds it open
-            if not self._log.readable():
-                break
+        while self._forward_log() and select.select([self._log.fd], [], [], 0)[0]:
+            pass  # up to the end of the file, or to a grandchild that holds it open
         self._emit_beat("X")  # its last position outlives it in the shared page
         self._channel.emit(events.Exited(rank=self._place.rank, code=code))
         return code
@@ -141,10 +128,6 @@ class _Pipe:
         self.fd = fd
         self._buffer = LineCutter(longest=_TEXT)
         os.set_blocking(fd, False)
-
-    def readable(self) -> bool:
-        """Whether a read would return at once."""
-        return bool(select.select([self.fd], [], [], 0)[0])
 
     def lines(self) -> list[str] | None:
         """The complete lines that are there now; None at the end of the file."""

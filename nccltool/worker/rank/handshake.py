@@ -3,7 +3,6 @@
 The store answers while a rank is missing, where a collective would hang.
 """
 
-import json
 import os
 import platform
 import socket
@@ -176,10 +175,10 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
 
 def clocks(place: RankPlace, store: PrefixStore, timeout_s: float) -> list[float]:
     """Every rank's wall clock, read right after a collective; on rank 0, elsewhere empty."""
-    store.set(f"clock/{place.rank}", json.dumps(time.time()))
+    store.set(f"clock/{place.rank}", str(time.time()))
     if place.rank:
         return []
-    return [float(json.loads(_get(store, f"clock/{rank}", timeout_s))) for rank in range(place.world_size)]
+    return [float(_get(store, f"clock/{rank}", timeout_s)) for rank in range(place.world_size)]
 
 
 def networks(

@@ -96,20 +96,15 @@ def _work(job: Job, backend: str, tools: RankTools) -> None:
         prober.run(step)
 
 
-def _steps(job: Job, backend: str, world_size: int) -> int:
-    if isinstance(job, ProbeJob):
-        return len(plan.steps(job, backend, world_size))
-    assert isinstance(job, TrainJob)
-    return len(job.train.strategies) * (job.train.steps + 1)
-
-
 def _world(
-    job: Job,
-    decision: handshake.Decision,
-    ranks: tuple[RankFacts, ...],
-    networks: dict[str, UsableNetwork],
+    job: Job, decision: handshake.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, UsableNetwork]
 ) -> MeasuredWorld:
-    limited = transport.limits(job.ops if isinstance(job, ProbeJob) else (), decision.backend, ranks, networks)
+    if isinstance(job, ProbeJob):
+        ops, steps = job.ops, len(plan.steps(job, decision.backend, len(ranks)))
+    else:
+        assert isinstance(job, TrainJob)
+        ops, steps = (), len(job.train.strategies) * (job.train.steps + 1)
+    limited = transport.limits(ops, decision.backend, ranks, networks)
     carrier, nics = transport.between_ranks(decision.backend, ranks, networks)
     return MeasuredWorld(
         world_size=len(ranks),
@@ -117,7 +112,7 @@ def _world(
         backend=decision.backend,
         backend_version=ranks[0].nccl or ranks[0].torch,
         backend_reason=decision.reason,
-        steps=_steps(job, decision.backend, len(ranks)),
+        steps=steps,
         limits=limited.rows,
         limit_source=limited.source,
         limit_unknown_reason=limited.unknown_reason,
@@ -127,11 +122,7 @@ def _world(
 
 
 def _connect(
-    job: Job,
-    place: RankPlace,
-    store: PrefixStore,
-    decision: handshake.Decision,
-    interface: str | None,
+    job: Job, place: RankPlace, store: PrefixStore, decision: handshake.Decision, interface: str | None
 ) -> torch.device:
     """Set up the process group, and make the first contact."""
     if interface is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
