@@ -87,20 +87,14 @@ def _silent_for(living: Sequence[RankState], seconds: float) -> list[RankState]:
 def _went_down(run: RunState, state: RankState) -> Finding:
     evidence = (*_waiting(run, state), *_tail(state))
     if state.failed:
-        return finding_kinds.RANK_ERROR.finding(
-            subject=_subject(state),
-            message=f"{_who(state)} raised {_first_line(state.failed.text)} {_where(run, state)}",
-            evidence=evidence,
-            remedy="read the traceback in the rank's log",
-        )
-    code = state.exit_code
-    how = f"was killed by {_signal(-code)}" if code and code < 0 else f"exited with code {code} without a word"
-    return finding_kinds.RANK_DIED.finding(
-        subject=_subject(state),
-        message=f"{_who(state)} {how} {_where(run, state)}",
-        evidence=evidence,
-        remedy=_killed_remedy(state.host, -(code or 0)),
-    )
+        kind, how = finding_kinds.RANK_ERROR, f"raised {_first_line(state.failed.text)}"
+        remedy = "read the traceback in the rank's log"
+    else:
+        kind, code = finding_kinds.RANK_DIED, state.exit_code
+        how = f"was killed by {_signal(-code)}" if code and code < 0 else f"exited with code {code} without a word"
+        remedy = _killed_remedy(state.host, -(code or 0))
+    message = f"{_who(state)} {how} {_where(run, state)}"
+    return kind.finding(subject=_subject(state), message=message, evidence=evidence, remedy=remedy)
 
 
 def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:

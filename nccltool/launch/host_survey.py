@@ -101,8 +101,13 @@ class _Surveying:
                 damaged = self._assembly.damaged.get(node)
                 if why and not damaged:
                     survey.unseen[node] = why
-                else:
-                    survey.lost[node] = _silent(host, COME_S, damaged)
+                    continue
+                said = f"facts that cannot be read: {damaged}" if damaged else f"no facts in {COME_S:.0f} s"
+                survey.lost[node] = HOST_SILENT.finding(
+                    subject=Subject(kind="host", name=host),
+                    message=f"{host} sent {said}",
+                    remedy="try there: nccltool facts; look at its file systems and load",
+                )
 
     def until_tried(self) -> None:
         survey = self.survey
@@ -135,20 +140,18 @@ class _Surveying:
         return node in self.survey.snapshots and (node in self.survey.nodes or not self._is_reach)
 
     def _all_tried(self) -> bool:
-        lost = self.survey.lost
-        return {(node, goal.node, goal.port) for node, goal in self.survey.calls if node not in lost} <= (
-            self._reached.keys()
-        )
+        lost, reached = self.survey.lost, self._reached
+        return all(node in lost or (node, goal.node, goal.port) in reached for node, goal in self.survey.calls)
 
     def _listen(self) -> None:
         for _, _, event in self._session.listen(events.decode):
             match event:
-                case events.FactsPiece() as piece:
-                    self._assembly.take(piece)
-                case events.Node() as node if node.node in self.survey.hosts:
-                    self.survey.nodes[node.node] = node
-                case events.Reached() as reached:
-                    self._reached[reached.node, reached.goal, reached.port] = reached
+                case events.FactsPiece():
+                    self._assembly.take(event)
+                case events.Node() if event.node in self.survey.hosts:
+                    self.survey.nodes[event.node] = event
+                case events.Reached():
+                    self._reached[event.node, event.goal, event.port] = event
         for process in self._session.newly_ended():
             self._lose_nodes_of(process)
         self._session.keep_alive()
@@ -168,15 +171,6 @@ def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
         message=f"{host} sent no facts: the process there ended (exit code {code})",
         evidence=last_said(lines),
         remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
-    )
-
-
-def _silent(host: str, deadline_s: float, damaged: str | None) -> Finding:
-    why = f"sent facts that cannot be read: {damaged}" if damaged else f"sent no facts in {deadline_s:.0f} s"
-    return HOST_SILENT.finding(
-        subject=Subject(kind="host", name=host),
-        message=f"{host} {why}",
-        remedy="try there: nccltool facts; look at its file systems and load",
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
 from nccltool.launch.launchers.base import expand_counts
+from nccltool.launch.options import StartOptions
 
 _PSEUDO_STEPS = 4294967290
 """Slurm numbers its batch and interactive steps from here: no ranks were started in them."""
@@ -86,21 +87,11 @@ _DIALECTS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NumberedNode:
-    """A node of a job whose operator starts one container on each, and leaves the ranks to it."""
-
-    nodes: int
-    node_rank: int
-    endpoint: str
-    nproc_per_node: str
-    """A number or auto."""
-
-
-def node(env: Mapping[str, str]) -> NumberedNode | None:
+def node(env: Mapping[str, str]) -> StartOptions | None:
     """This container's place in a job of Kubeflow (TrainJob, PyTorchJob); None when it is not in one.
 
-    The variables are those that torchrun takes in place of options. Raises BadInput when one is damaged.
+    Its operator starts one container on each node, and leaves the ranks to it. The variables are those that
+    torchrun takes in place of options. Raises BadInput when one is damaged.
     """
     if "PET_NODE_RANK" not in env or "PET_MASTER_ADDR" not in env or "LOCAL_RANK" in env:
         return None  # with a local rank: torchrun was started there, and this is one of its ranks
@@ -108,10 +99,10 @@ def node(env: Mapping[str, str]) -> NumberedNode | None:
     if nproc != "gpu" and nproc != "auto" and not nproc.isdecimal():
         raise BadInput(f"PET_NPROC_PER_NODE={nproc!r} is not a number of ranks", "set --nproc-per-node")
     host, port = env["PET_MASTER_ADDR"], _number(env, "PET_MASTER_PORT", 29500)
-    return NumberedNode(
+    return StartOptions(
         nodes=_number(env, "PET_NNODES", 1),
         node_rank=_number(env, "PET_NODE_RANK"),
-        endpoint=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        rdzv_endpoint=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
         nproc_per_node="auto" if nproc == "gpu" else nproc,
     )
 

@@ -73,9 +73,7 @@ class Meeting:
         """What to tell all nodes now, if anything. Sets `going` or `failed` in the end."""
         if self.going or self.failed:
             return None
-        if self._trying is None:
-            return self._when_all_came(now)
-        return self._when_all_tried(now)
+        return self._when_all_came(now) if self._trying is None else self._when_all_tried(now)
 
     def _when_all_came(self, now: float) -> instructions.Instruction | None:
         silent = [node for node in self.hosts if node not in self.came and node not in self.lost]
@@ -143,37 +141,35 @@ class Meeting:
         named = self.job.endpoint
         where = f"at {named}, which --rdzv-endpoint names" if named else f"at port {first.port}"
         other_way = "--rdzv-endpoint HOST:PORT names an address and a port that are open"
+        name, what = self.name(first.node), f"cannot reach node 0 ({self.name(first.node)}) {where}"
+        remedy = f"look at the firewalls of both hosts and the routes between them; {other_way}"
         if len(failed) > 1 and len(failed) == len(callers):
-            self._refuse(
-                first.node,
-                finding_kinds.RDZV_UNREACHABLE,
-                f"is node 0, and none of the {len(callers)} other nodes can reach it {where}",
-                f"look at the firewall and the interfaces of {self.name(first.node)}; {other_way}",
-                failed[0][1].failures,
-            )
-            return
+            failed = [(first.node, failed[0][1])]
+            what = f"is node 0, and none of the {len(callers)} other nodes can reach it {where}"
+            remedy = f"look at the firewall and the interfaces of {name}; {other_way}"
         for node, answer in failed:
-            self._refuse(
-                node,
-                finding_kinds.RDZV_UNREACHABLE,
-                f"cannot reach node 0 ({self.name(first.node)}) {where}",
-                f"look at the firewalls of both hosts and the routes between them; {other_way}",
-                answer.failures,
-            )
+            self._refuse(node, finding_kinds.RDZV_UNREACHABLE, what, remedy, answer.failures)
 
     def _judge_neighbours(self) -> None:
         """Ports that ranks will talk through: the host that most of what fails leads to, or comes from."""
         while failed := list(self._failed_at()):
             into, out_of = Counter(g.node for _, g, _ in failed), Counter(n for n, _, _ in failed)
             worst = max(sorted(into | out_of), key=lambda node: (into[node] + out_of[node], into[node]))
-            self._lose_walled(worst, [(n, g.node, a) for n, g, a in failed if worst in (n, g.node)])
+            callers = [self.name(n) for n, g, _ in failed if g.node == worst]
+            called = [self.name(g.node) for n, g, _ in failed if n == worst]
+            parts = [f"cannot be reached by {', '.join(callers)}"] if callers else []
+            parts += [f"cannot reach {', '.join(called)}"] if called else []
+            answers = [(n, a) for n, g, a in failed if worst in (n, g.node)]
+            failures = [f"{self.name(node)}: {why}" for node, answer in answers for why in answer.failures]
+            what = f"{' and '.join(parts)}: connections between ranks, which use any port, will fail"
+            remedy = f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job"
+            self._refuse(worst, finding_kinds.PEER_UNREACHABLE, what, remedy, failures[:_SHOWN])
 
     def _go(self, left: Sequence[events.Node], addresses: Mapping[int, str]) -> instructions.Go | None:
-        nproc = self._nproc()
+        nproc, port = self._nproc(), left[0].port
         if nproc is None:
             self.failed = True
             return None
-        port = left[0].port
         places = {
             node.node: (rank, f"{_bracketed(addresses.get(node.node, '127.0.0.1'))}:{port}")
             for rank, node in enumerate(left)
@@ -256,55 +252,34 @@ class Meeting:
                 self._refuse(node.node, finding_kinds.PORT_IN_USE, node.problem, "choose another port")
 
     def _lose_silent(self, node: int, seconds: float) -> None:
-        self._refuse(
-            node,
-            finding_kinds.HOST_SILENT,
-            f"said nothing for {seconds:.0f} s: its login or its Python hangs, perhaps in a file system",
-            "try by hand what is started there: ssh, and python -c 'import nccltool'; look at its load",
-        )
-
-    def _lose_walled(self, worst: int, failed: Sequence[tuple[int, int, events.Reached]]) -> None:
-        callers = [self.name(node) for node, goal, _ in failed if goal == worst]
-        called = [self.name(goal) for node, goal, _ in failed if node == worst]
-        parts = [f"cannot be reached by {', '.join(callers)}"] if callers else []
-        parts += [f"cannot reach {', '.join(called)}"] if called else []
-        failures = [f"{self.name(node)}: {failure}" for node, _, answer in failed for failure in answer.failures]
-        self._refuse(
-            worst,
-            finding_kinds.PEER_UNREACHABLE,
-            f"{' and '.join(parts)}: connections between ranks, which use any port, will fail",
-            f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job",
-            failures[:_SHOWN],
-        )
+        what = f"said nothing for {seconds:.0f} s: its login or its Python hangs, perhaps in a file system"
+        remedy = "try by hand what is started there: ssh, and python -c 'import nccltool'; look at its load"
+        self._refuse(node, finding_kinds.HOST_SILENT, what, remedy)
 
     def name(self, node: int) -> str:
         """The host as the user knows it."""
         return self.hosts.get(node) or (self.came[node].host if node in self.came else node_name(node))
 
     def _refuse(self, node: int, kind: FindingKind, what: str, remedy: str, evidence: Sequence[str] = ()) -> None:
-        name = self.name(node)
+        name, said = self.name(node), tuple(evidence)
         subject = Subject(kind="host", name=name)
-        self.lose(
-            node, kind.finding(subject=subject, message=f"{name} {what}", evidence=tuple(evidence), remedy=remedy)
-        )
+        self.lose(node, kind.finding(subject=subject, message=f"{name} {what}", evidence=said, remedy=remedy))
 
 
 def _folded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings that differ only in the host that their messages begin with are one that names all of these."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in findings:
+    for finding in dict.fromkeys(findings):
         what = finding.message.removeprefix(finding.subject.name)
-        group = groups.setdefault((finding.code, what, finding.remedy), [])
-        group.extend([finding] if finding not in group else [])
-    return tuple(_as_one(what, group) for (_, what, _), group in groups.items())
-
-
-def _as_one(what: str, group: Sequence[Finding]) -> Finding:
-    if len(group) == 1:
-        return group[0]
-    name = fold(finding.subject.name for finding in group)
-    evidence = tuple(finding.evidence[0] for finding in group if finding.evidence)[:_SHOWN]
-    return replace(group[0], subject=Subject(kind="host", name=name), message=f"{name}{what}", evidence=evidence)
+        groups.setdefault((finding.code, what, finding.remedy), []).append(finding)
+    folded = []
+    for (_, what, _), (first, *others) in groups.items():
+        name = fold(finding.subject.name for finding in (first, *others))
+        evidence = tuple(finding.evidence[0] for finding in (first, *others) if finding.evidence)[:_SHOWN]
+        subject = Subject(kind="host", name=name)
+        one = replace(first, subject=subject, message=f"{name}{what}", evidence=evidence) if others else first
+        folded.append(one)
+    return tuple(folded)
 
 
 def _neighbours(left: Sequence[events.Node], place: int) -> Iterator[Goal]:

@@ -83,7 +83,7 @@ def joined(options: StartOptions, env: Mapping[str, str]) -> StartOptions:
         options,
         nodes=node.nodes,
         node_rank=node.node_rank,
-        rdzv_endpoint=options.rdzv_endpoint or node.endpoint,
+        rdzv_endpoint=options.rdzv_endpoint or node.rdzv_endpoint,
         nproc_per_node=options.nproc_per_node or node.nproc_per_node,
     )
 
@@ -131,14 +131,11 @@ _HURRIED = ("mpirun", "mpiexec")
 
 
 def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
-    numbered = "leave it out: the launcher has numbered the ranks"
-    by_ssh = f"leave it out, or say --launcher ssh{_VARIABLES_TOO}"
-    for word, is_given, remedy in (
-        ("--node-rank", options.node_rank is not None, numbered),
-        ("--hosts", options.has_hosts, by_ssh),
-    ):
-        if is_given:
-            raise BadInput(f"{word} has no meaning inside a job that {place.launcher} started", remedy)
+    no_meaning = f"has no meaning inside a job that {place.launcher} started"
+    if options.node_rank is not None:
+        raise BadInput(f"--node-rank {no_meaning}", "leave it out: the launcher has numbered the ranks")
+    if options.has_hosts:
+        raise BadInput(f"--hosts {no_meaning}", f"leave it out, or say --launcher ssh{_VARIABLES_TOO}")
     leads = place.rank == 0
     launch = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
     launch = replace(launch, is_hurried=place.launcher in _HURRIED)

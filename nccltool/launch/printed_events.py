@@ -87,7 +87,7 @@ class Teller:
 
     def begin(self, begun: Begun) -> None:
         """Print the first event."""
-        self._pieces(Begin, _text(begun))
+        self._pieces(Begin, begun)
 
     def tell(self, event: bytes) -> None:
         """Print the JSON object of an event."""
@@ -105,20 +105,16 @@ class Teller:
 
     def end(self, ended: StreamEnd) -> None:
         """Print the last event."""
-        self._pieces(End, _text(ended))
+        self._pieces(End, ended)
 
-    def _pieces(self, kind: type[Begin] | type[End], text: str) -> None:
+    def _pieces(self, kind: type[Begin] | type[End], document: Begun | StreamEnd) -> None:
+        plain = msgspec.to_builtins(document)
+        for key in _NOT_FOR_LOGS:
+            plain.get("job", {}).pop(key, None)
+        text = json.dumps(plain, separators=(",", ":"))  # ASCII, so that its length in bytes is known
         for start in range(0, len(text), _PIECE):
             piece = kind(text=text[start : start + _PIECE], more=start + _PIECE < len(text))
             self.tell(events.encode(piece)[1:])
-
-
-def _text(document: Begun | StreamEnd) -> str:
-    """ASCII, so that its length in bytes is known."""
-    plain = msgspec.to_builtins(document)
-    for key in _NOT_FOR_LOGS if isinstance(document, Begun) else ():
-        plain["job"].pop(key, None)
-    return json.dumps(plain, separators=(",", ":"))
 
 
 class ToldRunDir(RunDir):

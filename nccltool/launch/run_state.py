@@ -137,8 +137,9 @@ class RunState:
     def _apply_to_rank(self, state: RankState, event: events.Event, now: float) -> None:
         match event:
             case events.Beat():
-                self._beat(state, event, now)
-                return
+                last, state.beat = state.beat, event
+                if last and (last.phase, last.step, last.calls) == (event.phase, event.step, event.calls):
+                    return
             case events.Log():
                 state.log.extend([] if is_noise(event.text) else [event.text])
                 return
@@ -165,12 +166,6 @@ class RunState:
                 if state.died:
                     self._fault(state, now)
         self.progress_at = now
-
-    def _beat(self, state: RankState, beat: events.Beat, now: float) -> None:
-        before = state.beat
-        state.beat = beat
-        if before is None or (before.phase, before.step, before.calls) != (beat.phase, beat.step, beat.calls):
-            self.progress_at = now
 
     def _fault(self, state: RankState, now: float) -> None:
         self.fault_at = self.fault_at or now

@@ -21,7 +21,7 @@ from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
 from nccltool.launch import blame, events, finding_kinds, instructions
 from nccltool.launch.events import Event
-from nccltool.launch.job import Job, node_number
+from nccltool.launch.job import Job, node_name
 from nccltool.launch.launchers.base import last_said
 from nccltool.launch.meeting import Meeting
 from nccltool.launch.order import LaunchOrder
@@ -99,8 +99,6 @@ class _Runner:
         self._ending: Finding | None = None
         self._explained: list[Finding] = []
         self._ended_badly: list[NodeProcess] = []
-        self._heard_at: dict[int, float] = {}
-        """When the last event came, by number of the command."""
         self._was_scheduled = False
         self.signals: Sequence[int] = ()
 
@@ -140,7 +138,6 @@ class _Runner:
                 self._state.fault_at = self._state.fault_at or time.monotonic()
 
     def _take(self, process: NodeProcess, line: bytes, event: Event) -> None:
-        self._heard_at[process.number] = time.monotonic()
         if isinstance(event, events.Log):
             self._run_dir.log(f"[rank {event.rank}] {event.text}\n")
         self._run_dir.event(line[1:] + b"\n")
@@ -199,22 +196,28 @@ class _Runner:
         """When nothing comes from any other host, it is our own connection that is gone."""
         if self._meeting is None:
             return None
-        here, came = net.host_id(), self._meeting.came
-        hosts = {
-            number: command.host
-            for number, command in enumerate(self._launch.commands)
-            if command.host and any(node in came and came[node].host_id != here for node in command.nodes)
-        }
-        if len(hosts) < 2 or any(now - self._heard_at.get(number, now) < UNHEARD_S for number in hosts):
+        host_id, came = net.host_id(), self._meeting.came
+        elsewhere = [
+            process
+            for process in self.session.processes
+            if process.command.host
+            and any(node in came and came[node].host_id != host_id for node in process.command.nodes)
+        ]
+        if len(elsewhere) < 2 or any(now - process.heard_at < UNHEARD_S for process in elsewhere):
             return None
-        return _alone(socket.gethostname(), list(hosts.values()))
+        here, others = socket.gethostname(), [process.command.host for process in elsewhere]
+        return finding_kinds.HOST_LOST.finding(
+            subject=Subject(kind="host", name=here),
+            message=f"this host, {here}, is cut off: "
+            f"nothing comes from any of the {len(others)} other hosts any more",
+            evidence=(f"the others: {listed(others)}",),
+            remedy=f"look at the network of {here}: its link, its interface, its switch port",
+        )
 
     def _over(self, now: float) -> bool:
         state = self._state
         if self._meeting is not None and self._meeting.going is None:
-            if now - state.started_at > self._job.deadline_s:
-                self._ending = _deadline(state, self._job.deadline_s)
-            return self._meeting.failed or self._ending is not None
+            return self._is_late(now) or self._meeting.failed
         if state.fault_at is not None:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
             all_said = self._leads and state.everybody_spawned and state.everybody_ended
@@ -224,8 +227,7 @@ class _Runner:
         if state.everybody_left:
             self._left_at = self._left_at or now
             return now - self._left_at > LEAVE_S
-        if now - state.started_at > self._job.deadline_s:
-            self._ending = _deadline(state, self._job.deadline_s)
+        if self._is_late(now):
             return True
         waited = now - state.progress_at
         if waited > self._patience():
@@ -234,6 +236,18 @@ class _Runner:
             self._ending = self._cut_off(now) or blamed
             return True
         return False
+
+    def _is_late(self, now: float) -> bool:
+        state, limit = self._state, self._job.deadline_s
+        if now - state.started_at <= limit:
+            return False
+        done = f"{len(state.product.done)} of {state.world.steps}" if state.world else "0"
+        self._ending = finding_kinds.DEADLINE.finding(
+            subject=Subject(kind="run", name="deadline"),
+            message=f"the run took longer than {format_seconds(limit)}; {done} steps were done",
+            remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
+        )
+        return True
 
     def _patience(self) -> float:
         """How long nothing may move."""
@@ -281,16 +295,20 @@ class _Runner:
 
     def _with_host(self, finding: Finding) -> Finding:
         """Agents know the numbers of nodes that do not come, and we know the hosts."""
-        going = None if self._meeting is None else self._meeting.going
-        rank = node_number(finding.subject.name) if finding.kind is finding_kinds.NODE_MISSING else None
-        if self._meeting is None or going is None or rank is None:
+        if self._meeting is None or self._meeting.going is None or finding.kind is not finding_kinds.NODE_MISSING:
             return finding
-        hosts = [self._meeting.name(node) for node, place in going.places.items() if place[0] == rank]
-        return replace(
-            finding,
-            subject=Subject(kind="host", name=hosts[0]),
-            message=f"{finding.message}: {hosts[0]}",
-            remedy=f"on {hosts[0]}: how long does `python -c 'import torch'` take? --join-timeout waits longer",
+        places = self._meeting.going.places.items()
+        hosts = {node_name(rank): self._meeting.name(node) for node, (rank, _) in places}
+        host = hosts.get(finding.subject.name)
+        return (
+            finding
+            if host is None
+            else replace(
+                finding,
+                subject=Subject(kind="host", name=host),
+                message=f"{finding.message}: {host}",
+                remedy=f"on {host}: how long does `python -c 'import torch'` take? --join-timeout waits longer",
+            )
         )
 
     def _culprit(self) -> Finding | None:
@@ -343,24 +361,6 @@ def _with_address(finding: Finding) -> Finding:
         finding,
         evidence=(f"{name} leads to {address} here, which is this host", *finding.evidence),
         remedy=f"correct the address of {name} in /etc/hosts here, or use its address",
-    )
-
-
-def _alone(here: str, others: Sequence[str]) -> Finding:
-    return finding_kinds.HOST_LOST.finding(
-        subject=Subject(kind="host", name=here),
-        message=f"this host, {here}, is cut off: nothing comes from any of the {len(others)} other hosts any more",
-        evidence=(f"the others: {listed(others)}",),
-        remedy=f"look at the network of {here}: its link, its interface, its switch port",
-    )
-
-
-def _deadline(state: RunState, deadline_s: float) -> Finding:
-    done = f"{len(state.product.done)} of {state.world.steps}" if state.world else "0"
-    return finding_kinds.DEADLINE.finding(
-        subject=Subject(kind="run", name="deadline"),
-        message=f"the run took longer than {format_seconds(deadline_s)}; {done} steps were done",
-        remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
     )
 
 

@@ -4,6 +4,7 @@ Nothing outlives it: every process is in a session of its own that is killed at 
 """
 
 import contextlib
+import math
 import os
 import resource
 import selectors
@@ -50,15 +51,15 @@ class Session:
         self.processes: list[NodeProcess] = []
         self.announcer: NodeProcess | None = None
         """The one that has said that its nodes are being ended, while it still ran."""
-        self._ended: set[int] = set()
+        self._ended: set[NodeProcess] = set()
         self._told_at = time.monotonic()
 
     def start(self, job: Job) -> None:
         """Start every command, and give each its job."""
         jobs = self.launch.jobs(job)
         _allow_files(len(jobs) * _PIPES + _OTHER_FILES)
-        for number, (command, its_job) in enumerate(zip(self.launch.commands, jobs, strict=True)):
-            process = NodeProcess(number, command, self._env)
+        for command, its_job in zip(self.launch.commands, jobs, strict=True):
+            process = NodeProcess(command, self._env)
             self.processes.append(process)
             process.tell(msgspec.json.encode(its_job) + b"\n")
             for stream in process.streams(self.launch.unwrapper() if self.launch.unwrapper else None):
@@ -86,6 +87,8 @@ class Session:
                 event = decode(line) if stream.is_events else None
                 if event is None:
                     self._hear(stream, line.decode(errors="replace"))
+                else:
+                    stream.process.heard_at = time.monotonic()
                 yield stream.process, line, event
 
     def _hear(self, stream: "_LineStream", text: str) -> None:
@@ -97,8 +100,8 @@ class Session:
     def newly_ended(self) -> "Iterator[NodeProcess]":
         """Those that have ended and were not named before."""
         for process in self.processes:
-            if not process.open_pipes and process.number not in self._ended:
-                self._ended.add(process.number)
+            if not process.open_pipes and process not in self._ended:
+                self._ended.add(process)
                 yield process
 
     def tell(self, instruction: Instruction) -> None:
@@ -134,8 +137,10 @@ def _allow_files(wanted: int) -> None:
 class NodeProcess:
     """A started command of a launch, and what it has said."""
 
-    def __init__(self, number: int, command: Command, env: Mapping[str, str]) -> None:
-        self.number, self.command = number, command
+    def __init__(self, command: Command, env: Mapping[str, str]) -> None:
+        self.command = command
+        self.heard_at = math.inf
+        """When its last event came."""
         try:
             self.process = subprocess.Popen(
                 command.argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, bufsize=0

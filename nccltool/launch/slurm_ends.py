@@ -20,41 +20,38 @@ _OF_SLURM = re.compile(
 _EVIDENCE = 6
 
 
-_ENDS = (
-    EndCause(
-        "TIME LIMIT",
+_ENDS = {
+    "TIME LIMIT": EndCause(
+        "",
         finding_kinds.SLURM_TIME_LIMIT,
         "ended at its time limit",
         "ask for more (--time), or measure less: --op, -e, -n; --deadline ends a run in order before that",
     ),
-    EndCause(
-        "PREEMPTION",
+    "PREEMPTION": EndCause(
+        "",
         finding_kinds.SLURM_PREEMPTED,
         "preempted by a job of higher priority",
         "run it again where it is not preempted: scontrol show partition, sacctmgr show qos",
     ),
-    EndCause(
-        "JOB REQUEUE",
+    "JOB REQUEUE": EndCause(
+        "",
         finding_kinds.SLURM_REQUEUED,
         "put back into the queue",
         "it starts again by itself; sbatch --no-requeue forbids that. See who did it: sacct -j JOB --duplicates",
     ),
-    EndCause(
-        "NODE FAILURE",
+    "NODE FAILURE": EndCause(
+        "",
         finding_kinds.SLURM_NODE_FAILED,
         "ended because a node failed",
         "see why: scontrol show node NODE, sinfo -R, and the slurmd log there",
     ),
-)
+}
 _CANCEL = EndCause(
     "",
     finding_kinds.SLURM_CANCELLED,
     "cancelled",
     "somebody ran scancel, or the command that started it ended; run it again",
 )
-_BY_REASON = {end.pattern: end for end in _ENDS}
-
-
 _COMPLAINTS = (
     EndCause(
         r"oom[-_]kill|OOM Killed|[Oo]ut [Oo]f [Mm]emory|Exceeded job memory limit",
@@ -111,7 +108,7 @@ def _from_failed_node(lines: Sequence[str]) -> Finding | None:
     nodes = list(dict.fromkeys(match[1] for line in lines if (match := _NODE_FAILURE.search(line))))
     if not nodes:
         return None
-    end = _BY_REASON["NODE FAILURE"]
+    end = _ENDS["NODE FAILURE"]
     return end.kind.finding(
         subject=Subject(kind="host", name=nodes[0]),
         message=f"Slurm says that {', '.join(nodes[:8])} failed, and ended the step",
@@ -125,8 +122,8 @@ def _from_cancellation(lines: Sequence[str]) -> Finding | None:
     if not matches:
         return None
     match = max(matches, key=lambda found: found[5] is not None)  # of a job that is ended, a step says no reason
-    end = _BY_REASON.get(match[5] or "", _CANCEL)
-    due = f" ({match[5].lower()})" if match[5] and match[5] not in _BY_REASON else ""
+    end = _ENDS.get(match[5] or "", _CANCEL)
+    due = f" ({match[5].lower()})" if match[5] and match[5] not in _ENDS else ""
     return _ended(
         end, f"{match[1].lower()} {match[2]}", f"{due} at {match[4]}, says slurmstepd on {match[3]}", lines
     )
@@ -186,16 +183,13 @@ def from_job(job_id: str, text: str) -> Finding | None:
     state, reason = facts.get("JobState", ""), facts.get("Reason", "")
     if state not in _OVER:
         return None
-    if reason == "TimeLimit" or state == "TIMEOUT":
-        end = _BY_REASON["TIME LIMIT"]
-    elif facts.get("PreemptTime", "None") not in ("None", "N/A", "") or state == "PREEMPTED":
-        end = _BY_REASON["PREEMPTION"]
-    elif reason == "NodeDown" or state == "NODE_FAIL":
-        end = _BY_REASON["NODE FAILURE"]
-    elif facts.get("EndTime") == "Unknown" or state in ("PENDING", "REQUEUED"):
-        end = _BY_REASON["JOB REQUEUE"]
-    else:
-        end = _CANCEL
+    ends = {
+        "TIME LIMIT": reason == "TimeLimit" or state == "TIMEOUT",
+        "PREEMPTION": facts.get("PreemptTime", "None") not in ("None", "N/A", "") or state == "PREEMPTED",
+        "NODE FAILURE": reason == "NodeDown" or state == "NODE_FAIL",
+        "JOB REQUEUE": facts.get("EndTime") == "Unknown" or state in ("PENDING", "REQUEUED"),
+    }
+    end = next((_ENDS[why] for why, is_so in ends.items() if is_so), _CANCEL)
     told = " ".join(
         f"{name}={facts[name]}" for name in ("JobState", "Reason", "EndTime", "Restarts") if name in facts
     )

@@ -7,7 +7,7 @@ from typing import Any
 from nccltool.core.findings import CheckStatus, Finding, FindingKind
 from nccltool.hosts import differences
 from nccltool.launch.finding_kinds import DEADLINE, WORLD_OF_ONE
-from nccltool.launch.job import node_number
+from nccltool.launch.job import node_name
 from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome
 from nccltool.probe.result import Run
 
@@ -66,10 +66,9 @@ class StageRun:
         if subject.kind == "rank" and subject.name.isdecimal():
             return self.host_of_rank(int(subject.name))
         if subject.kind == "host":
-            name, number = self.names.get(subject.name, subject.name), node_number(subject.name)
-            if name in self.hosts:
-                return name
-            return self.hosts[number] if number is not None and number < len(self.hosts) else None
+            name = self.names.get(subject.name, subject.name)
+            numbered = {node_name(number): host for number, host in enumerate(self.hosts)}
+            return name if name in self.hosts else numbered.get(subject.name)
         return None
 
     def host_of_rank(self, rank: int) -> str | None:

@@ -7,7 +7,6 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.launch import inside, order
-from nccltool.launch.inside import NumberedNode
 from nccltool.launch.options import StartOptions
 
 TRAINJOB = {
@@ -18,7 +17,7 @@ TRAINJOB = {
     "PET_MASTER_PORT": "29400",
 }
 PYTORCHJOB = TRAINJOB | {"MASTER_ADDR": "probe-master-0", "MASTER_PORT": "23456", "RANK": "1", "WORLD_SIZE": "16"}
-PLACE = NumberedNode(nodes=2, node_rank=1, endpoint="probe-node-0-0.probe:29400", nproc_per_node="8")
+PLACE = StartOptions(nodes=2, node_rank=1, rdzv_endpoint="probe-node-0-0.probe:29400", nproc_per_node="8")
 NOTHING = StartOptions()
 
 
@@ -29,17 +28,17 @@ NOTHING = StartOptions()
         (PYTORCHJOB, PLACE),
         (TRAINJOB | {"PET_NPROC_PER_NODE": "auto"}, replace(PLACE, nproc_per_node="auto")),
         (TRAINJOB | {"PET_NPROC_PER_NODE": "gpu"}, replace(PLACE, nproc_per_node="auto")),
-        (TRAINJOB | {"PET_MASTER_ADDR": "fd00::1"}, replace(PLACE, endpoint="[fd00::1]:29400")),
+        (TRAINJOB | {"PET_MASTER_ADDR": "fd00::1"}, replace(PLACE, rdzv_endpoint="[fd00::1]:29400")),
         (
             {"PET_NODE_RANK": "0", "PET_MASTER_ADDR": "a"},
-            NumberedNode(nodes=1, node_rank=0, endpoint="a:29500", nproc_per_node="auto"),
+            StartOptions(nodes=1, node_rank=0, rdzv_endpoint="a:29500", nproc_per_node="auto"),
         ),
         (PYTORCHJOB | {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "8"}, None),
         ({"PET_NNODES": "2"}, None),
         ({}, None),
     ],
 )
-def test_the_node_that_the_variables_name(env: dict[str, str], place: NumberedNode | None) -> None:
+def test_the_node_that_the_variables_name(env: dict[str, str], place: StartOptions | None) -> None:
     assert inside.node(env) == place
 
 
@@ -85,8 +84,7 @@ def test_variables_that_cannot_be_used(changes: dict[str, str], message: str) ->
     ],
 )
 def test_options_win_over_variables(options: dict[str, Any], changes: dict[str, Any]) -> None:
-    joined: dict[str, Any] = {"nodes": 2, "node_rank": 1, "rdzv_endpoint": PLACE.endpoint, "nproc_per_node": "8"}
-    assert order.joined(replace(NOTHING, **options), TRAINJOB) == replace(NOTHING, **joined | changes)
+    assert order.joined(replace(NOTHING, **options), TRAINJOB) == replace(PLACE, **changes)
 
 
 @pytest.mark.parametrize("words", [{"node_rank": 0}, {"launcher": "local"}, {"hosts": "a,b"}])

@@ -52,7 +52,7 @@ def heard(session: Session, limit_s: float = 20.0) -> Heard:
 def listened(session: Session) -> Heard:
     """What came within a tick; what is decoded came where events come."""
     came = session.listen(lambda line: events.Bye(rank=0))
-    return [(process.number, line, event is not None) for process, line, event in came]
+    return [(session.processes.index(process), line, event is not None) for process, line, event in came]
 
 
 def test_lines_of_each_with_where_they_came_from(play: Play) -> None:

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from nccltool import __version__
@@ -46,12 +46,10 @@ _GO_S = 600.0
 
 NodeMain = Callable[[Job, socket.socket | None, int, int], int]
 """(job, listener of the store if there is one, where instructions come from, where events go) -> exit code."""
-Load = Callable[[], NodeMain]
-"""Imports torch."""
 
 
-def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
-    """Run the part of this host; the exit code."""
+def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
+    """Run the part of this host; the exit code. `load` imports torch."""
     os.environ.update(job.env)
     scratch = tempfile.mkdtemp(prefix="nccltool-")
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
@@ -75,7 +73,10 @@ def main(job: Job, in_fd: int, out_fd: int, load: Load) -> int:
         for end in signals.ENDING:  # what a scheduler or a login may send
             signal.signal(end, _leave)
         channel.emit(_node(number, _port(listener), _port(data), problem))
-        return _Watchdog(job, number, child, in_fd, write_fd, channel, listener, data).until_end()
+        listeners = [one for one in (listener, data) if one is not None]
+        for one in listeners:
+            one.settimeout(0.0)
+        return _Watchdog(job.run_id, number, child, in_fd, write_fd, channel, listeners).until_end()
     finally:
         _ignore_signals()
         _end()
@@ -142,7 +143,7 @@ def _port(listener: socket.socket | None) -> int:
 
 
 def _be_the_node(
-    job: Job, number: int, listener: socket.socket | None, in_fd: int, out_fd: int, load: Load
+    job: Job, number: int, listener: socket.socket | None, in_fd: int, out_fd: int, load: Callable[[], NodeMain]
 ) -> int:
     """The child: torch is imported while the nodes meet; then it waits for Go."""
     host_facts.send(number, Channel(out_fd, None))
@@ -162,89 +163,82 @@ def _be_the_node(
     return node_main(placed, None if rank else listener, in_fd, out_fd)
 
 
+@dataclass(slots=True)
 class _Watchdog:
     """Takes the runner's instructions, answers or passes them on, and watches both ends."""
 
-    def __init__(
-        self,
-        job: Job,
-        number: int,
-        child: int,
-        in_fd: int,
-        child_fd: int,
-        channel: Channel,
-        *listeners: socket.socket | None,
-    ) -> None:
-        self._run_id, self._number, self._child = job.run_id, number, child
-        self._in_fd, self._child_fd, self._channel = in_fd, child_fd, channel
-        self._listeners = [listener for listener in listeners if listener is not None]
-        for listener in self._listeners:
-            listener.settimeout(0.0)
-        self._rank: int | None = None
-        self._instructions = LineCutter()
-        self._heard_at = time.monotonic()
+    run_id: str
+    number: int
+    child: int
+    in_fd: int
+    child_fd: int
+    channel: Channel
+    listeners: list[socket.socket]
+    rank: int | None = None
+    instructions: LineCutter = field(default_factory=LineCutter)
+    heard_at: float = field(default_factory=time.monotonic)
 
     def until_end(self) -> int:
         """Until the child has ended, or the runner is gone; the exit code."""
         while True:
-            ended = os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ended = os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended:
                 return self._ended()
             if not self._turn():
                 return 1
-            if time.monotonic() - self._heard_at > RUNNER_SILENT_S:
+            if time.monotonic() - self.heard_at > RUNNER_SILENT_S:
                 sys.stderr.write(
                     f"nothing was heard of the runner for {RUNNER_SILENT_S:.0f} s: everything here is ended\n"
                 )
                 return 1
 
     def _ended(self) -> int:
-        code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
-        if code < 0 and self._rank is not None:
-            self._channel.emit(events.AgentKilled(node_rank=self._rank, host=socket.gethostname(), code=code))
+        code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        if code < 0 and self.rank is not None:
+            self.channel.emit(events.AgentKilled(node_rank=self.rank, host=socket.gethostname(), code=code))
         return abs(code)
 
     def _turn(self) -> bool:
         """One look at everything; False when the runner is gone."""
-        sources = [self._in_fd, *(listener.fileno() for listener in self._listeners)]
+        sources = [self.in_fd, *(listener.fileno() for listener in self.listeners)]
         ready, _, _ = select.select(sources, [], [], _TICK_S)
-        for listener in self._listeners:
+        for listener in self.listeners:
             if listener.fileno() in ready:
                 self._answer_caller(listener)
-        return self._in_fd not in ready or self._read()
+        return self.in_fd not in ready or self._read()
 
     def _read(self) -> bool:
-        chunk = os.read(self._in_fd, 65536)
-        for line in self._instructions.take(chunk):
-            self._heard_at = time.monotonic()
+        chunk = os.read(self.in_fd, 65536)
+        for line in self.instructions.take(chunk):
+            self.heard_at = time.monotonic()
             self._obey(line)
         return bool(chunk)
 
     def _obey(self, line: bytes) -> None:
         match instructions.decode(line):
             case instructions.Try() as attempt:
-                for goal in attempt.goals.get(self._number, ()):
+                for goal in attempt.goals.get(self.number, ()):
                     threading.Thread(target=self._try, args=(goal,), daemon=True).start()
             case instructions.Go() as go:
-                self._rank = go.places.get(self._number, (None,))[0]
-                for listener in self._listeners:
+                self.rank = go.places.get(self.number, (None,))[0]
+                for listener in self.listeners:
                     listener.setblocking(True)  # the store's is the child's now, and has its flags in common
                     listener.close()
-                self._listeners.clear()
-                self._pass_on(instructions.encode(instructions.for_nodes(go, (self._number,))))
-            case instructions.Saved() if self._rank == 0:  # nobody else reads it, and the pipe would become full
+                self.listeners.clear()
+                self._pass_on(instructions.encode(instructions.for_nodes(go, (self.number,))))
+            case instructions.Saved() if self.rank == 0:  # nobody else reads it, and the pipe would become full
                 self._pass_on(line + b"\n")
 
     def _pass_on(self, line: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # it has ended; that is seen in the next turn
-            os.write(self._child_fd, line)
+            os.write(self.child_fd, line)
 
     def _answer_caller(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):  # a caller that is gone again
             caller, _ = listener.accept()
             with caller:
                 caller.settimeout(1.0)
-                caller.sendall(_word(self._run_id, self._number))
+                caller.sendall(_word(self.run_id, self.number))
 
     def _try(self, goal: Goal) -> None:
         """Call a node at all of its addresses at once; only the right answer counts: an address such as
@@ -261,9 +255,9 @@ class _Watchdog:
             caller.join(max(end - time.monotonic(), 0.0))
         said = {address: outcomes.get(address, "its name does not resolve in time") for address in goal.addresses}
         failures = {f"{address}: {failure}": failure for address, failure in said.items() if failure}
-        self._channel.emit(
+        self.channel.emit(
             events.Reached(
-                node=self._number,
+                node=self.number,
                 goal=goal.node,
                 port=goal.port,
                 addresses=tuple(address for address, failure in said.items() if not failure),
@@ -274,7 +268,7 @@ class _Watchdog:
 
     def _call(self, address: str, goal: Goal) -> str:
         """Why there was no right answer; empty = there was."""
-        wanted, said, connected = _word(self._run_id, goal.node), b"", False
+        wanted, said, connected = _word(self.run_id, goal.node), b"", False
         try:
             with socket.create_connection((address, goal.port), timeout=_TRY_S) as connection:
                 connected = True
