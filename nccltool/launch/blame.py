@@ -65,7 +65,9 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     if missing and not run.everybody_spawned:
         return _never_came(run, missing, waited_s)
     living = [s for _, s in sorted(run.ranks.items()) if not s.ended]
-    silent = _silent_for(living, waited_s / 2)
+    # their supervisors speak more often than that, and others have been heard
+    latest = max((s.heard_at for s in living), default=0.0)
+    silent = [s for s in living if s.heard_at < latest - waited_s / 2]
     if silent:
         reason = f"nothing was heard from {silent[0].host} since then: it is down, or cut off from the network"
         return _hung(run, silent, waited_s, reason)
@@ -76,12 +78,6 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     if outside and len(outside) < len(living):
         return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
     return _undetermined(run, living, waited_s)
-
-
-def _silent_for(living: Sequence[RankState], seconds: float) -> list[RankState]:
-    """Ranks whose supervisors, who speak more often than that, have not been heard while others were."""
-    latest = max((s.heard_at for s in living), default=0.0)
-    return [s for s in living if s.heard_at < latest - seconds]
 
 
 def _went_down(run: RunState, state: RankState) -> Finding:

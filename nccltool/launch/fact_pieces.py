@@ -45,15 +45,11 @@ class Assembly:
             return
         del self._pieces[piece.node]
         try:
-            text = _joined([there[number] for number in sorted(there)])
+            unpacker = zlib.decompressobj()
+            packed = base64.b64decode("".join(there[number] for number in sorted(there)), validate=True)
+            text = unpacker.decompress(packed, _MOST_BYTES)
+            if not unpacker.eof:
+                raise ValueError("the snapshot is cut, or too long")
             self.snapshots[piece.node] = self._reader.read(text, "a snapshot")
         except (ValueError, zlib.error, BadInput) as error:
             self.damaged[piece.node] = str(error)
-
-
-def _joined(texts: list[str]) -> bytes:
-    unpacker = zlib.decompressobj()
-    data = unpacker.decompress(base64.b64decode("".join(texts), validate=True), _MOST_BYTES)
-    if not unpacker.eof:
-        raise ValueError("the snapshot is cut, or too long")
-    return data

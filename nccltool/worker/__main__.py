@@ -13,7 +13,7 @@ from nccltool.launch.job import Job
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import host_facts, remote
+from nccltool.worker.node import remote
 
 JOB_S = 60.0
 """The job is written right after the start."""
@@ -30,7 +30,7 @@ def main() -> None:
         sys.exit(f"no job came on standard input within {JOB_S:.0f} s")
     job = _job(line)
     if job.kind == "facts":
-        code = host_facts.main(job, out_fd)
+        code = remote.tell_facts(job, out_fd)
     elif job.remote:
         code = remote.main(job, in_fd, out_fd, lambda: _load(job))
     else:

@@ -75,7 +75,7 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
         raise BadInput("--node-rank cannot be combined with --hosts", "ssh starts all nodes from here")
     if options.rdzv_endpoint:
         inside.parse_endpoint(options.rdzv_endpoint)
-    words = _words("--ssh", options.ssh)
+    words = _words(options.ssh)
     if shutil.which(words[0]) is None:
         raise BadInput(f"--ssh {words[0]!r} is not a program here", "install an ssh client, or name one")
     named = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
@@ -92,13 +92,14 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
     )
 
 
-def _words(option: str, text: str) -> tuple[str, ...]:
+def _words(text: str) -> tuple[str, ...]:
+    remedy = "for example --ssh 'ssh -F ./ssh_config'"
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise BadInput(f"{option} {text[:60]!r}: {error}", "for example --ssh 'ssh -F ./ssh_config'") from error
+        raise BadInput(f"--ssh {text[:60]!r}: {error}", remedy) from error
     if not words:
-        raise BadInput(f"{option} is empty", "for example --ssh 'ssh -F ./ssh_config'")
+        raise BadInput("--ssh is empty", remedy)
     return words
 
 

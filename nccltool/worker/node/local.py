@@ -21,7 +21,7 @@ from nccltool.launch.finding_kinds import PORT_IN_USE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import host_facts, remote, rendezvous
+from nccltool.worker.node import remote, rendezvous
 from nccltool.worker.node.event_relay import EventRelay
 from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress
 from nccltool.worker.node.supervisor import supervise
@@ -60,7 +60,7 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
         for node in job.node_ranks
     }
     if not job.remote and not job.emulated and (job.nodes or 1) > 1:
-        host_facts.send(job.node_ranks[0], channel)
+        remote.send_facts(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
     relay.start(address, job, senders=(job.nodes or 1) - 1)
     codes = _wait_for(children, channel)
@@ -146,7 +146,7 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
     channel = Channel(relay.events_fd, in_fd)
     watcher = processes.forked(partial(supervise, job, place, channel))
     if place.local_rank == 0 and place.world_size > place.local_world_size:
-        host_facts.send(place.node_rank, channel)
+        remote.send_facts(place.node_rank, channel)
     store = None
     if leads and not place.store_is_hosted:
         store = _serve(_listen("", place.store_port))

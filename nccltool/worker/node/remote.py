@@ -21,15 +21,17 @@ from types import FrameType
 from nccltool import __version__
 from nccltool.core import processes, signals
 from nccltool.core.text import LineCutter
+from nccltool.hosts import reader
 from nccltool.hosts.sources import gpu, net
-from nccltool.launch import events, inside, instructions
+from nccltool.launch import events, fact_pieces, inside, instructions
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
-from nccltool.worker.node import host_facts
 
 RUNNER_SILENT_S = 20.0
 """How long the runner may be silent; it speaks every five seconds."""
+FACTS_S = 3.0
+"""A host whose file systems hang still takes part in the run that it is looked at for."""
 _TRY_S = 5.0
 _TICK_S = 0.1
 _BACKLOG = 1024
@@ -50,11 +52,10 @@ NodeMain = Callable[[Job, socket.socket | None, int, int], int]
 
 def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int:
     """Run the part of this host; the exit code. `load` imports torch."""
-    os.environ.update(job.env)
+    number = _enter(job)
     scratch = tempfile.mkdtemp(prefix="nccltool-")
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
     job = replace(job, scratch=scratch)
-    number = int(os.environ[job.node_variable]) if job.node_variable else job.node_ranks[0]
     listener, problem = _listen(inside.parse_endpoint(job.endpoint)[1] if job.endpoint else 0)
     data, _ = _listen(0)
     processes.adopt_orphans()
@@ -81,6 +82,23 @@ def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int
         _ignore_signals()
         _end()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _enter(job: Job) -> int:
+    """Take the variables that are sent here; the number of this node."""
+    os.environ.update(job.env)
+    return int(os.environ[job.node_variable]) if job.node_variable else job.node_ranks[0]
+
+
+def tell_facts(job: Job, out_fd: int) -> int:
+    """Send what a job of kind `facts` asks for; the exit code."""
+    send_facts(_enter(job), Channel(out_fd, None))
+    return 0
+
+
+def send_facts(node: int, channel: Channel) -> None:
+    """Look at this host, and tell the runner, in pieces. Torch is not needed."""
+    channel.emit(*fact_pieces.pieces(node, reader.take(seconds=FACTS_S)))
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -146,7 +164,7 @@ def _be_the_node(
     job: Job, number: int, listener: socket.socket | None, in_fd: int, out_fd: int, load: Callable[[], NodeMain]
 ) -> int:
     """The child: torch is imported while the nodes meet; then it waits for Go."""
-    host_facts.send(number, Channel(out_fd, None))
+    send_facts(number, Channel(out_fd, None))
     node_main = load()
     try:
         line = Channel(out_fd, in_fd).wait_for_line(_GO_S)
@@ -180,10 +198,7 @@ class _Watchdog:
 
     def until_end(self) -> int:
         """Until the child has ended, or the runner is gone; the exit code."""
-        while True:
-            ended = os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended:
-                return self._ended()
+        while not os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             if not self._turn():
                 return 1
             if time.monotonic() - self.heard_at > RUNNER_SILENT_S:
@@ -191,8 +206,6 @@ class _Watchdog:
                     f"nothing was heard of the runner for {RUNNER_SILENT_S:.0f} s: everything here is ended\n"
                 )
                 return 1
-
-    def _ended(self) -> int:
         code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
         if code < 0 and self.rank is not None:
             self.channel.emit(events.AgentKilled(node_rank=self.rank, host=socket.gethostname(), code=code))

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from torch.distributed import DistError, DistStoreError, PrefixStore, TCPStore
-from torch.distributed.elastic.rendezvous import (
-    RendezvousHandler,
-    RendezvousInfo,
-    RendezvousStoreInfo,
-)
+from torch.distributed.elastic.rendezvous import RendezvousHandler, RendezvousInfo, RendezvousStoreInfo
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_UNREACHABLE
@@ -46,13 +42,8 @@ class CannotStart(Exception):
 def connect(address: StoreAddress, timeout_s: float) -> TCPStore:
     """A client of the store; retries until the time is up."""
     _await_listener(address, timeout_s)
-    return TCPStore(
-        address.host,
-        address.port,
-        is_master=False,
-        wait_for_workers=False,
-        timeout=timedelta(seconds=timeout_s),
-    )
+    timeout = timedelta(seconds=timeout_s)
+    return TCPStore(address.host, address.port, is_master=False, wait_for_workers=False, timeout=timeout)
 
 
 def _await_listener(address: StoreAddress, timeout_s: float) -> None:

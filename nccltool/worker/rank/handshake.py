@@ -8,7 +8,7 @@ import platform
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
@@ -34,15 +34,6 @@ from nccltool.probe import plan
 from nccltool.probe.job import ProbeJob
 
 _RESOLVE_S = 0.5
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Greeting:
-    """What a rank puts into the store."""
-
-    facts: RankFacts
-    dialled: str | None
-    """The address at which it reaches the store's host."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,25 +93,24 @@ def meet(
 ) -> tuple[Decision, tuple[Finding, ...], tuple[RankFacts, ...]]:
     """Exchange greetings: (decision; and on rank 0 the findings and everybody's facts)."""
     _, dialled = net.local_address_towards(place.store_host, place.store_port) or (None, None)
-    greeting = Greeting(facts=facts, dialled=dialled)
-    store.set(f"greeting/{place.rank}", msgspec.json.encode(greeting))
+    store.set(f"greeting/{place.rank}", msgspec.json.encode((facts, dialled)))
     if place.rank:
         decision = msgspec.json.decode(_get(store, "decision", _patience(job)), type=Decision)
         return decision, (), ()
     greetings = [
-        msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=Greeting)
+        msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=tuple[RankFacts, str | None])
         for rank in range(place.world_size)
     ]
-    ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
-    greetings = [replace(greeting, facts=facts) for greeting, facts in zip(greetings, ranks, strict=True)]
-    decision, findings = _judged(job, greetings)
+    ranks = rank_agreement.numbered([facts for facts, _ in greetings])
+    decision, findings = _judged(job, ranks, [dialled for _, dialled in greetings])
     store.set("decision", msgspec.json.encode(decision))
     return decision, findings, ranks
 
 
-def _judged(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Finding, ...]]:
-    """Whether to go on, and over what."""
-    ranks = [greeting.facts for greeting in greetings]
+def _judged(
+    job: Job, ranks: Sequence[RankFacts], dialled: Sequence[str | None]
+) -> tuple[Decision, tuple[Finding, ...]]:
+    """Whether to go on, and over what. `dialled`: the address at which each reaches the store's host."""
     backend, reason = rank_agreement.choose_backend(job, ranks)
     findings = (
         *rank_agreement.check(job, ranks),
@@ -128,8 +118,7 @@ def _judged(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Fi
         *(plan.unsupported(job, backend) if isinstance(job, ProbeJob) else ()),
     )
     leader = ranks[0].host_id
-    others = [g for g in greetings if g.facts.host_id != leader]
-    dialled = [g.dialled for g in others if g.dialled and not net.is_loopback(g.dialled)]
+    others = [address for facts, address in zip(ranks, dialled, strict=True) if facts.host_id != leader]
     decision = Decision(
         run_id=job.run_id,
         go=not any(finding.is_error for finding in findings),
@@ -137,7 +126,7 @@ def _judged(job: Job, greetings: Sequence[Greeting]) -> tuple[Decision, tuple[Fi
         reason=reason,
         one_host=not others,
         leader_host_id=leader,
-        leader_address=dialled[0] if dialled else None,
+        leader_address=next((address for address in others if address and not net.is_loopback(address)), None),
     )
     return decision, findings
 
