@@ -46,12 +46,10 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     allowed = known(host.facts.cpu.allowed)
     if far := _far(host, numbers(allowed)):
         gpu, near = far[0]
-        yield report.device(
-            f"GPU {gpu}",
-            f"{len(far)} GPUs have no processor near them that this process may use",
-            "bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind",
-            evidence=(f"allowed {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",),
-        )
+        message = f"{len(far)} GPUs have no processor near them that this process may use"
+        remedy = "bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind"
+        lines = (f"allowed {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",)
+        yield report.device(f"GPU {gpu}", message, remedy, evidence=lines)
 
 
 def _shown(cpus: frozenset[int]) -> str:
@@ -74,12 +72,10 @@ def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int)
     cpuset = numbers(known(host.facts.limits.cpuset))
     if far := _far(host, cpuset):
         gpu, near = far[0]
-        yield report.about(
-            variable,
-            "the cpuset has no processor near the GPU: the kernel refuses the others",
-            "ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest",
-            evidence=(f"near {gpu}: {_shown(near)}; cpuset: {_shown(cpuset or frozenset({0}))}",),
-        )
+        message = "the cpuset has no processor near the GPU: the kernel refuses the others"
+        remedy = "ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest"
+        lines = (f"near {gpu}: {_shown(near)}; cpuset: {_shown(cpuset or frozenset({0}))}",)
+        yield report.about(variable, message, remedy, evidence=lines)
 
 
 _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")

@@ -56,13 +56,10 @@ def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
     for problem, word in _selected(host, variable).unknown:
         if problem == "word" and word.lower() == "collnet":
             continue  # ALG002
-        yield report.better_unset(
-            variable,
-            f"{escaped(word[:40])!r} in {variable.name} {what[problem]}",
-            f"correct the word, or unset {variable.name}",
-            part=word,
-            evidence=(f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",),
-        )
+        message = f"{escaped(word[:40])!r} in {variable.name} {what[problem]}"
+        remedy = f"correct the word, or unset {variable.name}"
+        lines = (f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",)
+        yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
 
 
 @for_text("ALG002", "error", *_WORDS)

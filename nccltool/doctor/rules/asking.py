@@ -22,12 +22,9 @@ def different_variable(host: JudgedHost) -> Results:
     mine = {one.name: one.value for one in of(host.facts, answer.version).beginning("NCCL_")}
     for name in sorted((mine.keys() | theirs.keys()) - _OVERRIDDEN):
         if mine.get(name) != theirs.get(name):
-            yield report.variable(
-                name,
-                f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor",
-                _REPORT,
-                evidence=(f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}"),
-            )
+            message = f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor"
+            lines = (f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}")
+            yield report.variable(name, message, _REPORT, evidence=lines)
 
 
 _OVERRIDDEN = frozenset(("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"))
@@ -53,9 +50,6 @@ def different_interface(host: JudgedHost) -> Results:
     if (ours and (ours.name, ours.address)) != chosen:
         mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
         theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
-        yield report.interface(
-            answer.interface or "none",
-            f"NCCL {answer.version} chooses another interface for bootstrap than the doctor",
-            _REPORT,
-            evidence=(f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}"),
-        )
+        message = f"NCCL {answer.version} chooses another interface for bootstrap than the doctor"
+        lines = (f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}")
+        yield report.interface(answer.interface or "none", message, _REPORT, evidence=lines)

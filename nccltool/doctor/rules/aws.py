@@ -49,14 +49,10 @@ def efa_without_plugin(host: JudgedHost) -> Results:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
     folder = escaped(elsewhere[0].rpartition("/")[0][:160]) if elsewhere else ""
-    yield report.device(
-        f"{devices[0].name}, ...",
-        f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP",
-        f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl",
-        evidence=(
-            f"not searched by the loader: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",
-        ),
-    )
+    message = f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP"
+    remedy = f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl"
+    lines = (f"not searched by the loader: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",)
+    yield report.device(f"{devices[0].name}, ...", message, remedy, evidence=lines)
 
 
 @rule("AWS002", "info", needs=("rdma", "network"))
@@ -72,12 +68,9 @@ def several_network_interfaces(host: JudgedHost) -> Results:
         return
     own = [one.name for one in known(host.facts.network.interfaces) if one.driver == "ena"]
     if len(own) > 1 and host.several_nodes:
-        yield report.variable(
-            "NCCL_SOCKET_IFNAME",
-            f"NCCL may choose any of {len(own)} interfaces to meet over",
-            evidence=(escaped(", ".join(own)[:160]),),
-            fix=report.export("NCCL_SOCKET_IFNAME", "^docker,lo,veth"),
-        )
+        message = f"NCCL may choose any of {len(own)} interfaces to meet over"
+        fix = report.export("NCCL_SOCKET_IFNAME", "^docker,lo,veth")
+        yield report.variable("NCCL_SOCKET_IFNAME", message, evidence=(escaped(", ".join(own)[:160]),), fix=fix)
 
 
 @for_value("AWS003", "info", "FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE", needs=("plugins",))
@@ -189,13 +182,11 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         return
     pages = known(host.facts.limits.hugepages_total)
     if pages > 0:
-        yield report.variable(
-            "FI_EFA_USE_HUGE_PAGE",
-            "forks of data loaders may fail with ENOMEM",
-            "export FI_EFA_USE_HUGE_PAGE=0, if forks fail",
-            evidence=(f"HugePages_Total: {pages}",),
-            fix=report.export("FI_EFA_USE_HUGE_PAGE", "0"),
-        )
+        message = "forks of data loaders may fail with ENOMEM"
+        remedy = "export FI_EFA_USE_HUGE_PAGE=0, if forks fail"
+        lines = (f"HugePages_Total: {pages}",)
+        fix = report.export("FI_EFA_USE_HUGE_PAGE", "0")
+        yield report.variable("FI_EFA_USE_HUGE_PAGE", message, remedy, evidence=lines, fix=fix)
 
 
 @for_value("AWS008", "warning", "NCCL_SHM_USE_CUDA_MEMCPY")

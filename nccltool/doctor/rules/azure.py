@@ -27,10 +27,8 @@ def azure_without_topology(host: JudgedHost) -> Results:
         files = [path for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
         path = (*files, *_FILES)[0]
         there = f"{escaped(path)} {'is' if files else 'is not'} there"
-        yield report.variable(
-            "NCCL_TOPO_FILE",
-            "this machine hides its PCI tree, and NCCL_TOPO_FILE is not set",
-            f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too",
-            evidence=(f"{len(gpus)} GPUs, {len(ports)} ports; {there}",),
-            fix=report.export("NCCL_TOPO_FILE", path) if files else (),
-        )
+        message = "this machine hides its PCI tree, and NCCL_TOPO_FILE is not set"
+        remedy = f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too"
+        lines = (f"{len(gpus)} GPUs, {len(ports)} ports; {there}",)
+        fix = report.export("NCCL_TOPO_FILE", path) if files else ()
+        yield report.variable("NCCL_TOPO_FILE", message, remedy, evidence=lines, fix=fix)

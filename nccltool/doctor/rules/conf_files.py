@@ -172,12 +172,9 @@ def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
                 texts[or_none(file.text)].append(host.name)
         if len(texts) > 1:
             path, ordered = files[0][1].path, sorted(texts.items(), key=lambda item: len(item[1]))[:8]
-            yield report.file(
-                path,
-                f"{escaped(path)} differs between hosts: {len(texts)} versions",
-                "distribute the same file to all hosts",
-                evidence=tuple(f"{listed(dict.fromkeys(names), 4)}: {_first(text)}" for text, names in ordered),
-            )
+            message = f"{escaped(path)} differs between hosts: {len(texts)} versions"
+            lines = tuple(f"{listed(dict.fromkeys(names), 4)}: {_first(text)}" for text, names in ordered)
+            yield report.file(path, message, "distribute the same file to all hosts", evidence=lines)
 
 
 def _first(text: str | None) -> str:
@@ -218,13 +215,10 @@ def environment_plugin(host: JudgedHost) -> Results:
         return
     found = next((plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"), None)
     if found and host.nccl_is(since=_PLUGINS_FROM):
-        yield report.file(
-            found.library.path,
-            f"NCCL loads libnccl-env.so, which may give it {other}",
-            f"{compare}, or export NCCL_ENV_PLUGIN=none",
-            evidence=(escaped(found.library.path),),
-            fix=report.export("NCCL_ENV_PLUGIN", "none"),
-        )
+        message = f"NCCL loads libnccl-env.so, which may give it {other}"
+        remedy = f"{compare}, or export NCCL_ENV_PLUGIN=none"
+        fix = report.export("NCCL_ENV_PLUGIN", "none")
+        yield report.file(found.library.path, message, remedy, evidence=(escaped(found.library.path),), fix=fix)
 
 
 _TOO_LATE = re.compile(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO)_\w+")

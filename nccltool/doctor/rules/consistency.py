@@ -78,12 +78,11 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
         without = everywhere - there
         if without:
             few, word = (without, "not set") if without.total() <= there.total() else (there, "set")
+            message = f"{name} is set on {there.total()} ranks, and not on {without.total()}"
+            remedy = f"mpirun -x {name}, or srun --export=ALL; or set it nowhere"
+            lines = (f"{word} on {escaped(fold(few)[:200])}",)
             yield report.variable(
-                name,
-                f"{name} is set on {there.total()} ranks, and not on {without.total()}",
-                f"mpirun -x {name}, or srun --export=ALL; or set it nowhere",
-                evidence=(f"{word} on {escaped(fold(few)[:200])}",),
-                severity=None if entry.must_match else "warning",
+                name, message, remedy, evidence=lines, severity=None if entry.must_match else "warning"
             )
 
 
@@ -109,12 +108,10 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         usual = Counter(counts.values()).most_common(1)[0][0]
         odd = {count: [name for name in counts if counts[name] == count] for count in sorted(set(counts.values()))}
         del odd[usual]
-        yield report.device(
-            "RDMA ports",
-            f"most hosts have {usual} active ports, others {min(odd)}",
-            "rdma link show, on these hosts; take them out of the job until they are repaired",
-            evidence=tuple(f"{escaped(fold(names)[:160])}: {count}" for count, names in [*odd.items()][:4]),
-        )
+        message = f"most hosts have {usual} active ports, others {min(odd)}"
+        remedy = "rdma link show, on these hosts; take them out of the job until they are repaired"
+        lines = tuple(f"{escaped(fold(names)[:160])}: {count}" for count, names in [*odd.items()][:4])
+        yield report.device("RDMA ports", message, remedy, evidence=lines)
 
 
 def _active(host: JudgedHost, devices: Sequence[RdmaDevice]) -> Iterator[int]:
@@ -140,12 +137,9 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     changed = known(host.facts.process.changed)
     cached = (host.get("NCCL_NO_CACHE") or "").split(",")
     for name in (escaped(name[:80]) for name in changed if name not in cached and "ALL" not in cached):
-        yield report.variable(
-            name,
-            f"{name} is not what the process was started with",
-            "set it in the launcher, or before torch is imported",
-            evidence=("NCCL reads a variable once",),
-        )
+        message = f"{name} is not what the process was started with"
+        remedy = "set it in the launcher, or before torch is imported"
+        yield report.variable(name, message, remedy, evidence=("NCCL reads a variable once",))
 
 
 @for_value("CON005", "error", "OMPI_MCA_btl_tcp_if_exclude")

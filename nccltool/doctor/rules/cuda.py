@@ -31,12 +31,10 @@ def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Res
     Source: https://github.com/pytorch/torchtitan/issues/1147; https://github.com/NVIDIA/Megatron-LM/issues/533
     """
     if queues.strip() == "1" and _newest(host.gpus) >= _BLACKWELL:
-        yield report.better_unset(
-            variable,
-            "independent streams wait for each other in one queue",
-            "unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1",
-            evidence=(f"compute capability {_newest(host.gpus)}",),
-        )
+        message = "independent streams wait for each other in one queue"
+        remedy = "unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1"
+        lines = (f"compute capability {_newest(host.gpus)}",)
+        yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
 @rule("CUD002", "info", needs=("nvidia", "versions"))
@@ -53,13 +51,11 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         return
     installed = any(one.name == "megatron-core" for one in known(host.facts.versions.packages))
     if installed and _newest(host.gpus) < _BLACKWELL:
-        yield report.variable(
-            "CUDA_DEVICE_MAX_CONNECTIONS",
-            "Megatron's tensor parallel overlap needs a single queue on these GPUs",
-            "export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron",
-            evidence=(f"megatron-core is installed; compute capability {_newest(host.gpus)}",),
-            fix=report.export("CUDA_DEVICE_MAX_CONNECTIONS", "1"),
-        )
+        message = "Megatron's tensor parallel overlap needs a single queue on these GPUs"
+        remedy = "export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron"
+        lines = (f"megatron-core is installed; compute capability {_newest(host.gpus)}",)
+        fix = report.export("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+        yield report.variable("CUDA_DEVICE_MAX_CONNECTIONS", message, remedy, evidence=lines, fix=fix)
 
 
 @for_text("CUD003", "warning", "CUDA_LAUNCH_BLOCKING")
@@ -90,12 +86,10 @@ def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
             numbers = sorted({host.get("RANK") or "" for host in owners})
             if len(numbers) > 1:
                 gpu = f"GPU {escaped(device[:60])}"
-                yield report.device(
-                    f"{gpu} of {escaped(name[:60])}",
-                    f"{len(owners)} ranks use {gpu}",
-                    "give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU",
-                    evidence=(f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(', '.join(numbers[:6])[:80])}",),
-                )
+                message = f"{len(owners)} ranks use {gpu}"
+                remedy = "give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU"
+                lines = (f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(', '.join(numbers[:6])[:80])}",)
+                yield report.device(f"{gpu} of {escaped(name[:60])}", message, remedy, evidence=lines)
 
 
 def _node(host: JudgedHost) -> tuple[str, str] | Unknown | None:
@@ -134,12 +128,10 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
     for variants in orders.values():
         if len(variants) > 1 and not set.intersection(*map(set, variants.values())):
             least = min(variants, key=lambda words: len(variants[words]))
-            yield report.variable(
-                "CUDA_VISIBLE_DEVICES",
-                f"GPUs come in {len(variants)} different orders",
-                "set the same order on every node",
-                evidence=(f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",),
-            )
+            message = f"GPUs come in {len(variants)} different orders"
+            remedy = "set the same order on every node"
+            lines = (f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",)
+            yield report.variable("CUDA_VISIBLE_DEVICES", message, remedy, evidence=lines)
 
 
 @rule("CUD006", "info", needs=("nvidia",))
@@ -155,12 +147,9 @@ def mixed_gpus(host: JudgedHost) -> Results:
         return
     names = sorted({known(gpu.name) for gpu in host.gpus})
     if len(names) > 1:
-        yield report.variable(
-            "CUDA_DEVICE_ORDER",
-            "numbers of GPUs differ between CUDA and nvidia-smi",
-            evidence=(escaped(", ".join(names)[:160]),),
-            fix=report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
-        )
+        message = "numbers of GPUs differ between CUDA and nvidia-smi"
+        fix = report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+        yield report.variable("CUDA_DEVICE_ORDER", message, evidence=(escaped(", ".join(names)[:160]),), fix=fix)
 
 
 @for_value("CUD007", "error", "CUDA_VISIBLE_DEVICES", needs=("nvidia",))
@@ -176,12 +165,9 @@ def bad_gpu_list(host: JudgedHost, variable: Variable, text: str) -> Results:
     gone = ((word, "is not there") for word in words if _is_gone(host, word))
     if wrong := next(chain(_wrong(words), gone), None):
         word, why = wrong
-        yield report.better_unset(
-            variable,
-            f"{escaped(word[:60])!r} {why}: CUDA leaves it out, and all behind it",
-            "write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas",
-            part=word,
-        )
+        message = f"{escaped(word[:60])!r} {why}: CUDA leaves it out, and all behind it"
+        remedy = "write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas"
+        yield report.better_unset(variable, message, remedy, part=word)
 
 
 def _wrong(words: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -149,14 +149,11 @@ def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Res
     Source: NCCL user guide, NCCL_DEBUG_SUBSYS
     """
     if _level(host) not in ("INFO", "TRACE"):
-        yield report.about(
-            variable,
-            "NCCL_DEBUG_SUBSYS has no effect at this level",
-            "export NCCL_DEBUG=INFO, or unset NCCL_DEBUG_SUBSYS",
-            part="",
-            evidence=(f"NCCL_DEBUG={escaped((host.get('NCCL_DEBUG') or '')[:40])}",),
-            fix=report.export("NCCL_DEBUG", "INFO"),
-        )
+        message = "NCCL_DEBUG_SUBSYS has no effect at this level"
+        remedy = "export NCCL_DEBUG=INFO, or unset NCCL_DEBUG_SUBSYS"
+        lines = (f"NCCL_DEBUG={escaped((host.get('NCCL_DEBUG') or '')[:40])}",)
+        fix = report.export("NCCL_DEBUG", "INFO")
+        yield report.about(variable, message, remedy, part="", evidence=lines, fix=fix)
 
 
 @for_text("DBG009", "error", "NCCL_DEBUG_SUBSYS")
@@ -174,13 +171,11 @@ def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Result
         version = or_none(host.nccl)
         whole = version is None or version >= _TRIMMED
         outcome = "discards the whole list" if whole else "drops it"
+        message = f"{escaped(wrong[0][:40])!r} is no subsystem; NCCL {outcome}"
+        remedy = "correct the word"
+        lines = (f"known: {', '.join(SUBSYSTEMS)}",)
         yield report.about(
-            variable,
-            f"{escaped(wrong[0][:40])!r} is no subsystem; NCCL {outcome}",
-            "correct the word",
-            part=wrong[0],
-            evidence=(f"known: {', '.join(SUBSYSTEMS)}",),
-            severity="error" if whole else "warning",
+            variable, message, remedy, part=wrong[0], evidence=lines, severity="error" if whole else "warning"
         )
 
 
@@ -234,12 +229,10 @@ def ras_port_taken(host: JudgedHost) -> Results:
         return
     taken = next((one for one in known(host.facts.network.listeners) if one.port == _RAS_PORT), None)
     if taken and taken.uid != known(host.facts.container.uid):
-        yield report.host(
-            "port 28028",
-            "a process of another user listens on port 28028, that of NCCL's RAS service",
-            evidence=(f"{taken.address}:{taken.port}, uid {taken.uid}",),
-            fix=report.export("NCCL_RAS_ADDR", "localhost:28029"),
-        )
+        message = "a process of another user listens on port 28028, that of NCCL's RAS service"
+        lines = (f"{taken.address}:{taken.port}, uid {taken.uid}",)
+        fix = report.export("NCCL_RAS_ADDR", "localhost:28029")
+        yield report.host("port 28028", message, evidence=lines, fix=fix)
 
 
 @for_text("DBG013", "warning", "NCCL_RAS_ADDR")

@@ -31,9 +31,7 @@ def long_name_overwrites_memory(host: JudgedHost) -> Results:
     """
     for file, line in host.settings.lines():
         if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:
-            yield report.file(
-                file.path,
-                f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line",
-                f"remove line {line.number} of {escaped(file.path)}",
-                evidence=(f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",),
-            )
+            message = f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line"
+            remedy = f"remove line {line.number} of {escaped(file.path)}"
+            lines = (f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",)
+            yield report.file(file.path, message, remedy, evidence=lines)

@@ -42,12 +42,9 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     files = [file for path in _LIBRARIES if (file := host.facts.file(path))] if len(nics) > _DATA_NICS else []
     there = [file.path for file in files if known(file.exists)]
     if there:
-        yield report.variable(
-            missing[0],
-            f"the TCPXO plugin is here, and {' and '.join(missing)} not set",
-            "source ${NCCL_LIB_DIR}/nccl-env-profile.sh",
-            evidence=(f"{there[0]}; {len(nics)} interfaces of Google",),
-        )
+        message = f"the TCPXO plugin is here, and {' and '.join(missing)} not set"
+        lines = (f"{there[0]}; {len(nics)} interfaces of Google",)
+        yield report.variable(missing[0], message, "source ${NCCL_LIB_DIR}/nccl-env-profile.sh", evidence=lines)
 
 
 @for_value("GCP002", "warning", *_PROFILE)

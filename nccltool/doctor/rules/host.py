@@ -42,12 +42,10 @@ def acs_redirects(host: JudgedHost) -> Results:
     on = [(bridge, word) for bridge, word in words.items() if isinstance(word, int) and word & _REDIRECT]
     if on:
         bridge = on[0][0]
-        yield report.device(
-            f"bridge {bridge}",
-            f"{len(on)} bridges above GPUs and adapters send their traffic through the processor",
-            f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS",
-            evidence=(", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),),
-        )
+        message = f"{len(on)} bridges above GPUs and adapters send their traffic through the processor"
+        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS"
+        lines = (", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),)
+        yield report.device(f"bridge {bridge}", message, remedy, evidence=lines)
     elif any(isinstance(word, Unknown) for word in words.values()):
         yield Unknown("the ACS control words are shown to root only")
 
@@ -66,12 +64,9 @@ def iommu_translates(host: JudgedHost) -> Results:
         return
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
-        yield report.host(
-            "IOMMU",
-            "the IOMMU translates addresses of GPUs or adapters",
-            "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX",
-            evidence=(f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",),
-        )
+        remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX"
+        lines = (f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",)
+        yield report.host("IOMMU", "the IOMMU translates addresses of GPUs or adapters", remedy, evidence=lines)
 
 
 @rule("HOST003", "warning", covers=(), needs=("names",))
@@ -93,12 +88,9 @@ def published_as_localhost(host: JudgedHost) -> Results:
     full = next((word for word in names if "." in word), names[0])
     if full in _LOCAL and host.several_nodes:
         shown = escaped(name[:80])
-        yield report.file(
-            "/etc/hosts",
-            f"other nodes are told to reach {shown} as {full}",
-            f"give {shown} a line of its own, with an address that others reach",
-            evidence=(escaped(line[:160]),),
-        )
+        message = f"other nodes are told to reach {shown} as {full}"
+        remedy = f"give {shown} a line of its own, with an address that others reach"
+        yield report.file("/etc/hosts", message, remedy, evidence=(escaped(line[:160]),))
 
 
 @rule("HOST004", "warning", covers=(), needs=("names",))
@@ -154,12 +146,10 @@ def small_roce_mtu(host: JudgedHost) -> Results:
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
             interface = host.facts.network.interface(name)
             if interface is not None and known(interface.mtu) < _FULL_MTU:
-                yield report.interface(
-                    name,
-                    f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse",
-                    f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it",
-                    evidence=(f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",),
-                )
+                message = f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse"
+                remedy = f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it"
+                lines = (f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",)
+                yield report.interface(name, message, remedy, evidence=lines)
 
 
 @across("HOST007", "warning", covers=(), needs=("network",))
@@ -186,9 +176,7 @@ def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
         others = sorted((mtu, fold(some)) for mtu, some in values.items() if mtu != usual)
         if others:
             shown = escaped(name[:40])
-            yield report.interface(
-                shown,
-                f"{shown} has MTU {usual} on most hosts, and {others[0][0]} on others",
-                f"ip link set dev {shown} mtu {usual}, on these hosts",
-                evidence=tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4]),
-            )
+            message = f"{shown} has MTU {usual} on most hosts, and {others[0][0]} on others"
+            remedy = f"ip link set dev {shown} mtu {usual}, on these hosts"
+            lines = tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4])
+            yield report.interface(shown, message, remedy, evidence=lines)

@@ -157,12 +157,10 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     ranks = yield from by_value(hosts, lambda host: _number(host, "RANK"))
     for rank, some in ranks.items():
         if len(some) > 1:
+            remedy = f"{len(some)} processes have rank {rank}"
+            lines = (f"RANK={rank} on {escaped(fold(host.name for host in some)[:200])}",)
             yield report.finding(
-                "rank",
-                str(rank),
-                f"{len(some)} processes have rank {rank}",
-                "do not export RANK; torchrun, srun or mpirun sets it",
-                evidence=(f"RANK={rank} on {escaped(fold(host.name for host in some)[:200])}",),
+                "rank", str(rank), remedy, "do not export RANK; torchrun, srun or mpirun sets it", evidence=lines
             )
 
 
@@ -181,12 +179,9 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
     # launchers that give each rank its own GPU show one to each
     if gpus > 1 and known(host.local_ranks) > gpus:
         visible = (host.get("CUDA_VISIBLE_DEVICES") or "not set")[:80]
-        yield report.variable(
-            "LOCAL_WORLD_SIZE",
-            f"{host.local_ranks} ranks on a node share {gpus} GPUs",
-            f"torchrun --nproc-per-node {gpus}",
-            evidence=(f"CUDA_VISIBLE_DEVICES={escaped(visible)}",),
-        )
+        message = f"{host.local_ranks} ranks on a node share {gpus} GPUs"
+        lines = (f"CUDA_VISIBLE_DEVICES={escaped(visible)}",)
+        yield report.variable("LOCAL_WORLD_SIZE", message, f"torchrun --nproc-per-node {gpus}", evidence=lines)
 
 
 @for_value("LCH006", "warning", *_MARKS, needs=("rank",))

@@ -40,12 +40,11 @@ def few_open_files(host: JudgedHost) -> Results:
     hard, nodes, local = known(host.facts.limits.nofile_hard), or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
     if hard is not None and hard < needed:
+        message = f"a process may open {hard} files, {needed} should be allowed"
+        remedy = "echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072"
+        lines = (f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",)
         yield report.host(
-            "nofile",
-            f"a process may open {hard} files, {needed} should be allowed",
-            "echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072",
-            evidence=(f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",),
-            severity="error" if hard < _FEW_FILES else None,
+            "nofile", message, remedy, evidence=lines, severity="error" if hard < _FEW_FILES else None
         )
 
 
@@ -64,12 +63,10 @@ def few_open_files_at_start(host: JudgedHost) -> Results:
         return
     ranks = known(host.nodes) * known(host.local_ranks)
     if ranks >= _RANKS_OF_THE_FAILURE:
-        yield report.host(
-            "nofile",
-            f"ranks may open {soft} files each, and only one of {ranks} raises its limit",
-            "ulimit -n $(ulimit -Hn), before the ranks are started",
-            evidence=(f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",),
-        )
+        message = f"ranks may open {soft} files each, and only one of {ranks} raises its limit"
+        remedy = "ulimit -n $(ulimit -Hn), before the ranks are started"
+        lines = (f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",)
+        yield report.host("nofile", message, remedy, evidence=lines)
 
 
 def _shown(limit: Limit) -> str:
@@ -133,12 +130,10 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
     """
     batch = next((name for name in _BATCH if host.get(name)), None)
     if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= _FIRST_USER:
-        yield report.file(
-            "/etc/systemd/logind.conf",
-            "systemd removes shared memory of users who are not logged in, while their jobs run",
-            "write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind",
-            evidence=(f"no file says RemoveIPC=no; {batch} is set",),
-        )
+        message = "systemd removes shared memory of users who are not logged in, while their jobs run"
+        remedy = "write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind"
+        lines = (f"no file says RemoveIPC=no; {batch} is set",)
+        yield report.file("/etc/systemd/logind.conf", message, remedy, evidence=lines)
 
 
 _FIRST_USER = 1000
@@ -198,12 +193,9 @@ def small_pids_limit(host: JudgedHost) -> Results:
     """
     most = known(host.facts.limits.pids_max)
     if most is not None and most < _PIDS_PER_RANK * known(host.local_ranks):
-        yield report.host(
-            "pids.max",
-            f"{most} threads for {host.local_ranks} ranks",
-            "docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet",
-            evidence=(f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",),
-        )
+        remedy = "docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet"
+        lines = (f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",)
+        yield report.host("pids.max", f"{most} threads for {host.local_ranks} ranks", remedy, evidence=lines)
 
 
 @rule("LIM008", "error", needs=("nvidia", "container"))
@@ -219,12 +211,11 @@ def no_unified_memory(host: JudgedHost) -> Results:
     there = not _has_gpus(host) or host.facts.container.device("/dev/nvidia-uvm") is not None
     if not there and host.nccl_is(since=_UVM_SINCE):
         inside = known(host.facts.container.inside)
+        message = "/dev/nvidia-uvm is missing"
+        remedy = "docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0"
+        lines = (f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",)
         yield report.device(
-            "/dev/nvidia-uvm",
-            "/dev/nvidia-uvm is missing",
-            "docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0",
-            evidence=(f"NCCL {host.nccl}, driver {or_none(host.facts.nvidia.driver)}",),
-            severity=None if inside else "warning",
+            "/dev/nvidia-uvm", message, remedy, evidence=lines, severity=None if inside else "warning"
         )
 
 

@@ -70,12 +70,9 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
     capability = _capability(host.gpus)
     if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:
         profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
-        yield report.better_unset(
-            variable,
-            "all-reduce inside the node goes without NVLink SHARP",
-            evidence=(f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",),
-            severity="info" if profile else None,
-        )
+        message = "all-reduce inside the node goes without NVLink SHARP"
+        lines = (f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",)
+        yield report.better_unset(variable, message, evidence=lines, severity="info" if profile else None)
 
 
 @rule("NV003", "warning", needs=("nvidia", "process"))
@@ -93,13 +90,11 @@ def many_communicators(host: JudgedHost) -> Results:
         return
     count = known(host.facts.process.communicators)
     if count > _MANY_COMMUNICATORS:
-        yield report.variable(
-            "NCCL_NVLS_ENABLE",
-            f"{count} communicators in one process; a GPU has 128 multicast slots",
-            "export NCCL_NVLS_ENABLE=0, or make fewer process groups",
-            evidence=(f"{count} threads are called NCCL Service",),
-            fix=report.export("NCCL_NVLS_ENABLE", "0"),
-        )
+        message = f"{count} communicators in one process; a GPU has 128 multicast slots"
+        remedy = "export NCCL_NVLS_ENABLE=0, or make fewer process groups"
+        lines = (f"{count} threads are called NCCL Service",)
+        fix = report.export("NCCL_NVLS_ENABLE", "0")
+        yield report.variable("NCCL_NVLS_ENABLE", message, remedy, evidence=lines, fix=fix)
 
 
 @for_number("NV004", "error", "NCCL_NVLS_ENABLE")
@@ -189,12 +184,10 @@ def no_imex_channel(host: JudgedHost) -> Results:
     if wanted == 0 or not host.gpus or (wanted != 1 and not (_in_rack(host.gpus) and host.several_nodes)):
         return
     if not known(host.facts.nvidia.imex_channels):
-        yield report.device(
-            "/dev/nvidia-caps-imex-channels",
-            "no IMEX channel can be read and written: other nodes cannot be reached over NVLink",
-            "give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1",
-            evidence=("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",),
-        )
+        message = "no IMEX channel can be read and written: other nodes cannot be reached over NVLink"
+        remedy = "give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1"
+        lines = ("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",)
+        yield report.device("/dev/nvidia-caps-imex-channels", message, remedy, evidence=lines)
 
 
 @for_number("NV008", "error", "NCCL_CUMEM_ENABLE")
@@ -290,12 +283,9 @@ def fabric_not_ready(host: JudgedHost) -> Results:
         state, status = known(gpu.fabric_state), or_none(gpu.fabric_status)
         broken = state == "completed" and status not in (None, "success")
         if state in ("not started", "in progress") or broken:
-            yield report.device(
-                f"GPU {gpu.pci}",
-                "the NVLink fabric is not ready",
-                "systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State",
-                evidence=(f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",),
-            )
+            remedy = "systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State"
+            lines = (f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",)
+            yield report.device(f"GPU {gpu.pci}", "the NVLink fabric is not ready", remedy, evidence=lines)
             return
     yield from _daemons(host, gpus)
 

@@ -39,12 +39,9 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
     """
     if disabled == 1:
         nvlink = any(map(_has_nvlink, or_none(host.facts.nvidia.gpus) or ()))
-        yield report.better_unset(
-            variable,
-            "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly",
-            "unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows",
-            severity="error" if nvlink else "warning",
-        )
+        message = "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly"
+        remedy = "unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows"
+        yield report.better_unset(variable, message, remedy, severity="error" if nvlink else "warning")
 
 
 @for_text("P2P002", "warning", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
@@ -87,12 +84,9 @@ def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
     """
     if values.path_level(level) is None:
         meant = level.strip().upper()
-        yield report.about(
-            variable,
-            "NCCL does not know this level, and drops it",
-            evidence=(f"known: {', '.join(values.PATHS)}",),
-            fix=report.export("NCCL_P2P_LEVEL", meant) if meant in values.PATHS else report.unset(variable),
-        )
+        message = "NCCL does not know this level, and drops it"
+        fix = report.export("NCCL_P2P_LEVEL", meant) if meant in values.PATHS else report.unset(variable)
+        yield report.about(variable, message, evidence=(f"known: {', '.join(values.PATHS)}",), fix=fix)
 
 
 @for_text("P2P005", "warning", "NCCL_P2P_LEVEL", needs=("kernel", "nvidia", "pci"))
@@ -111,12 +105,11 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     roots = {above[gpu.pci][0] if above[gpu.pci] else gpu.pci for gpu in host.gpus if gpu.pci in above}
     if len(roots) > 1:
         every = all(map(_has_nvlink, host.gpus))
+        message = f"GPUs behind {len(roots)} root ports reach each other through the processor"
+        remedy = "unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest"
+        lines = ("all of them have NVLink, which comes first",) if every else ()
         yield report.better_unset(
-            variable,
-            f"GPUs behind {len(roots)} root ports reach each other through the processor",
-            "unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest",
-            evidence=("all of them have NVLink, which comes first",) if every else (),
-            severity="info" if every else "warning",
+            variable, message, remedy, evidence=lines, severity="info" if every else "warning"
         )
 
 
@@ -171,12 +164,9 @@ def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     for value, count in Counter(value for value, _ in machines).items():
         if count > 1:
             names = fold(host.name for own, some in machines.items() if own[0] == value for host in some)
-            yield report.variable(
-                "NCCL_HOSTID",
-                f"{count} machines have one NCCL_HOSTID",
-                "unset NCCL_HOSTID",
-                evidence=(f"NCCL_HOSTID={escaped(value[:80])} on {escaped(names[:200])}",),
-            )
+            message = f"{count} machines have one NCCL_HOSTID"
+            lines = (f"NCCL_HOSTID={escaped(value[:80])} on {escaped(names[:200])}",)
+            yield report.variable("NCCL_HOSTID", message, "unset NCCL_HOSTID", evidence=lines)
 
 
 def _id_and_boot(host: JudgedHost) -> tuple[str, str] | Unknown | None:
@@ -203,12 +193,10 @@ def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
         slots = seen.setdefault((name, boot), {})
         for slot, serial in _serials(host):
             if slots.setdefault(slot, serial) != serial:
-                yield report.host(
-                    escaped(name[:80]),
-                    f"two machines are called {escaped(name[:80])} and have one boot id",
-                    "hostnamectl set-hostname, another name for each; then boot them",
-                    evidence=(f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",),
-                )
+                message = f"two machines are called {escaped(name[:80])} and have one boot id"
+                remedy = "hostnamectl set-hostname, another name for each; then boot them"
+                lines = (f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",)
+                yield report.host(escaped(name[:80]), message, remedy, evidence=lines)
                 break
 
 

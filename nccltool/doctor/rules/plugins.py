@@ -47,13 +47,10 @@ def net_plugin_missing(host: JudgedHost, variable: Variable, text: str) -> Resul
     """
     for word in _named(text):
         if not _found(host, "net", word):
-            yield report.better_unset(
-                variable,
-                f"the loader finds no net plugin {escaped(word[:80])}",
-                "add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN",
-                part=word,
-                evidence=(f"looked for {escaped(' and '.join(_file_names('net', word))[:200])}",),
-            )
+            message = f"the loader finds no net plugin {escaped(word[:80])}"
+            remedy = "add its folder to LD_LIBRARY_PATH, or unset NCCL_NET_PLUGIN"
+            lines = (f"looked for {escaped(' and '.join(_file_names('net', word))[:200])}",)
+            yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
 
 
 @rule("PLG002", "info", needs=("plugins",))
@@ -69,13 +66,11 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
         return
     found = next((one.library for one in known(host.facts.plugins) if one.name == "libnccl-net.so"), None)
     if found and found.origin != "vendor":
-        yield report.file(
-            found.path,
-            "NCCL loads this net plugin, because it is on the loader's path",
-            "if that is not wanted: export NCCL_NET_PLUGIN=none",
-            evidence=(f"{escaped(found.path)} ({found.origin})",),
-            fix=report.export("NCCL_NET_PLUGIN", "none"),
-        )
+        message = "NCCL loads this net plugin, because it is on the loader's path"
+        remedy = "if that is not wanted: export NCCL_NET_PLUGIN=none"
+        lines = (f"{escaped(found.path)} ({found.origin})",)
+        fix = report.export("NCCL_NET_PLUGIN", "none")
+        yield report.file(found.path, message, remedy, evidence=lines, fix=fix)
 
 
 @for_text("PLG003", "error", "NCCL_NET", needs=("plugins",))
@@ -92,12 +87,9 @@ def unknown_network(host: JudgedHost, variable: Variable, name: str) -> Results:
     if any("net" in plugin.name for plugin in known(host.facts.plugins)):
         yield Unknown(f"a plugin is there; whether its network is called {escaped(name[:60])!r} is not known")
         return
-    yield report.better_unset(
-        variable,
-        "no network is called so: initialization fails",
-        "use IB or Socket, or unset NCCL_NET",
-        evidence=("built in: IB, Socket; there is no net plugin on the loader's path",),
-    )
+    message = "no network is called so: initialization fails"
+    lines = ("built in: IB, Socket; there is no net plugin on the loader's path",)
+    yield report.better_unset(variable, message, "use IB or Socket, or unset NCCL_NET", evidence=lines)
 
 
 @for_text("PLG004", "error", "NCCL_NET")
@@ -144,12 +136,10 @@ def several_nccl_libraries(host: JudgedHost) -> Results:
     told = [one for one in libraries if not isinstance(one.version, Unknown)]
     versions = sorted({str(one.version) for one in told})
     if len(versions) > 1:
-        yield report.host(
-            "libnccl.so.2",
-            f"{len(versions)} versions of NCCL can be loaded: {', '.join(versions)}",
-            "keep one; torch.cuda.nccl.version() says which one torch takes",
-            evidence=tuple(f"{one.version} {escaped(one.path)} ({one.origin})" for one in told),
-        )
+        message = f"{len(versions)} versions of NCCL can be loaded: {', '.join(versions)}"
+        remedy = "keep one; torch.cuda.nccl.version() says which one torch takes"
+        lines = tuple(f"{one.version} {escaped(one.path)} ({one.origin})" for one in told)
+        yield report.host("libnccl.so.2", message, remedy, evidence=lines)
     for one in libraries if len(libraries) > 1 else ():
         if isinstance(one.version, Unknown):
             yield Unknown(f"the version of {one.path} is not known: {one.version.reason}")
@@ -169,12 +159,9 @@ def different_nccl_versions(hosts: Sequence[JudgedHost]) -> Results:
         ordered = sorted(versions.items(), key=lambda item: len(item[1]))
         named = [(version, list(dict.fromkeys(host.name for host in some))[:6]) for version, some in ordered]
         fewest = named[0][1]
-        yield report.host(
-            fewest[0],
-            f"the ranks have {len(versions)} versions of NCCL",
-            f"use the image of the others on {', '.join(fewest)}",
-            evidence=tuple(f"{version}: {', '.join(names)}" for version, names in named[:8]),
-        )
+        remedy = f"use the image of the others on {', '.join(fewest)}"
+        lines = tuple(f"{version}: {', '.join(names)}" for version, names in named[:8])
+        yield report.host(fewest[0], f"the ranks have {len(versions)} versions of NCCL", remedy, evidence=lines)
 
 
 @for_value("PLG008", "info", "UCX_TLS", "UCX_NET_DEVICES")

@@ -48,14 +48,10 @@ def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Re
     """
     p2p = host.variable("NCCL_P2P_DISABLE")
     if p2p and disabled == 1 and host.integer(p2p.name) == 1:
-        yield report.about(
-            shm,
-            "GPUs of one node have nothing but the network between them",
-            "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE",
-            part="",
-            evidence=(f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",),
-            fix=report.unset(p2p, shm),
-        )
+        message = "GPUs of one node have nothing but the network between them"
+        remedy = "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE"
+        lines = (f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",)
+        yield report.about(shm, message, remedy, part="", evidence=lines, fix=report.unset(p2p, shm))
 
 
 @rule("SHM003", "warning", covers=("P2P-009",), needs=("shm",))
@@ -75,13 +71,10 @@ def small_shared_memory(host: JudgedHost) -> Results:
     ranks = or_none(host.local_ranks) or 1
     needed = _BASE + _PER_RANK * ranks
     if least < min(needed, _PLENTY):
-        yield report.file(
-            _FOLDER,
-            f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}",
-            "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm",
-            evidence=(f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",),
-            severity="error" if least < _BASE else None,
-        )
+        message = f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}"
+        remedy = "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm"
+        lines = (f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",)
+        yield report.file(_FOLDER, message, remedy, evidence=lines, severity="error" if least < _BASE else None)
     elif least < _PLENTY:
         known(host.local_ranks)
 
@@ -123,12 +116,9 @@ def stale_segments(host: JudgedHost) -> Results:
     stale = [file for file in files if file.mapped is False]
     if stale:
         names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
-        yield report.file(
-            _FOLDER,
-            f"{len(stale)} segments of NCCL that no process uses",
-            f"rm {names}" + (" ..." if len(stale) > 4 else ""),
-            evidence=(f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",),
-        )
+        message = f"{len(stale)} segments of NCCL that no process uses"
+        lines = (f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",)
+        yield report.file(_FOLDER, message, f"rm {names}" + (" ..." if len(stale) > 4 else ""), evidence=lines)
     yield from {file.mapped for file in files if isinstance(file.mapped, Unknown)}
 
 
@@ -194,13 +184,11 @@ def no_host_allocation(host: JudgedHost) -> Results:
     if known(host.facts.container.mempolicy) or not host.nccl_is(since=_HOST_BY_DEFAULT, before=_FALLS_BACK):
         return
     if _cuda_is_new(host):
-        yield report.variable(
-            "NCCL_CUMEM_HOST_ENABLE",
-            f"NCCL {host.nccl} cannot allocate host memory in this container",
-            "docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0",
-            evidence=("get_mempolicy is not permitted",),
-            fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
-        )
+        message = f"NCCL {host.nccl} cannot allocate host memory in this container"
+        remedy = "docker run --cap-add SYS_NICE, or export NCCL_CUMEM_HOST_ENABLE=0"
+        lines = ("get_mempolicy is not permitted",)
+        fix = report.export("NCCL_CUMEM_HOST_ENABLE", "0")
+        yield report.variable("NCCL_CUMEM_HOST_ENABLE", message, remedy, evidence=lines, fix=fix)
 
 
 def _cuda_is_new(host: JudgedHost) -> bool:
@@ -228,10 +216,8 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
         may = yield from by_value(left, lambda host: known(host.facts.container.mempolicy))
         if len(may) > 1 and any(known(host.nccl) >= _FALLS_BACK for host in left):
             refused = fold(host.name for host in may[False])
-            yield report.variable(
-                "NCCL_CUMEM_HOST_ENABLE",
-                "ranks of one machine allocate host memory in different ways",
-                "export NCCL_CUMEM_HOST_ENABLE=0 on all ranks",
-                evidence=(f"get_mempolicy is not permitted to {escaped(refused[:160])}",),
-                fix=report.export("NCCL_CUMEM_HOST_ENABLE", "0"),
-            )
+            message = "ranks of one machine allocate host memory in different ways"
+            remedy = "export NCCL_CUMEM_HOST_ENABLE=0 on all ranks"
+            lines = (f"get_mempolicy is not permitted to {escaped(refused[:160])}",)
+            fix = report.export("NCCL_CUMEM_HOST_ENABLE", "0")
+            yield report.variable("NCCL_CUMEM_HOST_ENABLE", message, remedy, evidence=lines, fix=fix)

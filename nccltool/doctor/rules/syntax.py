@@ -180,12 +180,9 @@ def number_out_of_range(host: JudgedHost) -> Results:
         inside = value is not None and (low is None or value >= low) and (high is None or value <= high)
         if not inside and not _is_default(entry, value):
             least, most = "any" if low is None else low, "any" if high is None else high
-            yield report.better_unset(
-                variable,
-                f"{variable.name} is {'too large to read' if value is None else 'out of range'}",
-                f"use a value in the range, or unset it (default: {entry.default})",
-                evidence=(f"smallest {least}, largest {most}",),
-            )
+            message = f"{variable.name} is {'too large to read' if value is None else 'out of range'}"
+            remedy = f"use a value in the range, or unset it (default: {entry.default})"
+            yield report.better_unset(variable, message, remedy, evidence=(f"smallest {least}, largest {most}",))
 
 
 @rule("SYN015", "warning")
@@ -270,13 +267,10 @@ def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
     if odd := re.search(r"[*?\[\]()|;$]", text):
         plain = re.sub(r"[*?$].*?(?=,|$)", "", text)
         simple = not re.search(r"[\[\]()|;]", text) and plain
-        yield report.about(
-            variable,
-            f"{variable.name} knows no wildcards: {odd[0]} is taken for a part of a name",
-            "write beginnings of names, separated by commas",
-            part=odd[0],
-            fix=report.export(variable.name, plain) if simple else (),
-        )
+        message = f"{variable.name} knows no wildcards: {odd[0]} is taken for a part of a name"
+        remedy = "write beginnings of names, separated by commas"
+        fix = report.export(variable.name, plain) if simple else ()
+        yield report.about(variable, message, remedy, part=odd[0], fix=fix)
 
 
 @for_text("SYN020", "warning", *_NAME_LISTS[:2], "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES")

@@ -46,12 +46,10 @@ def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Resul
     here = {device.address for device in known(host.facts.pci.devices)} if named else set()
     missing = [address for address in named if address not in here]
     if missing:
-        yield report.better_unset(
-            variable,
-            f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host",
-            "use the file of this instance type, or unset NCCL_TOPO_FILE",
-            evidence=(f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",),
-        )
+        message = f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host"
+        remedy = "use the file of this instance type, or unset NCCL_TOPO_FILE"
+        lines = (f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",)
+        yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
 def _addresses(text: str) -> Iterator[str]:
@@ -83,12 +81,10 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         return
     file = host.facts.file(_DEFAULT_FILE)
     if file is None or not known(file.exists):
-        yield report.variable(
-            "NCCL_TOPO_FILE",
-            f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus",
-            "export NCCL_TOPO_FILE=<the file of the vendor for this instance type>",
-            evidence=(f"no bridge is above {', '.join(one.address for one in both[:3])}, ...",),
-        )
+        message = f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus"
+        remedy = "export NCCL_TOPO_FILE=<the file of the vendor for this instance type>"
+        lines = (f"no bridge is above {', '.join(one.address for one in both[:3])}, ...",)
+        yield report.variable("NCCL_TOPO_FILE", message, remedy, evidence=lines)
 
 
 @for_text("TOP004", "warning", "NCCL_GRAPH_FILE", covers=("P2P-019",), needs=("cloud",))
@@ -102,12 +98,9 @@ def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     Source: https://github.com/NVIDIA/nccl/issues/1008
     """
     of_image = host.facts.cloud.provider == "azure" and path.startswith("/opt/microsoft/")
-    yield report.better_unset(
-        variable,
-        "the channels are those of a file, which fits one set of GPUs",
-        "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else ""),
-        severity="info" if of_image else None,
-    )
+    message = "the channels are those of a file, which fits one set of GPUs"
+    remedy = "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else "")
+    yield report.better_unset(variable, message, remedy, severity="info" if of_image else None)
 
 
 @for_text("TOP005", "info", "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", covers=("P2P-020",))

@@ -200,10 +200,7 @@ def hook_with_expandable_segments(host: JudgedHost) -> Results:
     variable = _on(host, f"TORCH_NCCL_{name}", f"NCCL_{name}")
     conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     if variable and conf and "expandable_segments:true" in conf.value.replace(" ", "").lower():
-        yield report.better_unset(
-            variable,
-            f"torch does not register tensors: {conf.name} has expandable segments",
-            f"unset {variable.name}, or drop expandable_segments from {conf.name}",
-            part="",
-            evidence=(f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",),
-        )
+        message = f"torch does not register tensors: {conf.name} has expandable segments"
+        remedy = f"unset {variable.name}, or drop expandable_segments from {conf.name}"
+        lines = (f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",)
+        yield report.better_unset(variable, message, remedy, part="", evidence=lines)

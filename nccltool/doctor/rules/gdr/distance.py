@@ -157,13 +157,10 @@ def _acs(host: JudgedHost) -> Results:
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
         redirects = any(word & _REDIRECTS for word in on.values())
-        yield report.device(
-            min(on),
-            f"ACS is on in {len(on)} ports of switches between GPUs and NICs",
-            f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot",
-            evidence=tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8]),
-            severity="error" if redirects else None,
-        )
+        message = f"ACS is on in {len(on)} ports of switches between GPUs and NICs"
+        remedy = f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot"
+        lines = tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8])
+        yield report.device(min(on), message, remedy, evidence=lines, severity="error" if redirects else None)
     else:
         yield from [word for word in words.values() if isinstance(word, Unknown)][:1]
 
@@ -200,13 +197,10 @@ def _iommu(host: JudgedHost) -> Results:
     else:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
-        yield report.host(
-            host.name,
-            "the IOMMU translates what GPUs and NICs send to each other",
-            "add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS",
-            evidence=_shown(or_none(types), or_none(line)),
-            severity="error" if _in_use(host) else None,
-        )
+        message = "the IOMMU translates what GPUs and NICs send to each other"
+        remedy = "add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS"
+        lines = _shown(or_none(types), or_none(line))
+        yield report.host(host.name, message, remedy, evidence=lines, severity="error" if _in_use(host) else None)
 
 
 def _shown(types: Sequence[str] | None, line: str | None) -> tuple[str, ...]:

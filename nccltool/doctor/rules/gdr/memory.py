@@ -65,12 +65,11 @@ def no_direct_rdma(host: JudgedHost) -> Results:
     missing = [name for name, there in needed.items() if there is False]
     unknown = [there for there in needed.values() if isinstance(there, Unknown)]
     if missing:
+        message = "no GPU Direct RDMA: data is copied through the memory of the host"
+        remedy = "modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot"
+        lines = ("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}")
         yield report.host(
-            host.name,
-            "no GPU Direct RDMA: data is copied through the memory of the host",
-            "modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot",
-            evidence=("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}"),
-            severity=host.if_several_nodes("error", "info", "error"),
+            host.name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info", "error")
         )
     else:
         yield from unknown
@@ -107,13 +106,10 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     missing = [name for name, there in (("/dev/gdrdrv", device), ("libgdrapi.so", library)) if not there]
     if missing:
         other = None if library else or_none(host.facts.rdma.gdrapi)
-        yield report.better_unset(
-            variable,
-            f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy",
-            "load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it",
-            part="",
-            evidence=(f"there is {escaped(other)}, which NCCL does not look for",) if other else (),
-        )
+        message = f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy"
+        remedy = "load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it"
+        lines = (f"there is {escaped(other)}, which NCCL does not look for",) if other else ()
+        yield report.better_unset(variable, message, remedy, part="", evidence=lines)
 
 
 @for_value("GDR008", "error", "NCCL_GDR_FLUSH_DISABLE", "OFI_NCCL_GDR_FLUSH_DISABLE", needs=("nvidia", "kernel"))
@@ -128,11 +124,8 @@ def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
     """
     if host.integer(variable.name) or values.strict_bool(text):
         needless = _needs_no_flush(host)
-        yield report.better_unset(
-            variable,
-            "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive",
-            severity="info" if needless else None,
-        )
+        message = "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive"
+        yield report.better_unset(variable, message, severity="info" if needless else None)
 
 
 def _needs_no_flush(host: JudgedHost) -> bool:

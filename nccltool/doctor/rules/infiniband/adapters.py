@@ -30,11 +30,10 @@ def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Re
     lost = host.active_ports
     if lost:
         fast = any((or_none(port.port.rate_gbps) or 0) >= _FAST_GBPS for port in lost)
+        message = f"RDMA is switched off, and {port_names(lost)} are active"
+        lines = port_lines(lost)
         yield report.better_unset(
-            variable,
-            f"RDMA is switched off, and {port_names(lost)} are active",
-            evidence=port_lines(lost),
-            severity=host.if_several_nodes("error", "info") if fast else None,
+            variable, message, evidence=lines, severity=host.if_several_nodes("error", "info") if fast else None
         )
 
 
@@ -50,13 +49,10 @@ def switch_of_another_network(host: JudgedHost, variable: Variable, disabled: in
     """
     found = host.net_plugins if disabled else ()
     if found:
-        yield report.about(
-            variable,
-            "a network plugin is loaded, and does not look at this switch",
-            "for TCP: export NCCL_NET=Socket; for the built-in network: export NCCL_NET_PLUGIN=none",
-            evidence=tuple(escaped(one.library.path) for one in found[:4]),
-            part="",
-        )
+        message = "a network plugin is loaded, and does not look at this switch"
+        remedy = "for TCP: export NCCL_NET=Socket; for the built-in network: export NCCL_NET_PLUGIN=none"
+        lines = tuple(escaped(one.library.path) for one in found[:4])
+        yield report.about(variable, message, remedy, evidence=lines, part="")
 
 
 @for_text("IB054", "error", "NCCL_NET", needs=("rdma",))
@@ -100,13 +96,10 @@ def only_network_disabled(host: JudgedHost, variable: Variable, net: str) -> Res
     """
     other = host.number("NCCL_IB_DISABLE")
     if net.lower() == "ib" and other and other[1]:
-        yield report.about(
-            variable,
-            "the only network that is allowed is switched off by NCCL_IB_DISABLE",
-            "unset NCCL_IB_DISABLE for RDMA, or NCCL_NET for TCP",
-            evidence=(f"{escaped(other[0].origin)}: NCCL_IB_DISABLE={escaped(other[0].value[:40])}",),
-            fix=report.unset(other[0]),
-        )
+        message = "the only network that is allowed is switched off by NCCL_IB_DISABLE"
+        remedy = "unset NCCL_IB_DISABLE for RDMA, or NCCL_NET for TCP"
+        lines = (f"{escaped(other[0].origin)}: NCCL_IB_DISABLE={escaped(other[0].value[:40])}",)
+        yield report.about(variable, message, remedy, evidence=lines, fix=report.unset(other[0]))
 
 
 @for_names("IB003", "error", HCA, needs=("rdma",))
@@ -123,12 +116,10 @@ def no_such_adapter(host: JudgedHost, variable: Variable, wanted: NameList) -> R
         return
     devices = _devices(host)
     if not any(wanted.chooses(name) for name in devices):
-        yield report.better_unset(
-            variable,
-            "no RDMA device of this host fits: NCCL goes on over TCP",
-            "write names that `rdma link` shows, or unset NCCL_IB_HCA",
-            evidence=(f"here: {listed(devices)}" if devices else "this host has no RDMA device",),
-        )
+        message = "no RDMA device of this host fits: NCCL goes on over TCP"
+        remedy = "write names that `rdma link` shows, or unset NCCL_IB_HCA"
+        lines = (f"here: {listed(devices)}" if devices else "this host has no RDMA device",)
+        yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
 def _devices(host: JudgedHost) -> tuple[str, ...]:
@@ -186,13 +177,10 @@ def no_such_port(host: JudgedHost, variable: Variable, wanted: NameList) -> Resu
         ports = () if entry.port == -1 else all_ports(host)
         fitting = [one for one in ports if _fits(wanted, entry.name, one.device.name)]
         if fitting and all(one.port.number != entry.port for one in fitting):
-            yield report.about(
-                variable,
-                f"{escaped(entry.name)} has no port {entry.port}",
-                f"write {escaped(fitting[0].name)}, or the name alone",
-                part=f"{entry.name}:",
-                evidence=(f"here: {port_names(fitting)}",),
-            )
+            message = f"{escaped(entry.name)} has no port {entry.port}"
+            remedy = f"write {escaped(fitting[0].name)}, or the name alone"
+            lines = (f"here: {port_names(fitting)}",)
+            yield report.about(variable, message, remedy, part=f"{entry.name}:", evidence=lines)
 
 
 def _fits(wanted: NameList, entry: str, name: str) -> bool:
@@ -251,12 +239,9 @@ def mixed_link_layers(host: JudgedHost) -> Results:
     roce = [port for port in host.active_ports if port.roce]
     infiniband = [port for port in host.active_ports if not port.roce]
     if roce and infiniband:
-        yield about_ports(
-            host,
-            (*infiniband[:4], *roce[:4]),
-            f"{len(infiniband)} ports of InfiniBand and {len(roce)} of RoCE are used together",
-            f"choose one kind: export NCCL_IB_HCA=={_chosen(infiniband)}",
-        )
+        message = f"{len(infiniband)} ports of InfiniBand and {len(roce)} of RoCE are used together"
+        remedy = f"choose one kind: export NCCL_IB_HCA=={_chosen(infiniband)}"
+        yield about_ports(host, (*infiniband[:4], *roce[:4]), message, remedy)
 
 
 def _chosen(ports: Iterable[Port]) -> str:
@@ -275,12 +260,9 @@ def slow_adapter_included(host: JudgedHost) -> Results:
     rates = {port: known(port.port.rate_gbps) for port in host.active_ports} if len(host.active_ports) > 1 else {}
     slow = [port for port, rate in rates.items() if rate * 2 <= max(rates.values())]
     if slow:
-        yield about_ports(
-            host,
-            (*slow[:4], *[port for port in rates if port not in slow][:4]),
-            f"{port_names(slow)}: at most half as fast as the fastest port",
-            f"leave it out: export NCCL_IB_HCA=^={_chosen(slow)}",
-        )
+        message = f"{port_names(slow)}: at most half as fast as the fastest port"
+        remedy = f"leave it out: export NCCL_IB_HCA=^={_chosen(slow)}"
+        yield about_ports(host, (*slow[:4], *[port for port in rates if port not in slow][:4]), message, remedy)
 
 
 @rule("IB012", "warning", needs=("rdma",))

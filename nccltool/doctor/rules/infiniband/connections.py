@@ -40,12 +40,10 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
     """
     ports = roce_ports(host) if host.integer(_QPS) in (None, 1) else ()
     if ports and known(host.nodes) > 2 and not host.net_plugins:
-        yield report.device(
-            ports[0].name,
-            "each connection is one flow, which hashes to one path of the fabric",
-            "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8",
-            evidence=(f"RoCE on {port_names(ports)}, {host.nodes} nodes",),
-        )
+        message = "each connection is one flow, which hashes to one path of the fabric"
+        remedy = "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8"
+        lines = (f"RoCE on {port_names(ports)}, {host.nodes} nodes",)
+        yield report.device(ports[0].name, message, remedy, evidence=lines)
 
 
 @for_number("IB036", "error", _QPS, needs=("rdma",))
@@ -300,12 +298,10 @@ def roce_without_traffic_class(host: JudgedHost) -> Results:
     ports = roce_ports(host) if host.integer("NCCL_IB_TC") is None else ()
     bare = [port for port in ports if not known(port.port.traffic_class)]
     if bare and known(host.nodes) > 2:
-        yield report.device(
-            bare[0].name,
-            f"RoCE without a traffic class on {port_names(bare)}",
-            "export NCCL_IB_TC=<4 x DSCP of the lossless class>",
-            evidence=(f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",),
-        )
+        message = f"RoCE without a traffic class on {port_names(bare)}"
+        remedy = "export NCCL_IB_TC=<4 x DSCP of the lossless class>"
+        lines = (f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",)
+        yield report.device(bare[0].name, message, remedy, evidence=lines)
 
 
 @for_text("IB029", "info", "NCCL_IB_FIFO_TC", needs=("rdma",))

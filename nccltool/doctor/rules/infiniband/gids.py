@@ -135,12 +135,9 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
             yield Unknown(f"{host.facts.host}: {why}")
     if len(meanings) > 1:
         rarest = sorted(meanings.items(), key=lambda item: len(item[1]))
-        yield report.better_unset(
-            variables[0],
-            "this index is not the same kind of GID on all hosts",
-            _REMEDY,
-            evidence=tuple(f"{escaped(kind)}: {listed(names, 4)}" for kind, names in rarest[:8]),
-        )
+        message = "this index is not the same kind of GID on all hosts"
+        lines = tuple(f"{escaped(kind)}: {listed(names, 4)}" for kind, names in rarest[:8])
+        yield report.better_unset(variables[0], message, _REMEDY, evidence=lines)
 
 
 def _given(host: JudgedHost) -> tuple[Variable, int] | None:
@@ -194,12 +191,11 @@ def roce_with_old_default(host: JudgedHost) -> Results:
     if wrong:
         good = {gid.index for port in wrong for gid in known(port.port.gids) if _is_good(gid)}
         better = f"export {_INDEX}={min(good)}, or " if len(good) == 1 else ""
+        message = f"NCCL {host.nccl} takes GID 0 of {port_names(wrong)}, which others cannot reach"
+        remedy = f"{better}upgrade NCCL to 2.21 or newer"
+        lines = _lines(wrong, 0)
         yield report.device(
-            wrong[0].name,
-            f"NCCL {host.nccl} takes GID 0 of {port_names(wrong)}, which others cannot reach",
-            f"{better}upgrade NCCL to 2.21 or newer",
-            evidence=_lines(wrong, 0),
-            severity=host.if_several_nodes("error", "info"),
+            wrong[0].name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info")
         )
 
 
@@ -219,14 +215,10 @@ def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results
     """
     given = _given(host)
     if given:
-        yield report.about(
-            variable,
-            f"NCCL does not look at it, because {_INDEX} is set",
-            f"unset {_INDEX} or {variable.name}",
-            evidence=(f"{escaped(given[0].origin)}: {_INDEX}={escaped(given[0].value[:40])}",),
-            fix=report.unset(given[0]),
-            part="",
-        )
+        message = f"NCCL does not look at it, because {_INDEX} is set"
+        remedy = f"unset {_INDEX} or {variable.name}"
+        lines = (f"{escaped(given[0].origin)}: {_INDEX}={escaped(given[0].value[:40])}",)
+        yield report.about(variable, message, remedy, evidence=lines, fix=report.unset(given[0]), part="")
 
 
 @for_text("IB024", "error", "NCCL_IB_ADDR_RANGE", needs=("rdma",))
@@ -248,11 +240,10 @@ def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Re
     outside = [port for port in ports if not _has(port, wanted)]
     if outside:
         usable = ((port, gid) for port in outside[:4] for gid in _usable(port)[:4])
+        message = f"{port_names(outside)}: no GID lies in this range"
+        lines = tuple(_line(port, gid.index, gid) for port, gid in usable)
         yield report.better_unset(
-            variable,
-            f"{port_names(outside)}: no GID lies in this range",
-            "write a range that holds the addresses of all ports, or unset it",
-            evidence=tuple(_line(port, gid.index, gid) for port, gid in usable),
+            variable, message, "write a range that holds the addresses of all ports, or unset it", evidence=lines
         )
 
 
@@ -298,12 +289,11 @@ def no_routable_gid(host: JudgedHost) -> Results:
     ]
     if wrong:
         family = "IPv6" if adapters.wanted_family(host.settings) == "AF_INET6" else "IPv4"
+        message = f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach"
+        remedy = f"give the interface an {family} address (inside the container too)"
+        lines = tuple(f"{_line(*one)} is what NCCL takes" for one in wrong[:8])
         yield report.device(
-            wrong[0][0].name,
-            f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach",
-            f"give the interface an {family} address (inside the container too)",
-            evidence=tuple(f"{_line(*one)} is what NCCL takes" for one in wrong[:8]),
-            severity=host.if_several_nodes("error", "info"),
+            wrong[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info")
         )
 
 
@@ -327,10 +317,9 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
         elif isinstance(netdev, Unknown) or host.facts.network.interface(netdev) is None:
             lost.append((port, index, gid))
     if lost:
+        message = f"{port_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace"
+        remedy = "use the network of the host, or move the interface into the container (RDMA CNI)"
+        lines = tuple(_line(*one) for one in lost[:8])
         yield report.device(
-            lost[0][0].name,
-            f"{port_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace",
-            "use the network of the host, or move the interface into the container (RDMA CNI)",
-            evidence=tuple(_line(*one) for one in lost[:8]),
-            severity=host.if_several_nodes("error", "info"),
+            lost[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info")
         )

@@ -25,12 +25,10 @@ def no_active_port(host: JudgedHost) -> Results:
     ports = host.ports
     if ports and not any(port.active for port in ports):
         asked = host.variable(HCA) is not None
+        message = f"none of {len(ports)} ports is active: NCCL goes on over TCP"
+        remedy = "bring the link up: cable, switch, subnet manager; `ibstat`, `rdma link`"
         yield about_ports(
-            host,
-            ports,
-            f"none of {len(ports)} ports is active: NCCL goes on over TCP",
-            "bring the link up: cable, switch, subnet manager; `ibstat`, `rdma link`",
-            host.if_several_nodes("error", "info", "error" if asked else "warning"),
+            host, ports, message, remedy, host.if_several_nodes("error", "info", "error" if asked else "warning")
         )
 
 
@@ -73,12 +71,10 @@ def degraded_port(host: JudgedHost) -> Results:
         fastest = best[board] if board else rate
         if rate < fastest or (not port.roce and known(port.port.width) == "1X"):
             others = f", others of its kind at {fastest:g} Gb/s" if fastest > rate else " on one lane"
-            yield report.device(
-                port.name,
-                f"{escaped(port.name)} runs at {rate:g} Gb/s{others}",
-                "reseat or replace the cable; drain the node until the rate is right",
-                evidence=(escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),),
-            )
+            message = f"{escaped(port.name)} runs at {rate:g} Gb/s{others}"
+            remedy = "reseat or replace the cable; drain the node until the rate is right"
+            lines = (escaped(f"{port_line(port)}, {or_none(port.port.width) or '?'}, board {board}"),)
+            yield report.device(port.name, message, remedy, evidence=lines)
 
 
 @rule("IB053", "error", needs=("rdma",))
@@ -92,12 +88,10 @@ def no_subnet_manager(host: JudgedHost) -> Results:
     """
     for port in host.ports:
         if not port.roce and known(port.port.state) == "INIT" and known(port.port.phys_state) == "LinkUp":
-            yield report.device(
-                port.name,
-                f"{escaped(port.name)} waits for the subnet manager",
-                "start the subnet manager (opensm, UFM) of this fabric; `sminfo`",
-                evidence=(escaped(f"{port_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),),
-            )
+            message = f"{escaped(port.name)} waits for the subnet manager"
+            remedy = "start the subnet manager (opensm, UFM) of this fabric; `sminfo`"
+            lines = (escaped(f"{port_line(port)}, SM LID {or_none(port.port.sm_lid) or 0}"),)
+            yield report.device(port.name, message, remedy, evidence=lines)
 
 
 @rule("IB057", "error", needs=("rdma", "network"))
@@ -151,12 +145,10 @@ def _grown(first: JudgedHost, last: JudgedHost) -> Iterator[report.RuleFinding]:
         now = _counters(port.port)
         more = {name: count - old[name] for name, count in now.items() if count > old.get(name, count)}
         if more:
-            yield report.device(
-                port.name,
-                f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown",
-                "replace cable or transceiver; on RoCE check PFC and ECN of the switch",
-                evidence=tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items())),
-            )
+            message = f"{escaped(f'{port.name} of {last.facts.host}')}: {len(more)} error counters have grown"
+            remedy = "replace cable or transceiver; on RoCE check PFC and ECN of the switch"
+            lines = tuple(f"{escaped(name)} +{count}" for name, count in sorted(more.items()))
+            yield report.device(port.name, message, remedy, evidence=lines)
 
 
 def _counters(port: RdmaPort) -> dict[str, int]:
@@ -231,12 +223,9 @@ def little_locked_memory(host: JudgedHost) -> Results:
         return
     size = known(limit)
     if size is not None and size < _LEAST_MEMLOCK and not _may_lock(host):
-        yield report.host(
-            host.facts.host,
-            f"a process may lock {format_bytes(size)}: registration of memory fails",
-            "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit",
-            evidence=(f"Max locked memory: {size} bytes",),
-        )
+        message = f"a process may lock {format_bytes(size)}: registration of memory fails"
+        remedy = "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity in the unit"
+        yield report.host(host.facts.host, message, remedy, evidence=(f"Max locked memory: {size} bytes",))
 
 
 def _may_lock(host: JudgedHost) -> bool:

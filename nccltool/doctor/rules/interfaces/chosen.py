@@ -33,13 +33,9 @@ def interface_down(host: JudgedHost, variable: Variable, wanted: NameList) -> Re
     every = known(host.facts.network.interfaces) if wanted.entries else ()
     fitting = [one for one in every if wanted.chooses(one.name)]
     if fitting and not _any(one.running for one in fitting):
-        yield report.about(
-            variable,
-            f"{listed(one.name for one in fitting)}: not running",
-            f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface",
-            evidence=tuple(_state(one) for one in fitting[:8]),
-            part="",
-        )
+        message = f"{listed(one.name for one in fitting)}: not running"
+        remedy = f"ip link set {escaped(fitting[0].name)} up; check the cable; or choose another interface"
+        yield report.about(variable, message, remedy, evidence=tuple(_state(one) for one in fitting[:8]), part="")
 
 
 def _any(flags: Iterable[Flag]) -> bool:
@@ -71,14 +67,10 @@ def interface_without_address(host: JudgedHost) -> Results:
     if not interfaces or host.interfaces.chosen or not _any(one.running for one in interfaces):
         return
     kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
-    yield report.about(
-        variable,
-        f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use",
-        "give the interface an address" + (f", or unset {FAMILY}" if family else ""),
-        evidence=present(host),
-        fix=report.unset(family) if family else (),
-        part="",
-    )
+    message = f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use"
+    remedy = "give the interface an address" + (f", or unset {FAMILY}" if family else "")
+    fix = report.unset(family) if family else ()
+    yield report.about(variable, message, remedy, evidence=present(host), fix=fix, part="")
 
 
 @rule("NETIF004", "error", needs=("network",))
@@ -219,11 +211,9 @@ def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Res
     """
     first = host.interfaces.bootstrap if family == "AF_INET6" else None
     if first and ipaddress.ip_address(first.address).is_link_local:
+        message = f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach"
+        remedy = f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}"
+        lines = present(host)
         yield report.better_unset(
-            variable,
-            f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach",
-            f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}",
-            part="",
-            evidence=present(host),
-            severity=host.if_several_nodes("error", "info"),
+            variable, message, remedy, part="", evidence=lines, severity=host.if_several_nodes("error", "info")
         )

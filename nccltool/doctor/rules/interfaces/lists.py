@@ -27,12 +27,9 @@ def no_such_interface(host: JudgedHost, variable: Variable, wanted: NameList) ->
     Source: https://github.com/NVIDIA/nccl/issues/1837; NCCL src/bootstrap.cc
     """
     if wanted.entries and not any(wanted.chooses(name) for name in known_names(host)):
-        yield report.better_unset(
-            variable,
-            "no interface of this host fits: initialization fails",
-            "write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME",
-            evidence=present(host),
-        )
+        message = "no interface of this host fits: initialization fails"
+        remedy = "write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME"
+        yield report.better_unset(variable, message, remedy, evidence=present(host))
 
 
 @for_names("NETIF006", "error", IFNAME, needs=("network",))
@@ -107,13 +104,10 @@ def address_instead_of_interface(host: JudgedHost, variable: Variable, _: str) -
         except ValueError:
             continue
         owners = _owners(host, wanted)
-        yield report.about(
-            variable,
-            f"{escaped(word[:60])} is an address, and a name is expected",
-            f"write {' or '.join(owners)}" if owners else "write the name of its interface",
-            part=word,
-            fix=report.export(variable.name, ",".join(owners)) if owners else (),
-        )
+        message = f"{escaped(word[:60])} is an address, and a name is expected"
+        remedy = f"write {' or '.join(owners)}" if owners else "write the name of its interface"
+        fix = report.export(variable.name, ",".join(owners)) if owners else ()
+        yield report.about(variable, message, remedy, part=word, fix=fix)
 
 
 def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]:
@@ -155,13 +149,9 @@ def ambiguous_interface_prefix(host: JudgedHost, variable: Variable, wanted: Nam
         # an alias like eth1:1 is the same interface
         others = [name for name in names if name.startswith(word) and name.partition(":")[0] not in entries]
         if others:
-            yield report.about(
-                variable,
-                f"{escaped(word)} also fits {listed(others)}",
-                "begin the list with =, so that names must be equal",
-                part=word,
-                fix=report.export(IFNAME, exact) if set(entries) <= set(names) else (),
-            )
+            remedy = "begin the list with =, so that names must be equal"
+            fix = report.export(IFNAME, exact) if set(entries) <= set(names) else ()
+            yield report.about(variable, f"{escaped(word)} also fits {listed(others)}", remedy, part=word, fix=fix)
 
 
 @across("NETIF021", "error", needs=("network",))
@@ -211,13 +201,9 @@ def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Resu
     names = [] if wrong else [one.name for one in known(host.facts.network.interfaces)]
     why = "has an operator of NCCL, which Gloo does not know" if wrong else "is no interface of this host"
     for word in wrong or [word for word in words if word not in names]:
-        yield report.better_unset(
-            variable,
-            f"{escaped(word[:60])!r} {why}",
-            "write exact names of interfaces, separated by commas",
-            part=word,
-            evidence=(f"here: {escaped(', '.join(names[:12]))}",) if names else (),
-        )
+        remedy = "write exact names of interfaces, separated by commas"
+        lines = (f"here: {escaped(', '.join(names[:12]))}",) if names else ()
+        yield report.better_unset(variable, f"{escaped(word[:60])!r} {why}", remedy, part=word, evidence=lines)
 
 
 @rule("NETIF019", "error", needs=("names",))
@@ -237,12 +223,10 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     shown = "its own name" if isinstance(name, Unknown) else escaped(name)
     if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
         what = addresses[0] if addresses else "nothing"
-        yield report.host(
-            host.facts.host,
-            f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one",
-            "export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts",
-            evidence=(f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",),
-        )
+        message = f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one"
+        remedy = "export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts"
+        lines = (f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",)
+        yield report.host(host.facts.host, message, remedy, evidence=lines)
 
 
 @for_text("NETIF020", "info", _GLOO, needs=("network",))
@@ -260,10 +244,6 @@ def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Resu
     own = {name for name in text.split(",") if host.facts.network.interface(name)}
     chosen = {one.name for one in host.interfaces.chosen}
     if own and chosen and not own & chosen:
-        yield report.about(
-            variable,
-            f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}",
-            "align them, unless it is meant",
-            evidence=(f"{escaped(nccl.origin)}: {IFNAME}={escaped(nccl.value[:80])}",),
-            part="",
-        )
+        message = f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}"
+        lines = (f"{escaped(nccl.origin)}: {IFNAME}={escaped(nccl.value[:80])}",)
+        yield report.about(variable, message, "align them, unless it is meant", evidence=lines, part="")

@@ -78,12 +78,9 @@ def narrow_port_range(host: JudgedHost) -> Results:
     if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
         return
     if ports < _PORTS_PER_RANK * known(ranks):
-        yield report.host(
-            host.facts.host,
-            f"{ports} ephemeral ports for {ranks} ranks",
-            'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes',
-            evidence=(f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",),
-        )
+        remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes'
+        lines = (f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",)
+        yield report.host(host.facts.host, f"{ports} ephemeral ports for {ranks} ranks", remedy, evidence=lines)
 
 
 @for_text("NETIF030", "warning", "NCCL_OOB_NET_IFNAME")
@@ -144,13 +141,12 @@ def slow_interface(host: JudgedHost) -> Results:
     yield from unknown
     if not unknown:
         name = max(faster, key=lambda each: faster[each])
+        message = f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster"
+        remedy = f"export NCCL_SOCKET_IFNAME=={escaped(name)}"
+        lines = (*_lines(speeds), *_lines(faster))
+        fix = report.export(IFNAME, f"={name}")
         yield report.interface(
-            choice.chosen[0].name,
-            f"TCP carries the traffic over {max(speeds.values())} Mb/s; {escaped(name)} is faster",
-            f"export NCCL_SOCKET_IFNAME=={escaped(name)}",
-            evidence=(*_lines(speeds), *_lines(faster)),
-            severity=_severity(host),
-            fix=report.export(IFNAME, f"={name}"),
+            choice.chosen[0].name, message, remedy, evidence=lines, severity=_severity(host), fix=fix
         )
 
 
@@ -212,13 +208,10 @@ def unequal_interfaces(host: JudgedHost) -> Results:
     if not (unequal or unknown) or host.network_kind != "Socket":
         return
     if unequal:
-        yield report.interface(
-            choice.chosen[0].name,
-            f"TCP is spread over {len(choice.chosen)} interfaces that differ",
-            "name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME",
-            evidence=tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8]),
-            severity=_severity(host),
-        )
+        message = f"TCP is spread over {len(choice.chosen)} interfaces that differ"
+        remedy = "name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME"
+        lines = tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8])
+        yield report.interface(choice.chosen[0].name, message, remedy, evidence=lines, severity=_severity(host))
     else:
         yield from unknown
 

@@ -73,13 +73,10 @@ def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
         words = values.split(text, "|")
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
-        yield report.better_unset(
-            variable,
-            f"{escaped(wrong[0][:40])!r} is no policy; NCCL ignores it",
-            "correct the word, or unset NCCL_CTA_POLICY",
-            part=wrong[0],
-            evidence=("known: DEFAULT, EFFICIENCY, ZERO, separated by |",),
-        )
+        message = f"{escaped(wrong[0][:40])!r} is no policy; NCCL ignores it"
+        remedy = "correct the word, or unset NCCL_CTA_POLICY"
+        lines = ("known: DEFAULT, EFFICIENCY, ZERO, separated by |",)
+        yield report.better_unset(variable, message, remedy, part=wrong[0], evidence=lines)
 
 
 @for_text("TUN018", "warning", "NCCL_CTA_POLICY")
@@ -120,9 +117,8 @@ def unknown_symmetric_kernel(_: JudgedHost, variable: Variable, name: str) -> Re
     """
     if name not in ("^", *_SYMMETRIC):
         message = "NCCL knows no such kernel, and does without symmetric kernels"
-        yield report.better_unset(
-            variable, message, evidence=(f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",)
-        )
+        lines = (f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",)
+        yield report.better_unset(variable, message, evidence=lines)
 
 
 @for_value("TUN024", "info", "NCCL_LAUNCH_MODE")
@@ -212,12 +208,9 @@ def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
             users.setdefault(_gpu(host), []).append(rank)
     for gpu, ranks in users.items():
         if len(set(ranks)) > 1:
-            yield report.device(
-                gpu,
-                f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU",
-                "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made",
-                evidence=(escaped(gpu),),
-            )
+            message = f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU"
+            remedy = "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made"
+            yield report.device(gpu, message, remedy, evidence=(escaped(gpu),))
 
 
 def _gpu(host: JudgedHost) -> str:
