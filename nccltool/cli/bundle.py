@@ -33,9 +33,8 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     for name in add_log:
         if not Path(name).is_file():
             raise BadInput(f"--add-log {name} is not a file", "name a file that can be read")
-    wanted = bundle.Wanted(runs=folders, logs=tuple(map(Path, add_log)), command=this_command())
     file = Path(output or bundle.default_name())
-    secrets, missing = bundle.bundle(wanted, file, lambda _: None)
+    secrets, missing = bundle.bundle(folders, [Path(name) for name in add_log], this_command(), file)
     for part in missing:
         click.echo(f"not in it: {part.name}: {part.missing}", err=True)
     taken_out = "1 secret was" if secrets == 1 else f"{secrets} secrets were"

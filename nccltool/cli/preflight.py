@@ -82,10 +82,10 @@ def _order(options: Mapping[str, Any]) -> "PreflightOrder":
     import os
 
     from nccltool.launch.options import StartOptions
-    from nccltool.preflight.options import PreflightOptions, from_options
+    from nccltool.preflight.options import from_options
 
     start = group(StartOptions, options, fault=injected_fault())
-    return from_options(group(PreflightOptions, options, start=start), os.environ)
+    return from_options(start, os.environ, options)
 
 
 def _handing_over(options: Mapping[str, Any]) -> "Callable[[Preflight], Preflight]":

@@ -163,14 +163,14 @@ _STATUS: dict[str, CheckStatus] = {"worse": "fail", "same": "pass", "better": "p
 
 
 def against(
-    baseline: result.Baseline, info: RunInfo, measurements: Sequence[Measurement], settings: CompareSettings
+    baseline: result.Baseline, info: RunInfo, measurements: Sequence[Measurement]
 ) -> tuple[result.Against, ...]:
     """Each measurement of a run held against a baseline; never raises: what is not comparable is unknown."""
     run = run_samples.of_run(info, measurements)
     source = f"baseline {baseline.name} of {len(baseline.runs)} run{'' if len(baseline.runs) == 1 else 's'}"
     a, b = Side(name=source, runs=baseline.runs), Side(name=run.id, runs=(run,))
     try:
-        rows = {row.key: row for row in compare(info, a, b, settings).rows}
+        rows = {row.key: row for row in compare(info, a, b, CompareSettings()).rows}
         reason = f"{source} has no such measurement"
     except BadInput as error:
         rows, reason = {}, error.message

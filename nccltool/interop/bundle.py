@@ -52,15 +52,6 @@ triage.json     what nccltool triage said of these logs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
-    """What goes in."""
-
-    runs: tuple[Path, ...]
-    logs: tuple[Path, ...]
-    command: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class BundlePart:
     """A file of the archive, or why it is not there."""
 
@@ -76,7 +67,9 @@ def default_name() -> str:
     return f"nccltool-bundle-{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
 
 
-def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple[int, tuple[BundlePart, ...]]:
+def bundle(
+    runs: Sequence[Path], logs: Sequence[Path], command: tuple[str, ...], file: Path
+) -> tuple[int, tuple[BundlePart, ...]]:
     """Write the archive: (secrets that were taken out, parts that are missing). Raises BadInput."""
     entries: list[dict[str, object]] = []
     secrets, missing = 0, []
@@ -86,8 +79,7 @@ def bundle(wanted: Wanted, file: Path, progress: Callable[[str], None]) -> tuple
         # for its owner alone, whatever the umask
         private = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
         with private as handle, tarfile.open(fileobj=handle, mode="w:gz", compresslevel=6) as archive:
-            for part in _parts(wanted):
-                progress(part.name)
+            for part in _parts(runs, logs, command):
                 if part.missing:
                     missing.append(part)
                     entries.append({"name": part.name, "missing": part.missing})
@@ -117,23 +109,22 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(info, io.BytesIO(data))
 
 
-def _parts(wanted: Wanted) -> Iterator[BundlePart]:
+def _parts(runs: Sequence[Path], logs: Sequence[Path], command: tuple[str, ...]) -> Iterator[BundlePart]:
     yield BundlePart(name="README.txt", text=README)
     yield _tried("facts.json", lambda: render_facts.render(reader.take(), "json"))
-    order, command = DoctorOrder(), wanted.command
-    yield _tried("doctor.json", lambda: doctor_document.to_json(doctor_run.diagnose(order, command)))
+    yield _tried("doctor.json", lambda: doctor_document.to_json(doctor_run.diagnose(DoctorOrder(), command)))
     packages = {f"{dist.metadata['Name']}=={dist.version}\n" for dist in metadata.distributions()}
     yield BundlePart(name="packages.txt", text="".join(sorted(packages, key=str.lower)))
     for name, argv in COMMANDS.items():
         yield _said(name, argv)
-    for run in wanted.runs:
+    for run in runs:
         for file in sorted(run.rglob("*")):
             if file.is_file() and not file.is_symlink():  # what a link leads to is not of the run
                 yield _file(f"runs/{run.name}/{file.relative_to(run)}", file)
-    for log in wanted.logs:
+    for log in logs:
         yield _file(f"logs/{log.name}", log)
-    if logs := [*(str(run / "log.txt") for run in wanted.runs), *(str(log) for log in wanted.logs)]:
-        yield _tried("triage.json", lambda: incident_to_json(triage_run.triage(logs, command)))
+    if texts := [*(str(run / "log.txt") for run in runs), *map(str, logs)]:
+        yield _tried("triage.json", lambda: incident_to_json(triage_run.triage(texts, command)))
 
 
 def _tried(name: str, make: Callable[[], str]) -> BundlePart:

@@ -264,7 +264,9 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
         findings, interrupted = _guessed(state, begun, parts), False
     else:
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
-        findings, interrupted = (*ended.findings, *_unheard(begun, ended, parts)), ended.interrupted
+        interrupted = ended.interrupted
+        explained = interrupted or any(finding.effect == "incomplete" for finding in ended.findings)
+        findings = ended.findings if explained else (*ended.findings, *_silent(begun, parts))
     judge_it = judged if isinstance(state.job, ProbeJob) else train_judge.judged
     seconds = ended.duration_s if ended else None
     return state.job, judge_it(LaunchOutcome(state, findings, interrupted, seconds), begun)
@@ -328,12 +330,6 @@ def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, _Part]) -> tup
         *_silent(begun, parts),
         *([culprit] if culprit else []),
     )
-
-
-def _unheard(begun: ProbeBegun, ended: StreamEnd, parts: dict[int, _Part]) -> tuple[Finding, ...]:
-    """What of the others did not come, unless rank 0's command said already why the run did not complete."""
-    explained = any(finding.effect == "incomplete" for finding in ended.findings)
-    return () if explained or ended.interrupted else _silent(begun, parts)
 
 
 def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> tuple[Finding, ...]:

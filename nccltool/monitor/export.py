@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nccltool.compare import baselines, effects, judge
+from nccltool.compare import baselines, judge
 from nccltool.compare.result import Against
 from nccltool.core import run_directory
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.findings import Finding, define
 from nccltool.monitor import metrics, run_list
 from nccltool.monitor.exporters import AnyDestination, AnyRun, pushgateway, textfile
 from nccltool.monitor.metrics import Sample
 from nccltool.preflight.result import Preflight
+from nccltool.probe.result import Measurement
 
 METRICS_NOT_HANDED_OVER = define("metrics-not-handed-over", "note", "warning")
-HeldAgainst = Callable[[AnyRun], Iterable[Against]]
+HeldAgainst = Callable[[RunInfo, Sequence[Measurement]], Iterable[Against]]
 """The rows of a run, held against a baseline."""
 
 
@@ -100,17 +102,14 @@ def read(names: Sequence[str], base: Path) -> tuple[AnyRun, ...]:
     return tuple(sorted(found, key=lambda run: metrics.unix_time(run.info.started), reverse=True))
 
 
-def without_baseline(run: AnyRun) -> Iterable[Against]:
+def without_baseline(info: RunInfo, measurements: Sequence[Measurement]) -> Iterable[Against]:
     """Nothing to hold it against."""
     return ()
 
 
 def against(name: str | None, store: str | None) -> HeldAgainst:
     """What holds runs against a baseline. Raises BadInput when there is none."""
-    if name is None:
-        return without_baseline
-    baseline = baselines.named(name, store)
-    return lambda run: judge.against(baseline, run.info, run.measurements, effects.CompareSettings())
+    return without_baseline if name is None else partial(judge.against, baselines.named(name, store))
 
 
 def samples(found: Iterable[AnyRun], against: HeldAgainst = without_baseline) -> tuple[Sample, ...]:
@@ -119,6 +118,6 @@ def samples(found: Iterable[AnyRun], against: HeldAgainst = without_baseline) ->
     for run in found:
         is_suite = isinstance(run, Preflight)
         if not (is_suite and suite_seen):
-            sets.append(metrics.samples(metrics.exported(run, against(run))))
+            sets.append(metrics.samples(metrics.exported(run, against(run.info, run.measurements))))
         suite_seen = suite_seen or is_suite
     return metrics.merged(sets)

@@ -121,7 +121,7 @@ def _scan(reads: list[_Read], now: float, max_age_s: float) -> RunScan:
 def _finished(folder: Path, against: HeldAgainst) -> _Read:
     try:
         run = run_list.load(folder)
-        exported = metrics.exported(run, against(run))
+        exported = metrics.exported(run, against(run.info, run.measurements))
         return _Read(
             entry=run_list.entry(folder, run),
             started=exported.started,

@@ -4,11 +4,11 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nccltool.compare import baselines, effects, judge
-from nccltool.compare.result import Against
+from nccltool.compare import baselines, judge
 from nccltool.core import signals
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
@@ -70,11 +70,11 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
 def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: Tell) -> Preflight:
     """Run, judge, keep. Raises RunDirError before anything is started."""
     begin, begun = time.monotonic(), begun_now(command)
-    baseline = _baseline(ask.baseline, ask.store) if ask.baseline else None
+    baseline = baselines.named(ask.baseline, ask.store) if ask.baseline else None
     kept_in = folder.make(ask, base)
     with signals.held() as came:  # none ends us before what was seen is kept
         context = _context(ask, kept_in, lambda: bool(came))
-        context.baseline = baseline
+        context.baseline = partial(judge.against, baseline) if baseline else None
         results = [_run_stage(stage, ask, context, tell) for stage in stages.every()]
         context.outcomes += _baseline_not_asked(context)
         interrupted = bool(came)
@@ -144,12 +144,6 @@ def _take_platform(ask: PreflightOrder, context: StageContext) -> None:
         found = fitting(suite_reader.platforms(), tuple(context.survey().snapshots.values()))
         if found is not None:
             context.suite = with_platform(context.suite, found)
-
-
-def _baseline(word: str, store: Path | None) -> Callable[[Run], Sequence[Against]]:
-    """Holds a run against a baseline, that of a name or of a file. Raises BadInput when there is none."""
-    baseline = baselines.named(word, store)
-    return lambda run: judge.against(baseline, run.info, run.measurements, effects.CompareSettings())
 
 
 def _baseline_not_asked(context: StageContext) -> tuple[CheckOutcome, ...]:

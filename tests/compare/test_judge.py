@@ -234,13 +234,13 @@ def test_against_a_baseline(row: Measurement, status: str, reason: str) -> None:
             for each in BASELINE.runs
         ),
     )
-    found = judge.against(eight, info(**here, **unknown), (row, usual), CompareSettings(margin=0.05))
+    found = judge.against(eight, info(**here, **unknown), (row, usual))
     assert (found[0].status, found[0].reason) == (status, reason)
     assert found[1].status == "pass"
 
 
 def test_against_a_baseline_of_something_else() -> None:
-    (found,) = judge.against(BASELINE, info(), (_measured(1.0),), CompareSettings())
+    (found,) = judge.against(BASELINE, info(), (_measured(1.0),))
     assert found.status == "unknown"
     assert "transport (ib; not known)" in found.reason
     assert found.expected_busbw_bytes_per_s is None

@@ -10,7 +10,6 @@ import pytest
 
 from nccltool.core.errors import BadInput
 from nccltool.interop import bundle
-from nccltool.interop.bundle import Wanted
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
@@ -55,8 +54,7 @@ def test_all_of_it_and_no_secret(run: Path, tmp_path: Path) -> None:
     log = tmp_path / "slurm-1.out"
     log.write_bytes(b"\xff\x00 Authorization: Bearer " + SECRET.encode())
     file = tmp_path / "bundle.tar.gz"
-    said: list[str] = []
-    secrets, missing = bundle.bundle(Wanted(runs=(run,), logs=(log,), command=("nccltool",)), file, said.append)
+    secrets, missing = bundle.bundle((run,), (log,), ("nccltool",), file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     found = members(file)
     here = {"README.txt", "manifest.json", "facts.json", "doctor.json", "packages.txt", "echo.txt", "triage.json"}
@@ -78,7 +76,7 @@ def test_a_long_log_keeps_its_beginning_and_its_end(tmp_path: Path, monkeypatch:
     log = tmp_path / "long.log"
     log.write_bytes(b"beginning." + b"x" * 80 + b"-the  end-")
     file = tmp_path / "bundle.tar.gz"
-    bundle.bundle(Wanted(runs=(), logs=(log,), command=()), file, lambda _: None)
+    bundle.bundle((), (log,), (), file)
     text = members(file)["logs/long.log"]
     assert text.startswith(b"beginning.\n[80 bytes were left out here]\n")
     assert text.endswith(b"-the  end-")
@@ -86,7 +84,7 @@ def test_a_long_log_keeps_its_beginning_and_its_end(tmp_path: Path, monkeypatch:
 
 def test_a_log_that_cannot_be_read_is_in_the_manifest(tmp_path: Path) -> None:
     file = tmp_path / "bundle.tar.gz"
-    _, missing = bundle.bundle(Wanted(runs=(), logs=(tmp_path / "gone.log",), command=()), file, lambda _: None)
+    _, missing = bundle.bundle((), (tmp_path / "gone.log",), (), file)
     said = {part.name: part.missing for part in missing}
     assert said["logs/gone.log"] == "it cannot be read: No such file or directory"
     assert "gone.log" in said["triage.json"]
@@ -94,11 +92,11 @@ def test_a_log_that_cannot_be_read_is_in_the_manifest(tmp_path: Path) -> None:
 
 def test_where_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written: No such file or directory"):
-        bundle.bundle(Wanted(runs=(), logs=(), command=()), tmp_path / "no/bundle.tar.gz", lambda _: None)
+        bundle.bundle((), (), (), tmp_path / "no/bundle.tar.gz")
 
 
 def test_what_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken.tar.gz").mkdir()
     with pytest.raises(BadInput, match="cannot be written: Is a directory"):
-        bundle.bundle(Wanted(runs=(), logs=(), command=()), tmp_path / "taken.tar.gz", lambda _: None)
+        bundle.bundle((), (), (), tmp_path / "taken.tar.gz")
     assert [file.name for file in tmp_path.iterdir()] == ["taken.tar.gz"]

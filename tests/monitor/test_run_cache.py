@@ -3,18 +3,19 @@
 import os
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from nccltool.compare.baselines import Store, usable
 from nccltool.compare.result import Against
+from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.monitor import export, metrics
 from nccltool.monitor.run_cache import RunCache, RunScan
-from nccltool.preflight.result import Preflight
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Measurement, Run
 from nccltool.train import document as train_document
@@ -118,8 +119,8 @@ def test_a_run_that_is_shown_is_held_against_the_baseline_and_an_old_one_is_not(
     put(tmp_path, "03:30:00", samples.measurement())
     asked = []
 
-    def against(run: Run | Preflight) -> list[Against]:
-        asked.append(run.info.id)
+    def against(info: RunInfo, measurements: Sequence[Measurement]) -> list[Against]:
+        asked.append(info.id)
         return [baseline_row("warn", 5e8, 1e9)]
 
     seen = RunCache(tmp_path, 3600.0, against).look(NOW)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nccltool.compare.result import Against
+from nccltool.core.documents import RunInfo
 from nccltool.core.run_directory import new_id
 from nccltool.hosts.facts import HostFacts, or_none
 from nccltool.launch import fault_injection, host_survey
@@ -18,7 +19,7 @@ from nccltool.preflight.nested_runs import Call
 from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import START_S, StageRun
 from nccltool.preflight.suite import Suite
-from nccltool.probe.result import Run
+from nccltool.probe.result import Measurement, Run
 
 LIMIT_S = 3600.0
 """Of a run, where no budget is given: the default of --deadline."""
@@ -58,7 +59,7 @@ class StageContext:
     stop: Callable[[], bool] = lambda: False
     outcomes: list[CheckOutcome] = field(default_factory=list)
     """Of the stages below."""
-    baseline: Callable[[Run], Sequence[Against]] | None = None
+    baseline: Callable[[RunInfo, Sequence[Measurement]], Sequence[Against]] | None = None
     """Holds the numbers of a run against earlier ones; None = it is not asked for."""
     _survey: Survey | None = None
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -193,7 +194,7 @@ class StageContext:
         """What earlier runs say of the numbers of this one; of single nodes there is none beside that of all."""
         over_all = len(ran.hosts) == len(self.nodes_left())
         if self.baseline is not None and over_all and ran.run is not None and ran.run.measurements:
-            yield from probe_run.held_against(ran, self.baseline(ran.run))
+            yield from probe_run.held_against(ran, self.baseline(ran.run.info, ran.run.measurements))
 
 
 def skipped(stage: str, reason: str) -> StageResult:
