@@ -91,7 +91,7 @@ def see_that_it_goes_on(spec: TrainSpec, at_step: int | None) -> None:
     for name in spec.strategies:
         folder = Path(spec.checkpoint, name)
         for step in checkpoints.steps(folder)[:1]:
-            _compare(folder, step, spec, at_step if name == spec.strategies[0] else None)
+            _compare(folder, step, spec.for_one(name), at_step if name == spec.strategies[0] else None)
 
 
 def _compare(folder: Path, step: int, spec: TrainSpec, at_step: int | None) -> None:

@@ -102,3 +102,10 @@ def test_what_is_in_the_folder_must_fit(tmp_path: Path, words: tuple[str, ...], 
         order("fsdp,ddp" if "--layers" in words else "ddp", "--checkpoint", str(tmp_path), *words)
     assert error.value.message.endswith(f"{tmp_path}/ddp/step-000004 {message}")
     assert order("fsdp", "--checkpoint", str(tmp_path), *words).job.train
+
+
+def test_options_of_another_way_to_train_do_not_count(tmp_path: Path) -> None:
+    """A second run of what was saved goes on: ddp was saved without what is fsdp's."""
+    saved(tmp_path / "ddp", 4)
+    words = ("--checkpoint", str(tmp_path), "--param-dtype", "bf16", "--steps", "6")
+    assert order("ddp,fsdp", *words).job.train.strategies == ("ddp", "fsdp")
