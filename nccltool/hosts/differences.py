@@ -6,7 +6,6 @@ Hosts are looked at one by one and let go, so ten thousand snapshots never lie i
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject, SubjectKind
@@ -19,45 +18,21 @@ PAGE = "docs/differences.md"
 UNSET = "not set"
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceKind:
-    """A kind of difference."""
-
-    code: str
-    severity: Severity
-    subject: SubjectKind
-    """Kind of the finding's subject."""
-    remedy: str
-
-    def finding(self, name: str, message: str, evidence: tuple[str, ...]) -> Finding:
-        """A difference of this kind; `name` is that of its subject."""
-        return Finding(
-            code=self.code,
-            severity=self.severity,
-            subject=Subject(kind=self.subject, name=name),
-            message=message,
-            evidence=evidence,
-            remedy=self.remedy,
-            page=f"{PAGE}#{self.code}",
-        )
-
-
-_ROWS: tuple[tuple[str, Severity, SubjectKind, str], ...] = (
-    ("env-differs", "warning", "variable", "set the same value on every host, in the launcher"),
-    ("conf-differs", "warning", "file", "distribute the same file to every host"),
-    ("version-differs", "error", "host", "install the same release on every host"),
-    ("driver-differs", "warning", "host", "install the same driver and firmware on every host"),
-    ("system-differs", "info", "host", "boot the same image on every host"),
-    ("interface-differs", "warning", "interface", "compare `ip -d link show` of a host of each kind"),
-    ("rdma-differs", "warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"),
-    ("gpu-differs", "warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
-    ("limit-differs", "warning", "host", "set the same limits: limits.d, the unit of the daemon, the container"),
-    ("kernel-differs", "info", "host", "set the same in sysctl.d or on the kernel's command line"),
-    ("clock-differs", "warning", "host", "start chronyd on these hosts; `chronyc tracking` shows its state"),
-    ("name-duplicate", "error", "host", "give each host its own name, or set NCCL_HOSTID"),
-)
-KINDS = {row[0]: DifferenceKind(*row) for row in _ROWS}
-"""By code: docs/differences.md has a section for each."""
+KINDS: dict[str, tuple[Severity, SubjectKind, str]] = {
+    "env-differs": ("warning", "variable", "set the same value on every host, in the launcher"),
+    "conf-differs": ("warning", "file", "distribute the same file to every host"),
+    "version-differs": ("error", "host", "install the same release on every host"),
+    "driver-differs": ("warning", "host", "install the same driver and firmware on every host"),
+    "system-differs": ("info", "host", "boot the same image on every host"),
+    "interface-differs": ("warning", "interface", "compare `ip -d link show` of a host of each kind"),
+    "rdma-differs": ("warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"),
+    "gpu-differs": ("warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
+    "limit-differs": ("warning", "host", "set the same limits: limits.d, the unit of the daemon, the container"),
+    "kernel-differs": ("info", "host", "set the same in sysctl.d or on the kernel's command line"),
+    "clock-differs": ("warning", "host", "start chronyd on these hosts; `chronyc tracking` shows its state"),
+    "name-duplicate": ("error", "host", "give each host its own name, or set NCCL_HOSTID"),
+}
+"""By code: severity, kind of the subject, remedy; docs/differences.md has a section for each."""
 
 _MOST_VALUES = 4
 """Of one difference that the evidence shows."""
@@ -109,15 +84,29 @@ def _difference(aspect: Aspect, seen: _Seen, names: list[str]) -> Iterator[Findi
     (norm, most), (other, second), *_ = ranked
     tied = len(second) == len(most)
     odd = set().union(*(hosts for _, hosts in ranked[1:])) - (set() if tied else most)
-    what, kind = str(aspect), KINDS[aspect.code]
+    what = str(aspect)
     if tied:
         message = f"{what} differs between hosts: {len(ranked)} values, and none is that of most"
     elif len(ranked) == 2:
         message = f"{what} is {_short(other)} on {fold(odd)}, and {_short(norm)} on the other {len(most)}"
     else:
         message = f"{what} is not {_short(norm)} on {fold(odd)}, as on the other {len(most)}"
-    subject = fold(odd) if kind.subject == "host" else what
-    yield kind.finding(subject, message, tuple(_evidence(ranked, seen, names)))
+    subject = fold(odd) if KINDS[aspect.code][1] == "host" else what
+    yield _finding(aspect.code, subject, message, _evidence(ranked, seen, names))
+
+
+def _finding(code: str, name: str, message: str, evidence: Iterable[str]) -> Finding:
+    """A difference of this kind; `name` is that of its subject."""
+    severity, kind, remedy = KINDS[code]
+    return Finding(
+        code=code,
+        severity=severity,
+        subject=Subject(kind=kind, name=name),
+        message=message,
+        evidence=tuple(evidence),
+        remedy=remedy,
+        page=f"{PAGE}#{code}",
+    )
 
 
 def _short(value: str) -> str:
@@ -140,12 +129,9 @@ def _duplicates(boots: dict[str, set[str]]) -> Iterator[Finding]:
     """Containers of one host share its boot id; two hosts of one name do not."""
     names = [name for name, ids in boots.items() if len(ids) > 1]
     if names:
-        kind = KINDS["name-duplicate"]
-        yield kind.finding(
-            fold(names),
-            f"{fold(names)} is the name of more than one host",
-            tuple(f"{name}: {len(boots[name])} boot ids" for name in names[:_MOST_VALUES]),
-        )
+        message = f"{fold(names)} is the name of more than one host"
+        evidence = (f"{name}: {len(boots[name])} boot ids" for name in names[:_MOST_VALUES])
+        yield _finding("name-duplicate", fold(names), message, evidence)
 
 
 def _clock_spread(clocks: list[tuple[float, str]]) -> Iterator[Finding]:
@@ -154,9 +140,6 @@ def _clock_spread(clocks: list[tuple[float, str]]) -> Iterator[Finding]:
     middle = sorted(clocks)[len(clocks) // 2][0]
     off = {name: time - middle for time, name in clocks if abs(time - middle) > _CLOCK_S}
     if off:
-        kind = KINDS["clock-differs"]
-        yield kind.finding(
-            fold(off),
-            f"the clock of {fold(off)} is more than {_CLOCK_S:g} s from that of most",
-            tuple(f"{name}: {seconds:+.0f} s" for name, seconds in sorted(off.items())[:_MOST_VALUES]),
-        )
+        message = f"the clock of {fold(off)} is more than {_CLOCK_S:g} s from that of most"
+        evidence = (f"{name}: {seconds:+.0f} s" for name, seconds in sorted(off.items())[:_MOST_VALUES])
+        yield _finding("clock-differs", fold(off), message, evidence)
