@@ -29,7 +29,7 @@ _RTF_UP, _RTF_LOCAL = 0x1, 0x80000000
 
 def read(tree: Tree) -> Network:
     """Interfaces and addresses."""
-    listed = _getifaddrs() if tree.live else Unknown(CAPTURED)
+    listed = getifaddrs() if tree.live else Unknown(CAPTURED)
     if isinstance(listed, Unknown):
         addresses = _addresses(tree)
         return Network(interfaces=_interfaces(tree, {}), addresses=addresses, addresses_source="/proc/net")
@@ -179,7 +179,7 @@ _Ifaddrs._fields_ = (
 _Row = tuple[str, int, Address | None]
 
 
-def _getifaddrs() -> list[_Row] | Unknown:
+def getifaddrs() -> list[_Row] | Unknown:
     """(name, flags, address) in the C library's order, which NCCL sees too; address None = the link."""
     library = ctypes.CDLL(None, use_errno=True)
     first = ctypes.POINTER(_Ifaddrs)()
@@ -223,12 +223,12 @@ def _addresses(tree: Tree) -> tuple[Address, ...]:
     homeless = [str(address) for address, own in four.items() if own is None]
     if homeless:
         raise NotKnown(f"the routes do not tell which interface has {', '.join(homeless[:4])}")
-    rows = map(str.split, or_none(tree.lines("/proc/net/if_inet6")) or ())
-    return (*(own for own in four.values() if own), *(_inet6(row) for row in rows if len(row) == 6))
-
-
-def _inet6(row: list[str]) -> Address:
-    return Address(interface=row[5], address=str(_ipv6(row[0])), prefix_len=int(row[2], 16), family="AF_INET6")
+    six = (
+        Address(interface=row[5], address=str(_ipv6(row[0])), prefix_len=int(row[2], 16), family="AF_INET6")
+        for row in map(str.split, or_none(tree.lines("/proc/net/if_inet6")) or ())
+        if len(row) == 6
+    )
+    return (*(own for own in four.values() if own), *six)
 
 
 def _local(trie: tuple[str, ...]) -> Iterator[ipaddress.IPv4Address]:
@@ -275,8 +275,7 @@ def _four(lines: tuple[str, ...]) -> Iterator[Route]:
     for row in map(str.split, lines):
         if len(row) >= 8 and int(row[3], 16) & _RTF_UP:
             gateway = "" if row[2] == _ANY else str(_swapped(row[2]))
-            length = int(row[7], 16).bit_count()
-            destination = f"{_swapped(row[1])}/{length}"
+            destination = f"{_swapped(row[1])}/{int(row[7], 16).bit_count()}"
             yield Route(interface=row[0], destination=destination, gateway=gateway, metric=int(row[6]))
 
 

@@ -1,9 +1,7 @@
 """This host on the network: its name, what names resolve to, its addresses, its identity."""
 
-import fcntl
 import ipaddress
 import socket
-import struct
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,8 +10,8 @@ from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostNames
 from nccltool.hosts.facts.leaves import NotKnown, Texts, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree, within
+from nccltool.hosts.sources.interfaces import getifaddrs
 
-_SIOCGIFADDR = 0x8915
 _INNER = ("docker", "virbr", "cni", "br-", "veth", "flannel", "cali", "lxc", "podman")
 _MOST = 32
 """Addresses that are named to other hosts; they must fit an event."""
@@ -28,6 +26,7 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
     master = env.get("MASTER_ADDR", "")
     lines = then(tree.lines("/etc/hosts"), lambda all_: [line.partition("#")[0].split() for line in all_])
     asked = [or_none(hostname) or "", master]
+    named = {*asked, *_LOCAL} - {""}
     if tree.live:
         found = within(seconds, [(f"the look-up of {name!r}", partial(_lookup, name)) for name in asked])
         own, theirs = (one if isinstance(one, Unknown | tuple) else () for one in found)
@@ -37,7 +36,9 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
         hostname=hostname,
         addresses=then(hostname, lambda _: own),
         master_addr=theirs if master else Unknown("MASTER_ADDR is not set"),
-        hosts_lines=then(lines, partial(_naming, {*asked, *_LOCAL} - {""})),
+        hosts_lines=then(  # of a cluster's file, which has thousands
+            lines, lambda all_: tuple(" ".join(row) for row in all_ if named.intersection(row[1:]))[:32]
+        ),
         nsswitch_hosts=then(
             tree.lines("/etc/nsswitch.conf"),
             lambda all_: next((" ".join(line.split()) for line in all_ if line.startswith("hosts:")), ""),
@@ -78,11 +79,6 @@ def _is_address(name: str) -> bool:
     return "%" not in name  # a zone is that of one host
 
 
-def _naming(names: set[str], lines: list[list[str]]) -> tuple[str, ...]:
-    """A cluster's file has thousands of lines."""
-    return tuple(" ".join(words) for words in lines if names.intersection(words[1:]))[:32]
-
-
 def host_id(root: Path = Path("/")) -> str:
     """Boot id and network namespace: the same for processes that share one network stack."""
     try:
@@ -93,26 +89,10 @@ def host_id(root: Path = Path("/")) -> str:
 
 
 def addresses_of(interface: str) -> tuple[str, ...]:
-    """IPv4 and IPv6 addresses of an interface."""
-    return (*_ipv4(interface), *_ipv6(interface))
-
-
-def _ipv4(interface: str) -> tuple[str, ...]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", interface.encode()[:15]))
-        except OSError:  # no IPv4 address
-            return ()
-    return (socket.inet_ntoa(answer[20:24]),)
-
-
-def _ipv6(interface: str) -> tuple[str, ...]:
-    try:
-        lines = Path("/proc/net/if_inet6").read_text().splitlines()
-    except OSError:
-        return ()
-    rows = [line.split() for line in lines]
-    return tuple(str(ipaddress.IPv6Address(int(row[0], 16))) for row in rows if row[-1] == interface)
+    """The first IPv4 address of an interface, and those of IPv6."""
+    found = [one for name, _, one in or_none(getifaddrs()) or () if one is not None and name == interface]
+    four, six = ([one.address for one in found if one.family == family] for family in ("AF_INET", "AF_INET6"))
+    return (*four[:1], *six)
 
 
 def outward_addresses() -> tuple[str, ...]:
