@@ -102,11 +102,6 @@ def _environment() -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _main() -> None:
-    said = question(ctypes.CDLL(sys.argv[1]))
-    os.write(1, (_RS + json.dumps(said)).encode())
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    _main()
+    os.write(1, (_RS + json.dumps(question(ctypes.CDLL(sys.argv[1])))).encode())
+    os._exit(0)

@@ -224,13 +224,15 @@ def _nvlinks(nvml: Any, handle: Any) -> Iterator[NvLink]:
             number=number,
             active=True,
             version=_asked(nvml, nvml.nvmlDeviceGetNvLinkVersion, int, handle, number),
-            remote=_asked(nvml, nvml.nvmlDeviceGetNvLinkRemoteDeviceType, _remote, handle, number),
+            remote=_asked(
+                nvml,
+                nvml.nvmlDeviceGetNvLinkRemoteDeviceType,
+                lambda kind: _REMOTE.get(kind, "unknown"),
+                handle,
+                number,
+            ),
             remote_pci=_asked(nvml, nvml.nvmlDeviceGetNvLinkRemotePciInfo, _pci, handle, number),
         )
-
-
-def _remote(kind: int) -> str:
-    return _REMOTE.get(kind, "unknown")
 
 
 def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:

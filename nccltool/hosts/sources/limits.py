@@ -3,12 +3,12 @@
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Limit, ProcessLimits, Shm, ShmFile, Text
-from nccltool.hosts.facts.leaves import Flag, NotKnown, Texts, all_unknown, known, or_unknown, then
+from nccltool.hosts.facts.leaves import NotKnown, Texts, all_unknown, known, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 _LIMITS = "/proc/self/limits"
@@ -149,22 +149,15 @@ def _cores(tree: Tree, groups: list[str], quota: Callable[[Tree, str], _Cores]) 
 def shared_memory(tree: Tree) -> Shm:
     """What is mounted at /dev/shm, and what dead jobs have left in it."""
     mount = _mount(tree)
-    return _live(tree, mount) if tree.live else _captured(tree, mount)
-
-
-@or_unknown
-def _mount(tree: Tree) -> list[str]:
-    """[type, source, options] of the last mount there; [] = it is an ordinary folder."""
-    return next((words for point, words in reversed(known(tree.mounts())) if point == _SHM), [])
-
-
-def _live(tree: Tree, mount: list[str] | Unknown) -> Shm:
+    if not tree.live:
+        there = mount if isinstance(mount, Unknown) else bool(mount) or tree.exists(_SHM)
+        return all_unknown(Shm, CAPTURED, exists=there, fstype=_fstype(mount), size_bytes=_size(mount))
     try:
         state, device = os.statvfs(_SHM), os.stat(_SHM).st_dev
     except OSError as error:
-        why = tree.why(_SHM, error).reason
+        why = tree.why(_SHM, error)
         there = tree.exists(_SHM)
-        return all_unknown(Shm, why, exists=there, nccl_files=() if there is False else Unknown(why))
+        return all_unknown(Shm, why.reason, exists=there, nccl_files=() if there is False else why)
     return Shm(
         exists=True,
         fstype=_fstype(mount),
@@ -176,10 +169,10 @@ def _live(tree: Tree, mount: list[str] | Unknown) -> Shm:
     )
 
 
-def _captured(tree: Tree, mount: list[str] | Unknown) -> Shm:
-    size = _size(mount)
-    there: Flag = mount if isinstance(mount, Unknown) else bool(mount) or tree.exists(_SHM)
-    return all_unknown(Shm, CAPTURED, exists=there, fstype=_fstype(mount), size_bytes=size)
+@or_unknown
+def _mount(tree: Tree) -> list[str]:
+    """[type, source, options] of the last mount there; [] = it is an ordinary folder."""
+    return next((words for point, words in reversed(known(tree.mounts())) if point == _SHM), [])
 
 
 def _fstype(mount: list[str] | Unknown) -> Text:
@@ -197,25 +190,20 @@ def _size(mount: list[str] | Unknown) -> int:
 
 @or_unknown
 def _files(tree: Tree) -> tuple[ShmFile, ...]:
-    ours = [name for name in known(tree.names(_SHM)) if name.startswith("nccl-")]
-    mapped = _mapped(tree) if ours else ()
-    found = sorted(_look(tree, ours, mapped), key=lambda file: -file.age_s)
-    return tuple(found[:_MOST])
-
-
-def _look(tree: Tree, names: list[str], mapped: Texts) -> Iterator[ShmFile]:
-    now = time.time()
-    for name in names:
-        path = f"{_SHM}/{name}"
-        state = tree.stat(path)
-        if not isinstance(state, Unknown):  # gone meanwhile
-            yield ShmFile(
-                name=name,
-                size_bytes=state.st_size,
-                age_s=max(0.0, now - state.st_mtime),
-                uid=state.st_uid,
-                mapped=then(mapped, {path}.issubset),
-            )
+    states = {name: tree.stat(f"{_SHM}/{name}") for name in known(tree.names(_SHM)) if name.startswith("nccl-")}
+    mapped, now = _mapped(tree) if states else (), time.time()
+    found = (
+        ShmFile(
+            name=name,
+            size_bytes=state.st_size,
+            age_s=max(0.0, now - state.st_mtime),
+            uid=state.st_uid,
+            mapped=then(mapped, {f"{_SHM}/{name}"}.issubset),
+        )
+        for name, state in states.items()
+        if not isinstance(state, Unknown)  # gone meanwhile
+    )
+    return tuple(sorted(found, key=lambda file: -file.age_s)[:_MOST])
 
 
 @or_unknown

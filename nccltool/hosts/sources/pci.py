@@ -90,11 +90,11 @@ def _control(config: bytes | Unknown, address: str, capability: int) -> int | No
         raise NotKnown(f"{_DEVICES}/{address}/config shows {len(space)} of 4096 bytes: that needs root")
     at, steps = _EXTENDED, 0
     while at >= _EXTENDED and at + 8 <= len(space) and steps < 480:  # as many as fit; a circle ends here too
-        (header,) = struct.unpack_from("<I", space, at)
+        header, word = struct.unpack_from("<IxxH", space, at)
         if header in (0, 0xFFFFFFFF):
             return None
         if header & 0xFFFF == capability:
-            return int(struct.unpack_from("<H", space, at + 6)[0])
+            return int(word)
         at, steps = header >> 20 & 0xFFC, steps + 1
     return None
 

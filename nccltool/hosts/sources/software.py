@@ -11,7 +11,7 @@ from functools import partial
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Library, Plugin, Rdma, Setting, Text, Versions
-from nccltool.hosts.facts.leaves import Flag, NotKnown, Texts, known, or_none, or_unknown, then
+from nccltool.hosts.facts.leaves import Flag, NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree, within
 
 _PACKAGES = re.compile(r"(torch|triton|megatron[_-]core|nvidia[_-][A-Za-z0-9_.-]+?|nccltool)-([^-]+)\.dist-info")
@@ -132,12 +132,11 @@ def plugins(tree: Tree, env: Mapping[str, str], seconds: float) -> tuple[Plugin,
         places += [(f"{folder}/{name}", origin) for name in or_none(names) or () if _PLUGIN.fullmatch(name)]
     places += [(path, "ldconfig") for name, path in _cache(tree).items() if _PLUGIN.fullmatch(name)]
     places.sort(key=lambda place: place[1] == "vendor")  # a vendor's folder may also be in ld.so.conf
-    looked = within(seconds, [(path, partial(_plugin, tree, path, origin)) for path, origin in places])
-    found: dict[str, Plugin] = {}
-    for one in looked:
-        if isinstance(one, Plugin):
-            found.setdefault(one.library.path, one)
-    return tuple(found.values())
+    first: dict[str, str] = {}
+    for path, origin in places:
+        first.setdefault(path, origin)
+    looked = within(seconds, [(path, partial(_plugin, tree, path, origin)) for path, origin in first.items()])
+    return tuple(one for one in looked if isinstance(one, Plugin))
 
 
 def _found(tree: Tree, env: Mapping[str, str], seconds: float, *names: str) -> Iterator[str]:
@@ -196,7 +195,9 @@ def _plugin(tree: Tree, path: str, origin: str) -> Plugin | None:
     library = _library(tree, path, origin)
     if library is None or isinstance(library.real_path, Unknown):
         return None
-    return Plugin(library=library, name=path.rpartition("/")[2], symbols=_symbols(tree, library.real_path))
+    names = _section(tree, library.real_path, b".dynstr")
+    symbols = then(names, lambda data: tuple(sorted({match[0].decode() for match in _SYMBOL.finditer(data)})))
+    return Plugin(library=library, name=path.rpartition("/")[2], symbols=symbols)
 
 
 @or_unknown
@@ -210,11 +211,6 @@ def _version(tree: Tree, path: str) -> str:
         if match := pattern.search(data):
             return match[1].decode()
     raise NotKnown(f"{path} holds no text that names its version")
-
-
-def _symbols(tree: Tree, path: str) -> Texts:
-    names = _section(tree, path, b".dynstr")
-    return then(names, lambda data: tuple(sorted({match[0].decode() for match in _SYMBOL.finditer(data)})))
 
 
 def _exports(tree: Tree, path: str, symbol: bytes) -> Flag:

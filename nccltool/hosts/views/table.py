@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 from tabulate import tabulate
 
+from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import NOT_READ, Gpu, HostFacts, Interface, Limit, Network, or_none, to_json
@@ -22,7 +23,7 @@ def render(host: HostFacts, form: str) -> str:
 
 
 def _table(host: HostFacts) -> str:
-    versions = host.versions
+    versions, box, free = host.versions, host.container, _word(host.shm.free_bytes, _gib)
     rows = [
         ("host", f"{host.host}, {_word(versions.os)}, Linux {_word(host.kernel.release)}"),
         ("machine", _machine(host)),
@@ -31,8 +32,8 @@ def _table(host: HostFacts) -> str:
         *_network(host),
         ("name resolves to", _word(host.names.addresses, lambda all_: ", ".join(all_) or "nothing")),
         ("limits", _limits(host)),
-        ("shared memory", _shm(host)),
-        ("container", _container(host)),
+        ("shared memory", _word(host.shm.size_bytes, lambda size: f"{_gib(size)}, {free} free")),
+        ("container", _word(box.runtime, lambda name: f"{name} ({box.evidence})" if name else "no")),
         ("torch", f"{_word(versions.torch) or 'not installed'}, NCCL {_word(versions.nccl) or 'not found'}"),
         ("clock", _clock(host)),
         ("variables", " ".join(f"{name}={value}" for name, value in host.env.items() if name.startswith("NCCL_"))),
@@ -40,12 +41,7 @@ def _table(host: HostFacts) -> str:
     ]
     body = tabulate([row for row in rows if row[1]], tablefmt="plain", disable_numparse=True)
     reasons = [f"  {text}" for text in _reasons(host)]
-    return "\n".join([_escaped(line) for line in (*body.splitlines(), *reasons)]) + "\n"
-
-
-def _escaped(line: str) -> str:
-    """What comes from files of the host is not sent to the terminal as it is."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return "\n".join([escaped(line) for line in (*body.splitlines(), *reasons)]) + "\n"
 
 
 def _word(leaf: T | Unknown, shown: Callable[[T], str] = str, otherwise: str = "unknown") -> str:
@@ -128,18 +124,10 @@ def _limit(limit: Limit, shown: Callable[[int], str] = str) -> str:
     return _word(limit, lambda number: "unlimited" if number is None else shown(number))
 
 
-def _shm(host: HostFacts) -> str:
-    return _word(host.shm.size_bytes, lambda size: f"{_gib(size)}, {_word(host.shm.free_bytes, _gib)} free")
-
-
 def _gib(count: int) -> str:
     """Memory is never a round number of bytes; below a GiB it matters which."""
     size = count / (1 << 30)
     return format_bytes(count) if size < 1 else f"{size:.3g} GiB" if size < 100 else f"{size:.0f} GiB"
-
-
-def _container(host: HostFacts) -> str:
-    return _word(host.container.runtime, lambda name: f"{name} ({host.container.evidence})" if name else "no")
 
 
 def _clock(host: HostFacts) -> str:
