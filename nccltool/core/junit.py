@@ -34,11 +34,7 @@ def element(tag: str, attributes: Mapping[str, str], text: str | None = None) ->
 
 def counts(kinds: Sequence[str]) -> dict[str, str]:
     """How many tests there are, and how many of them did not pass; `kinds` are elements in them."""
-    return {
-        "tests": str(len(kinds)),
-        "failures": str(kinds.count("failure")),
-        "errors": str(kinds.count("error")),
-    }
+    return {"tests": str(len(kinds)), **{f"{kind}s": str(kinds.count(kind)) for kind in ("failure", "error")}}
 
 
 def _opened(tag: str, attributes: Mapping[str, str]) -> str:

@@ -246,18 +246,14 @@ def _span(text: str, begin: int, name: _Name, whole: bool = False) -> tuple[int,
     if whole and (block := _BLOCK.match(text, begin)):
         return block.start("lines"), block.end("lines") - block["lines"].endswith("\n")
     around = _around(text, name.begin)
-    value = (_REST if whole else _IN_FLOW if _flows(text, name) else _SHORT).match(text, begin)
+    flows = text[name.end : name.end + 1] in (":", '"', "'")  # `{password: x, rank: 3}`; not in a shell
+    value = (_REST if whole else _IN_FLOW if flows else _SHORT).match(text, begin)
     if value is None:
         return None
     end = value.end()
     if around:
         end = min(end, _closer(text, begin, around))
     return (begin, begin + len(text[begin:end].rstrip())) if end > begin else None
-
-
-def _flows(text: str, name: _Name) -> bool:
-    """`{password: x, rank: 3}`: what is between commas, and not in a shell."""
-    return text[name.end : name.end + 1] in (":", '"', "'")
 
 
 def _closer(text: str, begin: int, opener: str) -> int:

@@ -21,7 +21,7 @@ from nccltool.core.errors import BadInput, RunDirError
 
 VARIABLE = "NCCLTOOL_RUN_DIR"
 LATEST = "latest"
-"""The word for the newest run."""
+"""The word for the newest run that has a document."""
 
 
 def base_folder(named: str | None = None) -> Path:
@@ -204,18 +204,14 @@ def find(base: Path, name: str) -> Path:
     """The folder or file of a run: a path; or under `base` an id, the beginning of one id, or `latest`."""
     if os.path.exists(name):  # noqa: PTH110 - Path.exists raises when the name is too long for a file
         return Path(name)
+    every = folders(base)
     if name == LATEST:
-        return _latest(base)
-    matches = [folder for folder in folders(base) if folder.name.startswith(name)]
+        if newest := next(filter(has_document, reversed(every)), None):
+            return newest
+        hint = "nccltool probe makes one; --run-dir names another folder"
+        raise BadInput(f"there is no run under {base} yet", hint)
+    matches = [folder for folder in every if folder.name.startswith(name)]
     if len(matches) == 1:
         return matches[0]
     problem = "is not a run" if not matches else f"could be {len(matches)} runs"
     raise BadInput(f"{name!r} {problem} under {base}", "nccltool runs lists them")
-
-
-def _latest(base: Path) -> Path:
-    """The newest run that has a document."""
-    for folder in reversed(folders(base)):
-        if has_document(folder):
-            return folder
-    raise BadInput(f"there is no run under {base} yet", "nccltool probe makes one; --run-dir names another folder")
