@@ -7,6 +7,8 @@ import click
 
 from nccltool import __version__
 from nccltool.core import signals
+from nccltool.core.errors import NccltoolError
+from nccltool.core.text import escaped_lines
 
 _COMMANDS = (
     *("baseline", "bundle", "checks", "collect", "compare", "doctor", "explain", "export", "facts", "import_"),
@@ -29,9 +31,6 @@ for _name in _COMMANDS:
 def main() -> None:
     """Run, and turn what the user can change into one sentence and an exit code."""
     signals.take(lambda *_: sys.exit(130))  # interrupted is 130 from the first moment on
-    from nccltool.core.errors import NccltoolError
-    from nccltool.core.text import escaped_lines
-
     try:
         cli(prog_name="nccltool")
     except NccltoolError as error:  # what hosts and gateways said may stand in it

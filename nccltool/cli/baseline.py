@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nccltool.cli.options import formats, kept, option, stored, written
+from nccltool.core.errors import BadInput
 
 if TYPE_CHECKING:
     from nccltool.compare.baselines import Store
@@ -30,7 +31,6 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
     from nccltool.compare import baselines, inputs
     from nccltool.compare.views import baseline
     from nccltool.core import run_directory
-    from nccltool.core.errors import BadInput
 
     if add and replace:
         raise BadInput("--add and --replace exclude each other", "leave one out")
@@ -83,7 +83,6 @@ def import_(file: str, name: str | None, replace: bool, store: str | None) -> No
     from nccltool.cli.screen import put
     from nccltool.compare import baselines
     from nccltool.compare.views import baseline
-    from nccltool.core.errors import BadInput
 
     try:
         text = Path(file).read_bytes()

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from nccltool.cli.options import kept, option
+from nccltool.core.errors import BadInput
 
 
 @click.command("bundle")
@@ -23,7 +24,6 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     """
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
-    from nccltool.core.errors import BadInput
     from nccltool.interop import bundle
 
     base = run_directory.base_folder(run_dir)
@@ -44,8 +44,6 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
 
 def _folder(name: str, path: Path) -> Path:
     """All of it goes into the archive, so it must be a run's."""
-    from nccltool.core.errors import BadInput
-
     folder = path if path.is_dir() else path.parent
     if not any((folder / part).is_file() for part in ("job.json", "run.json")):
         raise BadInput(f"{name} is not a run", "name a run's id or folder; --add-log FILE takes other files along")

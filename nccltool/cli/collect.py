@@ -21,8 +21,7 @@ def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str 
     from nccltool.interop import collect
 
     collected = collect.collect(files, run_directory.base_folder(run_dir))
-    text = text_of(collected.run, form)
-    deliver(text, output)
+    deliver(text_of(collected.run, form), output)
     kept_in = "kept in" if collected.is_new else "not kept: this run is there already,"
     click.echo(f"{kept_in} {collected.folder}", err=True)
     raise SystemExit(collected.run.verdict.exit_code)

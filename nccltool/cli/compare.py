@@ -34,6 +34,5 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     settings = effects.CompareSettings(margin=margin / 100, alpha=alpha, ignore=run_samples.ignored(keys))
     info = begun_now(this_command())
     found = judge.compare(info, inputs.side(a, base, store), inputs.side(b, base, store), settings)
-    text = comparison.render(found, str(shown["form"]))
-    deliver(text, shown["output"])
+    deliver(comparison.render(found, str(shown["form"])), shown["output"])
     raise SystemExit(found.verdict.exit_code)

@@ -53,8 +53,7 @@ def command(**options: Any) -> None:
     if options["fix"]:
         put("".join(f"{line}\n" for line in diagnosis.fixes))
     else:
-        text = renderer(options["form"], options["show_settings"])(diagnosis)
-        deliver(text, options["output"])
+        deliver(renderer(options["form"], options["show_settings"])(diagnosis), options["output"])
     raise CommandEnded(diagnosis.verdict.status, diagnosis.verdict.exit_code)
 
 

@@ -46,7 +46,6 @@ def command(**options: Any) -> None:
     found, against = export.read(asked.run, base), export.against(asked.baseline, asked.store)
     samples = partial(export.samples, against=against)
     if not destinations:
-        text = exposition.text(samples(found), asked.exposition).decode()
-        deliver(text, asked.output)
+        deliver(exposition.text(samples(found), asked.exposition).decode(), asked.output)
     for said in [one.hand_over(found, samples) for one in destinations]:
         click.echo(said, err=True)

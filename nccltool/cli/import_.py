@@ -29,7 +29,5 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
         base = run_directory.base_folder(shown["run_dir"])
         for imported in found:
             click.echo(f"kept in {import_results.keep(imported, base)}", err=True)
-    form, output = str(shown["form"]), shown["output"]
-    text = views.joined([imported.run for imported in found], form)
-    deliver(text, output)
+    deliver(views.joined([imported.run for imported in found], str(shown["form"])), shown["output"])
     raise SystemExit(import_results.exit_code(found))

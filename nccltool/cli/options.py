@@ -3,6 +3,7 @@
 import functools
 import inspect
 import math
+import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, TypeVar
@@ -11,6 +12,8 @@ import click
 from click.core import ParameterSource
 
 from nccltool.core import verdicts
+from nccltool.core.errors import BadInput, NccltoolError
+from nccltool.core.text import escaped
 from nccltool.launch import launchers
 from nccltool.probe.views import FORMATS
 
@@ -37,8 +40,6 @@ def group(kind: type[Group], options: Mapping[str, Any], **others: Any) -> Group
 
 def injected_fault() -> str:
     """What the variable NCCLTOOL_FAULT asks for. Raises BadInput when that is no drill."""
-    import os
-
     from nccltool.launch import fault_injection
     from nccltool.probe import collectives
     from nccltool.train import strategies
@@ -72,8 +73,6 @@ def given(context: click.Context, names: Iterable[str]) -> frozenset[str]:
 
 def refuse(named: Container[str], names: Iterable[str], where: str, remedy: str) -> None:
     """Options that have no meaning somewhere. Raises BadInput for the first that is named."""
-    from nccltool.core.errors import BadInput
-
     for name in names:
         if name in named:
             raise BadInput(f"--{name.replace('_', '-')} has no meaning {where}", remedy)
@@ -81,11 +80,7 @@ def refuse(named: Container[str], names: Iterable[str], where: str, remedy: str)
 
 def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     """Several options, in this order."""
-
-    def decorate(function: F) -> F:
-        return functools.reduce(lambda made, one: one(made), reversed(decorators), function)
-
-    return decorate
+    return lambda function: functools.reduce(lambda made, one: one(made), reversed(decorators), function)
 
 
 def formats(*names: str) -> Callable[[F], F]:
@@ -126,9 +121,6 @@ def exit_styled(function: F) -> F:
         if style == "default":
             function(**options)
             return
-        from nccltool.core.errors import NccltoolError
-        from nccltool.core.text import escaped
-
         try:
             function(**options)
         except SystemExit as ended:

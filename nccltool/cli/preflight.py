@@ -1,5 +1,6 @@
 """nccltool preflight."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from nccltool.cli.options import (
 from nccltool.preflight.views import FORMATS, renderer
 
 if TYPE_CHECKING:
-    from nccltool.preflight.options import PreflightOrder
     from nccltool.preflight.result import Preflight
 
 
@@ -53,10 +53,13 @@ def command(**options: Any) -> None:
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
+    from nccltool.launch.options import StartOptions
     from nccltool.preflight import run
+    from nccltool.preflight.options import from_options
 
     base = run_directory.base_folder(options["run_dir"])
-    ask = _order(options)
+    start = group(StartOptions, options, fault=injected_fault())
+    ask = from_options(start, os.environ, options)
     hand_over = _handing_over(options) if options["metrics"] else None
     if options["dry_run"]:
         put(run.plan(ask))
@@ -76,16 +79,6 @@ def command(**options: Any) -> None:
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
     raise CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
-
-
-def _order(options: Mapping[str, Any]) -> "PreflightOrder":
-    import os
-
-    from nccltool.launch.options import StartOptions
-    from nccltool.preflight.options import from_options
-
-    start = group(StartOptions, options, fault=injected_fault())
-    return from_options(start, os.environ, options)
 
 
 def _handing_over(options: Mapping[str, Any]) -> "Callable[[Preflight], Preflight]":

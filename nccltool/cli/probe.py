@@ -78,7 +78,6 @@ def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
 
 
 def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> int:
-
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput

@@ -1,14 +1,14 @@
 """nccltool sbatch."""
 
+import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nccltool.cli import probe
 from nccltool.cli.options import group, option, refuse, words_of
-
-if TYPE_CHECKING:
-    from nccltool.probe.options import ProbeOptions
+from nccltool.core.errors import BadInput
 
 _ELSEWHERE = ("node_rank", "hosts", "hostfile", "ssh", "remote_env", "keep_going")
 """Options of the command that say where its nodes are and how to reach them."""
@@ -43,36 +43,22 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
     from nccltool.cli.screen import put
     from nccltool.interop import batch_script
 
-    asked, given = _parsed(words)
+    if words[0] != "probe":
+        raise BadInput(f"sbatch {words[0]!r} is not known", "nccltool sbatch [OPTIONS] probe [PROBE OPTIONS]")
+    its_options, given = words_of(probe.command, "sbatch probe", words[1:])  # as the script will read them
+    refuse(given, _ELSEWHERE, "in a batch script", "leave it out: srun starts the nodes")
+    if (launcher := its_options["launcher"]) not in ("auto", "slurm"):
+        raise BadInput(f"--launcher {launcher} has no meaning in a batch script", "leave it out, or say slurm")
+    asked = probe.asked(its_options)
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
     batch = group(batch_script.BatchOptions, options, command=start)
     put(batch_script.script(words, asked, given, batch))
 
 
 def _words(text: str) -> tuple[str, ...]:
-    import shlex
-
-    from nccltool.core.errors import BadInput
-
     try:
         return tuple(shlex.split(text)) or ("nccltool",)
     except ValueError as error:
         raise BadInput(
             f"--command {text[:60]!r}: {error}", "for example --command /opt/venv/bin/nccltool"
         ) from error
-
-
-def _parsed(words: tuple[str, ...]) -> "tuple[ProbeOptions, frozenset[str]]":
-    """The options as the script will read them; and which of them are given."""
-    from nccltool.cli import probe
-    from nccltool.core.errors import BadInput
-
-    if words[0] != "probe":
-        raise BadInput(f"sbatch {words[0]!r} is not known", "nccltool sbatch [OPTIONS] probe [PROBE OPTIONS]")
-    options, given = words_of(probe.command, "sbatch probe", words[1:])
-    refuse(given, _ELSEWHERE, "in a batch script", "leave it out: srun starts the nodes")
-    if options["launcher"] not in ("auto", "slurm"):
-        raise BadInput(
-            f"--launcher {options['launcher']} has no meaning in a batch script", "leave it out, or say slurm"
-        )
-    return probe.asked(options), given

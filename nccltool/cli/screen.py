@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from signal import SIGHUP, SIGTERM
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
@@ -193,23 +193,20 @@ def _name_errors(run: Run) -> None:
 
 def writable(path: str) -> None:
     """Find out before the run that its result can be written. Raises BadInput."""
-    try:
-        with Path(path).open("a"):
-            return
-    except OSError as error:
-        raise _not_written(path, error) from error
+    _write(path, "ab", b"")
 
 
 def deliver(text: str, output: str | None) -> None:
     """The result: into the file of --output, else to standard output. Raises BadInput."""
-    if not output:
+    if output:
+        _write(output, "wb", text.encode(errors="replace"))  # whatever the locale's encoding is
+    else:
         put(text)
-        return
+
+
+def _write(path: str, mode: Literal["ab", "wb"], data: bytes) -> None:
     try:
-        Path(output).write_bytes(text.encode(errors="replace"))  # whatever the locale's encoding is
+        with Path(path).open(mode) as file:
+            file.write(data)
     except OSError as error:
-        raise _not_written(output, error) from error
-
-
-def _not_written(output: str, error: OSError) -> BadInput:
-    return BadInput(f"--output {output} cannot be written: {error.strerror}", "name another file")
+        raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error

@@ -28,14 +28,13 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     if web_config:
         check(web, web_config)
     listening = http_server.listen(listen)
-    run_dir, against = others["run_dir"], export.against(others["baseline"], others["store"])
-    base = run_directory.base_folder(run_dir)
+    against = export.against(others["baseline"], others["store"])
+    base = run_directory.base_folder(others["run_dir"])
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     where = f"{'https' if web.cert_file else 'http'}://{shown}:{port}/metrics"
-    limits = {"every_s": every, "max_age_s": max_age}
 
     def ready() -> None:
         click.echo(f"serving {base} on {where}", err=True)
 
-    asyncio.run(serve.serve(base, listening, web, against=against, ready=ready, **limits))
+    asyncio.run(serve.serve(base, listening, web, every_s=every, max_age_s=max_age, against=against, ready=ready))
