@@ -1,10 +1,13 @@
 """What every source of facts stands on: a root, readers that say why there is no value, and a deadline."""
 
+import ctypes
+import ipaddress
 import os
 import re
+import socket
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +15,7 @@ from threading import Thread
 from typing import TypeVar
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Text
+from nccltool.hosts.facts import Address, Text
 from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, Texts, known, or_unknown, then
 
 T = TypeVar("T")
@@ -211,3 +214,58 @@ def within(seconds: float, reads: Sequence[tuple[str, Callable[[], T]]]) -> list
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
     return list(answers)
+
+
+class _Sockaddr(ctypes.Structure):
+    _fields_ = (("family", ctypes.c_uint16), ("data", ctypes.c_ubyte * 26))
+
+
+class _Ifaddrs(ctypes.Structure):
+    pass
+
+
+_Ifaddrs._fields_ = (
+    ("next", ctypes.POINTER(_Ifaddrs)),
+    ("name", ctypes.c_char_p),
+    ("flags", ctypes.c_uint),
+    ("address", ctypes.POINTER(_Sockaddr)),
+    ("netmask", ctypes.POINTER(_Sockaddr)),
+    ("other", ctypes.POINTER(_Sockaddr)),
+    ("data", ctypes.c_void_p),
+)
+_Row = tuple[str, int, Address | None]
+
+
+def getifaddrs() -> list[_Row] | Unknown:
+    """(name, flags, address) in the C library's order, which NCCL sees too; address None = the link."""
+    library = ctypes.CDLL(None, use_errno=True)
+    first = ctypes.POINTER(_Ifaddrs)()
+    if library.getifaddrs(ctypes.byref(first)) != 0:
+        return Unknown(f"getifaddrs failed: {os.strerror(ctypes.get_errno())}")
+    try:
+        return list(_rows(first))
+    finally:
+        library.freeifaddrs(first)
+
+
+def _rows(entry: "ctypes._Pointer[_Ifaddrs]") -> Iterator[_Row]:
+    while entry:
+        one = entry.contents
+        name, family = os.fsdecode(one.name), one.address.contents.family if one.address else None
+        if family == socket.AF_PACKET:
+            yield name, one.flags, None
+        elif family in (socket.AF_INET, socket.AF_INET6):
+            yield name, one.flags, _address(name, family, one)
+        entry = one.next
+
+
+def _address(name: str, family: int, one: _Ifaddrs) -> Address:
+    start, size = (2, 4) if family == socket.AF_INET else (6, 16)  # after the port; and the flow label
+    raw = bytes(one.address.contents.data[start : start + size])
+    mask = bytes(one.netmask.contents.data[start : start + size]) if one.netmask else None
+    return Address(
+        interface=name,
+        address=str(ipaddress.ip_address(raw)),
+        prefix_len=Unknown("getifaddrs gives no mask") if mask is None else int.from_bytes(mask).bit_count(),
+        family="AF_INET" if family == socket.AF_INET else "AF_INET6",
+    )

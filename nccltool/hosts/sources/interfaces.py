@@ -1,16 +1,13 @@
 """Network interfaces and addresses, in the order in which NCCL meets them; routes, listeners, name servers."""
 
-import ctypes
 import ipaddress
-import os
-import socket
 from collections.abc import Iterator, Mapping
 from operator import not_
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Address, Interface, Listener, Network, Route, Text
 from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, known, or_none, or_unknown, then
-from nccltool.hosts.sources.base import CAPTURED, Source, Tree
+from nccltool.hosts.sources.base import CAPTURED, Source, Tree, getifaddrs
 
 _NET = "/sys/class/net"
 _UP, _LOOPBACK, _POINT_TO_POINT, _RUNNING = 0x1, 0x8, 0x10, 0x40
@@ -157,61 +154,6 @@ def _bond_speed(tree: Tree, folder: str, mode: str, depth: int) -> int:
     if not total:
         raise NotKnown("it is a bond; no link of it is up")
     return total
-
-
-class _Sockaddr(ctypes.Structure):
-    _fields_ = (("family", ctypes.c_uint16), ("data", ctypes.c_ubyte * 26))
-
-
-class _Ifaddrs(ctypes.Structure):
-    pass
-
-
-_Ifaddrs._fields_ = (
-    ("next", ctypes.POINTER(_Ifaddrs)),
-    ("name", ctypes.c_char_p),
-    ("flags", ctypes.c_uint),
-    ("address", ctypes.POINTER(_Sockaddr)),
-    ("netmask", ctypes.POINTER(_Sockaddr)),
-    ("other", ctypes.POINTER(_Sockaddr)),
-    ("data", ctypes.c_void_p),
-)
-_Row = tuple[str, int, Address | None]
-
-
-def getifaddrs() -> list[_Row] | Unknown:
-    """(name, flags, address) in the C library's order, which NCCL sees too; address None = the link."""
-    library = ctypes.CDLL(None, use_errno=True)
-    first = ctypes.POINTER(_Ifaddrs)()
-    if library.getifaddrs(ctypes.byref(first)) != 0:
-        return Unknown(f"getifaddrs failed: {os.strerror(ctypes.get_errno())}")
-    try:
-        return list(_rows(first))
-    finally:
-        library.freeifaddrs(first)
-
-
-def _rows(entry: "ctypes._Pointer[_Ifaddrs]") -> Iterator[_Row]:
-    while entry:
-        one = entry.contents
-        name, family = os.fsdecode(one.name), one.address.contents.family if one.address else None
-        if family == socket.AF_PACKET:
-            yield name, one.flags, None
-        elif family in (socket.AF_INET, socket.AF_INET6):
-            yield name, one.flags, _address(name, family, one)
-        entry = one.next
-
-
-def _address(name: str, family: int, one: _Ifaddrs) -> Address:
-    start, size = (2, 4) if family == socket.AF_INET else (6, 16)  # after the port; and the flow label
-    raw = bytes(one.address.contents.data[start : start + size])
-    mask = bytes(one.netmask.contents.data[start : start + size]) if one.netmask else None
-    return Address(
-        interface=name,
-        address=str(ipaddress.ip_address(raw)),
-        prefix_len=Unknown("getifaddrs gives no mask") if mask is None else int.from_bytes(mask).bit_count(),
-        family="AF_INET" if family == socket.AF_INET else "AF_INET6",
-    )
 
 
 @or_unknown

@@ -9,8 +9,7 @@ from pathlib import Path
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostNames
 from nccltool.hosts.facts.leaves import NotKnown, Texts, known, or_none, or_unknown, then
-from nccltool.hosts.sources.base import Source, Tree, within
-from nccltool.hosts.sources.interfaces import getifaddrs
+from nccltool.hosts.sources.base import Source, Tree, getifaddrs, within
 
 _INNER = ("docker", "virbr", "cni", "br-", "veth", "flannel", "cali", "lxc", "podman")
 _MOST = 32
