@@ -109,7 +109,7 @@ def plan_launch(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
 
 
 def _check_words(asked: Launcher | None, options: StartOptions) -> None:
-    traits = asked.TRAITS if asked else LauncherTraits(order=0, takes_hosts=True)
+    traits = asked.TRAITS if asked else LauncherTraits(takes_hosts=True)
     if traits.instead:
         raise BadInput(f"--launcher {options.launcher} starts nothing from here", traits.instead)
     if options.remote_python == "":

@@ -16,5 +16,6 @@ def get(name: str) -> "Launcher":
 
 
 def in_order() -> "tuple[Launcher, ...]":
-    """All of them, as they are asked."""
-    return tuple(sorted(map(get, NAMES), key=lambda launcher: launcher.TRAITS.order))
+    """Those that start nodes from here, as they are asked."""
+    able = [launcher for launcher in map(get, NAMES) if not launcher.TRAITS.instead]
+    return tuple(sorted(able, key=lambda launcher: launcher.TRAITS.order))

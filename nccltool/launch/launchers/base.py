@@ -145,13 +145,13 @@ def expand_counts(text: str) -> tuple[int, ...] | None:
 class LauncherTraits:
     """What must be known of a launcher before it is asked."""
 
-    order: int
+    order: int = 0
     """Launchers are asked in this order, until one starts the nodes."""
     takes_hosts: bool = False
     """It knows what to do with --hosts."""
     needs_hosts: bool = False
     instead: str = ""
-    """How to start a job there, where it cannot be done from here."""
+    """How to start a job there, where it cannot be done from here; then it has no `start`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,6 @@ class Launcher(Protocol):
 
     def start(self, options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:
         """How it starts the nodes, if options and environment call for it. Raises BadInput."""
-
-
-def starts_nothing(options: StartOptions, env: Mapping[str, str]) -> NotChosen:
-    """Of a launcher that only others can start: it says how (`instead`)."""
-    return NotChosen()
 
 
 _MOST_DIGITS = 4

@@ -51,7 +51,9 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
     if leads and listener is None:
         # emulated nodes find each other on loopback, at any port; else it is the agreed one of all interfaces
         listener = _listen("", inside.parse_endpoint(job.endpoint)[1]) if job.endpoint else _listen("127.0.0.1", 0)
-    address = _address(job, listener)
+    # our own ranks take the short way, whatever the endpoint's name resolves to
+    ours = ("127.0.0.1", int(listener.getsockname()[1])) if listener else None
+    address = StoreAddress(*(ours or inside.parse_endpoint(job.endpoint)))
     # the events of remote nodes come out of their own launches
     relay = EventRelay(leads, not job.remote and len(job.node_ranks) < (job.nodes or 1), out_fd)
     channel = Channel(relay.events_fd, in_fd)
@@ -63,22 +65,16 @@ def _start_agents(job: Job, listener: socket.socket | None, in_fd: int, out_fd: 
         remote.send_facts(job.node_ranks[0], channel)
     store = _serve(listener) if listener else None
     relay.start(address, job, senders=(job.nodes or 1) - 1)
-    codes = _wait_for(children, channel)
-    relay.finish()
-    del store
-    return max(abs(code) for code in codes)
-
-
-def _wait_for(agents: dict[int, int], channel: Channel) -> list[int]:
-    """Wait for the agents (pid to node rank) in the order in which they end; their exit codes."""
     codes = []
-    while agents:
+    while children:
         pid, status = os.wait()
-        code, node_rank = os.waitstatus_to_exitcode(status), agents.pop(pid)
-        codes.append(code)
+        code, node_rank = os.waitstatus_to_exitcode(status), children.pop(pid)
+        codes.append(abs(code))
         if code < 0:
             channel.emit(events.AgentKilled(node_rank=node_rank, host=socket.gethostname(), code=code))
-    return codes
+    relay.finish()
+    del store
+    return max(codes)
 
 
 def _run_agent(
@@ -169,12 +165,6 @@ def _listen(host: str, port: int) -> socket.socket:
                 remedy=f"choose another port in --rdzv-endpoint, or end what holds it: ss -ltnp 'sport = :{port}'",
             )
         ) from error
-
-
-def _address(job: Job, listener: socket.socket | None) -> StoreAddress:
-    if listener is not None:  # our own ranks take the short way, whatever the endpoint's name resolves to
-        return StoreAddress("127.0.0.1", int(listener.getsockname()[1]))
-    return StoreAddress(*inside.parse_endpoint(job.endpoint))
 
 
 def _serve(listener: socket.socket) -> TCPStore:
