@@ -11,6 +11,7 @@ from nccltool.compare.result import Comparable, ComparedRow, Effect, Side
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Subject, define
+from nccltool.core.text import named
 from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import verdict
 from nccltool.probe.result import Measurement
@@ -108,16 +109,11 @@ def _notes(a: Side, b: Side, pairs: Sequence[PairedRow], by_median: bool) -> lis
         )
     hosts = [sorted({host for run in side.runs for host in run.hosts}) for side in (a, b)]
     if hosts[0] != hosts[1]:
-        found.append(f"hosts differ: A {_some(hosts[0])}; B {_some(hosts[1])}")
+        found.append(f"hosts differ: A {named(hosts[0], 6) or 'not known'}; B {named(hosts[1], 6) or 'not known'}")
     unknown = [name for name in run_samples.OF_A_RUN if getattr(a.runs[0].circumstances, name) is None]
     if unknown:
         found.append(f"not known on either side: {', '.join(name.replace('_', '-') for name in unknown)}")
     return found
-
-
-def _some(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more if names else "not known"
 
 
 def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedRow]) -> tuple[Finding, ...]:

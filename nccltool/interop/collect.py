@@ -7,7 +7,7 @@ where it said none, the others tell what can be known.
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ import msgspec
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.run_directory import Draft
+from nccltool.core.text import listed
 from nccltool.interop.finding_kinds import STREAM_CUT, STREAM_MISSING
 from nccltool.launch import blame, events, printed_events
 from nccltool.launch.job import Job, kept, node_name
@@ -41,7 +42,6 @@ _LONGEST = 2**20
 """Bytes of a line: an event has at most events.MAX_LINE and its stamp; longer text is taken in stretches."""
 _MOST_WAITING = 10_000
 """Events that may wait for one that was printed before them: no log is shuffled further."""
-_NAMES_SHOWN = 8
 _RUN_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _POD = re.compile(rb"\[(pod/[\w./-]{1,300})\] ")
 """What `kubectl logs --prefix` puts in front of each line."""
@@ -182,8 +182,13 @@ class _Merge:
                 self._draft.log(f"[rank {event.rank}] {event.text}\n".encode(errors="replace"))
             case events.Met() if _RUN_ID.fullmatch(event.run_id):
                 part.met = event.run_id
+            # what a later release could say and this one could not work with
+            case Result() if event.op not in collectives.NAMES:
+                raise _other_release(part, event.op)
+            case Samples() if min(event.ns, default=1) <= 0:
+                raise _other_release(part, "a time that is not positive")
             case _:
-                _check(part, event)
+                pass
         self._draft.event(line.text)
         if self.state is not None:
             self.state.apply(event, line.time)
@@ -233,14 +238,6 @@ def _begun(part: _Part, text: str) -> ProbeBegun:
     return replace(begun, job=job)
 
 
-def _check(part: _Part, event: events.Event) -> None:
-    """What a later release could say and this one could not work with."""
-    if isinstance(event, Result) and event.op not in collectives.NAMES:
-        raise _other_release(part, event.op)
-    if isinstance(event, Samples) and min(event.ns, default=1) <= 0:
-        raise _other_release(part, "a time that is not positive")
-
-
 def _other_release(part: _Part, what: str) -> BadInput:
     return BadInput(
         f"{part.where}: {part.name} said what this nccltool does not understand: {what}",
@@ -261,7 +258,9 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
     state.faults.sort(key=lambda rank: state.ranks[rank].fault_at or 0.0)
     ended = leader.ended if leader else None
     if ended is None:
-        findings, interrupted = _guessed(state, begun, parts), False
+        culprit, interrupted = blame.after_fault(state), False
+        seen = (*dict.fromkeys(state.findings), *state.product.findings())
+        findings = (*seen, *_silent(begun, parts), *([culprit] if culprit else []))
     else:
         state.job, state.expected_ranks = replace(begun.job, nodes=ended.nodes), ended.ranks_seen
         interrupted = ended.interrupted
@@ -321,44 +320,28 @@ def _gap(merge: _Merge, part: _Part) -> BadInput:
     return BadInput(f"{part.where}: {what}{merge.damaged}", _WHOLE_LOGS)
 
 
-def _guessed(state: RunState, begun: ProbeBegun, parts: dict[int, _Part]) -> tuple[Finding, ...]:
-    """What can be known where the command of rank 0 did not say it."""
-    culprit = blame.after_fault(state)
-    return (
-        *dict.fromkeys(state.findings),
-        *state.product.findings(),
-        *_silent(begun, parts),
-        *([culprit] if culprit else []),
-    )
-
-
-def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> tuple[Finding, ...]:
-    missing = [number for number in range(begun.parts or 0) if number not in parts]
-    cut = [_cut(part) for _, part in sorted(parts.items()) if part.ended is None]
-    return (*([_missing(begun, missing)] if missing else []), *cut)
+def _silent(begun: ProbeBegun, parts: dict[int, _Part]) -> Iterator[Finding]:
+    """The commands of which nothing came, or not all."""
+    if missing := [number for number in range(begun.parts or 0) if number not in parts]:
+        kind = "node" if begun.job.node_ranks else "rank"
+        yield STREAM_MISSING.finding(
+            subject=_subject(begun.job, missing[0]),
+            message=f"nothing was read from {kind} {listed(map(str, missing))} of {begun.parts}",
+            evidence=("the run may have completed: what it measured is known from the others",),
+            remedy=_WHOLE_LOGS,
+        )
+    for _, part in sorted(parts.items()):
+        if part.ended is None:
+            yield STREAM_CUT.finding(
+                subject=part.subject,
+                message=f"the stream of {part.name} stops after line {part.next}, before its end",
+                evidence=(f"it begins at {part.where}",),
+                remedy="kubectl describe pod: is it running, or was it killed (OOMKilled, Evicted)? "
+                "Else the log was cut",
+            )
 
 
 def _subject(job: Job, number: int) -> Subject:
     if job.node_ranks:
         return Subject(kind="host", name=node_name(number))
     return Subject(kind="rank", name=f"rank {number}")
-
-
-def _missing(begun: ProbeBegun, missing: Sequence[int]) -> Finding:
-    names = ", ".join(map(str, missing[:_NAMES_SHOWN])) + (", ..." if len(missing) > _NAMES_SHOWN else "")
-    kind = "node" if begun.job.node_ranks else "rank"
-    return STREAM_MISSING.finding(
-        subject=_subject(begun.job, missing[0]),
-        message=f"nothing was read from {kind} {names} of {begun.parts}",
-        evidence=("the run may have completed: what it measured is known from the others",),
-        remedy=_WHOLE_LOGS,
-    )
-
-
-def _cut(part: _Part) -> Finding:
-    return STREAM_CUT.finding(
-        subject=part.subject,
-        message=f"the stream of {part.name} stops after line {part.next}, before its end",
-        evidence=(f"it begins at {part.where}",),
-        remedy="kubectl describe pod: is it running, or was it killed (OOMKilled, Evicted)? Else the log was cut",
-    )

@@ -1,7 +1,7 @@
 """JUDGE outcomes: whose fault a failure is shown to be, which hosts are fit, and the one word. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from nccltool.core import verdicts
@@ -141,21 +141,14 @@ def verdict(outcomes: Sequence[CheckOutcome], interrupted: bool) -> Verdict:
     )
 
 
-LISTS: Mapping[str, tuple[str, ...]] = {
-    "hosts.pass": ("pass", "warn"),
-    "hosts.fail": ("fail",),
-    "hosts.missing": ("missing",),
-    "hosts.undetermined": ("undetermined",),
-    "hosts.unknown": ("unknown",),
-}
-"""File -> the hosts that are in it, by their status."""
-EXCLUDE = "nodes.exclude"
+_FILES = ("hosts.pass", "hosts.fail", "hosts.missing", "hosts.undetermined", "hosts.unknown", "nodes.exclude")
 
 
 def lists(hosts: Sequence[HostVerdict]) -> dict[str, str]:
     """The text of each file, one host a line."""
-    texts = {
-        name: "".join(f"{one.host}\n" for one in hosts if one.status in statuses)
-        for name, statuses in LISTS.items()
-    }
-    return texts | {EXCLUDE: "".join(f"{one.host}\n" for one in hosts if one.exclude)}
+    texts = dict.fromkeys(_FILES, "")
+    for one in hosts:
+        texts["hosts.pass" if one.status == "warn" else f"hosts.{one.status}"] += f"{one.host}\n"
+        if one.exclude:
+            texts["nodes.exclude"] += f"{one.host}\n"
+    return texts

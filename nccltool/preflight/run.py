@@ -88,7 +88,9 @@ def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: T
         suite=context.suite.name,
         outcomes=outcomes,
         hosts=host_verdicts.of_hosts(outcomes, context.hosts_once),
-        findings=_findings(outcomes),
+        findings=tuple(
+            dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings)
+        ),
         runs=tuple(run for one in results for run in one.runs),
         duration_s=time.monotonic() - begin,
         # those over all nodes, where there are any
@@ -162,10 +164,6 @@ def with_findings(found: Preflight, more: Sequence[Finding]) -> Preflight:
     found = replace(found, verdict=verdict, findings=(*found.findings, *more))
     folder.keep(found, Path(found.folder), None)
     return found
-
-
-def _findings(outcomes: Sequence[CheckOutcome]) -> tuple[Finding, ...]:
-    return tuple(dict.fromkeys(f for one in outcomes if one.status in ("fail", "warn") for f in one.findings))
 
 
 def _info(begun: RunInfo, context: StageContext, told: Iterable[Run]) -> RunInfo:

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from nccltool.compare.result import ComparedRow, Comparison, Effect, Side
 from nccltool.core.documents import SCHEMA, encoded
-from nccltool.core.text import escaped, escaped_lines
+from nccltool.core.text import escaped, escaped_lines, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
@@ -119,8 +119,8 @@ def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
         yield f"spread between runs: {min(measured):.1%} to {max(measured):.1%}, measured"
     for name, keys in (("A", comparison.only_a), ("B", comparison.only_b)):
         if keys:
-            texts = [f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys[:4]]
-            yield f"only in {name}: {', '.join(texts)}" + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
+            texts = [f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys]
+            yield f"only in {name}: {named(texts, 4)}"
     yield from (f"note: {note}" for note in comparison.notes)
     for finding in comparison.findings:
         yield from finding.lines()

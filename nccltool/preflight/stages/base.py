@@ -66,16 +66,13 @@ class StageContext:
 
     def survey(self) -> Survey:
         """The hosts as they were seen, once for all stages that ask."""
-        if self._survey is None:
-            self._survey = self._look()
-        return self._survey
-
-    def _look(self) -> Survey:
         launch, where = self.where.launch, self.where
-        if not launch.remote:
-            return host_survey.here(self.hosts)
-        job = Job(run_id=new_id(), kind="reach", env=dict(where.env), node_variable=where.node_variable)
-        return host_survey.take(launch, job, self.hosts, self.left_s(), self.stop)
+        if self._survey is None and not launch.remote:
+            self._survey = host_survey.here(self.hosts)
+        if self._survey is None:
+            job = Job(run_id=new_id(), kind="reach", env=dict(where.env), node_variable=where.node_variable)
+            self._survey = host_survey.take(launch, job, self.hosts, self.left_s(), self.stop)
+        return self._survey
 
     @property
     def surveyed(self) -> bool:
