@@ -25,12 +25,12 @@ To the owner of the program, with rank and traceback.
 
 from itertools import takewhile
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, first_to_end, of_source
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline, first_to_end
 
 DECIDES = "the first traceback, and whether it came before the first time-out"
 EXPLAINS = frozenset({"straggler-timeout", "peer-exited", "other", "nccl-bug", "collective-mismatch"})
 
+SOURCES = ("misc/argcheck",)
 SIGNS_OF_FAILURE = {
     "torch.unused": (0.9, "parameters got no gradient"),
     "nccl.bad-argument": (0.8, "NCCL was called with an argument that is not allowed"),
@@ -54,7 +54,6 @@ def clues(timeline: Timeline) -> Given:
         return
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):
         yield Clue(FITS, "NCCL was used in a way that it does not allow", used)
-    yield from of_source(timeline, "misc/argcheck")
     if event := timeline.first("app.exception"):
         yield Clue(0.75, f"a rank raised {event.get('type')}", event)
         waiting = timeline.first("torch.timeout")

@@ -5,7 +5,8 @@ A cause is a file of this folder. Its docstring is its page, with the sections o
     DECIDES                     one sentence: what would settle whether it is this cause
     SIGNS                       kind of event -> (strength, why): a clue, where there is such an event (optional)
     SIGNS_OF_FAILURE            the same, where the job has not got over what went wrong (optional)
-    clues(timeline)             what else speaks for it (strength above 0) and against it (below 0)
+    SOURCES                     files of NCCL whose warnings are a clue where no pattern knows them (optional)
+    clues(timeline)             what else speaks for it (strength above 0) and against it (below 0; optional)
     offender(timeline, clues)   what to look at first; None when the logs name nothing
     EXPLAINS                    causes whose evidence this one accounts for (optional; see ECHOES)
 
@@ -13,13 +14,13 @@ The judge (nccltool.triage.judge) weighs the clues of all causes. Strengths are 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from nccltool.triage.incident import Offender as Offender
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.logs.base import LogEvent as LogEvent
+from nccltool.triage.timeline.model import Timeline as Timeline
 
 SAYS = 0.9
 """The text names this cause, and hardly any other prints it."""
@@ -84,9 +85,6 @@ class Cause(Protocol):
     __doc__: str | None
     DECIDES: str
 
-    def clues(self, timeline: Timeline) -> Given:
-        """What speaks for and against it."""
-
     def offender(self, timeline: Timeline, clues: Clues) -> Offender | None:
         """What to look at first."""
 
@@ -98,7 +96,10 @@ def all_clues(cause: Cause, timeline: Timeline) -> Clues:
     """All clues of a cause."""
     always: Signs = getattr(cause, "SIGNS", {})
     of_failure: Signs = getattr(cause, "SIGNS_OF_FAILURE", {}) if timeline.failed else {}
-    return Clues((*signs(timeline, always), *signs(timeline, of_failure), *cause.clues(timeline)))
+    own: Callable[[Timeline], Given] = getattr(cause, "clues", lambda timeline: iter(()))
+    sources: tuple[str, ...] = getattr(cause, "SOURCES", ())
+    named = _of_source(timeline, sources) if timeline.failed and sources else ()
+    return Clues((*signs(timeline, always), *signs(timeline, of_failure), *own(timeline), *named))
 
 
 def signs(timeline: Timeline, table: Signs) -> Iterator[Clue]:
@@ -122,10 +123,8 @@ def first_to_end(timeline: Timeline) -> str | None:
     return str(named[0]) if named else None
 
 
-def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
+def _of_source(timeline: Timeline, beginnings: tuple[str, ...]) -> Given:
     """A warning that no pattern knows, or an error that was handed up without one, from these source files."""
-    if not timeline.failed:
-        return
     files = re.compile(rf"(?:^|/)(?:{'|'.join(beginnings)})")
     if event := timeline.first("nccl.warning", where=lambda e: files.search(e.get("where"))):
         yield Clue(FITS, f"NCCL warned in {event.get('where')}", event)
@@ -134,23 +133,6 @@ def of_source(timeline: Timeline, *beginnings: str) -> Iterator[Clue]:
     trace = timeline.first("nccl.trace")
     if trace and not known and not timeline.has("nccl.warning") and files.search(trace.get("where")):
         yield Clue(0.4, f"an error came out of {trace.get('where')}", trace)
-
-
-def part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | None:
-    """The first value that lines of these kinds have for a part (hca, port, gpu), as an offender of this kind."""
-    event = timeline.first(*kinds, where=lambda e: e.get(name))
-    return Offender(kind, event.get(name)) if event else None
-
-
-def first_part(timeline: Timeline, kind: str, *kinds: str, name: str) -> Offender | None:
-    """The same, of the first of these kinds that has one."""
-    return next(filter(None, (part(timeline, kind, one, name=name) for one in kinds)), None)
-
-
-def host_named(timeline: Timeline, *kinds: str) -> Offender | None:
-    """The host of the first line of these kinds that tells its host."""
-    event = timeline.first(*kinds, where=lambda e: e.host)
-    return Offender("host", event.host) if event and event.host else None
 
 
 def odd_one_out(values: Mapping[str, str]) -> str | None:

@@ -24,10 +24,8 @@ padding. Blast radius: the program only.
 To the owner of the training code, with both calls and their stacks (flight recorder).
 """
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, odd_one_out, part
-from nccltool.triage.logs.base import LogEvent
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline, odd_one_out
 from nccltool.triage.timeline.exits import CollectiveTimeout
-from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "operation, size and sequence number of the same collective on every rank (flight recorder, or DETAIL)"
 EXPLAINS = frozenset({"app-error", "straggler-timeout", "peer-exited", "other"})
@@ -101,7 +99,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", odd)
     if differing := _differing(timeline):
         return Offender("rank", str(differing[0].rank))
-    if found := part(timeline, "rank", "nccl.mismatched", "ras.rank", name="rank"):
+    if found := timeline.part("rank", "nccl.mismatched", "ras.rank", name="rank"):
         return found
     if prints and len(set(prints.values())) > 1:
         return Offender("rank", _blamed(timeline) or list(prints)[-1])

@@ -23,12 +23,12 @@ concerns this job; restarting sharp_am breaks all jobs that use SHARP.
 To the fabric team, with the log of sharp_am.
 """
 
-from nccltool.triage.causes.base import SAYS, Clues, Given, Offender, host_named, of_source
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import SAYS, Clues, Offender, Timeline
 
 DECIDES = "whether the job works with NCCL_COLLNET_ENABLE=0"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "plugin"})
 
+SOURCES = ("transport/coll_net", "sharp_plugin")
 SIGNS_OF_FAILURE = {
     "sharp.failed": (SAYS, "SHARP could not be set up"),
     "sharp.crash": (0.8, "the SHARP plugin crashed"),
@@ -36,12 +36,6 @@ SIGNS_OF_FAILURE = {
 }
 
 
-def clues(timeline: Timeline) -> Given:
-    """Errors of SHARP, where the job did not get over them."""
-    if timeline.failed:
-        yield from of_source(timeline, "transport/coll_net", "sharp_plugin")
-
-
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host where SHARP failed."""
-    return host_named(timeline, "sharp.failed", "sharp.crash", "sharp.fallback") or clues.host_or_rank()
+    return timeline.host_named(*SIGNS_OF_FAILURE) or clues.host_or_rank()

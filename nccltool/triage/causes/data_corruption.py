@@ -26,8 +26,7 @@ the last good check are suspect.
 At once, to the owners of the hosts and of the results.
 """
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "a checked run of each pair of hosts, with and without peer-to-peer"
 EXPLAINS = frozenset({"none", "other", "app-error", "straggler-timeout", "peer-exited", "slow-path"})
@@ -49,4 +48,4 @@ def clues(timeline: Timeline) -> Given:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host where it was seen."""
     only = Offender("host", timeline.host_names[0]) if len(timeline.host_names) == 1 else None
-    return clues.host_or_rank() or part(timeline, "host", "bench.device", name="node") or only
+    return clues.host_or_rank() or timeline.part("host", "bench.device", name="node") or only

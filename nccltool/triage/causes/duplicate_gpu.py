@@ -25,8 +25,7 @@ than there are GPUs. Blast radius: this job only.
 To the scheduler's owner, when it gives one GPU to two tasks.
 """
 
-from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Given, Offender
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "LOCAL_RANK and the PCI address of the GPU of each rank"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})

@@ -24,12 +24,12 @@ stands in /etc/nccl.conf, every job on the host.
 To whoever owns the job template or module file that sets it.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "whether the job works with the variable unset"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
+SOURCES = ("graph/tuning", "misc/param", "param/")
 SIGNS = {
     "nccl.bad-value": (0.95, "NCCL does not know a word of a list"),
     "nccl.bad-comm-id": (SAYS, "NCCL_COMM_ID is not an address"),
@@ -45,12 +45,11 @@ def clues(timeline: Timeline) -> Given:
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
         yield Clue(strength, "NCCL_ALGO and NCCL_PROTO leave no way to do the operation", event)
-    yield from of_source(timeline, "graph/tuning", "misc/param", "param/")
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The variable."""
-    if found := part(timeline, "variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
+    if found := timeline.part("variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
         return found
     value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)
     for name, values in timeline.environment.items():

@@ -26,8 +26,7 @@ To the platform team for the default of the host.
 
 import re
 
-from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import HINT, SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`ulimit -n` as the job sees it, and the number of entries in /proc/PID/fd"
 EXPLAINS = frozenset({"app-error", "net-unreachable"})

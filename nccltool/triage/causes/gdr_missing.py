@@ -29,8 +29,7 @@ To the platform team, with kernel, driver and OFED versions.
 
 from collections.abc import Iterable
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Offender
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`lsmod | grep peermem` and the GPU Direct RDMA lines with NCCL_DEBUG_SUBSYS=INIT,NET"
 

@@ -26,9 +26,8 @@ same GPU fails again, replace it. If an Xid 13 or 31 follows the program to anot
 To the hardware vendor with nvidia-bug-report.sh, when it comes again after a reset.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, part
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.logs.kernel import NVLINK_XIDS
-from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "the kernel log of the host (Xid) and `nvidia-smi -q -d ECC` for the GPU"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
@@ -60,6 +59,6 @@ def clues(timeline: Timeline) -> Given:
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GPU by its PCI address, else the rank."""
     return (
-        part(timeline, "gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu")
+        timeline.part("gpu", "kernel.gpu-lost", "kernel.xid", "kernel.ecc", "kernel.amdgpu", name="gpu")
         or clues.rank_or_host()
     )

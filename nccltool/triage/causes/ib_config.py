@@ -29,12 +29,11 @@ concern every job on it.
 To the fabric team with both ends (HCA, port, GID) as the message names them.
 """
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "`show_gids` on both hosts, and `ib_write_bw -d HCA -x GID_INDEX` between them"
 
+SOURCES = ("transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
 SIGNS = {
     "ib.qp-failed": (SAYS, "two HCAs could not be connected"),
     "ib.mixed": (SAYS, "InfiniBand and RoCE ports are mixed"),
@@ -60,7 +59,6 @@ def clues(timeline: Timeline) -> Given:
         if event.get("status") in _REMOTE:
             yield Clue(FITS, "the other HCA refused a request", event)
             break
-    yield from of_source(timeline, "transport/net_ib", "net_ib/", "misc/ibvwrap", "ibvwrap", "ib_plugin")
     if event := _uneven(timeline):
         yield Clue(FITS, "hosts have different numbers of HCAs", event)
     if timeline.failed and timeline.has("shell.port-down") and timeline.has("nccl.no-ib"):
@@ -82,7 +80,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The GID index if it was forced, else the HCA that the message names, else the host."""
     if timeline.has("ib.qp-failed") and timeline.variable("NCCL_IB_GID_INDEX"):
         return Offender("variable", "NCCL_IB_GID_INDEX")
-    if found := part(timeline, "device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
+    if found := timeline.part("device", "ib.qp-failed", "ib.open-failed", "ib.completion", name="hca"):
         return found
     refused = timeline.first("ib.completion")
     observed = timeline.hosts.get(refused.host or "") if refused else None

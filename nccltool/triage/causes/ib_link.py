@@ -28,8 +28,7 @@ To the fabric team with host, HCA, port and the times of port error.
 
 from collections import Counter
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, host_named, part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "the link's counters and the kernel log of the named host at that time"
 
@@ -54,12 +53,12 @@ def clues(timeline: Timeline) -> Given:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host whose port failed; else the peer that most completions with errors name."""
-    if found := host_named(timeline, "ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
+    if found := timeline.host_named("ib.port-error", "kernel.link-down", "kernel.nic-fault", "ib.async-fatal"):
         return found
     peers = Counter(event.get("peer") for event in timeline.of("ib.completion") if event.get("peer"))
     named = [peer for peer, _ in peers.most_common(1)]
     if named and (host := timeline.host_of(named[0])):
         return Offender("host", host)
-    if found := part(timeline, "device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
+    if found := timeline.part("device", "ib.port-error", "kernel.link-down", "ib.completion", name="hca"):
         return found
     return clues.host_or_rank()

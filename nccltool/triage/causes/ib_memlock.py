@@ -26,9 +26,7 @@ jobs.
 To the platform team, for the unit file and the container runtime.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, host_named
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "`ulimit -l` as the job itself sees it"
 
@@ -56,7 +54,7 @@ def _limit(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host; where no line names it, the limit that is shown."""
-    refusing = host_named(timeline, *SIGNS)
+    refusing = timeline.host_named(*SIGNS)
     if (event := _limit(timeline)) and not refusing:
         return Offender("limit", event.get("name"))
     return refusing or clues.host_or_rank()

@@ -27,12 +27,12 @@ To the platform team, with the output of nvidia-imex-ctl of every host.
 
 import re
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`nvidia-imex-ctl -N` on every host of the rack, and whether the process sees a channel"
 EXPLAINS = frozenset({"nccl-bug", "app-error", "nvlink-fabric"})
 
+SOURCES = ("mnnvl",)
 SIGNS = {
     "mnnvl.broken": (0.95, "multi-node NVLink is there and does not work"),
     "imex.channel": (SAYS, "an IMEX channel is missing"),
@@ -53,7 +53,6 @@ def clues(timeline: Timeline) -> Given:
     if "P2P/MNNVL" in timeline.transports and (event := timeline.first("cuda.failed", "nccl.warning")):
         strength = 0.8 if _OF_PEERS.search(event.get("where")) else FITS
         yield Clue(strength, "CUDA failed where connections use multi-node NVLink", event)
-    yield from of_source(timeline, "mnnvl")
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

@@ -28,8 +28,7 @@ To NVIDIA/nccl on GitHub with version, log at NCCL_DEBUG=INFO, and a small repro
 import re
 from typing import NamedTuple
 
-from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Given, Offender
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "whether the same job works with a newer NCCL"
 

@@ -30,9 +30,7 @@ To the network team when the interface that should carry the traffic is missing,
 import re
 
 from nccltool.triage.addresses import is_of_containers, is_unreachable, is_virtual
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, part
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "the interface and subnet that each host's Bootstrap line names, next to `ip -br addr` there"
 
@@ -133,7 +131,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         choosing = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY")
         if name := next(filter(timeline.variable, choosing), None):
             return Offender("variable", name)
-    if found := part(timeline, "interface", "gloo.no-interface", name="interface"):
+    if found := timeline.part("interface", "gloo.no-interface", name="interface"):
         return found
     if event := _virtual(timeline):
         return Offender("interface", event.get("interface"))

@@ -27,12 +27,11 @@ To the network team with source, destination, port and the time of the failure.
 """
 
 from nccltool.triage.addresses import is_of_containers, is_unreachable
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, first_part, of_source
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "`nc -vz PEER PORT` from the host that could not connect, while a listener runs there"
 
+SOURCES = ("misc/socket", "os/linux", "transport/net_socket", "bootstrap")
 SIGNS = {
     "efa.unreachable": (SAYS, "the fabric got no answer from the other host"),
     "efa.failed": (0.75, "a request to another host failed in the fabric"),
@@ -64,7 +63,6 @@ def clues(timeline: Timeline) -> Given:
     many = max(tries, timeline.counts.get("nccl.retry", 0)) >= _MANY_RETRIES
     if many and not timeline.has("nccl.rings", "nccl.init-complete"):
         yield Clue(0.6, "a connection was tried again and again, and never came", retries[0])
-    yield from of_source(timeline, "misc/socket", "os/linux", "transport/net_socket", "bootstrap")
     if event := timeline.first("store.retry", where=lambda e: timeline.failed and e.get("errno") in _NO_ANSWER):
         yield Clue(0.75, f"the store's host does not answer: {event.get('error')}", event)
     if event := timeline.first(
@@ -82,8 +80,8 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The device or address that cannot be reached."""
     silent = timeline.first("store.retry", where=lambda e: e.get("host") and e.get("errno") in _NO_ANSWER)
     return (
-        first_part(timeline, "device", "efa.unreachable", name="device")
-        or first_part(timeline, "address", *_PEERS, name="peer")
+        timeline.first_part("device", "efa.unreachable", name="device")
+        or timeline.first_part("address", *_PEERS, name="peer")
         or (Offender("host", silent.get("host")) if silent else None)
         or clues.host_or_rank()
     )

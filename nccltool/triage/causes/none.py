@@ -23,8 +23,7 @@ taken with NCCL_DEBUG=INFO.
 Only when the job failed and the complete logs still say nothing.
 """
 
-from nccltool.triage.causes.base import Clue, Clues, Given, Offender
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "the exit code of the job, and the logs of all its ranks"
 EXPLAINS = frozenset[str]()

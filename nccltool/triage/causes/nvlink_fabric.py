@@ -25,13 +25,13 @@ run without NVLS, slower. Install the fabric manager in exactly the driver's ver
 To the vendor with nvidia-bug-report.sh and the fabric manager's log, when links or switches report errors.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, host_named, of_source
+from nccltool.triage.causes.base import FITS, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.logs.kernel import NVLINK_XIDS
-from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "`systemctl status nvidia-fabricmanager` and `nvidia-smi -q | grep -A3 Fabric` on the host"
 EXPLAINS = frozenset({"gpu-fault", "app-error", "nccl-bug"})
 
+SOURCES = ("transport/nvls",)
 SIGNS = {
     "nvls.failed": (SAYS, "multicast memory could not be bound"),
     "cuda.not-ready": (SAYS, "CUDA waits for the fabric to be set up"),
@@ -51,12 +51,11 @@ def clues(timeline: Timeline) -> Given:
         yield Clue(0.85, "CUDA refused what NVLS needs", event)
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") in NVLINK_XIDS):
         yield Clue(0.95, f"the driver reported an NVLink error (Xid {event.get('xid')})", event)
-    yield from of_source(timeline, "transport/nvls")
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host."""
     found = clues.host_or_rank()
     if found is None or found.kind == "rank":
-        return host_named(timeline, "bench.failed", "bench.device", "torchrun.exit") or found
+        return timeline.host_named("bench.failed", "bench.device", "torchrun.exit") or found
     return found

@@ -23,8 +23,7 @@ Collect more: all ranks, the scheduler's record, the kernel logs of all hosts, a
 With the collected logs, when they still name nothing.
 """
 
-from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, part, signs
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender, Timeline, signs
 
 DECIDES = "logs of all ranks with NCCL_DEBUG=INFO, and the kernel logs of their hosts"
 EXPLAINS = frozenset[str]()
@@ -48,4 +47,4 @@ def clues(timeline: Timeline) -> Given:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host that the scheduler lost; else whoever failed first."""
-    return part(timeline, "host", "job.node-failed", name="node") or clues.host_or_rank()
+    return timeline.part("host", "job.node-failed", name="node") or clues.host_or_rank()

@@ -25,9 +25,7 @@ processes only when their owner is known.
 To the platform team when the host is short of memory without a job.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, first_to_end, host_named
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, first_to_end
 
 DECIDES = "the kernel log (oom-kill) of the dead rank's host, or the allocation that torch reports"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "preempted"})
@@ -75,4 +73,4 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     local = [one.local for one in killed if one.local is not None]
     if local and not timeline.has("host.oom") and len(timeline.hosts) < 2:
         return Offender("rank", str(local[0]))
-    return host_named(timeline, "host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()
+    return timeline.host_named("host.oom", "host.malloc", "mpi.killed") or clues.host_or_rank()

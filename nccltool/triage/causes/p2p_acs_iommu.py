@@ -30,13 +30,12 @@ To the platform team or the cloud, when the host is virtual: ACS cannot be chang
 
 import re
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "whether the same command works with NCCL_P2P_DISABLE=1, and `lspci -vvv | grep ReqRedir+`"
 EXPLAINS = frozenset({"gpu-fault", "data-corruption", "nccl-bug"})
 
+SOURCES = ("transport/p2p",)
 SIGNS = {
     "kernel.iommu-fault": (SAYS, "the IOMMU stopped an access of a device"),
     "cuda.no-peer": (0.8, "CUDA refuses peer access between two GPUs"),
@@ -67,7 +66,6 @@ def clues(timeline: Timeline) -> Given:
     connected = timeline.has("nccl.rings") or any(name.startswith("P2P") for name in timeline.transports)
     if timeline.hung and connected and _single_host(timeline):
         yield Clue(0.55, "the GPUs of one host were connected, and then nothing moved", timeline.hung)
-    yield from of_source(timeline, "transport/p2p")
     if refused := timeline.first("cuda.failed", where=lambda e: _IN_P2P.search(e.get("where"))):
         yield Clue(0.5, "CUDA refused to share memory between GPUs", refused)
     if event := _workaround(timeline):
@@ -91,7 +89,7 @@ def _workaround(timeline: Timeline) -> LogEvent | None:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The HCA that a completion names, else the pair of GPUs, else the host."""
-    if found := part(timeline, "device", "ib.completion", name="hca"):
+    if found := timeline.part("device", "ib.completion", name="hca"):
         return found
     if timeline.has("ib.completion"):
         used = {hca for host in timeline.hosts.values() for hca in host.hcas}

@@ -27,9 +27,7 @@ To whoever holds the logs of the other host.
 from collections import Counter
 
 from nccltool.triage.addresses import is_unreachable
-from nccltool.triage.causes.base import FITS, Clue, Clues, Given, Offender
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "the log and the kernel log of the peer whose connection was closed"
 EXPLAINS = frozenset({"other"})

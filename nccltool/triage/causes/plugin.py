@@ -28,11 +28,11 @@ To the platform's vendor, with the plugin's version and its first error line.
 
 import re
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`ldd` of the plugin's library and its own first error line, with NCCL_DEBUG=INFO"
 
+SOURCES = ("plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
 SIGNS = {
     "plugin.none": (SAYS, "no network plugin could be used"),
     "plugin.fastrak-failed": (0.85, "the platform's network plugin failed"),
@@ -54,7 +54,6 @@ def clues(timeline: Timeline) -> Given:
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength, "a plugin could not be loaded", event)
     if timeline.failed:
-        yield from of_source(timeline, "plugin/", r"[\w.]*_ofi_", r"ucx_\w*plugin")
         if timeline.networks and not timeline.variable("NCCL_NET") and not timeline.has("plugin.none"):
             yield Clue(-HINT, "NCCL took another network, and went on")
         return
@@ -69,4 +68,4 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         if clue.event and (match := _NAME.search(clue.event.text)):
             return Offender("plugin", match[1])
     kinds = ("plugin.none", "plugin.failed", "plugin.broken", "plugin.unsupported")
-    return part(timeline, "plugin", *kinds, name="name") or clues.host_or_rank()
+    return timeline.part("plugin", *kinds, name="name") or clues.host_or_rank()

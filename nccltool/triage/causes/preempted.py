@@ -23,9 +23,7 @@ Start again, with more time or a checkpoint at SIGTERM (--signal=B:USR1@300). Bl
 Not needed, unless nobody ended it: ask the scheduler's log who sent the signal.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, signs
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, LogEvent, Offender, Timeline, signs
 
 DECIDES = "the scheduler's record: who ended the job, and when"
 EXPLAINS = frozenset({"peer-exited", "straggler-timeout", "other", "app-error", "out-of-memory", "nccl-bug"})

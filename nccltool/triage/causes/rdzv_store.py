@@ -26,8 +26,7 @@ this job only.
 To whoever runs the name service or the scheduler, when names or nodes are missing.
 """
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, first_part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Offender, Timeline
 
 DECIDES = "whether MASTER_ADDR resolves on every host and its port answers, before the job starts"
 
@@ -43,25 +42,17 @@ SIGNS_OF_FAILURE = {
     "nccl.bind-failed": (0.6, "an address could not be bound"),
     "nccl.bootstrap-mismatch": (FITS, "ranks of different jobs or sizes met at one address"),
     "store.keep-alive": (HINT, "a node lost the rendezvous"),
+    "nccl.init-complete": (-FITS, "communicators were made: the ranks had met"),
 }
-
 _NAMING = ("store.timeout", "store.unresolved", "store.lookup-retry", "store.endpoint", "store.retry")
-
-
-def clues(timeline: Timeline) -> Given:
-    """Everything that happens before the first communicator."""
-    if not timeline.failed:
-        return
-    if timeline.has("nccl.init-complete"):
-        yield Clue(-FITS, "communicators were made: the ranks had met")
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The port, or the host that cannot be found."""
-    taken = first_part(timeline, "port", "store.in-use", "store.endpoint", name="port")
+    taken = timeline.first_part("port", "store.in-use", "store.endpoint", name="port")
     if taken and timeline.has("store.in-use"):
         return taken
     met = timeline.first("nccl.bootstrap-mismatch", "nccl.bind-failed")
     if met and not timeline.has("store.timeout", "store.too-few", "store.unresolved"):
         return Clues([Clue(FITS, "", met)]).host_or_rank()
-    return first_part(timeline, "host", *_NAMING, name="host") or clues.host_or_rank()
+    return timeline.first_part("host", *_NAMING, name="host") or clues.host_or_rank()

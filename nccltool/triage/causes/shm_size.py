@@ -25,12 +25,12 @@ processes only.
 To whoever owns the pod template.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, of_source
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "`df -h /dev/shm` inside the container"
 EXPLAINS = frozenset({"app-error", "nccl-bug"})
 
+SOURCES = ("transport/shm", "misc/shmutils", "include/shm")
 SIGNS = {
     "shm.full": (SAYS, "shared memory is full"),
     "shm.dataloader": (SAYS, "a DataLoader worker ran out of shared memory"),
@@ -42,7 +42,6 @@ _SIGBUS = 7
 
 def clues(timeline: Timeline) -> Given:
     """Failures to make segments, and deaths by SIGBUS."""
-    yield from of_source(timeline, "transport/shm", "misc/shmutils", "include/shm")
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
     if event := timeline.first("shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed):

@@ -28,9 +28,7 @@ To the fabric team when all settings are right and the bandwidth is still low, w
 
 import re
 
-from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Given, Offender
-from nccltool.triage.logs.base import LogEvent
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, TYPICAL, Clue, Clues, Given, LogEvent, Offender, Timeline
 
 DECIDES = "bandwidth of the same hosts by ib_write_bw, next to that of all_reduce_perf"
 EXPLAINS = frozenset({"none", "other"})

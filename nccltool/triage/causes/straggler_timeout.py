@@ -28,9 +28,8 @@ To the owner of the training code; to the storage team when the late rank waits 
 
 from collections import Counter
 
-from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, part
+from nccltool.triage.causes.base import FITS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 from nccltool.triage.timeline.exits import ProcessExit
-from nccltool.triage.timeline.model import Timeline
 
 DECIDES = "where the rank stands that is not among those that time out (py-spy, flight recorder)"
 EXPLAINS = frozenset({"peer-exited", "other"})
@@ -104,7 +103,7 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
         return Offender("rank", str(ended.rank))
     if (late := behind(timeline)) is not None:
         return Offender("rank", str(late))
-    return part(timeline, "rank", "store.get-failed", name="peer") or clues.rank_or_host()
+    return timeline.part("rank", "store.get-failed", name="peer") or clues.rank_or_host()
 
 
 def _busiest(timeline: Timeline, missing: frozenset[int]) -> int:

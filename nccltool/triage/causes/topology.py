@@ -25,11 +25,11 @@ container; give pods whole GPUs. Blast radius: this job.
 To the platform's vendor, with the dumped topology.
 """
 
-from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, of_source, part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, HINT, SAYS, TYPICAL, Clue, Clues, Given, Offender, Timeline
 
 DECIDES = "whether it works with NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset, and the dumped topology"
 
+SOURCES = ("graph/(?!tuning)",)
 SIGNS_OF_FAILURE = {
     "topology.attribute": (SAYS, "the topology lacks an attribute that NCCL needs"),
     "topology.graph-file": (SAYS, "the graph file names a GPU that the job does not have"),
@@ -39,6 +39,7 @@ SIGNS_OF_FAILURE = {
     "topology.no-net-id": (0.6, "a NIC of the graph is not in the topology"),
     "topology.no-transport": (FITS, "two ranks have no transport between them"),
     "topology.uds": (FITS, "processes of a host cannot reach each other's sockets"),
+    "topology.file": (0.8, "a topology file could not be read"),
 }
 _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 
@@ -47,12 +48,9 @@ def clues(timeline: Timeline) -> Given:
     """Errors while the topology was read or searched."""
     if not timeline.failed:
         return
-    yield from of_source(timeline, "graph/(?!tuning)")
     if unread := timeline.first("topology.sysfs"):
         strength = TYPICAL if unread.role == "failure" else HINT
         yield Clue(strength, "a path of /sys could not be read", unread)
-    if event := timeline.first("topology.file"):
-        yield Clue(0.8, "a topology file could not be read", event)
     if (event := timeline.first("nccl.simple-order")) and any(map(timeline.variable, _FILES)):
         yield Clue(HINT, "no good graph was found", event)
 
@@ -64,6 +62,6 @@ def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     if timeline.has("topology.attribute", "topology.file"):
         if path := timeline.variable("NCCL_TOPO_FILE"):
             return Offender("file", path.rpartition("/")[2])
-        if found := part(timeline, "file", "topology.file", name="path"):
+        if found := timeline.part("file", "topology.file", name="path"):
             return found
     return clues.host_or_rank()

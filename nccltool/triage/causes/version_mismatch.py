@@ -26,8 +26,7 @@ CUDA. Blast radius: this job. A driver update needs a drain and a reboot of the 
 To whoever builds the images, with both versions.
 """
 
-from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, odd_one_out, part
-from nccltool.triage.timeline.model import Timeline
+from nccltool.triage.causes.base import FITS, SAYS, Clue, Clues, Given, Offender, Timeline, odd_one_out
 
 DECIDES = "the versions of NCCL, torch and the driver on every host"
 EXPLAINS = frozenset({"app-error", "nccl-bug", "net-interface", "plugin"})
@@ -61,7 +60,7 @@ def _by_host(timeline: Timeline) -> dict[str, str]:
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
     """The host whose version differs, or the driver."""
-    driver = part(timeline, "driver", "shell.driver", name="driver")
+    driver = timeline.part("driver", "shell.driver", name="driver")
     if driver and timeline.has("nccl.driver-old", "version.driver"):
         return driver
     versions = _by_host(timeline)

@@ -58,22 +58,10 @@ _WHERE_TIMES_STAND = 160
 
 
 _HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
-_WRITERS = [
-    "mpi",
-    "prte",
-    "task",
-    "label",
-    "local",
-    "rank",
-    "plain",
-    "pod",
-    "compose",
-    "actor",
-    "pid",
-    "ip",
-    "clush",
-    "bracket",
-]
+_WRITERS = (
+    *("mpi", "prte", "task", "label", "local", "rank", "plain"),
+    *("pod", "compose", "actor", "pid", "ip", "clush", "bracket"),
+)
 """Parts of a label that do not change from line to line, as times do."""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import LogEvent, Role
 from nccltool.triage.timeline.exits import CollectiveTimeout, ProcessExit
 from nccltool.triage.timeline.observed import ObservedCommunicator, ObservedHost
@@ -48,6 +49,20 @@ class Timeline:
     def first(self, *kinds: str, where: Callable[[LogEvent], object] | None = None) -> LogEvent | None:
         """The first event of these kinds, for which `where` holds."""
         return next(filter(where, self.of(*kinds)), None)
+
+    def part(self, kind: str, *kinds: str, name: str) -> Offender | None:
+        """The first value that lines of these kinds have for a part (hca, gpu), as an offender of this kind."""
+        event = self.first(*kinds, where=lambda e: e.get(name))
+        return Offender(kind, event.get(name)) if event else None
+
+    def first_part(self, kind: str, *kinds: str, name: str) -> Offender | None:
+        """The same, of the first of these kinds that has one."""
+        return next(filter(None, (self.part(kind, one, name=name) for one in kinds)), None)
+
+    def host_named(self, *kinds: str) -> Offender | None:
+        """The host of the first line of these kinds that tells its host."""
+        event = self.first(*kinds, where=lambda e: e.host)
+        return Offender("host", event.host) if event and event.host else None
 
     def has(self, *kinds: str) -> bool:
         """Whether there is one."""
