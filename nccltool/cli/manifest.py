@@ -47,13 +47,11 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
     from nccltool.cli.screen import put
     from nccltool.interop import manifest_options
 
-    if kind in manifests.PATCHES:
+    if is_patch := kind in manifests.PATCHES:
         options |= _without_the_jobs()
-        asked = group(manifest_options.ManifestOptions, options)
-        request = manifest_options.request_of_patch(_parsed(words, "preflight"), asked)
-    else:
-        asked = group(manifest_options.ManifestOptions, options)
-        request = manifest_options.request(_parsed(words, "probe"), asked)
+    asked = group(manifest_options.ManifestOptions, options)
+    request_of = manifest_options.request_of_patch if is_patch else manifest_options.request
+    request = request_of(_parsed(words, "preflight" if is_patch else "probe"), asked)
     put(manifests.render(request, kind))
 
 

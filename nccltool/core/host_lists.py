@@ -11,7 +11,6 @@ from ClusterShell.RangeSet import RangeSet
 
 _LAST_NUMBER = re.compile(r"^(.*?)([0-9]+)(\D*)$", re.DOTALL)
 
-
 _RANGE = re.compile(r"(\d{1,15})-(\d+)", re.ASCII)
 
 

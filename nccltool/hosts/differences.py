@@ -17,7 +17,6 @@ from nccltool.hosts.facts import HostFacts, Text
 PAGE = "docs/differences.md"
 UNSET = "not set"
 
-
 KINDS: dict[str, tuple[Severity, SubjectKind, str]] = {
     "env-differs": ("warning", "variable", "set the same value on every host, in the launcher"),
     "conf-differs": ("warning", "file", "distribute the same file to every host"),
@@ -38,7 +37,6 @@ _MOST_VALUES = 4
 """Of one difference that the evidence shows."""
 _CLOCK_S = 30.0
 """AMD's Primus warns at this spread of clocks that were read as a job started: its start is inside of it."""
-
 
 _Seen = dict[Text, "array[int]"]
 """Of an aspect: the numbers of the hosts with each value, and of those where it is not known."""

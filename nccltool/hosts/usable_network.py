@@ -5,10 +5,10 @@ A rate is each way, without what protocols add; where it cannot be told there is
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NotKnown, known
+from nccltool.hosts.facts import NotKnown, known, or_none
 from nccltool.hosts.link_rates import LinkRate, PcieSlot
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.nccl.values import NameList
@@ -34,14 +34,15 @@ def of_nccl(host: NcclHost, ethernet: _Rates, rdma: _Rates) -> UsableNetwork:
     """What NCCL takes of a host's network, by its settings there, and the rates of those links."""
     try:
         if host.network_kind == "Socket":
-            return replace(_for_sockets(host, ethernet), transport="socket")
+            return _for_sockets(host, ethernet)
         ports = _ports(host, rdma)
     except NotKnown as why:
         return UsableNetwork(text=str(why))
     if not ports:
         return UsableNetwork(text="no port of an RDMA adapter that NCCL may use is active")
-    found = _together(ports, "/sys/class/infiniband/*/ports/*/rate")
-    return replace(found, transport=_verbs({port.link_layer for port in ports}))
+    layers = {port.link_layer for port in ports}  # EFA and mixtures are not told apart here: plugins decide
+    verbs = {"InfiniBand": "ib", "Ethernet": "roce"}.get(layers.pop()) if len(layers) == 1 else None
+    return _together(ports, "/sys/class/infiniband/*/ports/*/rate", verbs)
 
 
 def _ports(host: NcclHost, rdma: _Rates) -> list[LinkRate]:
@@ -59,33 +60,24 @@ def _chosen(wanted: NameList, port: LinkRate) -> bool:
     return wanted.chooses(device, int(number))
 
 
-def _verbs(layers: set[str]) -> str | None:
-    """EFA and mixtures are not told apart from here: plugins decide what becomes of them."""
-    return {"InfiniBand": "ib", "Ethernet": "roce"}.get(layers.pop()) if len(layers) == 1 else None
-
-
 def of_gloo(name: str, ethernet: _Rates) -> UsableNetwork:
     """What Gloo takes: the interface in GLOO_SOCKET_IFNAME ('' = its own choice)."""
-    return replace(_for_gloo(name, ethernet), transport="socket")
-
-
-def _for_gloo(name: str, ethernet: _Rates) -> UsableNetwork:
-    if not name:
-        return UsableNetwork(text="Gloo chose its interface itself")
+    nic = next((nic for nic in or_none(ethernet) or () if nic.name == name), None)
+    if nic is not None:
+        return _together([nic], nic.source, "socket")
+    why = "Gloo chose its interface itself"
     if "," in name:
-        return UsableNetwork(text=f"Gloo takes turns between {name}")
-    if isinstance(ethernet, Unknown):
-        return UsableNetwork(text=ethernet.reason)
-    nic = next((nic for nic in ethernet if nic.name == name), None)
-    if nic is None:
-        return UsableNetwork(text=f"Gloo uses {name}, which is not in /sys/class/net")
-    return _together([nic], nic.source)
+        why = f"Gloo takes turns between {name}"
+    elif name:
+        absent = f"Gloo uses {name}, which is not in /sys/class/net"
+        why = ethernet.reason if isinstance(ethernet, Unknown) else absent
+    return UsableNetwork(text=why, transport="socket")
 
 
 def _for_sockets(host: NcclHost, ethernet: _Rates) -> UsableNetwork:
     """All interfaces that NCCL chooses, at the same time; of those that nobody named, the ones with hardware."""
     if isinstance(ethernet, Unknown):
-        return UsableNetwork(text=ethernet.reason)
+        return UsableNetwork(text=ethernet.reason, transport="socket")
     wanted = host.settings.names("NCCL_SOCKET_IFNAME")
     told = wanted is not None and not wanted.exclude
     names = {one.name.partition(":")[0] for one in host.interfaces.chosen}
@@ -95,32 +87,29 @@ def _for_sockets(host: NcclHost, ethernet: _Rates) -> UsableNetwork:
             nic for nic in nics if not isinstance(nic.bytes_per_s, Unknown)
         ]
     if not nics:
-        return UsableNetwork(text="no interface with hardware behind it is up")
-    return _together(nics, "/sys/class/net/*/speed")
+        return UsableNetwork(text="no interface with hardware behind it is up", transport="socket")
+    return _together(nics, "/sys/class/net/*/speed", "socket")
 
 
-def _together(nics: Sequence[LinkRate], source: str) -> UsableNetwork:
+def _together(nics: Sequence[LinkRate], source: str, transport: str | None) -> UsableNetwork:
     """Links that are used at the same time."""
     for nic in nics:
         if isinstance(nic.bytes_per_s, Unknown):
-            return UsableNetwork(text=f"{nic.name}: {nic.bytes_per_s.reason} ({nic.source})")
+            text = f"{nic.name}: {nic.bytes_per_s.reason} ({nic.source})"
+            return UsableNetwork(text=text, transport=transport)
     groups = Counter(_gigabits(nic) for nic in nics)
     devices = ", ".join(f"{count} x {kind}" for kind, count in groups.items())
     text = f"{nics[0].name} {_gigabits(nics[0])}" if len(nics) == 1 else devices
-    lost = {slot: rate - slot.bytes_per_s for slot, rate in _slots(nics).items() if rate > slot.bytes_per_s}
-    rate = sum(known(nic.bytes_per_s) for nic in nics) - sum(lost.values())
-    kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in lost).items())
-    less = f", in slots that allow less: {kinds}" if lost else ""
-    return UsableNetwork(bytes_per_s=rate, text=f"{text} ({source}{less})", devices=devices)
-
-
-def _slots(nics: Sequence[LinkRate]) -> dict[PcieSlot, float]:
-    """What the links of each slot that is known could do together."""
-    rates: dict[PcieSlot, float] = defaultdict(float)
+    rates: dict[PcieSlot, float] = defaultdict(float)  # what the links of each slot could do together
     for nic in nics:
         if nic.slot is not None:
             rates[nic.slot] += known(nic.bytes_per_s)
-    return rates
+    lost = {slot: rate - slot.bytes_per_s for slot, rate in rates.items() if rate > slot.bytes_per_s}
+    rate = sum(known(nic.bytes_per_s) for nic in nics) - sum(lost.values())
+    kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in lost).items())
+    less = f", in slots that allow less: {kinds}" if lost else ""
+    text = f"{text} ({source}{less})"
+    return UsableNetwork(bytes_per_s=rate, text=text, transport=transport, devices=devices)
 
 
 def _gigabits(nic: LinkRate) -> str:

@@ -19,7 +19,6 @@ _OF_SLURM = re.compile(
 """Its cpu binding is lacking where --cpu-bind=none asks for what is there anyhow."""
 _EVIDENCE = 6
 
-
 _ENDS = {
     "TIME LIMIT": EndCause(
         "",

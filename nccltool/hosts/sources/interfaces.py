@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from operator import not_
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Address, Interface, Listener, Network, Route, Text
+from nccltool.hosts.facts import Address, Interface, Listener, Network, Route
 from nccltool.hosts.facts.leaves import Count, Flag, NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree, getifaddrs
 
@@ -52,12 +52,14 @@ def _interface(tree: Tree, name: str, live_flags: int | None) -> Interface:
     operstate, carrier = tree.text(f"{folder}/operstate"), _carrier(tree, folder)
     virtual = then(tree.exists(f"{folder}/device"), not_)
     device = _NO_DEVICE if virtual is True else None
+    # IFF_RUNNING is not in sysfs; the kernel sets it for operstate up, and for unknown with a carrier
+    running = then(operstate, lambda state: carrier if state == "unknown" else state == "up")
     return Interface(
         name=name,
         index=tree.number(f"{folder}/ifindex"),
         flags=flags,
         up=_bit(flags, _UP),
-        running=_bit(flags, _RUNNING) if live_flags is not None else _running(operstate, carrier),
+        running=_bit(flags, _RUNNING) if live_flags is not None else running,
         loopback=_bit(flags, _LOOPBACK),
         point_to_point=_bit(flags, _POINT_TO_POINT),
         operstate=operstate,
@@ -89,11 +91,6 @@ def _carrier(tree: Tree, folder: str) -> Flag:
     if isinstance(number, Unknown) and number.reason.endswith("Invalid argument"):
         return Unknown("the kernel does not say while the interface is down")
     return then(number, lambda carrier: carrier == 1)
-
-
-def _running(operstate: Text, carrier: Flag) -> Flag:
-    """IFF_RUNNING is not in sysfs; the kernel sets it for operstate up, and for unknown with a carrier."""
-    return then(operstate, lambda state: carrier if state == "unknown" else state == "up")
 
 
 def _kind(tree: Tree, folder: str) -> str:

@@ -3,7 +3,7 @@
 import struct
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Pci, PciDevice, Text
+from nccltool.hosts.facts import Pci, PciDevice
 from nccltool.hosts.facts.leaves import NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree
 
@@ -41,6 +41,7 @@ def _devices(tree: Tree) -> tuple[PciDevice, ...]:
 
 def _device(tree: Tree, address: str, code: int) -> PciDevice:
     folder = f"{_DEVICES}/{address}"
+    group = f"{folder}/iommu_group"
     config = tree.raw(f"{folder}/config")
     ats = _control(config, address, _ATS)
     return PciDevice(
@@ -58,7 +59,7 @@ def _device(tree: Tree, address: str, code: int) -> PciDevice:
         upstream=_upstream(tree, folder, address),
         acs_control=_control(config, address, _ACS),
         ats_enabled=None if ats is None else then(ats, lambda word: bool(word & 0x8000)),
-        iommu_group=_group(tree, folder),
+        iommu_group=then(tree.exists(group), lambda has: tree.link_name(group) if has else ""),
         virtual_function=tree.exists(f"{folder}/physfn"),
         hidden_config=then(config, lambda space: len(space) <= _EXTENDED),
     )
@@ -97,11 +98,6 @@ def _control(config: bytes | Unknown, address: str, capability: int) -> int | No
             return int(word)
         at, steps = header >> 20 & 0xFFC, steps + 1
     return None
-
-
-def _group(tree: Tree, folder: str) -> Text:
-    there = tree.exists(f"{folder}/iommu_group")
-    return then(there, lambda has: tree.link_name(f"{folder}/iommu_group") if has else "")
 
 
 @or_unknown

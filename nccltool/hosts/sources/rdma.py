@@ -26,19 +26,12 @@ _COUNTERS = (
 def devices(tree: Tree) -> tuple[RdmaDevice, ...]:
     """The devices, with their ports."""
     known(tree.names(_IB.rpartition("/")[0]))  # a container that hides /sys: not the same as having none
-    names, uverbs = known(tree.names(_IB, absent=())), dict(_uverbs(tree))
+    names = known(tree.names(_IB, absent=()))
+    uverbs = {tree.text(f"{_VERBS}/{name}/ibdev"): name for name in or_none(tree.names(_VERBS)) or ()}
     return tuple(_device(tree, name, uverbs) for name in names)
 
 
-def _uverbs(tree: Tree) -> Iterator[tuple[str, str]]:
-    """(device, its character device)."""
-    for name in or_none(tree.names(_VERBS)) or ():
-        device = tree.text(f"{_VERBS}/{name}/ibdev")
-        if isinstance(device, str):
-            yield device, name
-
-
-def _device(tree: Tree, name: str, uverbs: Mapping[str, str]) -> RdmaDevice:
+def _device(tree: Tree, name: str, uverbs: Mapping[Text, str]) -> RdmaDevice:
     folder = f"{_IB}/{name}"
     return RdmaDevice(
         name=name,

@@ -125,14 +125,11 @@ def kernel(tree: Tree) -> Kernel:
             Setting(name=name, value=tree.text(f"/proc/sys/{name.replace('.', '/')}")) for name in _SYSCTLS
         ),
         clocksource=tree.text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        transparent_hugepage=then(tree.text("/sys/kernel/mm/transparent_hugepage/enabled"), _chosen),
+        transparent_hugepage=then(  # `always [madvise] never` -> madvise
+            tree.text("/sys/kernel/mm/transparent_hugepage/enabled"),
+            lambda text: re.sub(r"(?s).*?\[(\w+)\].*", r"\1", text),
+        ),
     )
-
-
-def _chosen(text: str) -> str:
-    """`always [madvise] never` -> madvise."""
-    match = re.search(r"\[(\w+)\]", text)
-    return match[1] if match else text
 
 
 @or_unknown

@@ -56,7 +56,6 @@ _CLOCK = re.compile(r":\d\d:\d\d")
 _WHERE_TIMES_STAND = 160
 """Characters from the beginning of a line in which its time is looked for."""
 
-
 _HOSTS = ("pod", "compose", "syslog", "clush", "bracket", "crashed")
 _WRITERS = (
     *("mpi", "prte", "task", "label", "local", "rank", "plain"),
