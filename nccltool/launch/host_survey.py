@@ -161,17 +161,16 @@ class _Surveying:
         command, code = process.command, process.exit_code() or 0
         for node in command.nodes:
             if node not in self.survey.lost and (self._is_reach or not self._has_come(node)):
-                why = self._session.launch.explain(command.host, code, process.words)
-                self.survey.lost[node] = why or _ended(self.survey.hosts[node], code, process.words)
-
-
-def _ended(host: str, code: int, lines: tuple[str, ...]) -> Finding:
-    return HOST_MISCONFIGURED.finding(
-        subject=Subject(kind="host", name=host),
-        message=f"{host} sent no facts: the process there ended (exit code {code})",
-        evidence=last_said(lines),
-        remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
-    )
+                host, why = (
+                    self.survey.hosts[node],
+                    self._session.launch.explain(command.host, code, process.words),
+                )
+                self.survey.lost[node] = why or HOST_MISCONFIGURED.finding(
+                    subject=Subject(kind="host", name=host),
+                    message=f"{host} sent no facts: the process there ended (exit code {code})",
+                    evidence=last_said(process.words),
+                    remedy="try there: python -c 'import nccltool'; --remote-python names another Python",
+                )
 
 
 def calls(nodes: Sequence[events.Node]) -> Iterator[tuple[int, Goal]]:

@@ -137,10 +137,10 @@ def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, st
     if options.has_hosts:
         raise BadInput(f"--hosts {no_meaning}", f"leave it out, or say --launcher ssh{_VARIABLES_TOO}")
     leads = place.rank == 0
-    launch = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
-    launch = replace(launch, is_hurried=place.launcher in _HURRIED)
-    if leads and "SLURM_JOB_ID" in env:  # the others keep quiet: a controller is not asked by thousands at once
-        launch = replace(launch, scheduler_query=slurm_ends.job_query(env["SLURM_JOB_ID"]))
+    # the other ranks keep quiet: a controller is not asked by thousands at once
+    query = slurm_ends.job_query(env["SLURM_JOB_ID"]) if leads and "SLURM_JOB_ID" in env else None
+    here = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
+    launch = replace(here, is_hurried=place.launcher in _HURRIED, scheduler_query=query)
     return LaunchPlan(
         nodes=options.nodes,
         nproc=asked_nproc(options),
