@@ -16,8 +16,8 @@ from nccltool.core import signals
 from nccltool.core.verdicts import verdict
 from nccltool.triage import flight_recorder, run
 from nccltool.triage.causes.base import ECHOES as ECHOING
-from nccltool.triage.incident import Incident
-from nccltool.triage.judge import RankedCauses, judge
+from nccltool.triage.incident import Incident, RankedCauses
+from nccltool.triage.judge import judge
 from nccltool.triage.log_discovery import LogDiscovery
 from nccltool.triage.logs import tail
 from nccltool.triage.logs.reader import IncrementalLogReader
@@ -278,6 +278,6 @@ class _Follower:
         return run.incident(self._story(time.monotonic(), is_over), self._order.command)
 
 
-def _key(diagnosis: RankedCauses | Incident) -> tuple[str, str]:
+def _key(diagnosis: RankedCauses) -> tuple[str, str]:
     offender = diagnosis.offender
     return diagnosis.root_cause, f"{offender.kind} {offender.name}" if offender else ""

@@ -42,6 +42,21 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RankedCauses:
+    """What happened, as far as it can be told."""
+
+    root_cause: str = "none"
+    confidence: float = 0.0
+    offender: Offender | None = None
+    first_failure: LogLine | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """The most likely first."""
+    evidence: tuple[LogLine, ...] = ()
+    decides: str = "a log that has lines"
+    """What would settle it between the first two candidates."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OverviewTable:
     """Rows of text under headers."""
 
@@ -59,21 +74,12 @@ class Overview:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Incident:
+class Incident(RankedCauses):
     """What triage found in logs."""
 
     info: RunInfo
     verdict: Verdict
     findings: tuple[Finding, ...]
-    root_cause: str
-    confidence: float
-    offender: Offender | None
-    first_failure: LogLine | None
-    candidates: tuple[Candidate, ...]
-    """The most likely first."""
-    evidence: tuple[LogLine, ...]
-    decides: str
-    """What would settle it between the first two candidates."""
     lines_read: int
     overview: Overview = field(default_factory=Overview)
 
@@ -81,6 +87,6 @@ class Incident:
 def incident_to_json(incident: Incident) -> str:
     """The document of a triage, as indented JSON."""
     told = {part.name: getattr(incident, part.name) for part in dataclasses.fields(incident)}
-    verdict, run, overview = told.pop("verdict"), told.pop("info"), told.pop("overview")
-    about = {"status": verdict.status, "exit_code": verdict.exit_code, "run": run}
+    verdict, run, found, overview = (told.pop(name) for name in ("verdict", "info", "findings", "overview"))
+    about = {"status": verdict.status, "exit_code": verdict.exit_code, "run": run, "findings": found}
     return encoded({"schema": SCHEMA, "kind": "triage", **about, **told, "picture": overview})

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.triage import causes
 from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues
-from nccltool.triage.incident import Candidate, Offender
+from nccltool.triage.incident import Candidate, LogLine, RankedCauses
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -25,20 +25,6 @@ EXPLAINED = 0.7
 LATER = 0.12
 LEAST = 0.3
 """A candidate below this is not worth a line, and a failure whose best cause is below it is `other`."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RankedCauses:
-    """What happened."""
-
-    root_cause: str = "none"
-    confidence: float = 0.0
-    offender: Offender | None = None
-    first_failure: LogEvent | None = None
-    candidates: tuple[Candidate, ...] = ()
-    evidence: tuple[LogEvent, ...] = ()
-    decides: str = "a log that has lines"
-    """What would settle it between the root cause and the runner-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +57,14 @@ def judge(timeline: Timeline) -> RankedCauses:
     ranked = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)
     best, runner_up = ranked[0], next((one for one in ranked[1:] if one.score >= LEAST), None)
     decisive = [best, runner_up] if runner_up else [best]
+    first = _first_failure(timeline, best)
     return RankedCauses(
         root_cause=best.label,
         confidence=round(best.score * (1 - (runner_up.score if runner_up else 0.0) / 2), 2),
         offender=best.cause.offender(timeline, best.clues),
-        first_failure=_first_failure(timeline, best),
+        first_failure=_line(timeline, first) if first else None,
         candidates=tuple(map(_candidate, ranked[:5])),
-        evidence=_one_a_line(best.clues.proofs())[:6],
+        evidence=tuple(_line(timeline, event) for event in _one_a_line(best.clues.proofs())[:6]),
         decides="; ".join(f"{one.label}: {one.cause.DECIDES}" for one in decisive),
     )
 
@@ -87,6 +74,17 @@ def _one_a_line(events: Sequence[LogEvent]) -> tuple[LogEvent, ...]:
     for event in events:
         first.setdefault((event.file, event.line), event)
     return tuple(first.values())
+
+
+def _line(timeline: Timeline, event: LogEvent) -> LogLine:
+    return LogLine(
+        file=event.file,
+        line=event.line,
+        rank=timeline.rank_of(event),
+        host=event.host,
+        time=event.time,
+        text=event.text,
+    )
 
 
 def _candidate(one: _Weighed) -> Candidate:

@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -11,10 +12,9 @@ from nccltool.core.findings import Finding, Subject, SubjectKind
 from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import verdict
 from nccltool.triage import causes, flight_recorder, parallel_reader
-from nccltool.triage.incident import Incident, LogLine, Offender
-from nccltool.triage.judge import RankedCauses, judge
+from nccltool.triage.incident import Incident, RankedCauses
+from nccltool.triage.judge import judge
 from nccltool.triage.logs import log_files
-from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.overview import overview
 from nccltool.triage.timeline.builder import TimelineBuilder
@@ -99,27 +99,21 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     diagnosis = judge(timeline)
     is_found = diagnosis.root_cause != "none"
     return Incident(
+        **{part.name: getattr(diagnosis, part.name) for part in fields(diagnosis)},
         info=_info(timeline, command),
         verdict=verdict(failed=is_found, can_tell=bool(timeline.events)),
         findings=(_finding(diagnosis),) if is_found else (),
-        root_cause=diagnosis.root_cause,
-        confidence=diagnosis.confidence,
-        offender=diagnosis.offender,
-        first_failure=_line(timeline, diagnosis.first_failure) if diagnosis.first_failure else None,
-        candidates=diagnosis.candidates,
-        evidence=tuple(_line(timeline, event) for event in diagnosis.evidence),
-        decides=diagnosis.decides,
         lines_read=timeline.lines_read,
         overview=overview(timeline),
     )
 
 
 def _finding(diagnosis: RankedCauses) -> Finding:
-    label, event = diagnosis.root_cause, diagnosis.first_failure
+    label = diagnosis.root_cause
     return Finding(
         code=label,
         severity="error",
-        subject=_subject(diagnosis.offender, event),
+        subject=_subject(diagnosis),
         message=f"{causes.summary(label)} ({', '.join(diagnosis.candidates[0].why[:3])})",
         evidence=tuple(f"{one.file}:{one.line}: {one.text}" for one in diagnosis.evidence),
         remedy=" ".join(causes.section(label, "Fix").split()),
@@ -127,21 +121,11 @@ def _finding(diagnosis: RankedCauses) -> Finding:
     )
 
 
-def _subject(offender: Offender | None, event: LogEvent | None) -> Subject:
-    if offender is not None:
+def _subject(diagnosis: RankedCauses) -> Subject:
+    if offender := diagnosis.offender:
         return Subject(kind=_SUBJECTS.get(offender.kind, "run"), name=offender.name)
-    return Subject(kind="file", name=event.file) if event else Subject(kind="run", name="")
-
-
-def _line(timeline: Timeline, event: LogEvent) -> LogLine:
-    return LogLine(
-        file=event.file,
-        line=event.line,
-        rank=timeline.rank_of(event),
-        host=event.host,
-        time=event.time,
-        text=event.text,
-    )
+    line = diagnosis.first_failure
+    return Subject(kind="file", name=line.file) if line else Subject(kind="run", name="")
 
 
 def _info(timeline: Timeline, command: tuple[str, ...]) -> RunInfo:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from nccltool.triage.causes.base import Clue
-from nccltool.triage.judge import RankedCauses, _strengths, judge
+from nccltool.triage.incident import RankedCauses
+from nccltool.triage.judge import _strengths, judge
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.logs.reader import LogReader
 from nccltool.triage.timeline.builder import TimelineBuilder
