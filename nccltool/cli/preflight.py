@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import (
-    CommandEnded,
-    exit_styled,
-    formats,
-    group,
-    injected_fault,
-    kept,
-    laddered,
-    option,
-    stored,
-    written,
-)
+from nccltool.cli import options as shared
+from nccltool.cli.options import group, injected_fault, option
 from nccltool.preflight.views import FORMATS, renderer
 
 if TYPE_CHECKING:
@@ -35,13 +25,13 @@ if TYPE_CHECKING:
 @option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
 @option("--hosts-dir", type=click.Path(file_okay=False), help="Write hosts.pass, nodes.exclude, ... here too.")
 @option("--metrics", multiple=True, metavar="WAY", help="Hand it over: textfile:FILE.prom, pushgateway:URL.")
-@laddered
+@shared.laddered
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
-@formats(*FORMATS)
-@exit_styled
-@written
-@stored
-@kept
+@shared.formats(*FORMATS)
+@shared.exit_styled
+@shared.written
+@shared.stored
+@shared.kept
 def command(**options: Any) -> None:
     """One verdict for a cluster: is everything there, set, reachable, right and fast enough.
 
@@ -78,7 +68,7 @@ def command(**options: Any) -> None:
     deliver(renderer(options["form"])(found), options["output"])
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
-    raise CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
+    raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
 
 
 def _handing_over(options: Mapping[str, Any]) -> "Callable[[Preflight], Preflight]":

@@ -50,23 +50,14 @@ def command(**options: Any) -> None:
     emulated. On real hosts, start the same command on each with --node-rank R --rdzv-endpoint HOST:PORT.
     Inside a job of torchrun, srun or mpirun the command is the worker, and rank 0 shows the result.
     """
-    from nccltool.cli.screen import carry_out, put
-    from nccltool.core.documents import this_command
-    from nccltool.core.run_directory import base_folder
+    from nccltool.cli.screen import carry_out
     from nccltool.probe import options as probe_options
     from nccltool.probe.run import Probe
 
     loop, serve = options.pop("loop"), options.pop("serve")
     if loop or serve:
         raise SystemExit(_looped(loop, serve, options))
-    probe = Probe(
-        order=probe_options.from_options(asked(options, injected_fault())),
-        runs_folder=base_folder(options["run_dir"]),
-        min_busbw_gb_per_s=options["min_busbw"],
-        command=this_command(),
-        tell=put if options["events"] else None,
-    )
-    carry_out(probe, options)
+    carry_out(Probe, probe_options.from_options(asked(options, injected_fault())), options)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":

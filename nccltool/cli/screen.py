@@ -13,10 +13,12 @@ import click
 
 from nccltool.cli.options import CommandEnded
 from nccltool.core import signals
+from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
+from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.launch.launchers.base import NodeCommands
+from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
@@ -36,12 +38,25 @@ _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
 """Formats that have no place for findings: what went wrong is then said beside them."""
 
 
-def carry_out(probe: "Probe", options: Mapping[str, Any], at_end: Callable[[Run], None] | None = None) -> NoReturn:
+def carry_out(
+    kind: "type[Probe]",
+    order: LaunchOrder[Any],
+    options: Mapping[str, Any],
+    at_end: Callable[[Run], None] | None = None,
+) -> NoReturn:
     """Run an order, show what came of it, and end with its exit code. Raises BadInput."""
-    if options["output"] and probe.order.leads:
+    probe = kind(
+        order=order,
+        runs_folder=base_folder(options["run_dir"]),
+        min_busbw_gb_per_s=options.get("min_busbw"),
+        command=this_command(),
+        tell=put if options["events"] else None,
+    )
+    if options["output"] and order.leads:
         writable(options["output"])
-    screen = _Screen(options, probe.order.leads)
-    screen.begin(probe.order.launch)
+    screen = _Screen(options, order.leads)
+    if order.leads and not options["quiet"]:
+        click.echo(f"launcher: {order.launch.launcher} ({order.launch.why})", err=True)
     with signals.held():
         run, folder = probe.run(screen.progress)
     with signals.held(SIGTERM, SIGHUP):  # a launcher's, who ends all ranks when one has failed
@@ -60,10 +75,6 @@ class _Screen:
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not self._quiet and leads
         self._shown_rows = 0
         self._drawn_at = 0.0
-
-    def begin(self, launch: NodeCommands) -> None:
-        if self._leads and not self._quiet:
-            click.echo(f"launcher: {launch.launcher} ({launch.why})", err=True)
 
     def progress(self, state: RunState) -> None:
         if self._verbose and self._leads and not self._quiet:

@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import (
-    F,
-    Number,
-    exit_styled,
-    formats,
-    group,
-    injected_fault,
-    kept,
-    option,
-    started,
-    written,
-)
+from nccltool.cli import options as shared
+from nccltool.cli.options import Number, group, injected_fault, option
 from nccltool.train import strategies
 from nccltool.train.strategies import WORDS
 from nccltool.train.strategies.base import CommonOptions, OptionTraits, traits, word
@@ -35,7 +25,7 @@ ranks are started as those of `nccltool probe` are.
 """
 
 
-def _of_strategies(function: F) -> F:
+def _of_strategies(function: shared.F) -> shared.F:
     """Options that groups of the training's options declare: most are for some strategies only."""
     known = sorted((*strategies.options().values(), *fields(CommonOptions)), key=lambda one: traits(one).place)
     for field in reversed(known):
@@ -75,37 +65,29 @@ def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
 @option("--max-restarts", type=click.IntRange(0, 100), default=0, help="Start all ranks anew so often.")
 @option("--kill-rank", type=click.IntRange(0), help="A drill: this rank gets SIGKILL, once.")
 @option("--at-step", type=_SOME, help="In this step of the first strategy.")
-@started
+@shared.started
 @option("--profile", type=_FOLDER, help="Folder for a trace of three steps of each rank, on its own host.")
 @option("--tensorboard", type=_FOLDER, help="Folder for a TensorBoard event file of each strategy.")
 @option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
 @option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
-@formats("table", "json")
-@exit_styled
-@written
-@kept
+@shared.formats("table", "json")
+@shared.exit_styled
+@shared.written
+@shared.kept
 def command(**options: Any) -> None:
     """Small real trainings, each step held against a single process."""
     from pathlib import Path
 
-    from nccltool.cli.screen import carry_out, put
-    from nccltool.core.documents import this_command
-    from nccltool.core.run_directory import base_folder
+    from nccltool.cli.screen import carry_out
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard
     from nccltool.train.result import TrainRun
     from nccltool.train.run import SmokeTrainings
 
-    train = SmokeTrainings(
-        order=train_options.from_options(asked(options, injected_fault())),
-        runs_folder=base_folder(options["run_dir"]),
-        min_busbw_gb_per_s=None,
-        command=this_command(),
-        tell=put if options["events"] else None,
-    )
-    if not options["tensorboard"] or not train.order.leads:
-        carry_out(train, options)
+    order = train_options.from_options(asked(options, injected_fault()))
+    if not options["tensorboard"] or not order.leads:
+        carry_out(SmokeTrainings, order, options)
     folder = Path(options["tensorboard"])
     tensorboard.ready(folder)
 
@@ -113,7 +95,7 @@ def command(**options: Any) -> None:
         assert isinstance(run, TrainRun)
         tensorboard.write(folder, run.info, run.trainings)
 
-    carry_out(train, options, write_events)
+    carry_out(SmokeTrainings, order, options, write_events)
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":

@@ -60,14 +60,14 @@ def answer(said: Mapping[str, Any], log: str) -> LibraryAnswer:
     """What `question` said, with the interface that the log names."""
     using = _USING.search(log)
     interface, address = _split(using[1]) if using else (None, None)
-    ours = [(name, value) for name, value in said["environment"] if name.startswith("NCCL_")]
+    ours = [pair for pair in said["environment"] if pair[0].startswith("NCCL_") and pair[0] not in OVERRIDDEN]
     return LibraryAnswer(
         version=of_code(said["version"]),
         code=said["code"],
         error=said["error"],
         interface=interface,
         address=address,
-        environment=tuple((name, value) for name, value in ours if name not in OVERRIDDEN),
+        environment=tuple((name, value) for name, value in ours),
     )
 
 
