@@ -79,9 +79,7 @@ def _differences(hosts: list[ObservedHost]) -> Iterator[str]:
         values = {host.name: of(host) for host in hosts if of(host)}
         if name in ("GPUDirect RDMA", "transports") or len(set(values.values())) < 2:
             continue
-        groups = {
-            value: f"{value} on {fold([h for h in values if values[h] == value])}" for value in values.values()
-        }
+        groups = {one: f"{one} on {fold([h for h in values if values[h] == one])}" for one in values.values()}
         common, count = Counter(values.values()).most_common(1)[0]
         if count * 2 > len(values):
             del groups[common]

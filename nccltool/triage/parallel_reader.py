@@ -131,10 +131,7 @@ def _main(parent: int, written: int) -> None:
     """Read the files that standard input names: lists of events, and the number of lines. A byte for each file."""
     processes.die_with_parent(parent)
     files, reader = msgspec.json.decode(sys.stdin.buffer.read(), type=list[str]), LogReader()
-    with (
-        contextlib.suppress(BadInput, OSError),
-        open(written, "wb") as out,
-    ):  # who reads it again says what is wrong
+    with contextlib.suppress(BadInput, OSError), open(written, "wb") as out:  # the next reader says what is wrong
         for file in files:
             before, found = reader.lines_read, _read_here([file], reader)
             while some := list(islice(found, _BATCH)):

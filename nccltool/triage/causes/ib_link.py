@@ -44,9 +44,8 @@ SIGNS_OF_FAILURE = {
 
 def clues(timeline: Timeline) -> Given:
     """Events of ports, and retries exceeded after things had worked."""
-    if not timeline.failed:
-        return
-    if event := timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13")):
+    event = timeline.first("ib.completion", where=lambda e: e.get("status") in ("12", "13"))
+    if event and timeline.failed:
         strength = SAYS if timeline.had_worked else FITS
         yield Clue(strength - 0.1, "packets got no answer, retries were exceeded", event)
 

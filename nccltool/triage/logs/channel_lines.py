@@ -151,11 +151,8 @@ class ChannelLines:
         for key, count in counts.items() if not (is_new and if_all) else ():
             if key in known:
                 known[key].seen += count
-        return (
-            [place for place, key in enumerate(zip(own, shapes, strict=True)) if key not in known]
-            if is_new
-            else []
-        )
+        places = enumerate(zip(own, shapes, strict=True)) if is_new else ()
+        return [place for place, key in places if key not in known]
 
     def _without_stamps(self, before: list[bytes]) -> list[bytes]:
         """What stands before the marks, without the digits of its label; "?" where the label is a longer one."""

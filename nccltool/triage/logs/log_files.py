@@ -180,18 +180,7 @@ class _Joined:
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head, self._rest = head, rest
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         """The next bytes, at most `size`."""
-        if not self._head:
-            return self._rest.read(size)
-        end = len(self._head) if size < 0 else size
-        piece, self._head = self._head[:end], self._head[end:]
-        return piece if size >= 0 else piece + self._rest.read()
-
-    def seekable(self) -> bool:
-        """No: it may be a pipe."""
-        return False
-
-    def readable(self) -> bool:
-        """Yes."""
-        return True
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece or self._rest.read(size)
