@@ -20,14 +20,12 @@ def different_variable(host: JudgedHost) -> Results:
     answer = known(host.answer)
     theirs = dict(answer.environment)
     mine = {one.name: one.value for one in of(host.facts, answer.version).beginning("NCCL_")}
-    for name in sorted((mine.keys() | theirs.keys()) - _OVERRIDDEN):
+    overridden = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"}
+    for name in sorted((mine.keys() | theirs.keys()) - overridden):
         if mine.get(name) != theirs.get(name):
             message = f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor"
             lines = (f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}")
             yield report.variable(name, message, _REPORT, evidence=lines)
-
-
-_OVERRIDDEN = frozenset(("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"))
 
 
 def _shown(value: str | None) -> str:

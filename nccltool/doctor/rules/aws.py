@@ -9,9 +9,6 @@ from nccltool.hosts.facts import Plugin, RdmaDevice, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.variables import KnownVariable
 
-_WITHOUT_SWITCHES = Version(1, 7)
-"""The release of aws-ofi-nccl from which FI_EFA_USE_DEVICE_RDMA is not needed."""
-_TIP_IS_DEAD = (2, 30, 7)
 _DEFAULTS = {
     "NCCL_BUFFSIZE": "8388608",
     "NCCL_P2P_NET_CHUNKSIZE": "524288",
@@ -83,7 +80,7 @@ def obsolete_efa_switch(host: JudgedHost, variable: Variable, _: str) -> Results
     Source: aws-ofi-nccl doc/efa-env-var.md
     """
     version = _plugin_version(host)
-    if version is not None and version >= _WITHOUT_SWITCHES:
+    if version is not None and version >= Version(1, 7):
         yield report.better_unset(variable, f"aws-ofi-nccl {version} does not need it", part="")
 
 
@@ -198,6 +195,6 @@ def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
     Instead: measure without it
     Source: the sources of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
     """
-    if host.nccl_is(since=_TIP_IS_DEAD):
+    if host.nccl_is(since=(2, 30, 7)):
         remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure"
         yield report.better_unset(variable, f"NCCL {host.nccl} does not read it", remedy, part="")

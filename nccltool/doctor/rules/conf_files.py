@@ -16,8 +16,6 @@ _PATHS = (
     *("NCCL_GRAPH_DUMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"),
     "NCCL_TUNER_CONFIG_PATH",
 )
-_PLUGINS_FROM = (2, 28, 7)
-"""The release that reads NCCL_ENV_PLUGIN first."""
 _OF_IMAGES = {
     "azure": ("NCCL_IB_PCI_RELAXED_ORDERING",),
     "gcp": (
@@ -214,7 +212,7 @@ def environment_plugin(host: JudgedHost) -> Results:
             yield report.about(variable, f"a plugin may give NCCL {other}", compare, part="")
         return
     found = next((plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"), None)
-    if found and host.nccl_is(since=_PLUGINS_FROM):
+    if found and host.nccl_is(since=(2, 28, 7)):
         message = f"NCCL loads libnccl-env.so, which may give it {other}"
         remedy = f"{compare}, or export NCCL_ENV_PLUGIN=none"
         fix = report.export("NCCL_ENV_PLUGIN", "none")

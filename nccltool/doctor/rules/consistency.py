@@ -10,7 +10,6 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Unknown, Variable, a
 from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
 from nccltool.hosts.nccl import variables
 
-_LONGEST = 80
 _PREFIXES = ("NCCL_", "OFI_NCCL_", "TORCH_", "FI_", "UCX_", "GLOO_", "SHARP_")
 _OWN = ("NCCL_HOSTID", "NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
 """Variables that one rank may have alone."""
@@ -56,7 +55,7 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
 
 
 def _shown(value: str) -> str:
-    return escaped(shortened(value, _LONGEST))
+    return escaped(shortened(value, 80))
 
 
 @across("CON002", "error")

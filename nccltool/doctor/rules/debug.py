@@ -12,11 +12,7 @@ from nccltool.hosts.nccl.values import LEVELS, SUBSYSTEMS
 
 _OWN_FILES = "/tmp/nccl.%h.%p.log"  # noqa: S108 - it is a value, not a file of ours
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty")
-_MANY_RANKS = 64
 _COSTLY = ("COLL", "CALL", "PROXY", "REG", "TUNING", "ALL")
-_RAS_PORT = 28028
-_TRIMMED = (2, 30, 3)
-"""The release from which a subsystem that is not known discards the whole list."""
 
 
 def _level(host: JudgedHost) -> str | None:
@@ -50,7 +46,7 @@ def info_on_many_ranks(host: JudgedHost, variable: Variable, level: str) -> Resu
     if level.upper() != "INFO" or host.get("NCCL_DEBUG_FILE"):
         return
     ranks = known(host.nodes) * known(host.local_ranks)
-    if ranks >= _MANY_RANKS:
+    if ranks >= 64:
         message = f"{ranks} ranks print hundreds of lines each to one output"
         yield report.about(variable, message, part="", fix=report.export("NCCL_DEBUG_FILE", _OWN_FILES))
 
@@ -169,7 +165,7 @@ def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Result
     wrong = [word for word in _subsystems(text) if word and word.upper() not in SUBSYSTEMS]
     if wrong:
         version = or_none(host.nccl)
-        whole = version is None or version >= _TRIMMED
+        whole = version is None or version >= (2, 30, 3)
         outcome = "discards the whole list" if whole else "drops it"
         message = f"{escaped(wrong[0][:40])!r} is no subsystem; NCCL {outcome}"
         remedy = "correct the word"
@@ -227,7 +223,7 @@ def ras_port_taken(host: JudgedHost) -> Results:
     """
     if host.integer("NCCL_RAS_ENABLE") == 0 or host.get("NCCL_RAS_ADDR"):
         return
-    taken = next((one for one in known(host.facts.network.listeners) if one.port == _RAS_PORT), None)
+    taken = next((one for one in known(host.facts.network.listeners) if one.port == 28028), None)
     if taken and taken.uid != known(host.facts.container.uid):
         message = "a process of another user listens on port 28028, that of NCCL's RAS service"
         lines = (f"{taken.address}:{taken.port}, uid {taken.uid}",)

@@ -11,14 +11,6 @@ _FILES, _FEW_FILES = 65536, 4096
 _FILES_BASE, _FILES_PER_RANK = 1024, 64
 _RANKS_OF_THE_FAILURE = 32
 """A job on four nodes with eight GPUs each died of the usual soft limit of 1024."""
-_SAFE_STACK = 8 << 20
-"""src/os/linux.cc; the default of Linux."""
-_OWN_STACK = (2, 28)
-"""The release from which NCCL gives its threads a stack of its own choice."""
-_MEMORY_PER_RANK = 4 << 30
-_PIDS_PER_RANK = 512
-_CORES_PER_RANK = 2
-_UVM_SINCE = (2, 23)
 _SMALL_STACK = "ulimit -s 8192, before the ranks are started"
 _OWN_STACKS = "; NCCL's own ones get 8 MiB"
 
@@ -75,7 +67,7 @@ def _shown(limit: Limit) -> str:
 
 def _keeps_stack(host: JudgedHost) -> bool:
     """NCCL leaves the stack of its threads as it is. Raises NotKnown without a version."""
-    return host.nccl_is(before=_OWN_STACK) or host.integer("NCCL_SET_CPU_STACK_SIZE") == 0
+    return host.nccl_is(before=(2, 28)) or host.integer("NCCL_SET_CPU_STACK_SIZE") == 0
 
 
 @rule("LIM002", "warning", needs=("limits", "nvidia"))
@@ -108,7 +100,7 @@ def small_stack(host: JudgedHost) -> Results:
     Source: NCCL user guide, troubleshooting, stack size; src/os/linux.cc (setCpuStackSize)
     """
     soft = known(host.facts.limits.stack_soft_bytes)
-    if soft is None or soft >= _SAFE_STACK:
+    if soft is None or soft >= 8 << 20:
         return
     keeps = isinstance(host.nccl, Unknown) or _keeps_stack(host)
     message = f"threads get a stack of {format_bytes(soft)}" + ("" if keeps else _OWN_STACKS)
@@ -150,7 +142,7 @@ def small_cpu_quota(host: JudgedHost) -> Results:
     Source: a rule of thumb: NCCL's proxy thread spins, and the rank has a processor of its own
     """
     cores = known(host.facts.limits.cpu_cores)
-    if cores is not None and cores < _CORES_PER_RANK * known(host.local_ranks):
+    if cores is not None and cores < 2 * known(host.local_ranks):
         shown = f"{cores:g} processors"
         remedy = "raise the limit of the container: docker --cpus, resources.limits.cpu"
         evidence = (f"quota of the cgroup: {shown}",)
@@ -168,7 +160,7 @@ def small_memory_limit(host: JudgedHost) -> Results:
     """
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
-    if memory is not None and memory < _MEMORY_PER_RANK * known(host.local_ranks):
+    if memory is not None and memory < (4 << 30) * known(host.local_ranks):
         message = f"{format_bytes(memory)} of memory for {host.local_ranks} ranks"
         remedy = "raise the limit of the container: docker --memory, resources.limits.memory"
         evidence = (f"limit of the cgroup: {format_bytes(memory)}",)
@@ -192,7 +184,7 @@ def small_pids_limit(host: JudgedHost) -> Results:
     Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (pids.max)
     """
     most = known(host.facts.limits.pids_max)
-    if most is not None and most < _PIDS_PER_RANK * known(host.local_ranks):
+    if most is not None and most < 512 * known(host.local_ranks):
         remedy = "docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet"
         lines = (f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",)
         yield report.host("pids.max", f"{most} threads for {host.local_ranks} ranks", remedy, evidence=lines)
@@ -209,7 +201,7 @@ def no_unified_memory(host: JudgedHost) -> Results:
     Source: NCCL user guide, troubleshooting, unified memory
     """
     there = not _has_gpus(host) or host.facts.container.device("/dev/nvidia-uvm") is not None
-    if not there and host.nccl_is(since=_UVM_SINCE):
+    if not there and host.nccl_is(since=(2, 23)):
         inside = known(host.facts.container.inside)
         message = "/dev/nvidia-uvm is missing"
         remedy = "docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0"

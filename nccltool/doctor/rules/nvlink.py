@@ -14,17 +14,12 @@ from nccltool.hosts.nccl.settings import Variable
 
 _NVLS_SINCE = 9.0
 """Compute capability of Hopper, the first GPU with NVLink SHARP."""
-_BLACKWELL = 10.0
 _NVLS_LEAST_GPUS = 4
-_SHARES_GPUS = Version(2, 30)
-_STRICT = (2, 29)
-"""The release from which a failure to get a multicast slot ends the job, whatever NCCL_NVLS_ENABLE is."""
 _MANY_COMMUNICATORS = 64
 """A GPU has 128 multicast slots: https://github.com/NVIDIA/nccl/issues/2077."""
 _CHUNK = 131072
 _AWS_CHUNK = 524288
 """What aws-ofi-nccl sets on p5 and newer: src/platform-aws.cpp."""
-_NVLS = ("NVLS", "NVLSTree")
 
 
 def _on_switch(gpu: Gpu) -> bool:
@@ -84,7 +79,7 @@ def many_communicators(host: JudgedHost) -> Results:
     Instead: NCCL_NVLS_ENABLE=0, or fewer groups
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
     """
-    if host.integer("NCCL_NVLS_ENABLE") == 0 or not host.gpus or not host.nccl_is(since=_STRICT):
+    if host.integer("NCCL_NVLS_ENABLE") == 0 or not host.gpus or not host.nccl_is(since=(2, 29)):
         return
     if _capability(host.gpus) < _NVLS_SINCE or not all(map(_on_switch, host.gpus)):
         return
@@ -107,7 +102,7 @@ def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> R
     Source: NCCL src/transport/nvls.cc (ncclNvlsInit)
     """
     version = or_none(host.nccl)
-    shared = host.integer("NCCL_MULTI_RANK_GPU_ENABLE") and (version is None or version >= _SHARES_GPUS)
+    shared = host.integer("NCCL_MULTI_RANK_GPU_ENABLE") and (version is None or version >= Version(2, 30))
     if enabled == 1 and shared:
         message = "ranks that share a GPU cannot make a communicator with NVLS forced on"
         yield report.better_unset(variable, message, evidence=("NCCL_MULTI_RANK_GPU_ENABLE is on",))
@@ -123,7 +118,7 @@ def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str
     Source: NCCL user guide, NCCL_ALGO; src/graph/tuning.cc
     """
     left = values.selection(text, values.ALGORITHMS, or_none(host.nccl)).left
-    only = next((function for function, words in left.items() if words and set(words) <= set(_NVLS)), None)
+    only = next((name for name, words in left.items() if words and {"NVLS", "NVLSTree"}.issuperset(words)), None)
     if not only:
         return
     why = "NCCL_NVLS_ENABLE is 0" if host.integer("NCCL_NVLS_ENABLE") == 0 else ""
@@ -156,7 +151,7 @@ def _default_chunk(host: JudgedHost) -> int:
     if host.facts.cloud.provider == "aws":
         return _AWS_CHUNK
     gpus = or_none(host.facts.nvidia.gpus) or ()
-    blackwell = any((or_none(gpu.compute_capability) or 0) >= _BLACKWELL for gpu in gpus)
+    blackwell = any((or_none(gpu.compute_capability) or 0) >= 10.0 for gpu in gpus)
     return 2 * _CHUNK if blackwell else _CHUNK
 
 

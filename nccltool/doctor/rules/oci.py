@@ -8,8 +8,6 @@ from nccltool.hosts.facts import or_none
 _PROFILE = {"NCCL_IB_TC": 41, "NCCL_IB_TIMEOUT": 22}
 """oracle-quickstart/oci-hpc, samples/gpu; one older script has a time-out of 16."""
 _GID_INDEX = 3
-_FINDS_GID = Version(2, 21)
-"""The release from which NCCL finds the GID of RoCE v2 by itself."""
 
 
 @rule("OCI001", "warning", needs=("cloud", "rdma", "nvidia"))
@@ -31,7 +29,7 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
     if not (host.get("NCCL_IB_HCA") or "").startswith("="):
         missing.append("NCCL_IB_HCA==<the adapters of this shape>")
     version = or_none(host.nccl)
-    if version is not None and version < _FINDS_GID and host.integer("NCCL_IB_GID_INDEX") != _GID_INDEX:
+    if version is not None and version < Version(2, 21) and host.integer("NCCL_IB_GID_INDEX") != _GID_INDEX:
         missing.append(f"NCCL_IB_GID_INDEX={_GID_INDEX}")
     if missing:
         yield report.variable(

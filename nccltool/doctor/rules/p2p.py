@@ -13,10 +13,8 @@ from nccltool.hosts.facts import Gpu, known, or_none
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
-_FAR = ("PHB", "SYS")
 _BELOW_DEFAULT = ("NVL", "NVB", "C2C", "PIX")
 """Levels under PXB, which NCCL takes for itself."""
-_CUMEM_BY_DEFAULT = Version(2, 19)
 
 
 def _disabled(host: JudgedHost) -> bool:
@@ -98,7 +96,7 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     Instead: unset NCCL_P2P_LEVEL; p2pBandwidthLatencyTest measures both ways
     Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117
     """
-    forced = not _disabled(host) and values.path_level(text) in _FAR
+    forced = not _disabled(host) and values.path_level(text) in ("PHB", "SYS")
     if not forced or known(host.facts.kernel.arch) != "x86_64":
         return
     above = {device.address: device.upstream for device in known(host.facts.pci.devices)} if host.gpus else {}
@@ -279,7 +277,7 @@ def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
     Source: NCCL user guide, NCCL_CUMEM_ENABLE
     """
     version = or_none(host.nccl)
-    new = version is None or version >= _CUMEM_BY_DEFAULT
+    new = version is None or version >= Version(2, 19)
     if not enabled and new and host.facts.cloud.provider != "oci":
         message = "no multi-node NVLink, symmetric memory, or registered buffers with NVLS"
         yield report.better_unset(variable, message)

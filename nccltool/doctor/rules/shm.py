@@ -164,9 +164,6 @@ def _differing(machine: Sequence[JudgedHost]) -> Iterator[tuple[str, list[str]]]
 
 
 _HOST_BY_DEFAULT, _FALLS_BACK = (2, 24), (2, 26, 5)
-_CUDA_NEEDED = Version(12, 6)
-_DRIVER_OF_IT = 560
-"""The branch of the driver that brought CUDA 12.6."""
 
 
 @rule("SHM007", "error", covers=("P2P-027",), needs=("container", "nvidia"))
@@ -196,9 +193,9 @@ def _cuda_is_new(host: JudgedHost) -> bool:
     cuda = or_none(host.facts.nvidia.cuda)
     version = parse(cuda) if cuda else None
     if version is not None:
-        return version >= _CUDA_NEEDED
+        return version >= Version(12, 6)
     driver = known(host.facts.nvidia.driver).partition(".")[0]
-    return driver.isdecimal() and int(driver) >= _DRIVER_OF_IT
+    return driver.isdecimal() and int(driver) >= 560  # the branch that brought CUDA 12.6
 
 
 @across("SHM008", "warning", covers=("P2P-028",), needs=("boot_id", "container"))

@@ -9,10 +9,6 @@ from nccltool.hosts.facts import known
 from nccltool.hosts.nccl import values
 from nccltool.hosts.nccl.settings import Variable
 
-_SHORTEST_HEARTBEAT_S = 60
-_RECORD_STREAMS = Version(2, 8)
-"""The release of torch whose default TORCH_NCCL_AVOID_RECORD_STREAMS asked for."""
-
 
 def _set(host: JudgedHost, *names: str) -> Variable | None:
     """The first of these names that is set: torch looks in this order."""
@@ -92,7 +88,7 @@ def short_heartbeat(_: JudgedHost, variable: Variable, seconds: str) -> Results:
     Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=480, the default, or more
     Source: pytorch documentation, torch_nccl_environment_variables
     """
-    if values.atoi(seconds) < _SHORTEST_HEARTBEAT_S:
+    if values.atoi(seconds) < 60:
         yield report.better_unset(variable, "processes are killed during checkpoints and compilation")
 
 
@@ -183,7 +179,7 @@ def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results
     Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
     Source: pytorch ProcessGroupNCCL.cpp
     """
-    if known(host.torch) >= _RECORD_STREAMS:
+    if known(host.torch) >= Version(2, 8):
         yield report.better_unset(variable, f"torch {host.torch} does so anyway", part="")
 
 

@@ -16,8 +16,6 @@ _LEVEL = "NCCL_NET_GDR_LEVEL"
 _NEVER = ("LOC", "NVL", "NVB", "C2C")
 """Nearer than any NIC can be: PIX is the nearest."""
 
-_FAR = ("PHB", "SYS")
-
 
 @for_text("GDR001", "error", _LEVEL)
 def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
@@ -95,7 +93,7 @@ def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) 
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     level = values.path_level(text)
-    if level in _FAR and known(host.facts.kernel.arch) == "x86_64":
+    if level in ("PHB", "SYS") and known(host.facts.kernel.arch) == "x86_64":
         message = f"{level} lets peer traffic go through the processors"
         yield report.better_unset(variable, message, f"unset {_LEVEL}, or write PXB")
 

@@ -8,12 +8,8 @@ from nccltool.hosts.facts import known, or_none
 from nccltool.hosts.facts.leaves import Flag, Text
 from nccltool.hosts.nccl import values
 
-_PEERS = ("nv_mem", "nv_mem_nc")
-
 _DMABUF_KERNEL, _DMABUF_CUDA = Version(5, 12), Version(11, 7)
 """The kernel with dma-buf for RDMA; the CUDA that NCCL asks for (src/init.cc, dmaBufSupported)."""
-
-_PEERMEM_DRIVER = 470
 
 
 def _with_rdma(host: JudgedHost) -> bool:
@@ -25,7 +21,7 @@ def _peermem(host: JudgedHost) -> bool:
     """Whether a module for peer memory is loaded: what NCCL looks for in /sys. Raises NotKnown."""
     peers, modules = host.facts.nvidia.memory_peers, host.facts.kernel.modules
     loaded = {module.name for module in or_none(modules) or ()}
-    if "nvidia_peermem" in loaded or any(name in _PEERS for name in or_none(peers) or ()):
+    if "nvidia_peermem" in loaded or any(name in ("nv_mem", "nv_mem_nc") for name in or_none(peers) or ()):
         return True
     known(peers), known(modules)
     return False
@@ -166,7 +162,7 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
     if host.facts.kernel.module("nv_peer_mem") is None:
         return
     driver = known(host.facts.nvidia.driver)
-    if values.atoi(driver) >= _PEERMEM_DRIVER:
+    if values.atoi(driver) >= 470:
         message = f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem"
         remedy = "modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory"
         yield report.host(host.name, message, remedy, evidence=("module nv_peer_mem",))

@@ -12,8 +12,6 @@ from nccltool.hosts.nccl import adapters
 from nccltool.hosts.nccl.adapters import Port
 from nccltool.hosts.nccl.values import NameList
 
-_FAST_GBPS = 100
-
 
 @for_number("IB001", "warning", "NCCL_IB_DISABLE", needs=("rdma", "plugins"))
 def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Results:
@@ -29,7 +27,7 @@ def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Re
         return  # IB002: the network of a plugin does not look at it
     lost = host.active_ports
     if lost:
-        fast = any((or_none(port.port.rate_gbps) or 0) >= _FAST_GBPS for port in lost)
+        fast = any((or_none(port.port.rate_gbps) or 0) >= 100 for port in lost)
         message = f"RDMA is switched off, and {port_names(lost)} are active"
         lines = port_lines(lost)
         yield report.better_unset(

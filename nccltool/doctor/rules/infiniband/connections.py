@@ -16,15 +16,11 @@ from nccltool.hosts.nccl.adapters import Port
 _QPS = "NCCL_IB_QPS_PER_CONNECTION"
 _MOST_QPS, _MOST_MERGED = 128, 4
 """NCCL_IB_MAX_QPS of src/transport/net_ib/common.h, NCCL_NET_MAX_DEVS_PER_NIC."""
-_MANY_QPS = 16
 _TICK_S = 4.096e-6
 """The unit of the ACK timeout: section 12.7.34 of the InfiniBand specification."""
 _TIMEOUTS = ((Version(2, 23, 4), 20), (Version(2, 14, 3), 18), (Version(0), 14))
 """Release from which NCCL_IB_TIMEOUT has this default, the newest first."""
 _RETRIES = 7
-_LEAST_TIMEOUT, _LARGE = 18, 8
-_TORCH_SHORTER = Version(2, 2)
-"""The release of torch from which its groups wait 10 minutes for NCCL; before it was 30."""
 _OCI_TC = 41
 """DSCP 10 and an ECN bit, by design: oci-hpc."""
 
@@ -87,7 +83,7 @@ def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
     Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; IBM Cloud publishes 16, the most that any platform does
     """
-    if count > _MANY_QPS:
+    if count > 16:
         message = f"{count} queue pairs for each connection"
         yield report.about(variable, message, "write 2 to 8, after a measurement")
 
@@ -173,7 +169,7 @@ def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Res
     Instead: unset NCCL_IB_TIMEOUT, or 22 in large fabrics
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
-    if 0 < timeout < _LEAST_TIMEOUT and known(host.nodes) > _LARGE:
+    if 0 < timeout < 18 and known(host.nodes) > 8:
         wait = format_seconds(_TICK_S * 2**timeout)
         message = f"the adapter waits {wait} for an answer; {host.nodes} nodes"
         yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT, or write 22")
@@ -197,7 +193,8 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     seconds = _TICK_S * 2**exponent * max(retries[1] if retries else _RETRIES, 0)
     if seconds <= 600:  # no release of torch waits for less, and none for more than 1800
         return
-    limit = 1800 if seconds > 1800 or known(host.torch) < _TORCH_SHORTER else 600
+    # before torch 2.2 its groups waited 30 minutes for NCCL, since then 10
+    limit = 1800 if seconds > 1800 or known(host.torch) < Version(2, 2) else 600
     if seconds > limit:
         message = f"the adapter tries for {format_seconds(seconds)}, torch waits {limit} s at most by itself"
         remedy = "write NCCL_IB_TIMEOUT=22 or 23, or give init_process_group a longer timeout"

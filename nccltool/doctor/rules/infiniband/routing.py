@@ -10,8 +10,6 @@ from nccltool.doctor.rules.infiniband.base import HCA, port_names, roce_ports
 from nccltool.hosts.nccl import adapters
 
 _Net = ipaddress.IPv4Network | ipaddress.IPv6Network
-_BUFFSIZE = 4 << 20
-_OOO_SINCE = (2, 30, 3)
 
 
 @for_number("IB041", "info", "NCCL_IB_ADAPTIVE_ROUTING", needs=("rdma", "cloud"))
@@ -80,7 +78,7 @@ def threshold_above_every_message(host: JudgedHost, variable: Variable, threshol
     Source: NCCL user guide, NCCL_IB_AR_THRESHOLD
     """
     given = host.integer("NCCL_BUFFSIZE")
-    size = _BUFFSIZE if given is None else given
+    size = 4 << 20 if given is None else given
     if threshold >= size:
         message = f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
         yield report.better_unset(variable, message)
@@ -101,7 +99,7 @@ def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: in
         return
     ports = [port for port in host.active_ports if known(port.device.driver) == "mlx5_core"]
     without = [port for port in ports if routing == 0 or port.roce]
-    if without and host.nccl_is(since=_OOO_SINCE):
+    if without and host.nccl_is(since=(2, 30, 3)):
         names = escaped(", ".join(port.name for port in without[:8]))
         message = f"adaptive routing is off on {names}: connecting fails"
         yield report.better_unset(variable, message, "export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")

@@ -20,8 +20,6 @@ _PORTS_PER_RANK = 64
 _MANY_RANKS = 256
 """No node has more."""
 _RETRIES, _RETRY_MS = 34, 100
-_RETRY_SINCE = Version(2, 24, 3)
-_SHORTEST_S, _LONGEST_S = 5, 600
 _COMM_ID = re.compile(r"[^\s:,\[\]]+:\d+|\[[0-9A-Fa-f:.]+(%[^\]]+)?\]:\d+")
 _SLOW_MBPS = 10_000
 _THREADS, _SOCKETS = "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"
@@ -109,12 +107,12 @@ def extreme_retries(host: JudgedHost) -> Results:
     """
     names = ("NCCL_SOCKET_RETRY_CNT", "NCCL_SOCKET_RETRY_SLEEP_MSEC")
     variable = next((one for name in names if (one := host.variable(name)) and one.value), None)
-    if variable is None or known(host.nccl) < _RETRY_SINCE:
+    if variable is None or known(host.nccl) < Version(2, 24, 3):
         return
     count, sleep = (host.integer(name) for name in names)
     count, sleep = (_RETRIES if count is None else count), (_RETRY_MS if sleep is None else sleep)
     seconds = count * (count + 1) / 2 * sleep / 1000
-    if count < 0 or not _SHORTEST_S <= seconds <= _LONGEST_S:
+    if count < 0 or not 5 <= seconds <= 600:
         when = "never gives up" if count < 0 else f"gives up after {seconds:g} s"
         yield report.better_unset(variable, f"NCCL {when}")
 

@@ -13,8 +13,6 @@ _COUNTS = (
     *("NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"),
 )
 _MOST_CHANNELS, _MOST_BEFORE = 64, 32
-_MANY = (2, 25, 1)
-"""The release from which there are 64 channels; 32 before."""
 _FEW_CHANNELS, _MANY_CHANNELS = 4, 32
 
 
@@ -202,7 +200,7 @@ def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Resul
     Instead: NCCL_MIN_NCHANNELS=64 at most
     Source: NCCL user guide; MAXCHANNELS in src/include/device.h
     """
-    if count > _MOST_BEFORE and (count > _MOST_CHANNELS or host.nccl_is(before=_MANY)):
+    if count > _MOST_BEFORE and (count > _MOST_CHANNELS or host.nccl_is(before=(2, 25, 1))):
         most = _MOST_CHANNELS if count > _MOST_CHANNELS else _MOST_BEFORE
         remedy = f"at most {most}; better unset {variable.name}"
         yield report.better_unset(variable, f"NCCL has {most} channels, not {count}", remedy)
