@@ -221,14 +221,11 @@ def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
                 found[said] += names
         mine = [FindingOnHosts(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
         alone = rule.is_across and len(hosts) == 1
-        outcomes.append(_skipped(rule) if alone else _outcome(rule, mine, blind, count))
+        skipped = RuleOutcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
+        outcomes.append(skipped if alone else _outcome(rule, mine, blind, count))
         problems += mine
     problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))
     return Judgement(outcomes=tuple(outcomes), problems=tuple(problems), several=count > 1)
-
-
-def _skipped(rule: Rule) -> RuleOutcome:
-    return RuleOutcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
 
 
 def _said_by(

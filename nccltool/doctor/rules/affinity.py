@@ -102,10 +102,7 @@ def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Result
     wanted = {number.value for word in words if (number := values.integer(word)) and number.value is not None}
     outside = sorted(wanted - numbers(allowed))
     if outside:
-        yield report.better_unset(
-            variable,
-            f"processor {outside[0]} is not allowed to this process",
-            "use processors of Cpus_allowed_list in /proc/self/status",
-            part=str(outside[0]),
-            evidence=(f"allowed: {escaped(allowed[:120])}",),
-        )
+        message = f"processor {outside[0]} is not allowed to this process"
+        remedy = "use processors of Cpus_allowed_list in /proc/self/status"
+        lines = (f"allowed: {escaped(allowed[:120])}",)
+        yield report.better_unset(variable, message, remedy, part=str(outside[0]), evidence=lines)

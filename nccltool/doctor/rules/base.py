@@ -90,7 +90,9 @@ class JudgedHost(NcclHost):
         """Whether the job has more than one node. Raises NotKnown when that is not known."""
         return known(self.nodes) > 1
 
-    def if_several_nodes(self, several: Severity, one: Severity, unknown: Severity = "warning") -> Severity:
+    def if_several_nodes(
+        self, several: Severity = "error", one: Severity = "info", unknown: Severity = "warning"
+    ) -> Severity:
         """A severity that depends on whether the job has more than one node; `unknown`: that is not known."""
         if isinstance(self.nodes, Unknown):
             return unknown

@@ -64,9 +64,8 @@ def no_direct_rdma(host: JudgedHost) -> Results:
         message = "no GPU Direct RDMA: data is copied through the memory of the host"
         remedy = "modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot"
         lines = ("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}")
-        yield report.host(
-            host.name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info", "error")
-        )
+        severity = host.if_several_nodes(unknown="error")
+        yield report.host(host.name, message, remedy, evidence=lines, severity=severity)
     else:
         yield from unknown
 

@@ -30,9 +30,8 @@ def rdma_switched_off(host: JudgedHost, variable: Variable, disabled: int) -> Re
         fast = any((or_none(port.port.rate_gbps) or 0) >= 100 for port in lost)
         message = f"RDMA is switched off, and {port_names(lost)} are active"
         lines = port_lines(lost)
-        yield report.better_unset(
-            variable, message, evidence=lines, severity=host.if_several_nodes("error", "info") if fast else None
-        )
+        severity = host.if_several_nodes() if fast else None
+        yield report.better_unset(variable, message, evidence=lines, severity=severity)
 
 
 @for_number("IB002", "info", "NCCL_IB_DISABLE", needs=("plugins",))

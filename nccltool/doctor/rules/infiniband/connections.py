@@ -265,12 +265,9 @@ def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Results:
     ports = roce_ports(host)
     named = [number for port in ports if (number := _default_class(port)) is not None]
     if value * 4 in (number & ~3 for number in named):
-        yield report.about(
-            variable,
-            f"{value} is the DSCP of these ports; the traffic class is {value * 4}",
-            f"export {variable.name}={value * 4}",
-            evidence=tuple(f"{escaped(port.name)}: {_default_class(port)}" for port in ports[:4]),
-        )
+        message = f"{value} is the DSCP of these ports; the traffic class is {value * 4}"
+        lines = tuple(f"{escaped(port.name)}: {_default_class(port)}" for port in ports[:4])
+        yield report.about(variable, message, f"export {variable.name}={value * 4}", evidence=lines)
     elif ports and value % 4:
         message = f"the two low bits of {value} are ECN bits: DSCP {value // 4}"
         remedy = f"write 4 x DSCP; if DSCP {value} is meant: {(value * 4) % 256}"

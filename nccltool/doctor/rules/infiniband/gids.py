@@ -57,7 +57,7 @@ def link_local_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     Source: NCCL src/transport/net_ib/connect.cc (validGid)
     """
     local = [port for port, gid in _gids_at(host, index) if adapters.is_link_local(adapters.address(gid))]
-    severity = host.if_several_nodes("error", "info")
+    severity = host.if_several_nodes()
     yield from _wrong(variable, index, local, f"the GID at index {index} is link-local", severity)
 
 
@@ -194,9 +194,7 @@ def roce_with_old_default(host: JudgedHost) -> Results:
         message = f"NCCL {host.nccl} takes GID 0 of {port_names(wrong)}, which others cannot reach"
         remedy = f"{better}upgrade NCCL to 2.21 or newer"
         lines = _lines(wrong, 0)
-        yield report.device(
-            wrong[0].name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info")
-        )
+        yield report.device(wrong[0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())
 
 
 def _is_good(gid: Gid | None) -> bool:
@@ -242,9 +240,8 @@ def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Re
         usable = ((port, gid) for port in outside[:4] for gid in _usable(port)[:4])
         message = f"{port_names(outside)}: no GID lies in this range"
         lines = tuple(_line(port, gid.index, gid) for port, gid in usable)
-        yield report.better_unset(
-            variable, message, "write a range that holds the addresses of all ports, or unset it", evidence=lines
-        )
+        remedy = "write a range that holds the addresses of all ports, or unset it"
+        yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
 def _why_ignored(host: JudgedHost, text: str) -> str:
@@ -292,9 +289,7 @@ def no_routable_gid(host: JudgedHost) -> Results:
         message = f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach"
         remedy = f"give the interface an {family} address (inside the container too)"
         lines = tuple(f"{_line(*one)} is what NCCL takes" for one in wrong[:8])
-        yield report.device(
-            wrong[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info")
-        )
+        yield report.device(wrong[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())
 
 
 @rule("IB026", "error", needs=("rdma", "network"))
@@ -320,6 +315,4 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
         message = f"{port_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace"
         remedy = "use the network of the host, or move the interface into the container (RDMA CNI)"
         lines = tuple(_line(*one) for one in lost[:8])
-        yield report.device(
-            lost[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes("error", "info")
-        )
+        yield report.device(lost[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())

@@ -28,7 +28,7 @@ def no_active_port(host: JudgedHost) -> Results:
         message = f"none of {len(ports)} ports is active: NCCL goes on over TCP"
         remedy = "bring the link up: cable, switch, subnet manager; `ibstat`, `rdma link`"
         yield about_ports(
-            host, ports, message, remedy, host.if_several_nodes("error", "info", "error" if asked else "warning")
+            host, ports, message, remedy, host.if_several_nodes(unknown="error" if asked else "warning")
         )
 
 
@@ -173,13 +173,11 @@ def verbs_device_missing(host: JudgedHost) -> Results:
         file = host.facts.container.device(path)
         if file is None or not (known(file.readable) and known(file.writable)):
             state = "is missing" if file is None else "may not be opened"
-            yield report.device(
-                device.name,
-                f"{escaped(path)} {state}: NCCL cannot use it",
-                "pass /dev/infiniband to the container, and read and write permission on uverbs*",
-                evidence=port_lines(port for port in ports if port.device == device),
-                severity=host.if_several_nodes("error", "info", "error"),
-            )
+            message = f"{escaped(path)} {state}: NCCL cannot use it"
+            remedy = "pass /dev/infiniband to the container, and read and write permission on uverbs*"
+            lines = port_lines(port for port in ports if port.device == device)
+            severity = host.if_several_nodes(unknown="error")
+            yield report.device(device.name, message, remedy, evidence=lines, severity=severity)
 
 
 @rule("IB014", "error", needs=("rdma", "files"))
@@ -199,13 +197,11 @@ def verbs_library_missing(host: JudgedHost) -> Results:
         if file is None:
             yield Unknown("whether the loader finds what NCCL_IBVERBS_LIB names is not known")
         return
-    yield report.file(
-        "libibverbs.so.1",
-        "the loader finds no libibverbs: NCCL goes on over TCP",
-        "apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image",
-        evidence=port_lines(ports),
-        severity=host.if_several_nodes("error", "info", "error"),
-    )
+    message = "the loader finds no libibverbs: NCCL goes on over TCP"
+    remedy = "apt-get install libibverbs1 ibverbs-providers (or rdma-core) in the image"
+    lines = port_lines(ports)
+    severity = host.if_several_nodes(unknown="error")
+    yield report.file("libibverbs.so.1", message, remedy, evidence=lines, severity=severity)
 
 
 @rule("IB015", "error", needs=("rdma", "limits", "container"))

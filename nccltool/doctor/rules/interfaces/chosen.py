@@ -111,7 +111,7 @@ def overlay_interface(host: JudgedHost) -> Results:
     """
     first = host.interfaces.bootstrap
     if first and _OVERLAY.match(first.name):
-        severity = "info" if _is_all_there_is(host, first.name) else host.if_several_nodes("error", "info")
+        severity = "info" if _is_all_there_is(host, first.name) else host.if_several_nodes()
         message = f"NCCL takes {escaped(first.name)} for bootstrap, which looks like a network of this host"
         remedy = "name the physical interface in NCCL_SOCKET_IFNAME"
         yield _of_choice(host, host.interfaces, message, remedy, severity)
@@ -214,6 +214,5 @@ def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Res
         message = f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach"
         remedy = f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}"
         lines = present(host)
-        yield report.better_unset(
-            variable, message, remedy, part="", evidence=lines, severity=host.if_several_nodes("error", "info")
-        )
+        severity = host.if_several_nodes()
+        yield report.better_unset(variable, message, remedy, part="", evidence=lines, severity=severity)

@@ -51,7 +51,7 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
             f"the list lets {listed(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
             "exclude docker, lo, virbr and veth, or name the interface",
             evidence=chosen_lines(host.interfaces),
-            severity=host.if_several_nodes("error" if first else "warning", "info"),
+            severity=host.if_several_nodes("error" if first else "warning"),
             part="",
         )
 
