@@ -219,9 +219,6 @@ def environment_plugin(host: JudgedHost) -> Results:
         yield report.file(found.library.path, message, remedy, evidence=(escaped(found.library.path),), fix=fix)
 
 
-_TOO_LATE = re.compile(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO)_\w+")
-
-
 @rule("CNF010", "warning")
 def not_for_nccl_conf(host: JudgedHost) -> Results:
     """A configuration file of NCCL sets a variable of the loader, of CUDA or of torch.
@@ -233,5 +230,5 @@ def not_for_nccl_conf(host: JudgedHost) -> Results:
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
     for file, line in host.settings.lines():
-        if line.name and _TOO_LATE.fullmatch(line.name):
+        if re.fullmatch(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO)_\w+", line.name):
             yield _at(file, line, f"{line.name} comes too late in this file", "set it where the job is launched")

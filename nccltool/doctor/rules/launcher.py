@@ -157,11 +157,10 @@ def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     ranks = yield from by_value(hosts, lambda host: _number(host, "RANK"))
     for rank, some in ranks.items():
         if len(some) > 1:
-            remedy = f"{len(some)} processes have rank {rank}"
+            message = f"{len(some)} processes have rank {rank}"
+            remedy = "do not export RANK; torchrun, srun or mpirun sets it"
             lines = (f"RANK={rank} on {escaped(fold(host.name for host in some)[:200])}",)
-            yield report.finding(
-                "rank", str(rank), remedy, "do not export RANK; torchrun, srun or mpirun sets it", evidence=lines
-            )
+            yield report.finding("rank", str(rank), message, remedy, evidence=lines)
 
 
 @rule("LCH005", "error", needs=("nvidia",))

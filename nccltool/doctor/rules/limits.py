@@ -108,9 +108,6 @@ def small_stack(host: JudgedHost) -> Results:
     yield report.host("stack", message, _SMALL_STACK, evidence=evidence, severity=None if keeps else "info")
 
 
-_BATCH = ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE")
-
-
 @rule("LIM004", "info", needs=("limits", "container"))
 def segments_removed_at_logout(host: JudgedHost) -> Results:
     """systemd-logind removes the shared memory of users who are not logged in.
@@ -120,16 +117,13 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
     Instead: RemoveIPC=no, and systemctl restart systemd-logind
     Source: NCCL user guide, troubleshooting, shared memory; logind.conf(5): not for root and system users
     """
-    batch = next((name for name in _BATCH if host.get(name)), None)
-    if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= _FIRST_USER:
+    batch = next((name for name in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE") if host.get(name)), None)
+    # users below 1000 are those of the system: login.defs(5), UID_MIN
+    if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= 1000:
         message = "systemd removes shared memory of users who are not logged in, while their jobs run"
         remedy = "write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind"
         lines = (f"no file says RemoveIPC=no; {batch} is set",)
         yield report.file("/etc/systemd/logind.conf", message, remedy, evidence=lines)
-
-
-_FIRST_USER = 1000
-"""login.defs(5), UID_MIN: users below are those of the system."""
 
 
 @rule("LIM005", "warning", needs=("limits",))

@@ -15,8 +15,6 @@ _OURS = (
     *("NCCL_", "TORCH_NCCL_", "TORCH_FR_", "TORCH_GLOO", "OFI_NCCL_", "GLOO_", "UCX_", "FI_"),
     "CUDA_VISIBLE_DEVICES",
 )
-_WITH_BLANKS = ("NCCL_DEBUG_TIMESTAMP_FORMAT",)
-"""A blank at the end of their value is meant."""
 _NAME_LISTS = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_OOB_NET_IFNAME", "GLOO_SOCKET_IFNAME")
 _UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 
@@ -65,7 +63,7 @@ def blank_in_value(host: JudgedHost) -> Results:
     """
     for variable in host.settings.beginning(*_OURS):
         name, value = variable.name, variable.value
-        if name in _WITH_BLANKS or _is_quoted(value):
+        if name == "NCCL_DEBUG_TIMESTAMP_FORMAT" or _is_quoted(value):  # a blank at its end is meant
             continue
         odd = _ODD.search(value)
         words = name in (*_NAME_LISTS, "NCCL_ALGO", "NCCL_PROTO")
@@ -203,9 +201,6 @@ def odd_switch(host: JudgedHost) -> Results:
             yield report.about(variable, message, "use 0 or 1")
 
 
-_EMPTY_IS_MEANT = ("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS")
-
-
 @rule("SYN016", "info")
 def empty_value(host: JudgedHost) -> Results:
     """A variable is set to nothing.
@@ -217,7 +212,8 @@ def empty_value(host: JudgedHost) -> Results:
     Source: NCCL src/plugin/net.cc, src/misc/param.cc
     """
     for variable, entry in host.listed("NCCL_"):
-        if variable.value == "" and entry.name not in _EMPTY_IS_MEANT:
+        meant = entry.name in ("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS")
+        if variable.value == "" and not meant:
             fatal = entry.name == "NCCL_NET"
             more = ": it matches no network, and initialization fails" if fatal else ""
             message = f"{entry.name} is empty{more}"

@@ -98,10 +98,6 @@ def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) 
         yield report.better_unset(variable, message, f"unset {_LEVEL}, or write PXB")
 
 
-_WITH_C2C = re.compile(r"\bG[HB]\d+")
-"""GH200, GB200, GB300, GB10: GPUs with C2C to their processor."""
-
-
 @for_number("GDR011", "warning", "NCCL_NET_GDR_C2C", needs=("kernel", "nvidia"))
 def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_C2C=0 on Grace.
@@ -123,7 +119,7 @@ def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> R
 
 
 def _has_c2c(gpu: Gpu) -> bool:
-    by_name = _WITH_C2C.search(or_none(gpu.name) or "") is not None
+    by_name = re.search(r"\bG[HB]\d+", or_none(gpu.name) or "") is not None  # GH200, GB200, GB300, GB10
     return by_name or any(link.remote == "cpu" for link in or_none(gpu.nvlinks) or ())
 
 
@@ -181,9 +177,6 @@ def _between(host: JudgedHost, places: dict[str, PciDevice]) -> dict[str, None]:
     return found
 
 
-_COMMAND_LINE = re.compile(r"\b(intel_iommu|amd_iommu)=on\b")
-
-
 def _iommu(host: JudgedHost) -> Results:
     """The types of the groups tell best; where they cannot be read, the command line."""
     if known(host.facts.kernel.arch) != "x86_64":
@@ -191,7 +184,7 @@ def _iommu(host: JudgedHost) -> Results:
     types, line = host.facts.pci.iommu_types, host.facts.kernel.cmdline
     if isinstance(types, Unknown):
         text = known(line)
-        translates = bool(_COMMAND_LINE.search(text)) and "iommu=pt" not in text.split()
+        translates = bool(re.search(r"\b(intel_iommu|amd_iommu)=on\b", text)) and "iommu=pt" not in text.split()
     else:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
