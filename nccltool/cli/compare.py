@@ -1,5 +1,7 @@
 """nccltool compare."""
 
+from pathlib import Path
+
 import click
 
 from nccltool.cli.options import Number, formats, kept, option, stored, written
@@ -21,8 +23,6 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     A and B are runs (id, beginning of an id, latest, folder, run.json), several with commas between them, output
     of nccl-tests, or baseline:NAME. Three runs against three, in turns, are the least that measures the spread.
     """
-    from pathlib import Path
-
     from nccltool.cli.screen import deliver
     from nccltool.compare import baselines, effects, inputs, judge, run_samples
     from nccltool.compare.views import comparison

@@ -1,5 +1,7 @@
 """nccltool facts."""
 
+from pathlib import Path
+
 import click
 
 from nccltool.cli.options import option, shown
@@ -14,8 +16,6 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
 
     With --output the snapshot is saved as JSON, to be judged elsewhere.
     """
-    from pathlib import Path
-
     from nccltool.cli.screen import deliver
     from nccltool.core.errors import BadInput
     from nccltool.hosts import reader

@@ -1,5 +1,6 @@
 """nccltool slurm-prolog."""
 
+import os
 from typing import Any
 
 import click
@@ -22,8 +23,6 @@ def command(**options: Any) -> None:
     Rules of severity error fail it. The first line of standard output is the reason, as `sinfo -R` shows it.
     Exit code 1 when the node fails, 4 when that could not be judged: a script must not drain a node for that.
     """
-    import os
-
     from nccltool.cli.screen import put
     from nccltool.core.text import escaped
     from nccltool.preflight import scheduler_hooks

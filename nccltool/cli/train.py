@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,8 +78,6 @@ def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
 @shared.kept
 def command(**options: Any) -> None:
     """Small real trainings, each step held against a single process."""
-    from pathlib import Path
-
     from nccltool.cli.screen import carry_out
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard

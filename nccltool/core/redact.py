@@ -9,9 +9,8 @@ has to be read by a person all the same: a password without a name looks like a 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 REMOVED = "*removed*"
 
@@ -164,8 +163,7 @@ def _is_secret(name: str, value: str) -> bool:
     return grade is _STRONG or bool(_RANDOM.match(value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
+class _Name(NamedTuple):
     """Where a name stands that may be one of a secret."""
 
     begin: int
