@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from itertools import takewhile
-from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -144,11 +143,7 @@ def ask_nvml(nvml: ModuleType | Any) -> Nvidia:
         return Nvidia(
             driver=_asked(nvml, nvml.nvmlSystemGetDriverVersion, _text),
             cuda=_asked(nvml, version, lambda number: f"{number // 1000}.{number % 1000 // 10}"),
-            gpus=_asked(
-                nvml,
-                nvml.nvmlDeviceGetCount,
-                lambda count: tuple(sorted((_gpu(nvml, index) for index in range(count)), key=attrgetter("pci"))),
-            ),
+            gpus=_asked(nvml, nvml.nvmlDeviceGetCount, lambda count: _gpus(nvml, count)),
             nvml=_asked(nvml, nvml.nvmlSystemGetNVMLVersion, _text),
             source="nvml",
         )
@@ -176,6 +171,10 @@ def _mode(nvml: Any, function: Callable[..., T], change: Callable[[T], U], handl
 
 def _text(value: str | bytes) -> str:
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+
+
+def _gpus(nvml: Any, count: int) -> tuple[Gpu, ...]:
+    return tuple(sorted((_gpu(nvml, index) for index in range(count)), key=lambda gpu: gpu.pci))
 
 
 def _gpu(nvml: Any, index: int) -> Gpu:
