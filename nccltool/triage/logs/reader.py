@@ -81,38 +81,30 @@ class IncrementalLogReader:
     def __init__(self, file: str) -> None:
         self.lines_read = 0
         self._file = file.encode(errors="backslashreplace").decode()  # a name may not be UTF-8, documents are
-        self._log = _Log(self._file)
-
-    def read(self, block: bytes) -> Iterator[LogEvent]:
-        """The events of the lines that come next; only the last one of a log can be without its end."""
-        for piece in self._log.channels.without(block):
-            yield from self._log.events(piece)
-        self.lines_read = self._log.channels.lines
-
-    def of_a_part(self, line: bytes) -> Iterator[LogEvent]:
-        """What the beginning of the next line would say if it were all of it. Nothing is remembered of that."""
-        yield from _Log(self._file).events(channel_lines.LineBlock(line, [self.lines_read + 1]))
-
-    def counted(self) -> Iterator[LogEvent]:
-        """The events that stand for many lines, since this was asked last."""
-        for event, more in self._log.channels.counted():
-            yield replace(event, repeats=more)
-
-
-class _Log:
-    """One log that is being read."""
-
-    def __init__(self, file: str) -> None:
-        self.channels = channel_lines.ChannelLines()
-        self._file = file
+        self._channels = channel_lines.ChannelLines()
         self._ends = tracebacks.Tracebacks()
-        self._writers = nccl.PlainInfoLines(file)
+        self._writers = nccl.PlainInfoLines(self._file)
         self._readers = (*(events for _, events in _STATELESS), torchrun.reader(), self._ends.events)
         self._counts: Counter[str] = Counter()
         self._ended: frozenset[str] = frozenset()
         self._search = _search_without(self._ended)
 
-    def events(self, piece: channel_lines.LineBlock) -> Iterator[LogEvent]:
+    def read(self, block: bytes) -> Iterator[LogEvent]:
+        """The events of the lines that come next; only the last one of a log can be without its end."""
+        for piece in self._channels.without(block):
+            yield from self._events(piece)
+        self.lines_read = self._channels.lines
+
+    def of_a_part(self, line: bytes) -> Iterator[LogEvent]:
+        """What the beginning of the next line would say if it were all of it. Nothing is remembered of that."""
+        yield from IncrementalLogReader(self._file)._events(channel_lines.LineBlock(line, [self.lines_read + 1]))
+
+    def counted(self) -> Iterator[LogEvent]:
+        """The events that stand for many lines, since this was asked last."""
+        for event, more in self._channels.counted():
+            yield replace(event, repeats=more)
+
+    def _events(self, piece: channel_lines.LineBlock) -> Iterator[LogEvent]:
         """The events of whole lines."""
         for number, raw in self._worth_reading(piece):
             for text in line_decoder.texts(raw):
