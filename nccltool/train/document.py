@@ -42,22 +42,10 @@ def to_json(run: TrainRun) -> str:
 def from_json(text: bytes, where: str) -> Run:
     """The run of a measurement or of trainings. Raises BadInput that names `where` and the key that is wrong."""
     document = documents.decoded(text, where, _TrainDocument)
-    if document.kind != "train":
-        return Run(
-            kind=document.kind,
-            info=document.run,
-            verdict=document.verdict,
-            measurements=document.measurements,
-            findings=document.findings,
-            models=document.models,
-        )
-    return TrainRun(
-        info=document.run,
-        verdict=document.verdict,
-        findings=document.findings,
-        trainings=document.trainings,
-        restarts=document.restarts,
-    )
+    common: dict[str, Any] = {"info": document.run, "verdict": document.verdict, "findings": document.findings}
+    if document.kind == "train":
+        return TrainRun(**common, trainings=document.trainings, restarts=document.restarts)
+    return Run(**common, kind=document.kind, measurements=document.measurements, models=document.models)
 
 
 def load(path: Path) -> Run:

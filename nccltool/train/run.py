@@ -23,7 +23,7 @@ from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome, Progress
 from nccltool.probe.result import Run
-from nccltool.probe.run import Probe, ProbeBegun
+from nccltool.probe.run import Probe
 from nccltool.train import document, judge
 from nccltool.train.events import Compared, Diverged, NotTrained, OfTraining, Resumed, TimedSteps
 from nccltool.train.job import TrainJob, TrainSpec
@@ -44,9 +44,7 @@ class SmokeTrainings(Probe):
         start = run_with_restarts if self.order.max_restarts else runner.run
         return start(self.order, run_dir, progress)
 
-    def judged(self, outcome: LaunchOutcome, begun: ProbeBegun) -> TrainRun:
-        """JUDGE what came of it."""
-        return judge.judged(outcome, begun)
+    judged = staticmethod(judge.judged)
 
     def document(self, run: Run) -> str:
         """What is kept of it."""
