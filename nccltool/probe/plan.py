@@ -52,7 +52,8 @@ def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[Finding, ...
     return tuple(dict.fromkeys(out for out in _all(job, backend, world_size) if isinstance(out, Finding)))
 
 
-def _left_out(op: str, what: str, reason: str) -> Finding:
+def one_left_out(op: str, what: str, reason: str) -> Finding:
+    """What is not run of an operation or of the ways to train, and why."""
     return LEFT_OUT.finding(subject=Subject(kind="operation", name=op), message=f"{what} was left out: {reason}")
 
 
@@ -60,13 +61,13 @@ def _all(job: ProbeJob, backend: str, world_size: int) -> Iterator[Step | Findin
     for op in job.ops:
         collective = collectives.get(op)
         if world_size < collective.min_world:
-            yield _left_out(op, op, f"it needs {collective.min_world} ranks")
+            yield one_left_out(op, op, f"it needs {collective.min_world} ranks")
             continue
         placements = collective.placements[:1]
         if job.placement != "natural":
             placements = tuple(have for have in collective.placements if job.placement in ("both", have))
         if not placements:
-            yield _left_out(op, op, f"torch.distributed has no {job.placement} form of it")
+            yield one_left_out(op, op, f"torch.distributed has no {job.placement} form of it")
         for size in sizes_in_bytes(job.sizes, backend):
             for placement in placements:
                 yield _step(job, op, size, placement, world_size)
@@ -77,7 +78,7 @@ def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: i
     layout = collectives.get(op).layout(size // element_size, world_size, element_size)
     if not layout.bytes:  # nccl-tests prints such rows, as size 0
         least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
-        return _left_out(op, f"{op} at {format_bytes(size)}", f"{size} B is less than {least}")
+        return one_left_out(op, f"{op} at {format_bytes(size)}", f"{size} B is less than {least}")
     return Step(0, op, placement, layout)
 
 
@@ -87,5 +88,4 @@ def unsupported(job: ProbeJob, backend: str) -> tuple[Finding, ...]:
     if reason is None:
         return ()
     subject = Subject(kind="run", name=f"{job.dtype} {job.reduce_op}")
-    remedy = "choose another -d or -o"
-    return (UNSUPPORTED.finding(subject=subject, message=reason, remedy=remedy),)
+    return (UNSUPPORTED.finding(subject=subject, message=reason, remedy="choose another -d or -o"),)

@@ -13,7 +13,7 @@ from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe.finding_kinds import LEFT_OUT
+from nccltool.probe import plan
 from nccltool.probe.run import info
 from nccltool.train import divergence, events, peak_flops, pipeline_schedules
 from nccltool.train.finding_kinds import RESUMED
@@ -67,7 +67,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         # a training of one rank that was asked for is no reason to warn: it is how one GPU is checked
         *(f for f in outcome.findings if f.is_error or f.kind is not WORLD_OF_ONE),
         *(_wrong(one) for one in heard if one.wrong),
-        *(_left_out(training) for training in trainings if training.status == "skip"),
+        *(plan.one_left_out(one.strategy, one.strategy, one.reason) for one in trainings if one.status == "skip"),
         *(_resumed(event, one) for one in heard for event in one.resumed),
     )
     verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
@@ -242,13 +242,6 @@ def _wrong(heard: _Heard) -> Finding:
     micro_batches = heard.compared[0].micro_batches if heard.compared else 0
     is_compressed = heard.spec.of(ddp.Options).comm_hook == "powersgd"
     return divergence.finding(heard.name, heard.wrong, heard.state.world_size, micro_batches, is_compressed)
-
-
-def _left_out(training: TrainingResult) -> Finding:
-    return LEFT_OUT.finding(
-        subject=Subject(kind="operation", name=training.strategy),
-        message=f"{training.strategy} was left out: {training.reason}",
-    )
 
 
 def _resumed(event: events.Resumed, heard: _Heard) -> Finding:

@@ -80,11 +80,8 @@ def run_with_restarts(order: LaunchOrder[TrainJob], run_dir: RunDir, progress: P
             said = said.for_another_attempt(done)
             anew = state.for_another_attempt(order.job, order.ranks_seen, said, now)
             outcome = runner.run(order, run_dir, progress, anew)
-    return _together(order, failed, replace(outcome, interrupted=outcome.interrupted or _cut(came, outcome)))
-
-
-def _cut(came: Sequence[int], outcome: LaunchOutcome) -> bool:
-    return bool(came) and not outcome.state.everybody_left
+    cut = bool(came) and not outcome.state.everybody_left
+    return _together(order, failed, replace(outcome, interrupted=outcome.interrupted or cut))
 
 
 def _worth_another(outcome: LaunchOutcome) -> Finding | None:
