@@ -56,23 +56,16 @@ class Clues(tuple[Clue, ...]):
 
     def host_or_rank(self) -> Offender | None:
         """The host of the strongest clue; where it has none, its rank."""
-        for event in self.proofs():
-            if event.host:
-                return Offender("host", event.host)
-            if event.rank is not None:
-                return Offender("rank", str(event.rank))
-        return None
+        return self._first("host", "rank")
 
     def rank_or_host(self) -> Offender | None:
         """The rank of the strongest clue; where it has none, its host."""
-        for event in self.proofs():
-            if event.rank is not None:
-                return Offender("rank", str(event.rank))
-            if event.host:
-                return Offender("host", event.host)
-            if address := event.get("ip"):
-                return Offender("address", address)
-        return None
+        return self._first("rank", "host", "address")
+
+    def _first(self, *kinds: str) -> Offender | None:
+        told = ({"host": one.host, "rank": one.rank, "address": one.get("ip")} for one in self.proofs())
+        named = ((kind, parts[kind]) for parts in told for kind in kinds)
+        return next((Offender(kind, str(name)) for kind, name in named if name not in (None, "")), None)
 
 
 Given: TypeAlias = Iterator[Clue]
