@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from nccltool.cli.options import Number, kept, option, stored, written
+from nccltool.cli.options import Number, group, kept, option, stored, written
 
 
 @click.command("export")
@@ -40,11 +40,12 @@ def command(**options: Any) -> None:
     from nccltool.core import run_directory
     from nccltool.monitor import export, exposition
 
-    destinations = export.destinations(options)
-    base = run_directory.base_folder(options["run_dir"])
-    found, against = export.read(options["run"], base), export.against(options["baseline"], options["store"])
+    asked = group(export.ExportOptions, options)
+    destinations = export.destinations(asked)
+    base = run_directory.base_folder(asked.run_dir)
+    found, against = export.read(asked.run, base), export.against(asked.baseline, asked.store)
     samples = partial(export.samples, against=against)
     if not destinations:
-        deliver(exposition.text(samples(found), options["exposition"]).decode(), options["output"])
+        deliver(exposition.text(samples(found), asked.exposition).decode(), asked.output)
     for said in [one.hand_over(found, samples) for one in destinations]:
         click.echo(said, err=True)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, given, option, refuse, words_of
+from nccltool.cli.options import Number, given, group, option, refuse, words_of
 from nccltool.interop import manifests
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
 
     if is_patch := kind in manifests.PATCHES:
         options |= _without_the_jobs()
+    asked = group(manifest_options.ManifestOptions, options)
     request_of = manifest_options.request_of_patch if is_patch else manifest_options.request
-    request = request_of(_parsed(words, "preflight" if is_patch else "probe"), options)
+    request = request_of(_parsed(words, "preflight" if is_patch else "probe"), asked)
     put(manifests.render(request, kind))
 
 

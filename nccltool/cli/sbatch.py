@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from nccltool.cli import probe
-from nccltool.cli.options import option, refuse, words_of
+from nccltool.cli.options import group, option, refuse, words_of
 from nccltool.core.errors import BadInput
 
 _ELSEWHERE = ("node_rank", "hosts", "hostfile", "ssh", "remote_env", "keep_going")
@@ -51,7 +51,8 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
         raise BadInput(f"--launcher {launcher} has no meaning in a batch script", "leave it out, or say slurm")
     asked = probe.asked(its_options)
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
-    put(batch_script.script((*start, *words), asked, given, options))
+    batch = group(batch_script.BatchOptions, options, command=start)
+    put(batch_script.script(words, asked, given, batch))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -3,9 +3,8 @@
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
 from nccltool.launch.order import LaunchOrder
@@ -27,28 +26,56 @@ _TIMES = "30 (minutes), 1:30:00 or 2-12 (days-hours)"
 _SAFE = re.compile(r"[\w.,:=/@%+\[\]|&*!~-]+", re.ASCII)
 
 
-def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: Mapping[str, Any]) -> str:
-    """The script of a command: its words, its options, those `given`; `options`: sbatch's. Raises BadInput."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchOptions:
+    """The options of `nccltool sbatch` as they were given; a field has the name of its option."""
+
+    partition: str | None
+    account: str | None
+    qos: str | None
+    reservation: str | None
+    constraint: str | None
+    nodelist: str | None
+    exclude: str | None
+    gpus_per_node: str | None
+    cpus_per_task: int | None
+    mem: str | None
+    shared: bool
+    time: str | None
+    job_name: str
+    log: str
+    sbatch_option: tuple[str, ...]
+    setup: tuple[str, ...]
+    command: tuple[str, ...]
+    """How nccltool is started there."""
+
+
+def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: BatchOptions) -> str:
+    """The script for a command: its words, its options, and those `given`. Raises BadInput."""
     job = _order(asked).job
-    time_s = _seconds(options["time"]) if options["time"] else job.deadline_s + ROOM_S
+    time_s = _seconds(options.time) if options.time else job.deadline_s + ROOM_S
     extra = _deadline(time_s, job.deadline_s, "deadline" in given)
     directives = [
-        ("job-name", options["job_name"]),
+        ("job-name", options.job_name),
         ("nodes", str(job.nodes or 1)),
         ("ntasks-per-node", "1"),  # one process a node, which starts the ranks
-        ("time", options["time"] or _clock(time_s)),
-        ("output", options["log"]),
-        *((name.replace("_", "-"), str(value)) for name in _DIRECTIVES if (value := options[name]) is not None),
+        ("time", options.time or _clock(time_s)),
+        ("output", options.log),
+        *(
+            (name.replace("_", "-"), str(value))
+            for name in _DIRECTIVES
+            if (value := getattr(options, name)) is not None
+        ),
         *_whole_nodes(options),
-        *_others(options["sbatch_option"]),
+        *_others(options.sbatch_option),
     ]
     lines = ["#!/bin/bash", *(_directive(name, value) for name, value in directives), "", "set -e"]
-    for line in options["setup"]:
+    for line in options.setup:
         if not line.isprintable():
             raise BadInput(f"--setup {line[:60]!r} is more than one line", "give --setup again for each line")
         lines.append(line)
     # exec: what Slurm sends to the script then reaches nccltool
-    lines.append(f"exec {shlex.join((*words, *extra))}")
+    lines.append(f"exec {shlex.join((*options.command, *words, *extra))}")
     return "\n".join(lines) + "\n"
 
 
@@ -93,11 +120,11 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:00"
 
 
-def _whole_nodes(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _whole_nodes(options: BatchOptions) -> list[tuple[str, str]]:
     """Ranks that share cores or memory with another job measure that job too."""
-    if options["shared"]:
-        return [("mem", options["mem"])] if options["mem"] else []
-    return [("exclusive", ""), ("mem", options["mem"] or "0")]  # 0 = all that the node has
+    if options.shared:
+        return [("mem", options.mem)] if options.mem else []
+    return [("exclusive", ""), ("mem", options.mem or "0")]  # 0 = all that the node has
 
 
 def _others(texts: Iterable[str]) -> Iterable[tuple[str, str]]:

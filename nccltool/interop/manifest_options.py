@@ -2,9 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes, parse_bytes
@@ -40,6 +39,31 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ManifestOptions:
+    """The options of `nccltool manifest` as they were given; a field has the name of its option."""
+
+    image: str
+    name: str
+    namespace: str | None
+    gpus: int
+    rdma_resource: tuple[str, ...]
+    resource: tuple[str, ...]
+    shm_size: str
+    ipc_lock: bool
+    user: int
+    host_network: bool
+    allow_same_host: bool
+    service_account: str | None
+    image_pull_secret: str | None
+    node_selector: tuple[str, ...]
+    toleration: tuple[str, ...]
+    annotation: tuple[str, ...]
+    env: tuple[str, ...]
+    rdzv_port: int
+    pull_time: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PodCommand:
     """The command that the pods will run."""
 
@@ -50,9 +74,9 @@ class PodCommand:
     """Those that are among the words."""
 
 
-def request(asked: PodCommand, options: Mapping[str, Any]) -> Request:
+def request(asked: PodCommand, options: ManifestOptions) -> Request:
     """The request that the options of `nccltool manifest` describe. Raises BadInput."""
-    order = _order(asked, options["gpus"])
+    order = _order(asked, options.gpus)
     words = [*asked.words, *([] if "events" in asked.given else ["--events"])]
     if "join_timeout" not in asked.given:
         words += ["--join-timeout", str(JOIN_TIMEOUT_S)]
@@ -60,38 +84,38 @@ def request(asked: PodCommand, options: Mapping[str, Any]) -> Request:
         _of_pods(words, options),
         nodes=order.job.nodes or 1,
         nproc_per_node=order.job.nproc_per_node if "nproc_per_node" in asked.given else None,
-        namespace=_optional("--namespace", options["namespace"], _NAMESPACE),
-        host_network=options["host_network"],
-        allow_same_host=options["allow_same_host"],
-        service_account=_optional("--service-account", options["service_account"], _SUBDOMAIN),
-        image_pull_secret=_optional("--image-pull-secret", options["image_pull_secret"], _SUBDOMAIN),
-        node_selector=dict(_pairs("--node-selector", options["node_selector"], _KEY, _LABEL)),
-        tolerations=tuple(_toleration(text) for text in options["toleration"]),
-        annotations=dict(_pairs("--annotation", options["annotation"], _KEY)),
-        port=options["rdzv_port"],
-        active_deadline_s=math.ceil(order.job.deadline_s + options["pull_time"]),
+        namespace=_optional("--namespace", options.namespace, _NAMESPACE),
+        host_network=options.host_network,
+        allow_same_host=options.allow_same_host,
+        service_account=_optional("--service-account", options.service_account, _SUBDOMAIN),
+        image_pull_secret=_optional("--image-pull-secret", options.image_pull_secret, _SUBDOMAIN),
+        node_selector=dict(_pairs("--node-selector", options.node_selector, _KEY, _LABEL)),
+        tolerations=tuple(_toleration(text) for text in options.toleration),
+        annotations=dict(_pairs("--annotation", options.annotation, _KEY)),
+        port=options.rdzv_port,
+        active_deadline_s=math.ceil(order.job.deadline_s + options.pull_time),
     )
 
 
-def request_of_patch(asked: PodCommand, options: Mapping[str, Any]) -> Request:
+def request_of_patch(asked: PodCommand, options: ManifestOptions) -> Request:
     """The request for a container in the pods of another job; its command looks at one node. Raises BadInput."""
     return _of_pods((*asked.words, "--launcher", "local", "--nodes", "1"), options)
 
 
-def _of_pods(words: Iterable[str], options: Mapping[str, Any]) -> Request:
+def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
     """What the options say of one pod."""
     return Request(
         words=tuple(words),
         nodes=1,
         nproc_per_node=None,
-        name=_matching("--name", options["name"], _NAME, "lower-case letters, digits and -, 40 at most"),
-        image=_matching("--image", options["image"], _IMAGE, "REGISTRY/NAME:TAG"),
-        gpus=options["gpus"],
-        resources=_resources(options["rdma_resource"], options["resource"]),
-        shm_size=_shm_size(options["shm_size"]),
-        ipc_lock=options["ipc_lock"],
-        user=options["user"],
-        env=_env(options["env"]),
+        name=_matching("--name", options.name, _NAME, "lower-case letters, digits and -, 40 at most"),
+        image=_matching("--image", options.image, _IMAGE, "REGISTRY/NAME:TAG"),
+        gpus=options.gpus,
+        resources=_resources(options.rdma_resource, options.resource),
+        shm_size=_shm_size(options.shm_size),
+        ipc_lock=options.ipc_lock,
+        user=options.user,
+        env=_env(options.env),
         active_deadline_s=0,
     )
 

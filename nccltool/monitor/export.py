@@ -1,9 +1,9 @@
 """From run directories to monitoring: which runs, as which samples, handed over to which destinations."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from nccltool.compare import baselines, judge
 from nccltool.compare.result import Against
@@ -22,39 +22,59 @@ HeldAgainst = Callable[[RunInfo, Sequence[Measurement]], Iterable[Against]]
 """The rows of a run, held against a baseline."""
 
 
-def destinations(options: Mapping[str, Any]) -> tuple[AnyDestination, ...]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportOptions:
+    """The options of `nccltool export` as they were given; a field has the name of its option."""
+
+    run: tuple[str, ...]
+    exposition: str
+    output: str | None
+    run_dir: str | None
+    baseline: str | None
+    store: str | None
+    textfile: str | None
+    pushgateway: str | None
+    group: tuple[str, ...]
+    push_user: str | None
+    push_password_file: str | None
+    push_ca: str | None
+    push_cert: str | None
+    push_key: str | None
+    push_timeout: float
+
+
+def destinations(options: ExportOptions) -> tuple[AnyDestination, ...]:
     """Where to hand over to; () = it is printed. Raises BadInput, also for what would be read and not used."""
-    if options["pushgateway"] is None:
+    if options.pushgateway is None:
         for name in ("group", "push_user", "push_password_file", "push_ca", "push_cert", "push_key"):
-            if options[name]:
+            if getattr(options, name):
                 option = "--" + name.replace("_", "-")
                 raise BadInput(f"{option} goes with --pushgateway", "add --pushgateway URL, or leave it out")
-    if options["textfile"] is not None or options["pushgateway"] is not None:
-        formatted = options["exposition"] != "prometheus"
-        for option, given in (("--output", options["output"]), ("--format", formatted)):
+    if options.textfile is not None or options.pushgateway is not None:
+        for option, given in (("--output", options.output), ("--format", options.exposition != "prometheus")):
             if given:
                 raise BadInput(
                     f"{option} is for what is printed, and nothing is", "leave out --textfile and --pushgateway"
                 )
-    files = [] if options["textfile"] is None else [textfile.Destination(options["textfile"])]
-    gateways = [] if options["pushgateway"] is None else [_gateway(options, options["pushgateway"])]
+    files = [] if options.textfile is None else [textfile.Destination(options.textfile)]
+    gateways = [] if options.pushgateway is None else [_gateway(options, options.pushgateway)]
     return (*files, *gateways)
 
 
-def _gateway(options: Mapping[str, Any], url: str) -> pushgateway.Destination:
-    grouping = pushgateway.groups(options["group"])
-    file = options["push_password_file"]
-    if file is not None and options["push_user"] is None:
+def _gateway(options: ExportOptions, url: str) -> pushgateway.Destination:
+    grouping = pushgateway.groups(options.group)
+    file = options.push_password_file
+    if file is not None and options.push_user is None:
         raise BadInput("--push-password-file is the password of nobody", "add --push-user NAME")
     made = pushgateway.Destination(
         url=url,
         grouping=grouping,
-        user=options["push_user"],
+        user=options.push_user,
         password="" if file is None else pushgateway.password(file),
-        ca_file=options["push_ca"],
-        cert_file=options["push_cert"],
-        key_file=options["push_key"],
-        timeout_s=options["push_timeout"],
+        ca_file=options.push_ca,
+        cert_file=options.push_cert,
+        key_file=options.push_key,
+        timeout_s=options.push_timeout,
     )
     made.check()
     return made
