@@ -45,11 +45,11 @@ def command(**options: Any) -> None:
     from nccltool.core.text import escaped
     from nccltool.launch.options import StartOptions
     from nccltool.preflight import run
-    from nccltool.preflight.options import from_options
+    from nccltool.preflight.options import PreflightOptions, from_options
 
     base = run_directory.base_folder(options["run_dir"])
     start = group(StartOptions, options, fault=injected_fault())
-    ask = from_options(start, os.environ, options)
+    ask = from_options(group(PreflightOptions, options, start=start), os.environ)
     hand_over = _handing_over(options) if options["metrics"] else None
     if options["dry_run"]:
         put(run.plan(ask))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import comma_separated, did_you_mean
@@ -13,6 +12,22 @@ from nccltool.launch.options import StartOptions
 from nccltool.launch.order import plan_launch
 from nccltool.preflight import stages, suite_reader
 from nccltool.preflight.suite import Suite, with_platform
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreflightOptions:
+    """The options of `nccltool preflight` as they were given; a field has the name of its option."""
+
+    start: StartOptions
+    suite: str
+    platform: str
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    total_budget: str | None
+    observe: bool
+    hosts_dir: str | None
+    baseline: str | None
+    store: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,30 +51,31 @@ class PreflightOrder:
     fault: str
 
 
-def from_options(start: StartOptions, env: Mapping[str, str], given: Mapping[str, Any]) -> PreflightOrder:
-    """The options of `nccltool preflight`, checked; `given`: those of its own. Raises BadInput."""
+def from_options(options: PreflightOptions, env: Mapping[str, str]) -> PreflightOrder:
+    """The options, checked. Raises BadInput."""
+    start = options.start
     where = plan_launch(start, env)
     if not where.node_ranks:
         raise BadInput(
             f"preflight starts ranks itself, and {where.launch.why}",
             "start it once: with --hosts, in an allocation of Slurm, or on one host",
         )
-    suite = suite_reader.read(suite_reader.find(given["suite"]))
-    word = given["platform"]
+    suite = suite_reader.read(suite_reader.find(options.suite))
+    word = options.platform
     named = None if word in ("auto", "none") else suite_reader.read_platform(suite_reader.find(word, "platform"))
     return PreflightOrder(
         suite=with_platform(suite, named) if named else suite,
         find_platform=word == "auto",
         where=where,
         words=_words(start),
-        only=_stages("--only", given["only"]),
-        skip=_stages("--skip", given["skip"]),
-        budget_s=parse_duration(given["total_budget"], "--budget") if given["total_budget"] else None,
-        observe=given["observe"],
+        only=_stages("--only", options.only),
+        skip=_stages("--skip", options.skip),
+        budget_s=parse_duration(options.total_budget, "--budget") if options.total_budget else None,
+        observe=options.observe,
         keep_going=start.keep_going,
-        hosts_dir=Path(given["hosts_dir"]) if given["hosts_dir"] else None,
-        baseline=given["baseline"],
-        store=Path(given["store"]) if given["store"] else None,
+        hosts_dir=Path(options.hosts_dir) if options.hosts_dir else None,
+        baseline=options.baseline,
+        store=Path(options.store) if options.store else None,
         fault=start.fault,
     )
 
