@@ -1,4 +1,4 @@
-"""nccltool compare and nccltool baseline."""
+"""nccltool compare, and words that it and nccltool baseline cannot use."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,6 @@ from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Run
 from tests.conftest import Nccltool
-from tests.interop.importers.samples import FOLDER
 from tests.samples import info, job, measurement, stats
 
 
@@ -44,23 +43,6 @@ def test_exit_codes(nccltool: Nccltool, factor: float, code: int, word: str) -> 
     assert [row["effect"]["outcome"] for row in document["rows"]] == [word] * 2
 
 
-def test_lists_of_runs_the_latest_and_a_baseline(nccltool: Nccltool, tmp_path: Path) -> None:
-    names = [kept(number, 1 + number / 1000) for number in range(1, 6)]
-    kept(6, 1.2)
-    assert nccltool("compare", ",".join(names), "latest").code == 1
-    saved = nccltool("baseline", "save", "night", *names, "--note", "quiet")
-    assert (saved.code, saved.out) == (0, "baseline night: 5 runs\n")
-    assert nccltool("compare", "baseline:night", "latest").code == 1
-    assert "quiet" in nccltool("baseline", "list").out
-    assert " 5       " in nccltool("baseline", "show", "night").out
-    file = tmp_path / "night.json"
-    assert nccltool("baseline", "export", "night", "--output", str(file)).code == 0
-    assert nccltool("baseline", "import", str(file), "--as", "day").out == "baseline day: 5 runs\n"
-    assert nccltool("baseline", "remove", "night").code == 0
-    listed = json.loads(nccltool("baseline", "list", "--format", "json").out)
-    assert [baseline["name"] for baseline in listed["baselines"]] == ["day"]
-
-
 @pytest.mark.parametrize("form", ["csv", "markdown", "table"])
 def test_formats(nccltool: Nccltool, form: str, tmp_path: Path) -> None:
     a, b = kept(1), kept(2, 1.2)
@@ -80,22 +62,9 @@ def test_what_is_not_comparable(nccltool: Nccltool) -> None:
     assert nccltool("compare", a, b, "--ignore", "torch", "--ignore", "unknown").code == 0
 
 
-def test_output_of_nccl_tests(nccltool: Nccltool) -> None:
-    file = str(FOLDER / "all_reduce-2.19.6.txt")
-    said = nccltool("compare", file, file)
-    assert said.code in (0, 4)
-    assert "times are means over iterations" in said.out
-    assert "A and B have runs in common" in said.out
-    assert nccltool("compare", file, kept(1)).code == 2
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("compare", "nosuch", "latest"), "'nosuch' is not a run"),
-        (("compare", "latest", "latest"), "there is no run under"),
-        (("compare", "a,,b", "latest"), "'a,,b' has an empty place"),
-        (("compare", "baseline:x", "latest"), "there are no baselines"),
         (("compare", "a", "b", "--ignore", "colour"), "'colour' is not a key"),
         (("baseline", "save", "n", "r", "--add", "--replace"), "exclude each other"),
         (("baseline", "import", "/nosuch"), "/nosuch cannot be read"),
@@ -107,7 +76,3 @@ def test_bad_words(nccltool: Nccltool, words: tuple[str, ...], message: str) -> 
     assert said.code == 2
     assert message in said.err
     assert "Traceback" not in said.err
-
-
-def test_no_baselines_yet(nccltool: Nccltool) -> None:
-    assert nccltool("baseline", "list").out == "no baselines yet\n"

@@ -65,43 +65,6 @@ def test_variables_of_the_command_itself_count(nccltool: Nccltool) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "resources"),
-    [
-        ("probe", None),
-        ("--gpus 8 probe", {"nvidia.com/gpu": "8"}),
-        ("--gpus 1 --rdma-resource rdma/hca_a=2 probe", {"nvidia.com/gpu": "1", "rdma/hca_a": "2"}),
-        ("--resource cpu=500m --resource memory=1.5Gi probe", {"cpu": "500m", "memory": "1.5Gi"}),
-    ],
-)
-def test_resources(words: str, resources: dict[str, str] | None, nccltool: Nccltool) -> None:
-    wanted = None if resources is None else {"requests": resources, "limits": resources}
-    assert container(nccltool, *words.split()).get("resources") == wanted
-
-
-def test_every_variable_of_a_pod_is_there_once(nccltool: Nccltool) -> None:
-    env = container(nccltool, "--env", "HOME=/home/me", "--env", "A=1", "--env", "A=2", "probe")["env"]
-    names = [one["name"] for one in env]
-    assert len(set(names)) == len(names)
-    assert {"name": "HOME", "value": "/home/me"} in env
-
-
-@pytest.mark.parametrize(
-    ("size", "limit"), [("8GiB", "8Gi"), ("512M", "512Mi"), ("1.5GiB", "1610612736"), ("7", "7")]
-)
-def test_shared_memory(size: str, limit: str, nccltool: Nccltool) -> None:
-    (spec,) = pods(documents(nccltool, "--shm-size", size, "probe"))
-    assert spec["volumes"][0]["emptyDir"]["sizeLimit"] == limit
-
-
-@pytest.mark.parametrize(
-    ("words", "seconds"),
-    [("probe", 4500), ("probe --deadline 60.5", 961), ("--pull-time 0 probe --deadline 60", 60)],
-)
-def test_the_time_of_the_whole_job(words: str, seconds: int, nccltool: Nccltool) -> None:
-    assert documents(nccltool, *words.split())[-1]["spec"]["activeDeadlineSeconds"] == seconds
-
-
 def _environments(kind: str, objects: list[dict[str, Any]], nodes: int) -> Iterator[dict[str, str]]:
     """What is in the environment of each pod: from the manifest, and as Kubernetes or the operator set it."""
     own = next(pods(objects))["containers"][0]["env"]
@@ -170,21 +133,6 @@ def test_every_kind_is_tried_above() -> None:
         ("probe --node-rank 1", "--node-rank has no meaning in a manifest"),
         ("probe --rdzv-endpoint a:1", "--rdzv-endpoint has no meaning in a manifest"),
         ("probe --cuda-graph", "--cuda-graph needs NCCL and a GPU on every rank"),
-        ("--name Upper probe", "--name 'Upper' cannot be used"),
-        (f"--name {'a' * 41} probe", "cannot be used"),
-        ("--namespace a.b probe", "--namespace 'a.b' cannot be used"),
-        ("--rdma-resource rdma/hca probe", "--rdma-resource 'rdma/hca' cannot be used"),
-        ("--rdma-resource rdma/hca=0 probe", "--rdma-resource 'rdma/hca=0' cannot be used"),
-        ("--resource cpu=many probe", "--resource 'cpu=many' cannot be used"),
-        ("--shm-size big probe", "--shm-size: 'big' is not a size"),
-        ("--shm-size 0 probe", "--shm-size: NCCL and torch need shared memory"),
-        ("--toleration a=b:Never probe", "--toleration 'a=b:Never' cannot be used"),
-        ("--toleration a: probe", "--toleration 'a:' cannot be used"),
-        ("--node-selector zone probe", "--node-selector 'zone' cannot be used"),
-        ("--annotation x probe", "--annotation 'x' cannot be used"),
-        ("--env 1A=2 probe", "--env '1A=2' cannot be used"),
-        ("--env NCCLTOOL_NODE_RANK=2 probe", "--env NCCLTOOL_NODE_RANK has no meaning in a manifest"),
-        ("--env NCCLTOOL_HOSTS=n1 probe", "--env NCCLTOOL_HOSTS has no meaning in a manifest"),
     ],
 )
 def test_words_that_cannot_be_used(words: str, message: str, nccltool: Nccltool) -> None:

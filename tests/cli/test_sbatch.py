@@ -44,52 +44,6 @@ def test_the_script(nccltool: Nccltool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "directives"),
-    [
-        ("probe", ["nodes=1", "time=1:10:00"]),
-        ("probe --nodes 64 --deadline 90", ["nodes=64", "time=0:12:00"]),
-        ("--partition gpu --account a_b --qos high probe", ["partition=gpu", "account=a_b", "qos=high"]),
-        ("--gpus-per-node h100:8 probe", ["gpus-per-node=h100:8"]),
-        ("--nodelist n[1-2,7] --exclude n3 probe", ["nodelist=n[1-2,7]", "exclude=n3"]),
-        ("--constraint '[rack1|rack2]' --reservation r1 probe", ["constraint=[rack1|rack2]", "reservation=r1"]),
-        (
-            "--sbatch-option 'comment=each night' --sbatch-option no-requeue probe",
-            ['comment="each night"', "no-requeue"],
-        ),
-        ("--log /logs/%x-%j.out --job-name check probe", ["output=/logs/%x-%j.out", "job-name=check"]),
-        ("--mem 64G probe", ["exclusive", "mem=64G"]),
-        ("--shared --cpus-per-task 4 --mem 8G probe", ["cpus-per-task=4", "mem=8G"]),
-    ],
-)
-def test_directives(nccltool: Nccltool, words: str, directives: list[str]) -> None:
-    written, _ = made(nccltool, words)
-    assert [line for line in directives if line not in written] == []
-    assert ("exclusive" in written) is ("--shared" not in words)
-
-
-@pytest.mark.parametrize(
-    ("time", "deadline"),
-    [
-        ("30", 1740),
-        ("2", 60),
-        ("1", 30),
-        ("10:30", 570),
-        ("1:00:00", 3540),
-        ("1:30:00", None),
-        ("2-12", None),
-        ("0-1", 3540),
-        ("0-0:30", 1740),
-        ("0-0:30:30", 1770),
-    ],
-)
-def test_a_run_ends_before_its_time_limit(nccltool: Nccltool, time: str, deadline: int | None) -> None:
-    directives, command = made(nccltool, f"--time {time} probe --nodes 2")
-    added = ["--deadline", str(deadline)] if deadline else []
-    assert f"time={time}" in directives
-    assert command == [*PYTHON, "probe", "--nodes", "2", *added]
-
-
-@pytest.mark.parametrize(
     "words",
     ["probe --nodes 2 --op all_reduce,broadcast -b 8 -e 1M", "probe --nproc-per-node 8 -d half", "probe -q"],
 )
@@ -115,23 +69,10 @@ def test_variables_of_here_are_not_words_of_the_script(nccltool: Nccltool) -> No
     ("words", "message"),
     [
         ("runs", "sbatch 'runs' is not known"),
-        ("--time soon probe", "--time 'soon' is not a time of Slurm"),
-        ("--time 0 probe", "--time 0: that is no time at all"),
-        (
-            "--time 10 probe --deadline 600",
-            "--deadline 600 is more than --time 0:10:00 leaves for a run to end by itself",
-        ),
         ("probe --dtype foo", "--dtype: 'foo' is not known"),
         ("probe --hosts a,b", "--hosts has no meaning in a batch script"),
         ("probe --node-rank 0", "--node-rank has no meaning in a batch script"),
         ("probe --launcher ssh", "--launcher ssh has no meaning in a batch script"),
-        ("--partition '' probe", "--partition is empty"),
-        ("--log '' probe", "--log is empty"),
-        ("--partition 'a\nb' probe", "--partition 'a\\nb' cannot be written into a script"),
-        ("--account 'a\"b' probe", "--account 'a\"b' cannot be written into a script"),
-        ("--setup 'a\nb' probe", "--setup 'a\\nb' is more than one line"),
-        ("--sbatch-option nodes=3 probe", "--sbatch-option 'nodes=3': there is an option for that"),
-        ("--sbatch-option --wait probe", "--sbatch-option '--wait' is not NAME or NAME=VALUE"),
         ("--command '\"' probe", "--command '\"': No closing quotation"),
     ],
 )

@@ -20,7 +20,7 @@ from nccltool.compare.views import baseline as baseline_view
 from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Run
-from tests.compare.test_judge import run
+from tests.compare.samples import run
 from tests.samples import failing_run, good_run, info
 
 RUNS = [run(f"r{number}", [1.0 + number, 2.0]) for number in range(3)]
@@ -166,7 +166,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from nccltool.compare.baselines import Store
-from tests.compare.test_judge import run
+from tests.compare.samples import run
 store, name = Store(Path(sys.argv[1])), sys.argv[2]
 for number in range(10**6):
     runs = [run(f"{name}-{number}-{k}", [1.0 + number + k / 4] * 20) for k in range(3)]

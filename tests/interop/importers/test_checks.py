@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from nccltool.core.findings import Finding
-from nccltool.interop import import_results
 from nccltool.interop.importers import Report, Told, checks
 from nccltool.interop.importers.base import Half, Printed
 from tests.interop.importers import samples
@@ -130,13 +129,3 @@ def test_the_number_that_says_more_is_taken(
     test = with_half(report(), 0, time=Printed(*time), algbw=Printed(*algbw), busbw=Printed(*busbw))
     row = test.rows[0]
     assert checks.bandwidths(test, row, row.halves[0]) == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize(
-    ("codes", "wanted"), [((0, 4), 4), ((0, 3, 4), 3), ((0, 1, 3, 4), 1), ((0, 0), 0)], ids=str
-)
-def test_the_exit_code_is_that_of_the_worst(codes: tuple[int, ...], wanted: int) -> None:
-    name = str(samples.FOLDER / "all_reduce-2.19.6.txt")
-    (each,) = import_results.read([name], NOTHING, ())
-    runs = [replace(each.run, verdict=replace(each.run.verdict, exit_code=code)) for code in codes]
-    assert import_results.exit_code([replace(each, run=run) for run in runs]) == wanted

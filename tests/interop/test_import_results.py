@@ -1,16 +1,17 @@
-"""Every sample becomes the runs that are stored beside it."""
+"""Every sample becomes the runs that are stored beside it, and the worst of them gives the exit code."""
 
 import os
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from nccltool.interop import import_results
 from nccltool.interop.import_results import Imported
+from nccltool.interop.importers import Told
 from nccltool.probe.result import Measurement
 from tests.interop.importers import samples
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = samples.FOLDER.parent / "golden"
 
 every = pytest.mark.parametrize("name", samples.READ)
 
@@ -111,3 +112,13 @@ def test_labelled_lines_are_read_process_by_process() -> None:
     assert [each.run.info.hosts for each in (one, two)] == [("node-a",), ("node-b",)]
     assert [finding.code for finding in one.run.findings] == ["world-of-one", "imported"]
     assert {row.busbw_bytes_per_s for row in one.run.measurements} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("codes", "wanted"), [((0, 4), 4), ((0, 3, 4), 3), ((0, 1, 3, 4), 1), ((0, 0), 0)], ids=str
+)
+def test_the_exit_code_is_that_of_the_worst(codes: tuple[int, ...], wanted: int) -> None:
+    name = str(samples.FOLDER / "all_reduce-2.19.6.txt")
+    (each,) = import_results.read([name], Told(), ())
+    runs = [replace(each.run, verdict=replace(each.run.verdict, exit_code=code)) for code in codes]
+    assert import_results.exit_code([replace(each, run=run) for run in runs]) == wanted

@@ -1,4 +1,4 @@
-"""The JSON of nccl-tests and rccl-tests: its three versions, its oddities, and what is refused."""
+"""The JSON of nccl-tests: its three versions, its oddities, and what is refused."""
 
 import json
 from collections.abc import Callable
@@ -165,33 +165,3 @@ def test_refused(path: str, value: object, sentence: str) -> None:
 )
 def test_broken(text: str, sentence: str) -> None:
     assert refused(text).startswith(sentence)
-
-
-def test_rccl() -> None:
-    (test,) = samples.read("rccl-reporter.json")
-    assert (test.op, test.world_size, test.hosts) == ("all_reduce", 8, None)
-    assert [half.wrong for row in test.rows[:2] for half in row.halves] == [None, 0]
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "sentence"),
-    [
-        ("2.name", "AllGather", "out.json, record 3: of another test than the first; expected one in a file"),
-        (
-            "2.redop",
-            "plus",
-            "out.json, record 3: expected a reduction (sum prod max min avg mulsum none), found plus",
-        ),
-        ("2.wrong", "some", "out.json, record 3: wrong 'some' is not a count of elements"),
-        ("0.name", "Bogus", "out.json, record 2: of another test than the first; expected one in a file"),
-        (
-            "0.colour",
-            "red",
-            "out.json, record 1: not as rccl-tests writes it: Object contains unknown field `colour`",
-        ),
-    ],
-)
-def test_rccl_refused(path: str, value: object, sentence: str) -> None:
-    file = json.loads(samples.data("rccl-reporter.json"))
-    change(path, value)(file)
-    assert refused(json.dumps(file)) == sentence

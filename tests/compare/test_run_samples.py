@@ -1,0 +1,56 @@
+"""What must be alike for two runs to be comparable, and what --ignore lets pass."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nccltool.compare import run_samples
+from nccltool.core.errors import BadInput
+from tests.compare.samples import HERE, KEY, compared, of, row, run, side
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"transport": "socket"}, "transport (ib; socket)"),
+        ({"transport": None}, "transport (ib; not known)"),
+        ({"gpu": ""}, "gpu (NVIDIA H200; no GPU)"),
+        ({"nodes": 4, "ranks": 32}, "nodes (2; 4), ranks (16; 32)"),
+        ({"torch": "2.9"}, "torch (not known; 2.9)"),
+    ],
+)
+def test_what_is_not_comparable_is_refused(changes: dict[str, Any], text: str) -> None:
+    other = side("b", run("b", [1.0], circumstances=replace(HERE, **changes)))
+    with pytest.raises(BadInput, match="not comparable") as refused:
+        compared(of("a", 1.0), other)
+    assert text in refused.value.message
+    ignore = refused.value.remedy.partition("all the same: ")[2].split(" --ignore ")
+    words = [word.removeprefix("--ignore ") for word in ignore]
+    found = compared(of("a", 1.0), other, ignore=run_samples.ignored(words))
+    assert {difference.key for difference in found.ignored} == set(changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "ignore"),
+    [
+        ({"dtype": "bfloat16"}, "dtype (A: float32; B: bfloat16)", "dtype"),
+        ({"placement": "out-of-place"}, "placement (A: in-place; B: out-of-place)", "placement"),
+        ({"reduce_op": None}, "reduce-op (A: sum; B: None)", "reduce-op"),
+        ({"bytes": 8}, "bytes (A: 1 MiB; B: 8 B)", ""),
+    ],
+)
+def test_rows_of_other_things(changes: dict[str, Any], text: str, ignore: str) -> None:
+    other = side("b", run("b", [], rows=(row(1.0, key=replace(KEY, **changes)),)))
+    with pytest.raises(BadInput, match="no measurement in common") as refused:
+        compared(of("a", 1.0), other)
+    assert text in refused.value.message
+    if ignore:
+        assert len(compared(of("a", 1.0), other, ignore=run_samples.ignored([ignore])).rows) == 1
+
+
+def test_a_run_without_rows_and_a_wrong_word() -> None:
+    with pytest.raises(BadInput, match="has no measurements"):
+        compared(of("a", 1.0), side("b", run("b", [])))
+    with pytest.raises(BadInput, match="'colour' is not a key"):
+        run_samples.ignored(["colour"])
