@@ -61,7 +61,6 @@ def command(**options: Any) -> None:
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "ProbeOptions":
-    """The options, as typed groups."""
     from nccltool.launch.options import StartOptions
     from nccltool.probe.options import ProbeOptions
 

@@ -98,7 +98,6 @@ def command(**options: Any) -> None:
 
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":
-    """The options, as typed groups."""
     from nccltool.launch.options import StartOptions
     from nccltool.train.checkpoint_options import CheckpointOptions
     from nccltool.train.options import TrainOptions

@@ -114,7 +114,6 @@ class Store:
             _write(db, baseline)
 
     def load(self, name: str) -> Baseline:
-        """One baseline."""
         with self._open() as db, _transaction(db, "DEFERRED"):
             found = _load(db, name)
             names = _names(db)
@@ -131,7 +130,6 @@ class Store:
             return tuple(found for name in _names(db) if (found := _load(db, name)))
 
     def remove(self, name: str) -> None:
-        """Forget a baseline."""
         with self._open() as db, _transaction(db):
             if not db.execute("DELETE FROM baseline WHERE name = ?", (name,)).rowcount:
                 raise BadInput(f"there is no baseline {name!r} in {self._file}", "nccltool baseline list")

@@ -69,7 +69,6 @@ def paired(
 
 
 def rows_of(side: Side, ignore: Collection[str]) -> _RowsByKey:
-    """The rows of a side over its runs."""
     found: dict[tuple[object, ...], dict[str, RowSample]] = {}
     for run in side.runs:
         for row in run.rows:

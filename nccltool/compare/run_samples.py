@@ -56,7 +56,6 @@ def _of_row(row: Measurement) -> RowSample:
 
 
 def key_of(row: Measurement) -> RowKey:
-    """What a measurement is of."""
     return msgspec.convert(row, RowKey, from_attributes=True)
 
 
@@ -90,7 +89,6 @@ NOT_KNOWN = "not known"
 
 
 def shown(name: str, value: object) -> str:
-    """The value of a key for people."""
     if value is None:
         return NOT_KNOWN
     if isinstance(value, bool):

@@ -94,7 +94,6 @@ AnyDocument = TypeVar("AnyDocument", bound=msgspec.Struct)
 
 
 def encoded(document: Any) -> str:
-    """Indented JSON."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 

@@ -63,7 +63,6 @@ class FindingKind:
         remedy: str = "",
         page: str = "",
     ) -> "Finding":
-        """A finding of this kind."""
         severity = severity or self.severities[0]
         assert severity in self.severities, f"{self.code} is never {severity}"
         return Finding(

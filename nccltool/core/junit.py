@@ -13,7 +13,6 @@ def document(attributes: Mapping[str, str], suites: Iterable[str]) -> str:
 
 
 def suite(attributes: Mapping[str, str], inside: Iterable[str]) -> Iterator[str]:
-    """The lines of a suite."""
     yield f"<{_opened('testsuite', attributes)}>"
     yield from inside
     yield "</testsuite>"

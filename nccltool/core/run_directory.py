@@ -54,12 +54,10 @@ class RunDir:
             _write_beside(self.path / "job.json", job)
 
     def event(self, line: bytes) -> None:
-        """Append an event."""
         with _said(self.path):
             _write_all(self._events, line)
 
     def log(self, text: str) -> None:
-        """Append text that somebody printed."""
         with _said(self.path):
             _write_all(self._log, text.encode(errors="replace"))
 
@@ -69,12 +67,10 @@ class RunDir:
             os.fdatasync(self._events)
 
     def finish(self, document: str) -> None:
-        """Write the document."""
         with _said(self.path):
             _write_beside(self.path / "run.json", document.encode() + b"\n")
 
     def close(self) -> None:
-        """No more will come."""
         os.close(self._events)
         os.close(self._log)
 
@@ -95,11 +91,9 @@ class Draft:
             self._log = (self._path / "log.txt").open("wb")
 
     def event(self, line: bytes) -> None:
-        """Append an event."""
         self._write(self._events, line)
 
     def log(self, text: bytes) -> None:
-        """Append text that somebody printed."""
         self._write(self._log, text)
 
     def _write(self, file: BinaryIO, data: bytes) -> None:
@@ -130,7 +124,6 @@ class Draft:
         return path, False
 
     def discard(self) -> None:
-        """Nothing is kept."""
         self._close()
         shutil.rmtree(self._path, ignore_errors=True)
 

@@ -60,7 +60,6 @@ class Judgement:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The problems as every document has them."""
         return tuple(_finding(problem, self.several) for problem in self.problems)
 
     @property

@@ -60,7 +60,6 @@ def rules(pages: Sequence[RulePage]) -> str:
 
 
 def rule(page: RulePage) -> str:
-    """The page of a rule for the terminal."""
     parts = (
         ("What it finds", page.what),
         ("Why this is bad", page.why),

@@ -21,7 +21,6 @@ class Fix:
 
     @property
     def command(self) -> str:
-        """What a shell would be told."""
         return f"unset {self.name}" if self.value is None else f"export {self.name}={self.value}"
 
 
@@ -102,10 +101,8 @@ def pointed(variable: Variable, part: str = "") -> str:
 
 
 def unset(*variables: Variable) -> tuple[Fix, ...]:
-    """Remove these variables."""
     return tuple(Fix(name=variable.name, value=None) for variable in variables)
 
 
 def export(name: str, value: str) -> tuple[Fix, ...]:
-    """Set a variable to another value."""
     return (Fix(name=name, value=value),)

@@ -63,7 +63,6 @@ def ethernet(root: Path = Path("/")) -> tuple[LinkRate, ...]:
 
 
 def interface(tree: Tree, name: str) -> LinkRate:
-    """One network interface."""
     folder = f"{_NET}/{name}"
     there = tree.exists(folder) is True
     virtual = there and tree.exists(f"{folder}/device") is not True

@@ -63,7 +63,6 @@ class BundlePart:
 
 
 def default_name() -> str:
-    """Of the archive: the host and the time."""
     return f"nccltool-bundle-{socket.gethostname()}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
 
 

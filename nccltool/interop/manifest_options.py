@@ -103,7 +103,6 @@ def request_of_patch(asked: PodCommand, options: ManifestOptions) -> Request:
 
 
 def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
-    """What the options say of one pod."""
     return Request(
         words=tuple(words),
         nodes=1,

@@ -250,7 +250,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def _each_text(plain: Any, change: Callable[[str], str]) -> Any:
-    """Plain data with every text in it changed."""
     if isinstance(plain, dict):
         return {key: _each_text(value, change) for key, value in plain.items()}
     if isinstance(plain, list | tuple):

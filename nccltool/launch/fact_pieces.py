@@ -17,7 +17,6 @@ _MOST_PIECES = 4096
 
 
 def pieces(node: int, facts: HostFacts) -> Iterator[events.FactsPiece]:
-    """The events that carry a snapshot."""
     text = base64.b64encode(zlib.compress(hosts_facts.to_json(facts, indent=0).encode(), 6)).decode()
     parts = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
     for number, part in enumerate(parts):
@@ -36,7 +35,6 @@ class Assembly:
         self._reader = hosts_facts.SnapshotReader()
 
     def take(self, piece: events.FactsPiece) -> None:
-        """Take a piece in."""
         if piece.of > _MOST_PIECES or piece.node in self.snapshots:
             return
         there = self._pieces.setdefault(piece.node, {})

@@ -59,7 +59,6 @@ def for_nodes(instruction: Instruction, nodes: Collection[int]) -> Instruction:
 
 
 def encode(instruction: Instruction) -> bytes:
-    """The line of an instruction."""
     return msgspec.json.encode(instruction) + b"\n"
 
 

@@ -50,7 +50,6 @@ class Meeting:
     """Those that have not come: a run of a thousand nodes has some ten thousand, and looks after each."""
 
     def hear(self, event: events.Node | events.Reached) -> None:
-        """Take in what a node says."""
         if isinstance(event, events.Node):
             self.came[event.node] = event
         else:

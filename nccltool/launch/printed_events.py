@@ -90,7 +90,6 @@ class Teller:
         self._pieces(Begin, begun)
 
     def tell(self, event: bytes) -> None:
-        """Print the JSON object of an event."""
         stamp = f'"run":"{self._run_id}","part":{self._part},"n":{self._number},"t":{time.time():.3f}'
         body = event.rstrip()[:-1] + b"," + stamp.encode()
         line = events.RECORD_SEPARATOR + body + b',"crc":%d}\n' % zlib.crc32(body)
@@ -104,7 +103,6 @@ class Teller:
             ) from error
 
     def end(self, ended: StreamEnd) -> None:
-        """Print the last event."""
         self._pieces(End, ended)
 
     def _pieces(self, kind: type[Begin] | type[End], document: Begun | StreamEnd) -> None:
@@ -126,7 +124,6 @@ class ToldRunDir(RunDir):
         self._ours: set[int] = set() if begun.job.node_ranks else {begun.part}
 
     def event(self, line: bytes) -> None:
-        """Append an event, and print it."""
         super().event(line)
         if self._is_ours(line):
             self._teller.tell(line)

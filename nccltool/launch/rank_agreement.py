@@ -38,7 +38,6 @@ def numbered(ranks: Sequence[RankFacts]) -> tuple[RankFacts, ...]:
 
 
 def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
-    """Backend, and the reason for it."""
     without = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
     if job.backend != "auto":
         return job.backend, f"asked for with --backend {job.backend}"
@@ -51,7 +50,6 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
 
 
 def backend_problems(backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
-    """Why ranks cannot use the backend, as findings."""
     lacking = [facts for facts in ranks if backend == "nccl" and (facts.gpu is None or facts.nccl is None)]
     return tuple(
         finding_kinds.BACKEND_UNAVAILABLE.finding(

@@ -122,7 +122,6 @@ class RunState:
         return bool(self.ranks) and self._ended == len(self.ranks)
 
     def apply(self, event: events.Event, now: float) -> None:
-        """Take an event in."""
         self.product.take(event)
         rank = event.facts.rank if isinstance(event, events.Hello) else getattr(event, "rank", None)
         if isinstance(rank, int):

@@ -175,7 +175,6 @@ class NodeProcess:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What it said that may explain its end."""
         return (*self._telling, *self.said)
 
     def tell(self, line: bytes) -> None:

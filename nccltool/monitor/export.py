@@ -103,7 +103,6 @@ def read(names: Sequence[str], base: Path) -> tuple[AnyRun, ...]:
 
 
 def without_baseline(info: RunInfo, measurements: Sequence[Measurement]) -> Iterable[Against]:
-    """Nothing to hold it against."""
     return ()
 
 

@@ -82,7 +82,6 @@ class MetricsApp:
         self._checks = asyncio.Semaphore(1)  # guessing must not take the machine
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             return
         headers = {name.lower(): value for name, value in scope["headers"]}

@@ -111,7 +111,6 @@ class Sample:
 
 
 def samples(run: ExportedRun) -> tuple[Sample, ...]:
-    """All that a run shows."""
     return tuple(
         Sample(metric.name, labels, float(value))
         for metric in METRICS

@@ -52,7 +52,6 @@ def entries(base: Path) -> Iterator[Entry]:
 
 
 def entry(folder: Path, run: Run | Preflight) -> Entry:
-    """A run in the list."""
     return Entry(
         id=run.info.id,
         path=str(folder),
@@ -70,7 +69,6 @@ def nameless(folder: Path, status: Status) -> Entry:
 
 
 def render(entries: Sequence[Entry], form: str) -> str:
-    """Text, with a newline at its end."""
     return {"table": _table, "json": _json, "csv": _csv}[form](entries)
 
 

@@ -40,7 +40,6 @@ def _of(one: object, names: Iterable[str]) -> dict[str, Any]:
 
 
 def to_json(preflight: Preflight) -> str:
-    """The document of a preflight, as indented JSON."""
     return documents.encoded(
         _PreflightDocument(
             schema=documents.SCHEMA,
@@ -62,7 +61,6 @@ def from_json(text: bytes, where: str) -> Preflight:
 
 
 def outcomes_to_json(outcomes: Iterable[CheckOutcome]) -> str:
-    """Outcomes alone, as indented JSON."""
     return documents.encoded(_rows(outcomes)) + "\n"
 
 

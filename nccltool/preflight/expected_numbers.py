@@ -25,7 +25,6 @@ class MeasuredNumber:
 
 
 def numbers(ran: StageRun, run: Run, wanted: Expectation) -> Iterator[CheckOutcome]:
-    """What a run measured, held against an expectation."""
     measured = list(_numbers(run, wanted))
     if wanted.backend and run.info.backend not in (None, wanted.backend):
         why = f"for {wanted.backend}, and this is {run.info.backend}"
@@ -101,5 +100,4 @@ def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNu
 
 
 def _stated(wanted: Expectation) -> dict[str, str]:
-    """What an outcome says of an expectation."""
     return {"expected": wanted.text, "unit": wanted.unit, "source": wanted.provenance}

@@ -39,7 +39,6 @@ class Call:
 
     @property
     def line(self) -> str:
-        """What a person would type."""
         return shlex.join(["nccltool", *self.words])
 
 

@@ -35,17 +35,14 @@ class ProbePart:
     expect: tuple[Expectation, ...] = ()
 
     def sizes_on(self, gpus: bool) -> tuple[int, ...]:
-        """Those for these hosts."""
         return self.gpu_sizes if gpus and self.gpu_sizes else self.sizes
 
     def command(self, gpus: bool) -> tuple[str, ...]:
-        """Without where it runs."""
         sizes = ",".join(format_bytes(size).replace(" ", "") for size in self.sizes_on(gpus))
         checks, budget = str(self.checks), f"{self.row_time:g}"
         return ("probe", "--op", ",".join(self.ops), "--sizes", sizes, "-c", checks, "--budget", budget)
 
     def about_s(self, gpus: bool) -> float:
-        """How long it takes."""
         return START_S + len(self.ops) * len(self.sizes_on(gpus)) * (self.row_time + _ROW_S)
 
 

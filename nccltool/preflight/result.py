@@ -54,7 +54,6 @@ class Check:
         return not self.what
 
     def about(self, of: str, size: int | None = None) -> "Check":
-        """The same of an operation or a strategy."""
         return replace(self, of=of, size=size)
 
 
@@ -96,7 +95,6 @@ class CheckOutcome:
 
     @property
     def stage(self) -> str:
-        """The stage of its check."""
         return self.check.stage
 
 

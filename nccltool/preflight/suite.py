@@ -61,7 +61,6 @@ class Expectation:
 
     @property
     def unit(self) -> str:
-        """The base unit of what is measured."""
         return METRICS[self.metric].unit
 
     def check(self) -> Check:
@@ -70,7 +69,6 @@ class Expectation:
 
     @property
     def provenance(self) -> str:
-        """The source in one line."""
         seen = {True: "seen by us", False: "not seen by us", None: ""}[self.seen_by_us]
         return "; ".join(word for word in (self.source, self.measured_on, self.date, seen) if word)
 
@@ -100,7 +98,6 @@ class Match:
 
     @property
     def says(self) -> int:
-        """How much it asks for."""
         return sum(bool(word) for word in (self.gpu, self.gpus is not None, self.provider, self.product))
 
 

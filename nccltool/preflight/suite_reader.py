@@ -27,13 +27,11 @@ def folder() -> Path:
 
 
 def files() -> Iterator[Path]:
-    """All of them: suites, then platforms."""
     yield from sorted(folder().glob("*.toml"))
     yield from sorted((folder() / "platforms").glob("*.toml"))
 
 
 def platforms() -> tuple[Platform, ...]:
-    """Those that come with nccltool."""
     return tuple(read_platform(file) for file in sorted((folder() / "platforms").glob("*.toml")))
 
 

@@ -51,22 +51,18 @@ def number(value: object, units: Mapping[str, float]) -> float:
 
 
 def text(value: object) -> str:
-    """Text in quotes."""
     if not isinstance(value, str) or not value.strip():
         raise WrongValue("must be text in quotes")
     return value.strip()
 
 
 def flag(value: object) -> bool:
-    """true or false."""
     if not isinstance(value, bool):
         raise WrongValue("must be true or false")
     return value
 
 
 def whole(low: int, high: int) -> Convert:
-    """A whole number in these bounds."""
-
     def convert(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise WrongValue(f"must be a whole number from {low} to {high}")
@@ -76,8 +72,6 @@ def whole(low: int, high: int) -> Convert:
 
 
 def word(known: Sequence[str]) -> Convert:
-    """One of the known words."""
-
     def convert(value: object) -> str:
         if value not in known:
             near = nearest(str(value), known)
@@ -182,7 +176,6 @@ class TomlFile:
         return values
 
     def needed(self, path: tuple[str, ...], given: object, names: Sequence[str]) -> None:
-        """Keys that a table must have."""
         for name in names:
             if isinstance(given, dict) and name not in given:
                 self.wrong(path, f"{dotted(path) or 'the file'} needs {name}")

@@ -13,7 +13,6 @@ class ProbeDocument(RunDocument, kw_only=True):
 
 
 def document_of(run: Run) -> ProbeDocument:
-    """The document of a run."""
     return ProbeDocument(
         schema=documents.SCHEMA,
         kind=run.kind,
@@ -27,5 +26,4 @@ def document_of(run: Run) -> ProbeDocument:
 
 
 def to_json(run: Run) -> str:
-    """The document of a run, as indented JSON."""
     return documents.encoded(document_of(run))

@@ -43,5 +43,4 @@ class ProbeJob(Job):
     cuda_graph: bool = False
 
     def new_state(self) -> ProbeState:
-        """Nothing was measured yet."""
         return ProbeState()

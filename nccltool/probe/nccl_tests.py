@@ -49,12 +49,10 @@ def operation(program: str) -> str | None:
 
 
 def program(op: str) -> str:
-    """The program of an operation."""
     return f"{collectives.get(op).nccl_tests}_perf"
 
 
 def type_word(dtype: str) -> str:
-    """nccl-tests' word for a type."""
     words = [word for word, (ours, _) in TYPES.items() if ours == dtype and word not in ("char", "int")]
     return words[0] if words else dtype
 
@@ -98,7 +96,6 @@ class Table:
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
-        """Every measurement in it, line by line."""
         return tuple(half for line in self.lines for half in line.measured)
 
     @property

@@ -84,11 +84,9 @@ class Probe:
         return runner.run(self.order, run_dir, progress)
 
     def judged(self, outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
-        """JUDGE what came of it."""
         return judged(outcome, begun)
 
     def document(self, run: Run) -> str:
-        """What is kept of it."""
         return document.to_json(run)
 
     def _begun(self) -> ProbeBegun:
@@ -121,7 +119,6 @@ def _ended(outcome: LaunchOutcome) -> StreamEnd:
 
 
 def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
-    """JUDGE what came of a run."""
     state = outcome.state
     job, measured = state.job, state.product
     assert isinstance(job, ProbeJob)
@@ -152,7 +149,6 @@ _OF_A_MEASURED_WORLD = ("limit_source", "limit_unknown_reason", "transport", "ni
 
 
 def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
-    """The circumstances of a run."""
     state = outcome.state
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     counts = set(Counter(each.node_rank if each.node_rank >= 0 else each.host for each in facts).values())

@@ -28,7 +28,6 @@ class ProbeState:
         self._limits: dict[str, Limit] = {}
 
     def take(self, event: Event) -> None:
-        """Take an event in."""
         match event:
             case Samples():
                 self._samples.setdefault(event.step, []).extend(event.ns)
@@ -43,11 +42,9 @@ class ProbeState:
                 self._limits = {limit.op: limit for limit in limits}
 
     def findings(self) -> tuple[Finding, ...]:
-        """Which ranks received wrong data."""
         return judge.wrong_data(self._wrong)
 
     def measurements(self) -> tuple[Measurement, ...]:
-        """All that was measured."""
         return tuple(
             measurement(result, samples, self._world_size, self._limits.get(result.op))
             for result, samples in self.results

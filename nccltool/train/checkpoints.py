@@ -71,12 +71,10 @@ class DamagedCheckpoint(Exception):
 
 
 def named(folder: Path, step: int) -> Path:
-    """The checkpoint after a step."""
     return folder / f"step-{step:06d}"
 
 
 def saving(folder: Path, step: int, token: str) -> Path:
-    """The name of one that is being written."""
     return folder / f"{_SAVING}step-{step:06d}-{token}"
 
 
@@ -187,7 +185,6 @@ def publish(path: Path, mark: Mark) -> Path:
 
 
 def _flush(folder: Path) -> None:
-    """The names in a folder, to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

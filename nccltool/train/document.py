@@ -35,7 +35,6 @@ def to_document(run: TrainRun) -> dict[str, Any]:
 
 
 def to_json(run: TrainRun) -> str:
-    """The document of a run, as indented JSON."""
     return documents.encoded(to_document(run))
 
 

@@ -44,7 +44,6 @@ class TrainSpec(CommonOptions):
     """Strategies that were done before all ranks were started anew."""
 
     def of(self, group: type[Group]) -> Group:
-        """The options of a group."""
         return replace(group(), **{f.name: self.options[f.name] for f in fields(group) if f.name in self.options})
 
     def for_one(self, strategy: str) -> "TrainSpec":
@@ -61,5 +60,4 @@ class TrainJob(Job):
     train: TrainSpec
 
     def new_state(self) -> TrainState:
-        """Nothing was trained yet."""
         return TrainState()

@@ -58,7 +58,6 @@ class _Heard:
 
 
 def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
-    """What came of a run of smoke trainings."""
     state, job = outcome.state, begun.job
     assert isinstance(job, TrainJob)
     heard = [_Heard(name, state, job.train) for name in job.train.strategies]

@@ -47,7 +47,6 @@ class SmokeTrainings(Probe):
     judged = staticmethod(judge.judged)
 
     def document(self, run: Run) -> str:
-        """What is kept of it."""
         assert isinstance(run, TrainRun)
         return document.to_json(run)
 

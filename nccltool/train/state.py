@@ -27,7 +27,6 @@ class TrainState:
         """Steps held against the reference, and stretches of timed steps."""
 
     def take(self, event: Event) -> None:
-        """Take an event in."""
         if isinstance(event, Samples):
             self._samples.setdefault(event.step, []).extend(event.ns)
         elif isinstance(event, OfTraining):

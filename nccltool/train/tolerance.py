@@ -39,7 +39,6 @@ _COMPRESSED = "; the reference compresses its gradients too (PowerSGD): how far 
 
 
 def of(spec: TrainSpec) -> Tolerance:
-    """The tolerance for these options."""
     sums = "float64" if spec.dtype == "float64" else "float32"
     hook, own = spec.of(ddp.Options).comm_hook, spec.of(fsdp.Options)
     used = (sums, spec.dtype, _OF_HOOKS.get(hook, ""), own.param_dtype, own.reduce_dtype)

@@ -185,7 +185,6 @@ class _Follower:
                 self._has_ended = False  # another job goes on in the same log
 
     def _end(self, log: tail.LineBuffer) -> None:
-        """No more will come of a log."""
         if (read := self._reads.get(log.name)) and log.rest:
             self._add(read, log.rest)
             log.rest = b""

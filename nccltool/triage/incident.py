@@ -85,7 +85,6 @@ class Incident(RankedCauses):
 
 
 def incident_to_json(incident: Incident) -> str:
-    """The document of a triage, as indented JSON."""
     told = {part.name: getattr(incident, part.name) for part in dataclasses.fields(incident)}
     verdict, run, found, overview = (told.pop(name) for name in ("verdict", "info", "findings", "overview"))
     about = {"status": verdict.status, "exit_code": verdict.exit_code, "run": run, "findings": found}

@@ -48,7 +48,6 @@ class LogDiscovery:
             self.pipe = tail.TailedInput()
 
     def look(self, now: float) -> None:
-        """Find files that are new."""
         if now - self._scanned_at < SCAN_S:
             return
         is_first, self._scanned_at = self._scanned_at < 0, now
@@ -128,6 +127,5 @@ class LogDiscovery:
         return "log" if head and now - seen.since > self.patience_s else None
 
     def close(self) -> None:
-        """No more is read."""
         for file in self.files.values():
             file.close()

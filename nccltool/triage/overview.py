@@ -22,7 +22,6 @@ _MOST_RANKS = 8
 
 
 def overview(timeline: Timeline) -> Overview:
-    """The tables of a timeline."""
     hosts = list(timeline.hosts.values())
     if not hosts and not timeline.communicators:
         return Overview()

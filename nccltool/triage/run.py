@@ -95,7 +95,6 @@ def _until(end: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
-    """The judgement of a timeline, with its circumstances."""
     diagnosis = judge(timeline)
     is_found = diagnosis.root_cause != "none"
     return Incident(

@@ -29,7 +29,6 @@ def shown(incident: Incident, view: TriageView) -> str:
 
 
 def render(incident: Incident) -> str:
-    """Plain text, with a newline at its end."""
     lines = [*_answer(incident), *_lines(incident), *_others(incident)]
     if incident.verdict.status == "fail":
         lines += ["", *_what_to_do(incident)]

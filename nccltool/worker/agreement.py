@@ -58,7 +58,6 @@ class Agreement:
         return self._reduced(numbers, dist.ReduceOp.MAX)
 
     def total(self, number: int) -> int:
-        """The sum of a number over all ranks."""
         return self._reduced([number], dist.ReduceOp.SUM)[0]
 
     def from_rank_0(self, number: int) -> int:
@@ -66,7 +65,6 @@ class Agreement:
         return self.maximum([number if self.rank == 0 else 0])[0]
 
     def everybodys(self, numbers: list[int]) -> list[list[int]]:
-        """Every rank's numbers, by rank."""
         mine = torch.tensor(numbers, dtype=torch.int64, device=self.device)
         rows = [torch.empty_like(mine) for _ in range(self.size)]
         self._complete(lambda: dist.all_gather(rows, mine))

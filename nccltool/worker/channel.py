@@ -20,7 +20,6 @@ class Channel:
             os.write(self._out_fd, encode(event))
 
     def report(self, *findings: Finding) -> None:
-        """Send findings."""
         self.emit(*(Reported(finding=finding) for finding in findings))
 
     def wait_for_line(self, timeout_s: float) -> str | None:

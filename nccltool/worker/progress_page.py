@@ -54,7 +54,6 @@ class ProgressPage:
         return noted
 
     def tick(self) -> None:
-        """Note progress outside of calls."""
         self.words[CALLS] += 2
 
     def read(self) -> tuple[str, int, int]:

@@ -14,13 +14,11 @@ _RUNS_SHOWN = 12
 
 
 def saved(baseline: Baseline) -> str:
-    """What was saved."""
     count = len(baseline.runs)
     return f"baseline {escaped(baseline.name)}: {count} run{'' if count == 1 else 's'}\n"
 
 
 def render_list(baselines: Sequence[Baseline], form: str) -> str:
-    """Text, with a newline at its end."""
     if form == "json":
         listed = [
             {

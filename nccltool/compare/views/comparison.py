@@ -31,7 +31,6 @@ CSV_COLUMNS = (
 
 
 def render(comparison: Comparison, form: str) -> str:
-    """Text, with a newline at its end."""
     return {"table": _table, "json": _json, "csv": _csv, "markdown": _markdown}[form](comparison)
 
 

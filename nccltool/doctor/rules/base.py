@@ -77,7 +77,6 @@ class JudgedHost(NcclHost):
 
     @property
     def name(self) -> str:
-        """What it is called."""
         return self.facts.host
 
     def nccl_is(self, *, since: tuple[int, ...] = (0,), before: tuple[int, ...] = (9999,)) -> bool:
@@ -130,17 +129,14 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The bad pattern in words with hyphens."""
         return self.function.__name__.replace("_", "-")
 
     @property
     def family(self) -> str:
-        """The letters of its code."""
         return self.code[:-3]
 
     @property
     def place(self) -> str:
-        """Where its page is in the documentation."""
         return f"docs/rules/{self.family}.md#{self.code.lower()}"
 
     @cached_property
@@ -181,7 +177,6 @@ def across(
 def rule(
     code: str, severity: Severity, **reach: Unpack[_Reach]
 ) -> Callable[[Callable[[JudgedHost], Results]], Rule]:
-    """Make a function a rule about one host."""
     made = partial(Rule, code=code, severity=severity, **reach)
     return lambda function: made(function=function, check=lambda hosts: function(hosts[0]))
 

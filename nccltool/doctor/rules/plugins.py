@@ -32,7 +32,6 @@ def _found(host: JudgedHost, kind: str, word: str) -> bool:
 
 
 def _named(text: str) -> list[str]:
-    """The plugins in a list."""
     return [word for word in values.split(text) if word.lower() not in ("none", "static_plugin")]
 
 

@@ -106,7 +106,6 @@ def word_for_number(host: JudgedHost) -> Results:
 
 
 def _meant(variable: Variable) -> tuple[report.Fix, ...]:
-    """The switch that a word stands for."""
     meant = _MEANT.get(variable.value.strip().lower())
     return report.export(variable.name, meant) if meant else ()
 

@@ -5,12 +5,10 @@ from nccltool.doctor.diagnosis import Diagnosis
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """Indented JSON, with a newline at its end."""
     return f"{to_json(diagnosis)}\n"
 
 
 def to_json(diagnosis: Diagnosis) -> str:
-    """Indented JSON."""
     document = {
         "schema": SCHEMA,
         "kind": "doctor",

@@ -14,7 +14,6 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """One run, with a newline at its end."""
     numbers = {rule.code: number for number, rule in enumerate(diagnosis.rules)}
     driver = {
         "name": "nccltool",

@@ -13,7 +13,6 @@ _TITLES: tuple[tuple[Severity, str], ...] = (("error", "error"), ("warning", "wa
 
 
 def render(diagnosis: Diagnosis, with_settings: bool = False) -> str:
-    """Plain text, with a newline at its end."""
     names = {rule.code: rule.name for rule in diagnosis.rules}
     blocks = [_circumstances(diagnosis)]
     blocks += ["\n".join(_settings(diagnosis))] if with_settings else []
@@ -55,7 +54,6 @@ def _finding(finding: Finding, name: str) -> str:
 
 
 def _unknown(diagnosis: Diagnosis) -> Iterator[str]:
-    """Rules that could not judge, by their reasons."""
     codes = defaultdict[str, list[str]](list)
     for outcome in diagnosis.outcomes:
         if outcome.status == "unknown":

@@ -107,7 +107,6 @@ class Container(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return next((one for one in known(self.devices) if one.path == path), None)
 
     def namespace(self, name: str) -> Text:
-        """The id of a namespace."""
         return next((one.value for one in self.namespaces if one.name == name), NOT_READ)
 
 

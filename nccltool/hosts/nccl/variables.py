@@ -72,7 +72,6 @@ class KnownVariable(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def every() -> Mapping[str, KnownVariable]:
-    """All variables, by name."""
     return {entry.name: entry for entry in msgspec.json.decode(_FILE.read_bytes(), type=list[KnownVariable])}
 
 

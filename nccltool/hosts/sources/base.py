@@ -67,7 +67,6 @@ class Tree:
         return then(self.exact(path), lambda text: text.strip().strip("\0"))
 
     def number(self, path: str, base: int = 10) -> Count:
-        """The integer that a file holds."""
         text = self.text(path)
         try:
             return then(text, lambda digits: int(digits, base))
@@ -86,7 +85,6 @@ class Tree:
 
     @or_unknown
     def row(self, path: str, name: str, separator: str = ":") -> str:
-        """The value of one of these lines."""
         if value := known(self.rows(path, separator)).get(name):
             return value
         raise NotKnown(f"{path} has no {name}")
@@ -116,7 +114,6 @@ class Tree:
             return self.why(path, error)
 
     def link(self, path: str) -> Text:
-        """What a symbolic link points to, as written."""
         return self._asked(path, os.readlink)
 
     def link_name(self, path: str) -> Text:

@@ -61,7 +61,6 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> Container:
 
 @or_unknown
 def daemons(tree: Tree) -> tuple[str, ...]:
-    """Those that run."""
     if known(tree.link("/proc/self/ns/pid")) != _INITIAL_PID:
         raise NotKnown("the daemons of the host are in another PID namespace")
     seen = {tree.text(f"/proc/{pid}/comm") for pid in known(tree.names("/proc")) if pid.isdigit()}

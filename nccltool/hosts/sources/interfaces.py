@@ -25,7 +25,6 @@ _RTF_UP, _RTF_LOCAL = 0x1, 0x80000000
 
 
 def read(tree: Tree) -> Network:
-    """Interfaces and addresses."""
     listed = getifaddrs() if tree.live else Unknown(CAPTURED)
     if isinstance(listed, Unknown):
         addresses = _addresses(tree)
@@ -133,7 +132,6 @@ def checked_speed(tree: Tree, folder: str, speed: Count) -> int:
 
 
 def lower(tree: Tree, folder: str) -> tuple[str, ...]:
-    """What an interface stands on."""
     return tuple(entry[6:] for entry in or_none(tree.names(folder)) or () if entry.startswith("lower_"))
 
 
@@ -197,7 +195,6 @@ def _own(address: ipaddress.IPv4Address, on_link: list[tuple[str, ipaddress.IPv4
 
 
 def sockets(tree: Tree) -> Network:
-    """Routes, listeners and resolv.conf."""
     return Network(routes=_routes(tree), listeners=_listeners(tree), resolv_conf=_resolv_conf(tree))
 
 

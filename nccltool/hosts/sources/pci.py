@@ -19,7 +19,6 @@ _EXTENDED = 0x100
 
 
 def read(tree: Tree) -> Pci:
-    """The devices that matter, and the IOMMU."""
     devices = _devices(tree)
     return Pci(
         devices=devices,

@@ -24,7 +24,6 @@ _COUNTERS = (
 
 @or_unknown
 def devices(tree: Tree) -> tuple[RdmaDevice, ...]:
-    """The devices, with their ports."""
     known(tree.names(_IB.rpartition("/")[0]))  # a container that hides /sys: not the same as having none
     names = known(tree.names(_IB, absent=()))
     uverbs = {tree.text(f"{_VERBS}/{name}/ibdev"): name for name in or_none(tree.names(_VERBS)) or ()}

@@ -32,7 +32,6 @@ _VERSIONS = (re.compile(rb"NCCL version (\d+\.\d+\.\d+)"), re.compile(rb"aws-ofi
 
 
 def versions(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
-    """Packages, operating system, drivers of network cards."""
     folders = tuple(_package_folders(tree, env))
     packages = tuple(_packages(tree, folders))
     found = {one.name: one.value for one in packages}
@@ -97,7 +96,6 @@ def _glibc() -> Text:
 
 
 def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
-    """libibverbs and libgdrapi."""
     verbs, gdrapi, link = _found(tree, env, seconds, "libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so")
     exported = _exports(tree, verbs, b"ibv_reg_mr_iova2") if verbs else Unknown("there is no libibverbs.so.1")
     return Rdma(ibverbs=verbs, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)

@@ -46,7 +46,6 @@ _MODULES = re.compile(
 
 
 def cpu(tree: Tree) -> Cpu:
-    """Processors and memory."""
     info = tree.exact("/proc/cpuinfo")
     return Cpu(
         model=_first(info, "model name", "CPU part"),

@@ -18,7 +18,6 @@ _MOST_REASONS = 20
 
 
 def render(host: HostFacts, form: str) -> str:
-    """Text, with a newline at its end."""
     return to_json(host) + "\n" if form == "json" else _table(host)
 
 

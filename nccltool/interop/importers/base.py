@@ -130,7 +130,6 @@ class Told:
 
 
 def refuse(where: str, problem: str, remedy: str = "") -> NoReturn:
-    """Raise BadInput about a place."""
     raise BadInput(f"{where}: {problem}", remedy or "nothing was imported: give the whole, unchanged output")
 
 

@@ -47,7 +47,6 @@ def _by_time(test: Report, row: Row, half: Half) -> Printed | None:
 
 
 def _by_algbw(test: Report, algbw: Printed) -> Printed:
-    """The busbw that it stands for."""
     factor = collectives.get(test.op).bus_factor(test.world_size)
     return Printed(algbw.value * factor, algbw.half * factor)
 

@@ -84,7 +84,6 @@ def _check(first: list[str], half: list[str], last: list[str], where: str) -> No
 
 
 def check_units(line: str, columns: Columns, where: str) -> None:
-    """Refuse a table in other units."""
     names = (*columns.first, *columns.half * len(columns.placements))
     wanted = [_UNIT_OF[name] for name in names if name in _UNIT_OF]
     words = line[1:].split()

@@ -98,7 +98,6 @@ class _Section:
         refuse(self.at(line), problem, remedy)
 
     def test(self, told: Told, one_of_several: bool) -> Report:
-        """The test, when it is complete."""
         where = self.at(self.line) if one_of_several else self.file
         listed = {rank for rank, _, _ in self.ranks}
         missing = set(range(max(listed, default=-1) + 1)) - listed

@@ -45,17 +45,14 @@ class Request:
 
     @property
     def selector(self) -> Object:
-        """The label that finds the pods."""
         return {LABEL: self.name}
 
     @property
     def labels(self) -> Object:
-        """On every object and every pod."""
         return {"app.kubernetes.io/name": "nccltool", **self.selector}
 
 
 def metadata(request: Request) -> Object:
-    """Of an object of ours."""
     where = {"namespace": request.namespace} if request.namespace else {}
     return {"name": request.name, **where, "labels": request.labels}
 

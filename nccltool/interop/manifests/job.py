@@ -4,7 +4,6 @@ from nccltool.interop.manifests.base import INDEX, Object, Request, job_policy, 
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    """Service, then Job."""
     return _service(request), _job(request)
 
 

@@ -12,7 +12,6 @@ _NODE = "node"
 
 
 def objects(request: Request) -> tuple[Object, ...]:
-    """TrainingRuntime, then TrainJob."""
     return _runtime(request), _trainjob(request)
 
 

@@ -146,7 +146,6 @@ def ranks_per_node(allocated: Allocation) -> int | None:
 
 
 def why(allocated: Allocation, now: float) -> str:
-    """The allocation in a few words."""
     nodes = len(allocated.nodes)
     words = [f"job {allocated.job_id} of Slurm has {nodes} node{'s' if nodes > 1 else ''}"]
     if allocated.gpus_per_node:
@@ -251,7 +250,6 @@ class Labels:
         self._begun: dict[bytes, bytes] = {}
 
     def __call__(self, line: bytes) -> tuple[bytes, ...]:
-        """The lines that are complete with this one."""
         match = _LABEL.match(line)
         if match is None:
             return (line,)

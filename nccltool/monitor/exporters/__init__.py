@@ -28,9 +28,7 @@ class AnyDestination(Protocol):
         ...
 
     @property
-    def subject(self) -> Subject:
-        """What a finding says of it is about."""
-        ...
+    def subject(self) -> Subject: ...
 
     def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:
         """Hand these runs over; a sentence that says so. Raises NccltoolError."""

@@ -86,7 +86,6 @@ class Destination:
 
     @property
     def subject(self) -> Subject:
-        """Its address."""
         return Subject(kind="link", name=self.url)
 
     def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:

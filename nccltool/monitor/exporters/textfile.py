@@ -40,7 +40,6 @@ class Destination:
 
     @property
     def subject(self) -> Subject:
-        """The file."""
         return Subject(kind="file", name=self.file)
 
     def hand_over(self, found: Sequence[AnyRun], samples: TakeSamples) -> str:

@@ -10,18 +10,15 @@ _ONE_NODE = "one node: nothing is between nodes"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:
-    """How long it takes."""
     return part.about_s(context.on_gpus) if len(context.nodes_left()) > 1 else 0.0
 
 
 def plan(context: StageContext, part: ProbePart) -> tuple[str, ...]:
-    """What it would do."""
     several = len(context.nodes_left()) > 1
     return (context.call("across", part.command(context.on_gpus)).line if several else _ONE_NODE,)
 
 
 def run(context: StageContext, part: ProbePart) -> StageResult:
-    """Measure, and judge."""
     if len(context.nodes_left()) < 2:
         return skipped("across", _ONE_NODE if len(context.hosts) < 2 else "fewer than two hosts are left")
     return context.over_all("across", part.command(context.on_gpus), lambda ran: probe_run.judged(ran, part))

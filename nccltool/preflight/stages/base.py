@@ -195,5 +195,4 @@ class StageContext:
 
 
 def skipped(stage: str, reason: str) -> StageResult:
-    """The stage says nothing."""
     return StageResult(outcomes=(CheckOutcome(check=Check(stage=stage), host=None, status="skip", reason=reason),))

@@ -29,12 +29,10 @@ PART = toml.PartForm(DoctorPart)
 
 
 def about_s(context: StageContext, part: DoctorPart) -> float:
-    """How long it takes."""
     return _SECONDS
 
 
 def plan(context: StageContext, part: DoctorPart) -> tuple[str, ...]:
-    """What it would do."""
     given = {"--select": part.select, "--ignore": part.ignore}
     words = (f"{option} {','.join(codes)}" for option, codes in given.items() if codes)
     return (" ".join(["what nccltool doctor finds on them", *words]),)

@@ -36,18 +36,15 @@ PART = toml.PartForm(InventoryPart)
 
 
 def about_s(context: StageContext, part: InventoryPart) -> float:
-    """How long it takes."""
     return _REMOTE_S if context.where.launch.remote else _HERE_S
 
 
 def plan(context: StageContext, part: InventoryPart) -> tuple[str, ...]:
-    """What it would do."""
     how = f"by {context.where.launch.launcher}" if context.where.launch.remote else "here"
     return (f"look at {', '.join(dict.fromkeys(context.hosts.values()))} {how}: who comes, how many GPUs",)
 
 
 def run(context: StageContext, part: InventoryPart) -> StageResult:
-    """Look, and judge."""
     survey = context.survey()  # without it the number of ranks may not be known
     return StageResult(outcomes=tuple(dict.fromkeys(judged(survey, part, context.nproc))))
 

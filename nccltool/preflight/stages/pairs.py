@@ -9,15 +9,12 @@ _NOT_YET = "pairs of nodes cannot be measured yet"
 
 
 def about_s(context: StageContext, part: None) -> float:
-    """How long it takes."""
     return 0.0
 
 
 def plan(context: StageContext, part: None) -> tuple[str, ...]:
-    """What it would do."""
     return (_NOT_YET,)
 
 
 def run(context: StageContext, part: None) -> StageResult:
-    """Say that it is not there."""
     return skipped("pairs", _NOT_YET)

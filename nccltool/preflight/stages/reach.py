@@ -36,12 +36,10 @@ PART = toml.PartForm(ReachPart)
 
 
 def about_s(context: StageContext, part: ReachPart) -> float:
-    """How long it takes."""
     return _SECONDS if context.where.launch.remote else 0.0
 
 
 def plan(context: StageContext, part: ReachPart) -> tuple[str, ...]:
-    """What it would do."""
     if not context.where.launch.remote:
         return (_HERE,)
     count = len(context.hosts)
@@ -51,7 +49,6 @@ def plan(context: StageContext, part: ReachPart) -> tuple[str, ...]:
 
 
 def run(context: StageContext, part: ReachPart) -> StageResult:
-    """Judge the calls of the survey."""
     if not context.where.launch.remote:
         return skipped("reach", _HERE)
     survey = context.survey()

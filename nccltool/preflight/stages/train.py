@@ -35,7 +35,6 @@ class TrainPart:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Without where it runs."""
         steps = ("--size", self.size, "--steps", str(self.steps), "--time-steps", str(self.timed_steps))
         return ("train", ",".join(self.strategies), *steps)
 
@@ -44,18 +43,15 @@ PART = toml.PartForm(TrainPart, ("throughput", "exposed", "efficiency"), ("strat
 
 
 def about_s(context: StageContext, part: TrainPart) -> float:
-    """How long it takes."""
     count = len(NAMES) if part.strategies == ("all",) else len(part.strategies)
     return START_S + count * (_STRATEGY_S + _STEP_S * (part.steps + part.timed_steps))
 
 
 def plan(context: StageContext, part: TrainPart) -> tuple[str, ...]:
-    """What it would do."""
     return (context.call("train", part.command).line,)
 
 
 def run(context: StageContext, part: TrainPart) -> StageResult:
-    """Train, and judge."""
     if not context.nodes_left():
         return skipped("train", "no host is left")
     return context.over_all("train", part.command, lambda ran: of_trainings(ran, part))

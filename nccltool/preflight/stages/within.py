@@ -15,13 +15,11 @@ _ONE_RANK = "one rank on each node: nobody to talk to inside of it"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:
-    """How long it takes."""
     count = len(_nodes(context))
     return 0.0 if context.nproc == 1 else part.about_s(context.on_gpus) * -(-count // _at_once(count))
 
 
 def plan(context: StageContext, part: ProbePart) -> tuple[str, ...]:
-    """What it would do."""
     if context.nproc == 1:
         return (_ONE_RANK,)
     first, *more = _nodes(context)
@@ -30,7 +28,6 @@ def plan(context: StageContext, part: ProbePart) -> tuple[str, ...]:
 
 
 def run(context: StageContext, part: ProbePart) -> StageResult:
-    """Measure, and judge."""
     if context.nproc == 1:
         return skipped("within", _ONE_RANK)
     command, nodes = part.command(context.on_gpus), _nodes(context)

@@ -16,7 +16,6 @@ _STATUS = {"pass": "passed", "warn": "passed", "fail": "failed", "unknown": "oth
 
 
 def render(preflight: Preflight) -> str:
-    """One document, with a newline at its end."""
     info = preflight.info
     document = {
         "reportFormat": "CTRF",

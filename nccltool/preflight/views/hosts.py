@@ -10,7 +10,6 @@ _PLAIN = re.compile(r"[\w./:@,+\[\]-]+", re.ASCII)
 
 
 def render(preflight: Preflight) -> str:
-    """As many lines as there are hosts."""
     return "".join(f"{_line(preflight, one)}\n" for one in preflight.hosts)
 
 

@@ -5,5 +5,4 @@ from nccltool.preflight.result import Preflight
 
 
 def render(preflight: Preflight) -> str:
-    """One line of JSON."""
     return f"{document.to_json(preflight)}\n"

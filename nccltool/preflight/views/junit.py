@@ -13,7 +13,6 @@ from nccltool.preflight.views import base
 
 
 def render(preflight: Preflight) -> str:
-    """One document, with a newline at its end."""
     info, outcomes = preflight.info, preflight.outcomes
     lines: list[str] = []
     for stage in dict.fromkeys(one.stage for one in outcomes):

@@ -17,7 +17,6 @@ _MOST_ROWS = 16
 
 
 def render(preflight: Preflight) -> str:
-    """One line."""
     observed = preflight.would_exit is not None
     status = "pass" if observed else preflight.verdict.status
     word = verdicts.PLUGIN_WORDS[verdicts.of_plugin(status, preflight.verdict.exit_code)]

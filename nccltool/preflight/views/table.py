@@ -16,7 +16,6 @@ _MOST_HOSTS = 24
 
 
 def render(preflight: Preflight) -> str:
-    """Plain text, with a newline at its end."""
     blocks = [_circumstances(preflight), _stages(preflight)]
     for status in ("fail", "unknown", "warn"):
         told = [_outcome(some) for some in _alike(_worth_a_line(preflight.outcomes, status))]

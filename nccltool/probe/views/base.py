@@ -5,7 +5,6 @@ from nccltool.core.text import escaped
 
 
 def circumstances(info: RunInfo) -> str:
-    """Where it ran, by what."""
     where = f" on {escaped(', '.join(info.hosts))}" if info.hosts else "; no host answered"
     nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
     lines = [

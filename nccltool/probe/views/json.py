@@ -5,5 +5,4 @@ from nccltool.probe.result import Run
 
 
 def render(run: Run) -> str:
-    """Indented JSON, with a newline at its end."""
     return to_json(run) + "\n"

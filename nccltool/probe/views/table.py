@@ -21,7 +21,6 @@ LEGEND = (
 
 
 def render(run: Run) -> str:
-    """Plain text, with a newline at its end."""
     blocks = [circumstances(run.info)]
     if run.measurements:
         blocks += [_rows(run), LEGEND, *_limits(run)]

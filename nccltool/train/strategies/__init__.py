@@ -21,7 +21,6 @@ def takes(strategy: str) -> dict[str, Field[Any]]:
 
 
 def options() -> dict[str, Field[Any]]:
-    """Those of any."""
     return {name: field for strategy in NAMES for name, field in takes(strategy).items()}
 
 

@@ -30,13 +30,11 @@ def option(default: OptionValue, place: int, help: str, **traits: Any) -> Any:  
 
 
 def traits(declared: Field[Any]) -> OptionTraits:
-    """Of a field of a group."""
     found: OptionTraits = declared.metadata["traits"]
     return found
 
 
 def word(declared: Field[Any]) -> str:
-    """What a user writes."""
     return f"--{traits(declared).word or declared.name.replace('_', '-')}"
 
 

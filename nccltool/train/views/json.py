@@ -5,5 +5,4 @@ from nccltool.train.result import TrainRun
 
 
 def render(run: TrainRun) -> str:
-    """Indented JSON, with a newline at its end."""
     return to_json(run) + "\n"

@@ -22,7 +22,6 @@ LEGEND = (
 
 
 def render(run: TrainRun) -> str:
-    """Plain text, with a newline at its end."""
     blocks = [circumstances(run.info)]
     if run.trainings:
         blocks += [_trainings(run), LEGEND, *_beside_trainings(run)]

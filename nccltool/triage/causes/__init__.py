@@ -15,7 +15,6 @@ _COLLECT = (
 
 @cache
 def find(label: str) -> Cause:
-    """The cause of one of the LABELS."""
     return cast(Cause, members.module(__name__, label))
 
 
@@ -32,5 +31,4 @@ def section(label: str, name: str) -> str:
 
 
 def summary(label: str) -> str:
-    """What a cause is, in one sentence."""
     return (page(label) or "").split("\n\n")[1].replace("\n", " ")

@@ -49,7 +49,6 @@ _MISUSE = ("invalid usage", "invalid argument")
 
 
 def clues(timeline: Timeline) -> Given:
-    """Exceptions that are nobody's echo."""
     if not timeline.failed:
         return
     if used := timeline.first("torch.nccl-error", where=lambda e: e.get("error") in _MISUSE):

@@ -86,7 +86,6 @@ Signs: TypeAlias = Mapping[str, tuple[float, str]]
 
 
 def all_clues(cause: Cause, timeline: Timeline) -> Clues:
-    """All clues of a cause."""
     always: Signs = getattr(cause, "SIGNS", {})
     of_failure: Signs = getattr(cause, "SIGNS_OF_FAILURE", {}) if timeline.failed else {}
     own: Callable[[Timeline], Given] = getattr(cause, "clues", lambda timeline: iter(()))

@@ -37,5 +37,4 @@ SIGNS_OF_FAILURE = {
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host where SHARP failed."""
     return timeline.host_named(*SIGNS_OF_FAILURE) or clues.host_or_rank()

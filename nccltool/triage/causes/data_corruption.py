@@ -46,6 +46,5 @@ def clues(timeline: Timeline) -> Given:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host where it was seen."""
     only = Offender("host", timeline.host_names[0]) if len(timeline.host_names) == 1 else None
     return clues.host_or_rank() or timeline.part("host", "bench.device", name="node") or only

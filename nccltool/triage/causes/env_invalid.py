@@ -40,7 +40,6 @@ _CHOICES = ("NCCL_ALGO", "NCCL_PROTO")
 
 
 def clues(timeline: Timeline) -> Given:
-    """Refused values, and choices that leave nothing."""
     if event := timeline.first("nccl.no-algorithm"):
         is_set = any(map(timeline.variable, _CHOICES)) or bool(event.get("name"))
         strength = SAYS if is_set else FITS
@@ -48,7 +47,6 @@ def clues(timeline: Timeline) -> Given:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The variable."""
     if found := timeline.part("variable", "nccl.no-algorithm", "nccl.ignored-value", "env.refused", name="name"):
         return found
     value = next((event.get("value") for event in timeline.of("nccl.bad-value") if event.get("value")), None)

@@ -37,7 +37,6 @@ _SOCKETS = "NCCL_NSOCKS_PERTHREAD"
 
 
 def clues(timeline: Timeline) -> Given:
-    """The error, and a small limit."""
     event = timeline.first(
         "shell.files", where=lambda e: e.get("limit").isdecimal() and int(e.get("limit")) <= 1024
     )

@@ -48,7 +48,6 @@ _OF_NO_CAUSE = ("unknown error", "initialization error", "hardware stack error")
 
 
 def clues(timeline: Timeline) -> Given:
-    """Errors that the driver or CUDA reported."""
     if event := timeline.first("kernel.xid", where=lambda e: e.get("xid") not in NVLINK_XIDS):
         strength = TYPICAL if event.get("xid") in _OF_PROGRAMS else 0.95
         yield Clue(strength, f"the driver reported Xid {event.get('xid')}", event)

@@ -41,7 +41,6 @@ _SMALL_KBYTES = 1 << 20
 
 
 def clues(timeline: Timeline) -> Given:
-    """Refused registrations, and a limit that is shown."""
     if (event := _limit(timeline)) and timeline.failed:
         yield Clue(FITS, f"{event.get('name')} is {event.get('limit')} kbytes", event)
 

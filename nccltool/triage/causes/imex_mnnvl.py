@@ -56,5 +56,4 @@ def clues(timeline: Timeline) -> Given:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host."""
     return clues.host_or_rank()

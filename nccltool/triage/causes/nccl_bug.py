@@ -95,7 +95,6 @@ def stranger(magic: str) -> str | None:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host where it showed."""
     found = timeline.first("nccl.wrong-magic", "app.nccl-crash")
     if found and found.host:
         return Offender("host", found.host)

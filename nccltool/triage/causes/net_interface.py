@@ -126,7 +126,6 @@ def _odd_bootstrap(timeline: Timeline) -> LogEvent | None:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The interface, its variable, or the address."""
     if timeline.has("nccl.no-interface"):
         choosing = ("NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_COMM_ID", "NCCL_SOCKET_FAMILY")
         if name := next(filter(timeline.variable, choosing), None):

@@ -54,7 +54,6 @@ def clues(timeline: Timeline) -> Given:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host."""
     found = clues.host_or_rank()
     if found is None or found.kind == "rank":
         return timeline.host_named("bench.failed", "bench.device", "torchrun.exit") or found

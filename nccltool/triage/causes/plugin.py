@@ -49,7 +49,6 @@ _NAME = re.compile(r"\b((?:NET|TUNER|PROFILER)/(?!Plugin|IB\b|Socket)[A-Za-z]\w*
 
 
 def clues(timeline: Timeline) -> Given:
-    """Plugins that say they failed."""
     if event := timeline.first("plugin.broken"):
         strength = 0.8 if event.role == "failure" else (0.55 if timeline.failed else HINT)
         yield Clue(strength, "a plugin could not be loaded", event)

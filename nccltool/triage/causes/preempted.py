@@ -70,5 +70,4 @@ def _earlier(timeline: Timeline, ended: LogEvent) -> LogEvent | None:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """Nobody: the job was ended on purpose."""
     return None

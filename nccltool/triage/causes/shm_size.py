@@ -41,7 +41,6 @@ _SIGBUS = 7
 
 
 def clues(timeline: Timeline) -> Given:
-    """Failures to make segments, and deaths by SIGBUS."""
     if killed := timeline.killed_by(_SIGBUS):
         yield Clue(0.75, "a rank was killed by SIGBUS", killed[0].event)
     if event := timeline.first("shell.shm", where=lambda e: e.get("size") in ("64M", "65536") and timeline.failed):

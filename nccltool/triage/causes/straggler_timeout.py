@@ -90,7 +90,6 @@ def behind(timeline: Timeline) -> int | None:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The late rank."""
     for event in timeline.of("torch.barrier", "torch.behind", "hvd.stalled", "hvd.row", "torch.no-dump"):
         ranks = event.get("ranks")
         if event.kind == "hvd.row" and event.task is not None:

@@ -45,7 +45,6 @@ _FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 
 
 def clues(timeline: Timeline) -> Given:
-    """Errors while the topology was read or searched."""
     if not timeline.failed:
         return
     if unread := timeline.first("topology.sysfs"):
@@ -56,7 +55,6 @@ def clues(timeline: Timeline) -> Given:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The file or its variable, else the host."""
     if timeline.has("topology.graph-file"):
         return Offender("variable", "NCCL_GRAPH_FILE")
     if timeline.has("topology.attribute", "topology.file"):

@@ -45,7 +45,6 @@ _CONSEQUENCES = (
 
 
 def clues(timeline: Timeline) -> Given:
-    """Errors that name versions, and hosts that differ."""
     if len(timeline.versions) > 1 and timeline.failed and _by_host(timeline):
         event = timeline.first(*_CONSEQUENCES) or timeline.first("nccl.version")
         strength = SAYS if timeline.has(*_CONSEQUENCES) else FITS
@@ -59,7 +58,6 @@ def _by_host(timeline: Timeline) -> dict[str, str]:
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:
-    """The host whose version differs, or the driver."""
     driver = timeline.part("driver", "shell.driver", name="driver")
     if driver and timeline.has("nccl.driver-old", "version.driver"):
         return driver

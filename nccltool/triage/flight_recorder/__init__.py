@@ -20,7 +20,6 @@ _MOST_MISSING = 0.5
 
 
 def events(dumps: Sequence[RecorderDump]) -> Iterator[LogEvent]:
-    """What the dumps of a job's ranks show."""
     of = {one.rank: one for one in dumps}
     yield from _without_dump(of)
     if circle := point_to_point.circle(of):

@@ -39,7 +39,6 @@ class RecordedCall:
 
     @property
     def told(self) -> str:
-        """For people."""
         return " ".join(part for part in (self.op, self.sizes, self.dtypes) if part)
 
 
@@ -60,7 +59,6 @@ class RecordedMessage:
 
     @property
     def told(self) -> str:
-        """For people."""
         peer = f"send to rank {self.target}" if self.kind == "send" else f"recv from rank {self.source}"
         return " ".join(part for part in (peer, self.sizes, self.dtypes) if part)
 

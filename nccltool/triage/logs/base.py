@@ -61,7 +61,6 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def family(self) -> Family:
-        """The family of its kind."""
         return family_of(self.kind)
 
     def get(self, name: str, default: str = "") -> str:
@@ -71,7 +70,6 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @cache
 def family_of(kind: str) -> Family:
-    """The family of a kind of events."""
     name = kind.partition(".")[0]
     assert name in get_args(Family), kind
     return cast(Family, name)

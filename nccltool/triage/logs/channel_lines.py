@@ -192,7 +192,6 @@ def _numbers(others: list[_Told], channels: int, first: int) -> list[int]:
 
 
 def _together(told: list[_Told]) -> Iterator[LineBlock]:
-    """Lines as one piece."""
     numbers: list[int] = []
     for number, lines in told:
         numbers.extend(range(number, number + lines.count(b"\n") + 1))

@@ -110,7 +110,6 @@ def segments(line: SourceLine) -> Iterator[tuple[SourceLine, re.Match[str] | Non
 
 @lru_cache(maxsize=4)
 def _prefixes(text: str) -> tuple[re.Match[str], ...]:
-    """All prefixes in a line."""
     plain = _PLAIN.match(text)
     if plain and not _LEVELS.search(text, plain.end()):
         only = _PREFIX.match(text)
@@ -205,7 +204,6 @@ class PlainInfoLine(NamedTuple):
     time: str | None
 
     def line(self) -> SourceLine:
-        """The line, for other dialects."""
         return msgspec.structs.replace(self.writer, number=self.number, text=self.text, time=self.time)
 
     def events(self, there: tuple[str, ...]) -> list[LogEvent]:

@@ -73,7 +73,6 @@ class PatternTable:
                 yield item, {name: value.strip() for name, value in match.groupdict().items() if value}
 
     def events(self, line: SourceLine) -> Iterator[LogEvent]:
-        """What a line says, by the table alone."""
         for item, fields in self.found(line.text):
             yield event(
                 item, line, fields, host=next((fields[name] for name in self._hosts_in if name in fields), None)
@@ -129,13 +128,11 @@ def _remember(literal: str, before: str) -> None:
 
 
 def all_literals() -> tuple[str, ...]:
-    """The literals of all patterns."""
     return tuple(_LITERALS)
 
 
 @lru_cache(maxsize=8)  # the dialects ask one after the other about the same line
 def literals(text: str) -> tuple[str, ...]:
-    """The literals that a text contains."""
     known, engine = _engine(len(_LITERALS))
     if engine is None:
         return tuple(literal for literal in known if literal in text and _stands_in(literal, text))

@@ -80,7 +80,6 @@ def unlabelled(text: str) -> tuple[str, dict[str, str]]:
 
 
 def line(file: str, number: int, text: str) -> SourceLine:
-    """A line with what its labels say."""
     message, parts = unlabelled(text)
     rank = parts.get("rank") or parts.get("mpi") or parts.get("prte")
     if rank is None and "plain" in parts:

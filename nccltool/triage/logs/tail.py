@@ -108,7 +108,6 @@ class TailedFile:
         self.before, self.log = self.log, LineBuffer(f"{self.path} ({self._turn})")
 
     def close(self) -> None:
-        """No more is read."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

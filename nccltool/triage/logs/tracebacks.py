@@ -134,7 +134,6 @@ def _frame(now: _Open | None, fields: dict[str, str]) -> None:
 
 
 def _end(line: SourceLine, now: _Open | None) -> LogEvent | None:
-    """The exception that a line names."""
     if now is None:
         fields = next((said for item, said in PATTERNS.found(line.text) if item.kind == "app.exception"), None)
     else:

@@ -37,12 +37,10 @@ class TimelineBuilder:
         self._course = JobCourse()
 
     def take(self, events: Iterable[LogEvent]) -> None:
-        """Take events as they come."""
         for event in events:
             self.add(event)
 
     def add(self, event: LogEvent) -> None:
-        """Take one event."""
         if event.repeats:
             self._counts[event.kind] += event.repeats
             if event.host:

@@ -49,7 +49,6 @@ _TOLD = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, 
 
 
 def exit_of(event: LogEvent) -> ProcessExit:
-    """How a process ended."""
     how = event.get("how")
     said = re.search(r"exit code (\d+)", how)
     code = int(said[1]) if said else _number(event, "code", digits=5)

@@ -41,7 +41,6 @@ class JobCourse:
         self._hung: LogEvent | None = None
 
     def add(self, event: LogEvent, place: Place) -> None:
-        """Take one event, and where it stands."""
         self._follow(event, place)
         self._watch(event)
 

@@ -99,11 +99,9 @@ class Timeline:
         return sorted((event for event in self.everything() if event.role == role), key=self.place)
 
     def everything(self) -> Iterator[LogEvent]:
-        """All events, a kind after the other."""
         return chain.from_iterable(self.events.values())
 
     def killed_by(self, signal: int) -> list[ProcessExit]:
-        """The processes that a signal ended."""
         return [ended for ended in self.exits if ended.signal == signal]
 
     @property
@@ -141,12 +139,10 @@ class Timeline:
 
     @property
     def transports(self) -> frozenset[str]:
-        """What connections go over, over all hosts."""
         return frozenset(name for host in self.hosts.values() for name in host.transports)
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that lines name."""
         return tuple(name for name in self.hosts if name != NO_HOST)
 
     @property

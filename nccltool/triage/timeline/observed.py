@@ -35,7 +35,6 @@ class ObservedHost:
     environment: dict[str, str] = field(default_factory=dict)
 
     def add(self, event: LogEvent) -> None:
-        """Take what a line says about the host."""
         if event.kind == "nccl.channel":
             self.transports[_transport(event.get("via"))] += event.repeats or 1
         elif event.kind == "nccl.env":

@@ -69,7 +69,6 @@ class FixedRendezvous(RendezvousHandler):
         self._run_id, self._timeout_s = run_id, timeout_s
 
     def get_backend(self) -> str:
-        """Our name in elastic's registry."""
         return BACKEND
 
     @property
@@ -139,7 +138,6 @@ class FixedRendezvous(RendezvousHandler):
         return 0
 
     def get_run_id(self) -> str:
-        """The run."""
         return self._run_id
 
     def shutdown(self) -> bool:

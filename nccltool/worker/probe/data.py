@@ -101,7 +101,6 @@ class Pattern:
         return -(-self.world_size // self._contributors())
 
     def _range(self) -> int:
-        """How many different values a contribution can take."""
         if self.reduce_op == "prod":
             return 2  # factors 1 and 2: the product stays a power of two
         return self._top() // self._contributors() if self.reduce_op in ("sum", "avg") else self._top() - 1

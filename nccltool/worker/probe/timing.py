@@ -68,7 +68,6 @@ class _CudaClock(Clock):
 
 
 def clock_of(device: torch.device, slot: ProgressPage) -> Clock:
-    """The clock that suits a device."""
     return _CudaClock(slot) if device.type == "cuda" else Clock()
 
 

@@ -71,7 +71,6 @@ class _WrongStrategy:
         return self._is_culprit and self._is_due(action)
 
     def _factor(self) -> float:
-        """How much too large the gradients are."""
         strategy, is_layers = self._strategy, self._strategy.HOLDS == "layers"
         if self._is_due("sum"):  # on all ranks
             return max(2.0, strategy.micro_batches / strategy.setup.spec.of(DataParallelOptions).accumulate)

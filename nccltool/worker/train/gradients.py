@@ -31,12 +31,10 @@ _POWERSGD_FROM_STEP = 3
 
 
 def of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
-    """The gradients that there are."""
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
 def local(tensor: Tensor) -> Tensor:
-    """What of a tensor is on this rank."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part
 

@@ -92,7 +92,6 @@ class Reference:
         return gradients.of(self.model.parameters())
 
     def gradient_norm(self) -> float:
-        """Of the whole model."""
         return _norm(self._gradients())
 
     def losses(self, strategy: dict[int, float], mine: list[float], number: int) -> TensorDifference:

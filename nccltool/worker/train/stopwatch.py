@@ -18,8 +18,6 @@ class Stopwatch:
         self._spans: list[tuple[Any, Any]] = []
 
     def watched(self, call: Callable[..., Result]) -> Callable[..., Result]:
-        """The same call, its time added."""
-
         def timed(*words: Any, **options: Any) -> Result:
             begin = self._now()
             try:
@@ -37,7 +35,6 @@ class Stopwatch:
         return mark
 
     def reset(self) -> None:
-        """Begin anew."""
         self._spans.clear()
 
     def ns(self) -> int:
@@ -60,6 +57,5 @@ class Flow:
     running: Stopwatch
 
     def reset(self) -> None:
-        """Begin anew."""
         self.computing.reset()
         self.running.reset()

@@ -28,7 +28,6 @@ def _peermem(host: JudgedHost) -> bool:
 
 
 def _dmabuf(host: JudgedHost) -> dict[str, Flag]:
-    """What dma-buf needs, and whether it is there."""
     nvidia, release = host.facts.nvidia, host.facts.kernel.release
     kernel = _is(release, _DMABUF_KERNEL)
     if kernel is False and ".el8" in str(release):

@@ -12,7 +12,6 @@ HCA = "NCCL_IB_HCA"
 
 
 def port_names(ports: Iterable[Port]) -> str:
-    """The names of these ports, for a sentence."""
     return listed(port.name for port in ports)
 
 

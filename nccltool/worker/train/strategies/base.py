@@ -50,7 +50,6 @@ class Setup:
         return lower
 
     def tokens(self, number: int) -> Tensor:
-        """The global batch of a step."""
         return transformer.tokens_of(self.spec, number, self.sequences).to(self.device)
 
     def begin(self, number: int) -> None:
@@ -72,7 +71,6 @@ class Setup:
         self.slot.words[CALLS] = 2
 
     def waiting(self, phase: str) -> None:
-        """The same, from here on."""
         self.slot.phase(phase)
         self.slot.words[CALLS] = 1
 
@@ -130,7 +128,6 @@ class Strategy:
         return loss.detach()
 
     def scores(self, inputs: Tensor) -> Tensor:
-        """What the model says, through whatever wraps it."""
         scores: Tensor = (self.wrapper or self.model)(inputs)
         return scores
 
@@ -138,7 +135,6 @@ class Strategy:
         """Put together what the backward pass has left apart; most have nothing left to do."""
 
     def clear(self) -> None:
-        """Forget the gradients."""
         self.optimizer.zero_grad()
 
     def scaled(self, loss: Tensor) -> Tensor:
@@ -166,7 +162,6 @@ class Strategy:
         gradients.clip((p for _, p in self.named_parameters()), limit, self.holders, self.setup.device)
 
     def apply(self) -> None:
-        """Have the optimizer change the parameters."""
         self.setup.computing("updating")
         self.optimizer.step()
 
@@ -190,7 +185,6 @@ class Strategy:
         return self.COLLECTIVES
 
     def sgd(self) -> torch.optim.Optimizer:
-        """Of what this rank holds of the model."""
         return transformer.sgd(self.setup.spec, self.model)
 
     def own_optimizer(self) -> torch.optim.Optimizer:

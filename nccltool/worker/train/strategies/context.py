@@ -57,7 +57,6 @@ class _Swap(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """The way back."""
         return _swap(gradients[0], *context.way_back), None, None, None
 
 

@@ -71,7 +71,6 @@ class Training(Strategy):
         return came.requires_grad_()
 
     def _back(self, went: Tensor) -> Tensor:
-        """The gradient of what these layers put out."""
         back = torch.empty_like(went, requires_grad=False, memory_format=torch.contiguous_format)
         self.setup.computing(BETWEEN_PASSES)
         with self.setup.communicating("backward"):
@@ -90,7 +89,6 @@ class Halves(nn.Sequential):
             part.to(device)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From device to device."""
         for part, device in zip(self, self._devices, strict=True):
             x = part(x.to(device))
         return x
