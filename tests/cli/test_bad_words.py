@@ -74,35 +74,6 @@ def test_unknown_names(words: str, what: str, name: str, nccltool: Nccltool) -> 
     assert name in sentence
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "sentence"),
-    [
-        ("NCCLTOOL_DTYPE", "bogus", "--dtype: 'bogus' is not known"),
-        ("NCCLTOOL_OP", "bogus", "--op: 'bogus' is not known"),
-        ("NCCLTOOL_REDUCE_OP", "bogus", "--reduce-op: 'bogus' is not known"),
-        ("NCCLTOOL_MIN_BYTES", "bogus", "--min-bytes: 'bogus' is not a size"),
-        ("NCCLTOOL_SIZES", "bogus", "--sizes: 'bogus' is not a size"),
-        ("NCCLTOOL_NPROC_PER_NODE", "bogus", "--nproc-per-node 'bogus' is not a number of ranks"),
-        ("NCCLTOOL_FAULT", "bogus", "NCCLTOOL_FAULT: 'bogus' is not an action"),
-        (
-            "NCCLTOOL_BACKEND",
-            "bogus",
-            "Invalid value for '--backend': 'bogus' is not one of 'auto', 'nccl', 'gloo'.",
-        ),
-        ("NCCLTOOL_MIN_BUSBW", "nan", "Invalid value for '--min-busbw': nan is not a finite number."),
-    ],
-)
-def test_variables(variable: str, value: str, sentence: str, nccltool: Nccltool) -> None:
-    said = nccltool("probe", **{variable: value})
-    assert (said.code, said.out) == (2, "")
-    assert last_sentence(said.err) == sentence
-
-
-def test_a_word_is_stronger_than_its_variable(nccltool: Nccltool) -> None:
-    said = nccltool("probe", "-d", "wrong", NCCLTOOL_DTYPE="bogus")
-    assert last_sentence(said.err) == "--dtype: 'wrong' is not known"
-
-
 def test_the_remedy_follows(nccltool: Nccltool) -> None:
     said = nccltool("probe", "--op", "allreduce")
     assert said.err.splitlines()[1].startswith(

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_compare import kept
 from tests.conftest import Nccltool
 
@@ -26,3 +28,18 @@ def test_lists_of_runs_the_latest_and_a_baseline(nccltool: Nccltool, tmp_path: P
 
 def test_no_baselines_yet(nccltool: Nccltool) -> None:
     assert nccltool("baseline", "list").out == "no baselines yet\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("baseline", "save", "n", "r", "--add", "--replace"), "exclude each other"),
+        (("baseline", "import", "/nosuch"), "/nosuch cannot be read"),
+        (("baseline", "show", "x"), "there are no baselines"),
+    ],
+)
+def test_bad_words(nccltool: Nccltool, words: tuple[str, ...], message: str) -> None:
+    said = nccltool(*words)
+    assert said.code == 2
+    assert message in said.err
+    assert "Traceback" not in said.err

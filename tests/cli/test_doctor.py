@@ -1,4 +1,4 @@
-"""nccltool doctor and nccltool explain: words in, text and exit code out."""
+"""nccltool doctor: words in, text and exit code out."""
 
 import json
 import os
@@ -205,36 +205,6 @@ def test_lists(nccltool: Nccltool) -> None:
     assert [line.split()[:2] for line in variables if line.startswith("NCCL_IB_HCA ")] == [["NCCL_IB_HCA", "nccl"]]
 
 
-@pytest.mark.parametrize(
-    "word",
-    ["SYN009", "syn-009", "quoted-value", "NCCL_IB_GID_INDEX", "nccl_timeout", "ib-link", "NccltoolWrongData"],
-)
-def test_explain(word: str, nccltool: Nccltool) -> None:
-    said = nccltool("explain", word)
-    assert (said.code, said.err) == (0, "")
-    assert len(said.out.splitlines()) > 5
-    assert max(len(line) for line in said.out.splitlines()) < 160
-
-
-def test_explain_shows_the_rules_of_a_variable(nccltool: Nccltool) -> None:
-    assert "TUN002 tiny-buffer" in " ".join(nccltool("explain", "NCCL_BUFFSIZE").out.split())
-
-
-@pytest.mark.parametrize(
-    ("word", "near"),
-    [
-        ("NCCL_IB_GID_INDX", "NCCL_IB_GID_INDEX"),
-        ("quoted-vale", "quoted-value"),
-        ("SYN999", "SYN"),
-        ("NccltoolWrongDat", "NccltoolWrongData"),
-    ],
-)
-def test_explain_names_what_is_like_it(word: str, near: str, nccltool: Nccltool) -> None:
-    said = nccltool("explain", word)
-    assert (said.code, said.out) == (2, "")
-    assert near in said.err
-
-
 def test_it_needs_little_and_loads_no_torch() -> None:
     program = (
         "import sys; from nccltool.cli import cli; from nccltool.core import processes\n"
@@ -353,20 +323,3 @@ def test_a_family_is_ignored_though_a_difference_begins_like_it(word: str, ncclt
     said = json.loads(nccltool("doctor", "--ignore", word, "--format", "json").out)
     assert said["outcomes"]
     assert [one["code"] for one in said["outcomes"] if one["code"].startswith(word.upper())] == []
-
-
-@pytest.mark.parametrize(
-    ("command", "words", "env", "code"),
-    [
-        ("doctor", ("--select", "NETIF"), {"NCCL_SOCKET_IFNAME": "ib9"}, 2),
-        ("doctor", ("--select", "DBG"), {"NCCL_DEBUG": "TRACE"}, 1),
-        ("doctor", ("--select", "NETIF"), {}, 0),
-        ("doctor", ("--select", "NOSUCH"), {}, 3),
-        ("probe", ("--op", "bogus"), {}, 3),
-        ("train", ("bogus",), {}, 3),
-    ],
-)
-def test_exit_codes_of_a_plugin(
-    command: str, words: tuple[str, ...], env: dict[str, str], code: int, nccltool: Nccltool
-) -> None:
-    assert nccltool(command, *words, "--exit-style", "nagios", **env).code == code

@@ -1,6 +1,4 @@
-"""`nccltool export` and `bundle`, as words on a command line."""
-
-from pathlib import Path
+"""nccltool export, as words on a command line."""
 
 import pytest
 
@@ -23,14 +21,6 @@ from tests.conftest import Nccltool
 def test_words_of_export_that_would_not_be_used(words: tuple[str, ...], message: str, nccltool: Nccltool) -> None:
     said = nccltool("export", "nosuch", *words)
     assert (said.code, said.out, message in said.err) == (2, "", True)
-
-
-@pytest.mark.parametrize("name", ["", "notes.txt"])
-def test_a_bundle_takes_no_folder_that_is_not_of_a_run(name: str, tmp_path: Path, nccltool: Nccltool) -> None:
-    (tmp_path / "notes.txt").touch()
-    said = nccltool("bundle", str(tmp_path / name), "--output", str(tmp_path / "b.tar.gz"))
-    assert (said.code, "is not a run" in said.err) == (2, True)
-    assert not (tmp_path / "b.tar.gz").exists()
 
 
 def test_nothing_of_an_error_acts_on_a_terminal(nccltool: Nccltool) -> None:

@@ -11,7 +11,6 @@ from threading import Thread
 
 import pytest
 
-from nccltool.core import verdicts
 from tests.conftest import Nccltool
 from tests.support.commands import clean_environment
 
@@ -205,29 +204,6 @@ def test_metrics_that_nobody_takes_do_not_hide_the_verdict(nccltool: Nccltool, t
     assert good.exists()
     failed = nccltool("preflight", "--nodes", "2", "--only", "doctor", "-q", *words, NCCL_SOCKET_IFNAME="ib9")
     assert (failed.code, json.loads(failed.out)["status"]) == (1, "fail")
-
-
-@pytest.mark.parametrize(
-    ("words", "env", "code"),
-    [
-        (("--only", "inventory"), {}, 0),
-        (("--only", "doctor"), {"NCCL_SOCKET_IFNAME": "ib9"}, 2),
-        (("--only", "doctor", "--observe"), {"NCCL_SOCKET_IFNAME": "ib9"}, 0),
-        (("--only", "pairs"), {}, 3),
-        (("--only", "inventory", "--metrics", "textfile:/proc/none.prom"), {}, 1),
-        (("--suite", "none-such"), {}, 3),
-    ],
-)
-@pytest.mark.parametrize("style", [("--exit-style", "nagios"), ("--format", "nagios")])
-def test_exit_codes_of_a_plugin(
-    words: tuple[str, ...], env: dict[str, str], code: int, style: tuple[str, ...], nccltool: Nccltool
-) -> None:
-    done = nccltool("preflight", "--nodes", "1", "-q", *words, *style, **env)
-    assert done.code == code
-    if "--format" in style:
-        assert done.out.startswith(f"NCCLTOOL {verdicts.PLUGIN_WORDS[code]} - ")
-    plain = nccltool("preflight", "--nodes", "1", "-q", *words, *style, "--exit-style", "default", **env)
-    assert plain.code == {0: 0, 1: 0, 2: 1, 3: 2 if "none-such" in words else 4}[code]
 
 
 @pytest.mark.parametrize(("answer", "codes"), [(200, []), (400, ["metrics-not-handed-over"])])

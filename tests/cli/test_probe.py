@@ -1,8 +1,6 @@
 """nccltool probe, from the events of a run to what the user sees, keeps and gets as exit code."""
 
-import io
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,49 +96,6 @@ def test_into_a_file(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
     assert json.loads((tmp_path / "out.json").read_text())["exit_code"] == 0
 
 
-def test_rows_as_they_come(act: Act, nccltool: Nccltool) -> None:
-    act([*GOOD[:7], *measured(1, op="ping_pong", size=8, ms=(4,), wrong=None)])
-    said = nccltool(*COMMAND, "-v")
-    assert said.err.splitlines()[1:-1] == [
-        "all_reduce          1 KiB      2 ms busbw 0.000512 GB/s  wrong 0",
-        "ping_pong             8 B      2 ms busbw 4.00e-06 GB/s  wrong -",
-    ]
-
-
-def test_no_progress_line_where_no_terminal_is(act: Act, nccltool: Nccltool) -> None:
-    act(GOOD)
-    assert "\r" not in nccltool(*COMMAND).err
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("words", "shown"), [((), True), (("-q",), False)])
-def test_progress_on_a_terminal(
-    words: tuple[str, ...], shown: bool, act: Act, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nccltool.cli.screen._REFRESH_S", -1.0)
-    monkeypatch.setattr("sys.stderr", terminal := Terminal())
-    act(GOOD)
-    nccltool(*COMMAND, *words)
-    lines = [re.sub(r", \S+ \S+$| \S+ u?m?s$", "", line) for line in terminal.getvalue().split("\r\x1b[K")[1:-1]]
-    assert list(dict.fromkeys(lines)) == (
-        [
-            "1 of 2 ranks are here",
-            "2 of 2 ranks are here",
-            "[0/2]",
-            "[0/2] all_reduce 1 KiB",
-            "[1/2] all_reduce 1 KiB",
-            "[1/2] all_reduce 1 MiB",
-            "[2/2] all_reduce 1 MiB",
-        ]
-        if shown
-        else []
-    )
-
-
 DIED = finding()
 
 
@@ -188,19 +143,6 @@ def test_what_was_left_out_is_said(tmp_path: Path, act: Act, nccltool: Nccltool)
             "all_gather at 4 B was left out: 4 B is less than 16 B for each of 2 ranks",
         ),
     ]
-
-
-def test_a_command_whose_rank_0_is_elsewhere_shows_only_what_went_wrong(
-    tmp_path: Path, act: Act, nccltool: Nccltool
-) -> None:
-    words = (*COMMAND, "--node-rank", "1", "--rdzv-endpoint", "alpha:29500", "--output", str(tmp_path / "out"))
-    act(HELLO[1:])
-    said = nccltool(*words)
-    assert (said.code, said.out, said.err) == (0, "", "")
-    act(HELLO[1:], [DIED])
-    said = nccltool(*words)
-    assert (said.code, said.out, said.err) == (3, "", f"ERROR rank-died: {DIED.message}\n")
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_result_that_cannot_be_saved_is_shown_all_the_same(

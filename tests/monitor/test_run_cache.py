@@ -8,17 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from nccltool.compare.baselines import Store, usable
 from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
-from nccltool.core.errors import BadInput
 from nccltool.core.verdicts import Verdict
 from nccltool.launch.job import run_dir as run_dir_of
-from nccltool.monitor import export, metrics
+from nccltool.monitor import metrics
 from nccltool.monitor.run_cache import RunCache, RunScan
 from nccltool.probe.document import to_json
 from nccltool.probe.result import Measurement, Run
-from nccltool.train import document as train_document
 from tests import samples
 from tests.monitor.test_metrics import baseline_row
 
@@ -127,23 +124,6 @@ def test_a_run_that_is_shown_is_held_against_the_baseline_and_an_old_one_is_not(
     assert of(seen, "baseline_ratio") == {("all_reduce", "8", "2", "4"): 0.5}
     assert asked == ["20250102T033000Z-beef", "20250102T030000Z-beef"]
     assert not of(RunCache(tmp_path, 60.0, against).look(NOW), "baseline_ratio")
-
-
-def test_a_real_baseline(tmp_path: Path) -> None:
-    base, store = tmp_path / "runs", tmp_path / "baselines.sqlite"
-    times = [samples.stats(mean, median=mean, p90=mean * 1.0005) for mean in (1.0, 1.001, 0.999, 1.0)]
-    rows = [samples.measurement(time_s=time, busbw_bytes_per_s=1e9) for time in times]
-    folders = [put(base, f"03:0{number}:00", row) for number, row in enumerate(rows)]
-    Store(store).save("night", "", [usable(train_document.load(folder)) for folder in folders], "new")
-    held = export.against("night", str(store))
-    found = export.samples(export.read([str(folders[0])], base), held)
-    assert [sample.value for sample in found if sample.metric == "baseline_ratio"] == [
-        pytest.approx(1.0, abs=0.01)
-    ]
-    seen = RunCache(base, DAY_S, held).look(NOW)
-    assert list(of(seen, "baseline_ratio").values()) == [pytest.approx(1.0, abs=0.01)]
-    with pytest.raises(BadInput, match="no baseline 'day'"):
-        export.against("day", str(store))
 
 
 def test_where_nothing_is_new_the_same_is_seen(tmp_path: Path) -> None:

@@ -1,9 +1,6 @@
 """nccltool slurm-prolog: facts in, a verdict and a reason out; what is told to Slurm, and what is not."""
 
 import os
-import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +15,6 @@ from nccltool.hosts.facts import HostFacts
 from nccltool.hosts.facts.leaves import all_unknown
 from nccltool.preflight import scheduler_hooks
 from nccltool.preflight.scheduler_hooks import NodeAnswer, PrologOrder
-from tests.conftest import Nccltool
-from tests.support.commands import clean_environment
 
 ASK = PrologOrder(gpus=None, select=(), ignore=(), drain=True, resume=False, node="n7", budget_s=9.0)
 REASON = "nccltool: LIM001 a process may open 1024 files, 65536 should be allowed"
@@ -36,22 +31,6 @@ def facts() -> HostFacts:
 def test_the_budget_has_room_for_all_of_it() -> None:
     assert scheduler_hooks._LOOK + 2 * scheduler_hooks._ASK < 1
     assert scheduler_hooks.BUDGET_S < 10
-
-
-@pytest.mark.parametrize("drain", [True, False])
-def test_a_low_limit(drain: bool, tmp_path: Path) -> None:
-    """In a process of its own, for a limit cannot be raised again."""
-    words = ["--drain"] if drain else []
-    done = subprocess.run(
-        [sys.executable, "-m", "nccltool", "slurm-prolog", *words],
-        env={**clean_environment(), "PATH": str(tmp_path), "NCCL_SOCKET_IFNAME": "nowhere"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024)),
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout) == (1, f"{REASON}\n")
-    assert done.stderr.startswith("soft 1024, hard 1024\n-> ")
-    assert ("scontrol failed: `scontrol show node` cannot be started: " in done.stderr) is drain
 
 
 @pytest.mark.parametrize(
@@ -132,18 +111,6 @@ def test_slurm_that_does_not_obey_changes_no_verdict(slurm: Callable[..., Path])
     slurm("IDLE", "", code=1)
     after = scheduler_hooks.acted(ASK, FAILED)
     assert (after.verdict, after.done, after.trouble) == (FAILED.verdict, "", "scontrol update ended with 1: ")
-
-
-def test_words_that_cannot_be_used(nccltool: Nccltool) -> None:
-    done = nccltool("slurm-prolog", "--resume")
-    assert (done.code, done.out) == (2, "")
-    assert "--resume needs --drain" in done.err
-    assert nccltool("slurm-prolog", "--select", "NOSUCH").code == 2
-
-
-def test_a_healthy_node_is_told_nothing(nccltool: Nccltool) -> None:
-    done = nccltool("slurm-prolog", "--select", "LIM", "--ignore", "LIM001")
-    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_slurm_that_hangs_costs_its_share_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
