@@ -15,7 +15,7 @@ from nccltool.triage import follow as triage_follow
 from nccltool.triage.follow import FollowOptions, FollowResult
 from nccltool.triage.incident import Incident
 from tests.incidents import INCIDENTS
-from tests.triage.test_flight_recorder import GOOD, waits, write
+from tests.triage.flight_recorder.samples import GOOD, waits, write
 
 LOGS = {incident.name: incident.log for incident in INCIDENTS}
 SHM, RETRIED = LOGS["shm-64m-pod"], LOGS["retried-and-finished"]

@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import torch.distributed as dist
 
+from nccltool.launch import events
 from nccltool.train import strategies
+from nccltool.worker.channel import Channel
+from nccltool.worker.progress_page import ProgressPage
+from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.tools import RankTools
+from nccltool.worker.train import checkpoint
 from tests.support.commands import NCCLTOOL, Ended
 from tests.worker.conftest import Start
 
@@ -232,3 +240,25 @@ def test_float16_goes_on_with_its_scale(start: Start, tmp_path: Path) -> None:
     ended = trained(start, "ddp", *words, "--steps", "5")
     assert ended.code == 0
     assert "no step was left to do" in ended.findings["resumed"]["message"]
+
+
+@pytest.mark.quick
+@pytest.mark.filterwarnings("ignore:.*torch.jit.* is deprecated:DeprecationWarning")  # torch's own
+def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_path: Path) -> None:
+    """Of another host, only its ranks can tell."""
+    (tmp_path / "file").touch()
+    reading, writing = os.pipe()
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        injector = FaultInjector(None, 0)
+        tools = RankTools(torch.device("cpu"), ProgressPage(), Channel(writing, None), injector)
+        with pytest.raises(checkpoint.CheckpointsFailed):
+            checkpoint.Checkpoints(str(tmp_path / "file"), tools).meet()
+    finally:
+        dist.destroy_process_group()
+        os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        event = events.decode(said.readline())
+    assert isinstance(event, events.Reported)
+    assert event.finding.code == "checkpoint-unusable"
+    assert event.finding.message.endswith("/file cannot be made: File exists")

@@ -1,7 +1,6 @@
-"""What is read of a checkpoint, and what is not run; and a folder that cannot be used."""
+"""What is read of a checkpoint, and what is not run."""
 
 import io
-import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -9,17 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch.distributed.checkpoint.filesystem import _StorageInfo
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
 
-from nccltool.launch import events
 from nccltool.train.checkpoints import File, Mark
-from nccltool.worker.channel import Channel
-from nccltool.worker.progress_page import ProgressPage
-from nccltool.worker.rank.fault import FaultInjector
-from nccltool.worker.rank.tools import RankTools
-from nccltool.worker.train import checkpoint
 from nccltool.worker.train.checkpoint_reader import CheckpointReader
 
 pytestmark = [
@@ -64,23 +56,3 @@ def test_it_speaks_of_its_own_files_only(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="files that are not its own"):
         read(tmp_path, metadata, "__0_0.distcp")
     assert read(tmp_path, metadata, "../elsewhere").storage_data
-
-
-def test_a_file_in_place_of_the_folder_is_told_and_nothing_else_is_raised(tmp_path: Path) -> None:
-    """Of another host, only its ranks can tell."""
-    (tmp_path / "file").touch()
-    reading, writing = os.pipe()
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    try:
-        injector = FaultInjector(None, 0)
-        tools = RankTools(torch.device("cpu"), ProgressPage(), Channel(writing, None), injector)
-        with pytest.raises(checkpoint.CheckpointsFailed):
-            checkpoint.Checkpoints(str(tmp_path / "file"), tools).meet()
-    finally:
-        dist.destroy_process_group()
-        os.close(writing)
-    with os.fdopen(reading, "rb") as said:
-        event = events.decode(said.readline())
-    assert isinstance(event, events.Reported)
-    assert event.finding.code == "checkpoint-unusable"
-    assert event.finding.message.endswith("/file cannot be made: File exists")

@@ -1,4 +1,4 @@
-"""What torch's own analyser says about the same dumps, and dumps of real ranks."""
+"""The same dumps, and those of real ranks, judged by torch's own analyser: both name the same rank."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from nccltool.triage import flight_recorder
 from nccltool.triage.logs.base import LogEvent
-from tests.triage.test_flight_recorder import GOOD, batch, waits, write
+from tests.triage.flight_recorder.samples import GOOD, batch, waits, write
 
 pytestmark = pytest.mark.torch
 _LIMIT_S = 120
