@@ -16,8 +16,7 @@ from nccltool.launch.runner import LaunchOutcome, Progress
 Act = Callable[..., None]
 
 
-@pytest.fixture(autouse=True)
-def act(monkeypatch: pytest.MonkeyPatch) -> Act:
+def acting(monkeypatch: pytest.MonkeyPatch) -> Act:
     """Sets what the runner returns; until it is set, a start fails the test."""
 
     def refuse(*words: object) -> LaunchOutcome:
@@ -36,3 +35,8 @@ def act(monkeypatch: pytest.MonkeyPatch) -> Act:
     monkeypatch.setattr(runner, "run", refuse)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     return play
+
+
+@pytest.fixture(autouse=True)
+def act(monkeypatch: pytest.MonkeyPatch) -> Act:
+    return acting(monkeypatch)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nccltool.core.findings import Finding
-from nccltool.launch import events, runner
+from nccltool.launch import events
 from nccltool.launch.events import Event
 from nccltool.probe import views
 from nccltool.probe.events import Result, Samples
@@ -71,16 +71,6 @@ def test_a_good_run_is_shown_and_kept(tmp_path: Path, act: Act, nccltool: Ncclto
     assert (run.verdict.status, run.findings) == ("pass", ())
 
 
-def test_the_circumstances_of_a_run(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
-    act(GOOD)
-    nccltool(*COMMAND)
-    folder, run = the_run(tmp_path)
-    info = run.info
-    assert (info.id, info.command) == (folder.name, ("nccltool", *COMMAND))
-    assert (info.torch, info.backend, info.backend_reason) == ("2.13.0", "gloo", "no GPU")
-    assert (info.nodes, info.world_size, info.emulated, info.hosts) == (2, 2, True, ("alpha",))
-
-
 @pytest.mark.parametrize("form", views.FORMATS)
 def test_formats(form: str, tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
     act(GOOD)
@@ -129,37 +119,3 @@ def test_exit_codes(
     assert (said.code, shown["exit_code"], shown["status"]) == (code, code, status)
     assert [one.code for one in run.findings] == kept
     assert len(run.measurements) == sum(isinstance(event, Result) for event in stream)
-
-
-def test_what_was_left_out_is_said(tmp_path: Path, act: Act, nccltool: Nccltool) -> None:
-    act([*HELLO, WORLD, *measured(0)])
-    nccltool("probe", "--nodes", "2", "--op", "all_reduce,all_gather", "--sizes", "4,1K")
-    _, run = the_run(tmp_path)
-    assert [(one.code, one.severity, one.subject.name, one.message) for one in run.findings] == [
-        (
-            "left-out",
-            "info",
-            "all_gather",
-            "all_gather at 4 B was left out: 4 B is less than 16 B for each of 2 ranks",
-        ),
-    ]
-
-
-def test_a_result_that_cannot_be_saved_is_shown_all_the_same(
-    tmp_path: Path, act: Act, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    act(GOOD)
-    runs = tmp_path / "state/nccltool/runs"
-    played = runner.run
-
-    def and_take_the_folder_away(*words: Any) -> runner.LaunchOutcome:
-        outcome = played(*words)
-        (folder,) = runs.iterdir()
-        folder.rename(tmp_path / "gone")
-        return outcome
-
-    monkeypatch.setattr(runner, "run", and_take_the_folder_away)
-    said = nccltool(*COMMAND, "--format", "json")
-    shown = json.loads(said.out)
-    assert (said.code, shown["status"], len(shown["measurements"])) == (3, "incomplete", 2)
-    assert [one["code"] for one in shown["findings"]] == ["run-dir-full"]

@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nccltool.core.errors import BadInput
 from nccltool.preflight import suite_reader
@@ -66,6 +64,15 @@ def written(tmp_path: Path, text: str) -> Path:
     return file
 
 
+def is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in SUITE
+    file = written(tmp_path, SUITE.replace(old, new, 1))
+    with pytest.raises(BadInput) as error:
+        suite_reader.read(file)
+    assert said in error.value.message
+    assert any(said in problem for problem in suite_reader.problems(file)), suite_reader.problems(file)
+
+
 def test_a_suite(tmp_path: Path) -> None:
     file = written(tmp_path, SUITE)
     suite = suite_reader.read(file)
@@ -106,14 +113,6 @@ def test_a_suite(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('title = "A suite"', 'titel = "A suite"', "mine.toml:2: titel is not known; is title meant?"),
-        ("[across]", "[acros]", "mine.toml:8: acros is not known; is across meant?"),
-        ("ops =", "opps =", "mine.toml:9: across.opps is not known; is ops meant?"),
-        ('["all_reduce"]', '["all_redcue"]', "mine.toml:9: across.ops must be one of"),
-        ('"1 GiB"]', "1024]", "mine.toml:10: across.sizes must be a size with its unit in quotes"),
-        ('"500 ms"', '"500"', "mine.toml:11: across.row_time must be a number with its unit in quotes"),
-        ("at_least =", "at_lest =", "mine.toml:17: across.expect.at_lest is not known; is at_least meant?"),
-        ('"300 GB/s"', '"300 GiB"', "mine.toml:17: across.expect.at_least must be a number with its unit"),
         ('source = "a page"\n', "", "mine.toml:13: across.expect needs source"),
         ('"2026-05"', '"last May"', "mine.toml:19: across.expect.date must be 2026-05"),
         ('["1 us", "20 ms"]', '["20 ms", "1 us"]', "mine.toml:24: across.expect.within must go from the smaller"),
@@ -121,21 +120,12 @@ def test_a_suite(tmp_path: Path) -> None:
         ('"late"', "7", "mine.toml:23: across.expect.metric must be one of busbw"),
         ('"late"', '["late"]', "mine.toml:23: across.expect.metric must be one of busbw"),
         ('severity = "warn"', 'at_most = "1 s"', "mine.toml:22: across.expect needs one of at_least"),
-        ("schema = 1", "schema = 2", "mine.toml:1: schema must be a whole number from 1 to 1"),
         ('about = "2 min"\n', "", "mine.toml: the file needs about"),
         ('strategies = "all"', "", "mine.toml:28: train needs strategies"),
-        ("[doctor]", "[[doctor]]", "doctor must be a table"),
-        ("[train]", "[train", "is not TOML"),
-        ('["LIM"]', "[]", "mine.toml:6: doctor.ignore must be a list in brackets with something in it"),
     ],
 )
 def test_a_mistake_is_said_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:
-    assert old in SUITE
-    file = written(tmp_path, SUITE.replace(old, new, 1))
-    with pytest.raises(BadInput) as error:
-        suite_reader.read(file)
-    assert said in error.value.message
-    assert any(said in problem for problem in suite_reader.problems(file)), suite_reader.problems(file)
+    is_refused(tmp_path, old, new, said)
 
 
 @pytest.mark.parametrize("name", ["source", "date", "measured_on", "seen_by_us"])
@@ -175,11 +165,3 @@ def test_a_file_that_is_not_there() -> None:
     with pytest.raises(BadInput) as error:
         suite_reader.find("preflite")
     assert (error.value.message, error.value.remedy) == ("there is no suite 'preflite'", "is preflight meant?")
-
-
-@settings(max_examples=40)
-@given(st.text(alphabet=st.sampled_from('[]=".\n abcexpt_#1'), max_size=200))
-def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    file = tmp_path_factory.mktemp("suite") / "x.toml"
-    file.write_text(text)
-    assert suite_reader.problems(file)  # none of these is a whole suite

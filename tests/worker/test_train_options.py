@@ -130,14 +130,6 @@ def test_a_folder_for_traces_that_a_rank_cannot_write(start: Start, tmp_path: Pa
 HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None
 
 
-@pytest.mark.skipif(HAS_TENSORBOARD, reason="tensorboard is installed")
-def test_without_tensorboard(start: Start, tmp_path: Path) -> None:
-    ended = start("ddp", "--tensorboard", str(tmp_path), *QUICK, argv=TRAIN).wait(LIMIT_S)
-    assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("Error: --tensorboard: the package tensorboard is not installed here\n  -> ")
-    assert not ended.runs.exists()
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_TENSORBOARD, reason="needs the package tensorboard, which is not a dependency")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

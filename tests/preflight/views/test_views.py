@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nccltool.core.verdicts import Verdict
-from nccltool.preflight import document
 from nccltool.preflight.result import HostVerdict, Preflight
 from nccltool.preflight.views import renderer
 from tests import samples
@@ -79,8 +78,3 @@ def test_observed_it_says_what_it_would_have_been() -> None:
     text = renderer("table")(observed)
     assert "\n\nobserved only: the exit code would have been 1\nfail: " in text
     assert text.endswith(" in 12.3 s, exit code 0\n")
-
-
-def test_the_document_can_be_read_again() -> None:
-    text = renderer("json")(FAILING)
-    assert document.from_json(text.encode(), "x") == FAILING

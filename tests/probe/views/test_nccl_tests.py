@@ -112,25 +112,6 @@ def test_the_layout_to_the_letter() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "width", "text"),
-    [
-        (0, 7, "   0.00"),
-        (9999.994, 7, "9999.99"),
-        (9999.996, 7, "10000.0"),
-        (99999.96, 7, " 100000"),
-        (9999999.4, 7, "9999999"),
-        (9999999.6, 7, "1.0e+07"),
-        (999.994, 6, "999.99"),
-        (999.996, 6, "1000.0"),
-        (999999.6, 6, " 1e+06"),
-        (1.5e-9, 6, "  0.00"),
-    ],
-)
-def test_numbers_keep_their_columns(value: float, width: int, text: str) -> None:
-    assert nccl_tests.number(value, width) == text
-
-
 # Readers as public tools have them: each takes the bus bandwidths out of the text in its own way.
 
 
@@ -212,16 +193,6 @@ def test_the_words_of_the_heading_stand_nowhere_else() -> None:
     assert sum("in-place" in line or "out-of-place" in line for line in lines) == 1
 
 
-def test_every_operation_is_a_program_of_its_own() -> None:
-    run = run_of(*(row(op, 2**20, 100) for op in collectives.NAMES))
-    blocks = text_of(run).split("\n\n")
-    assert [re.findall(r"Collective test (?:starting|concluded): (\w+)", block) for block in blocks] == [
-        [nccl_tests.program(op)] * 2 for op in collectives.NAMES
-    ]
-    roots = [line.split()[4] for line in text_of(run).splitlines() if line[:1] == " "]
-    assert roots == ["-1", "-1", "-1", "0", "0", "0", "0", "-1", "-1", "-1"]
-
-
 def test_without_checks() -> None:
     run = run_of(*(replace(each, wrong=None) for each in BOTH.measurements))
     rows = [line.split() for line in text_of(run).splitlines() if line[0] == " "]
@@ -277,33 +248,6 @@ def test_several_operations_are_a_list() -> None:
     assert [document["args"][0] for document in documents] == [
         "all_reduce_perf", "all_gather_perf", "all_gather_perf", "ping_pong_perf"
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("sizes", "step"),
-    [
-        ((8,), ("bytes", 0)),
-        ((8, 16, 32), ("factor", 2)),
-        ((8, 24, 40), ("bytes", 16)),
-        ((8, 16), ("factor", 2)),
-        ((8, 12), ("bytes", 4)),
-        ((8, 16, 40), ("bytes", 0)),
-        ((32, 16, 8), ("bytes", 0)),
-        ((24, 16, 8), ("bytes", 0)),
-    ],
-)
-def test_how_sizes_grow(sizes: tuple[int, ...], step: tuple[str, int]) -> None:
-    assert nccl_tests.step(sizes) == step
-
-
-@pytest.mark.parametrize(("text", "number"), [("2.29.7", 22907), ("2.8.4", 2804), ("2.9.6", 20906)])
-def test_version_numbers(text: str, number: int) -> None:
-    assert nccl_tests.version_number(text) == number
-    assert nccl_tests.version_text(number) == text
-
-
-def test_no_version_number() -> None:
-    assert [nccl_tests.version_number(text) for text in (None, "", "2.13")] == [None, None, None]
 
 
 # The way back.

@@ -1,0 +1,53 @@
+"""Commands of nccltool itself, side by side: what came of them, and why nothing did."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nccltool.core import processes
+from nccltool.preflight import nested_runs
+from nccltool.preflight.nested_runs import Call
+
+
+def call(label: str, *words: str, end: float = 60.0) -> Call:
+    return Call(label=label, words=words, nodes=(0,), end=time.monotonic() + end, fault=None)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first word of a call is run as a program in the place of nccltool; those that were begun."""
+    begun: list[str] = []
+
+    def start(words: Sequence[str], env: Mapping[str, str], out: int, err: Any) -> subprocess.Popen[bytes]:
+        begun.append(words[0])
+        return subprocess.Popen([sys.executable, "-ISc", *words], stdout=out, stderr=err, start_new_session=True)
+
+    monkeypatch.setattr(processes, "start_nccltool", start)
+    return begun
+
+
+def test_why_there_is_no_run(started: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nested_runs, "_GRACE_S", -0.9)
+    calls = (
+        call("error", "import sys; sys.exit('begin\\nError: no such word\\n  -> other')"),
+        call("last", "import sys; sys.exit('begin\\nkilled by me\\n')"),
+        call("silent", "raise SystemExit(7)"),
+        call("hangs", "import time; time.sleep(60)", end=0.0),
+    )
+    found = nested_runs.run(calls, tmp_path, 4, lambda: False)
+    assert [(one.run, one.folder) for one in found] == [(None, "")] * 4
+    assert [one.why_not for one in found] == [
+        *("no such word", "killed by me", "it ended with exit code 7"),
+        "it did not end in 0 s, and was killed",
+    ]
+
+
+def test_what_was_not_begun_was_interrupted(started: list[str], tmp_path: Path) -> None:
+    calls = [call(name, "import time; time.sleep(60)") for name in ("a", "b")]
+    found = nested_runs.run(calls, tmp_path, 1, lambda: bool(started))
+    assert (len(started), found[1].why_not) == (1, "interrupted")

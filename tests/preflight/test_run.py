@@ -1,0 +1,58 @@
+"""Which rungs of a suite are run, and why others are not; no rank is started here."""
+
+import json
+from pathlib import Path
+
+from tests.conftest import Nccltool
+
+
+def test_a_dry_run_starts_nothing(nccltool: Nccltool, tmp_path: Path) -> None:
+    done = nccltool(
+        "preflight", "--dry-run", "--hosts", "n[1-3]", "--ssh", "true", "--run-dir", str(tmp_path / "r")
+    )
+    assert (done.code, done.err) == (0, "")
+    assert "    nccltool probe --op all_reduce,all_gather --sizes 64KiB,4MiB" in done.out
+    assert "--launcher ssh --hosts n1,n2,n3 --nodes 3 --ssh true\n" in done.out
+    assert done.out.endswith(" s in all, on healthy nodes\n")
+    assert not (tmp_path / "r").exists()
+
+
+def document(done_out: str) -> dict[str, str]:
+    """Rungs that are one outcome, to what it says."""
+    return {
+        one["code"]: f"{one['status']}: {one['reason']}"
+        for one in json.loads(done_out)["outcomes"]
+        if one["code"] == one["rung"]
+    }
+
+
+def test_what_is_left_out_says_why(nccltool: Nccltool) -> None:
+    words = (
+        "--nodes",
+        "2",
+        "--only",
+        "inventory,doctor",
+        "--only",
+        "pairs",
+        "--suite",
+        "smoke",
+        "--format",
+        "json",
+    )
+    done = nccltool("preflight", *words)
+    assert document(done.out) == {
+        "reach": "skip: --only inventory,doctor,pairs",
+        "within": "skip: --only inventory,doctor,pairs",
+        "across": "skip: --only inventory,doctor,pairs",
+        "pairs": "skip: pairs of nodes cannot be measured yet",
+        "train": "skip: --only inventory,doctor,pairs",
+    }
+
+
+def test_what_the_budget_does_not_allow_is_unknown(nccltool: Nccltool) -> None:
+    done = nccltool("preflight", "--nodes", "2", "--budget", "2s", "--format", "json", "--skip", "doctor")
+    found = document(done.out)
+    assert found["across"].startswith("unknown: it takes about 6 s, and ")
+    assert found["train"].startswith("unknown: it takes about 6 s, and ")
+    assert (done.code, json.loads(done.out)["status"]) == (4, "unknown")
+    assert [(one["status"], one["exclude"]) for one in json.loads(done.out)["hosts"]] == [("unknown", False)]

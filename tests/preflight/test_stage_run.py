@@ -1,0 +1,50 @@
+"""How a run of a stage ended, and whose fault that is."""
+
+from typing import Any
+
+import pytest
+
+from nccltool.core.verdicts import Verdict
+from nccltool.preflight import probe_run
+from nccltool.probe.result import Run
+from tests.preflight.samples import found, ran, run, told
+from tests.preflight.test_probe_run import COMPLETED, DATA_PASS, DATA_SKIP, PART
+
+ENDED_BY_N2 = {("across/completed", "n2"): ("fail", "suspected")} | DATA_SKIP
+
+
+@pytest.mark.parametrize(("code", "shown"), [("rank-died", "alone"), ("deadline", "suspected")])
+def test_a_host_is_not_to_blame_for_the_time_that_a_run_was_given(code: str, shown: str) -> None:
+    alone = ran(run(found(code, "run", "x")), "n1")
+    outcomes = told(probe_run.judged(alone, PART))
+    assert outcomes["across/completed", "n1"] == ("fail", shown)
+
+
+def test_what_fails_on_one_host_alone_is_its_own() -> None:
+    alone = ran(run(found("wrong-data", "rank", "1")), "n2", stage="within")
+    outcomes = probe_run.judged(alone, PART)
+    assert told(outcomes) == {("within/completed", "n2"): ("pass", ""), ("within/data", "n2"): ("fail", "alone")}
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        (run(found("rank-died", "rank", "2")), ENDED_BY_N2),  # ranks 2 and 3 are on the second host
+        (run(found("host-lost", "host", "beta")), ENDED_BY_N2),
+        (run(found("node-missing", "host", "node 1")), ENDED_BY_N2),
+        (run(found("hang", "run", "all ranks")), {("across/completed", None): ("fail", "suspected")} | DATA_SKIP),
+        (
+            run(found("clock-skew", "host", "beta", "warning")),
+            COMPLETED | DATA_PASS | {("across/clock-skew", "n2"): ("warn", "suspected")},
+        ),
+        (run(found("env-differs", "variable", "X", "warning")), COMPLETED | DATA_PASS),
+        (run(found("dip", "run", "x", "info")), COMPLETED | DATA_PASS),
+        (None, {("across/completed", None): ("unknown", "")}),
+        (
+            run(verdict=Verdict(status="incomplete", exit_code=130)),
+            {("across/completed", None): ("unknown", "")} | DATA_PASS,
+        ),
+    ],
+)
+def test_how_a_run_ended(what: Run | None, expected: Any) -> None:
+    assert told(probe_run.judged(ran(what, why_not="killed"), PART)) == expected

@@ -1,0 +1,96 @@
+"""A training that is not that of the reference: whose part is named, and what explains the numbers."""
+
+from typing import Any
+
+import pytest
+
+from nccltool.train.events import Diverged
+from tests.train.test_judge import BOTH, diverged, judged, step
+
+LOST: dict[str, Any] = {"shares": (1.0, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rank", "message", "evidence"),
+    [
+        (
+            (diverged(0, "gradient", shares=(2.0, 2.0)), diverged(1, "gradient", shares=(2.0, 2.0))),
+            None,
+            "ddp: the gradient of all ranks differs from the reference in step 2",
+            "the whole gradient is 2 times as large: summed where it should be averaged?",
+        ),
+        (
+            (diverged(0, "gradient", **LOST), diverged(1, "gradient", **LOST)),
+            "1",
+            "ddp: the gradient of all ranks (the part of rank 1 is wrong in it) differs from the reference "
+            "in step 2",
+            "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
+        ),
+        (
+            (diverged(0, "gradient"), diverged(1, "loss", shares=(2.0, 0.0))),
+            "1",
+            "ddp: the loss of rank 1 differs from the reference in step 2",
+            "the gradient is explained by: micro-batch 0 counts 2 times, micro-batch 1 counts 0 times, "
+            "the others once",
+        ),
+        (
+            (diverged(0, "loss"), diverged(1, "parameters", got="nan", error="nan")),
+            "1",
+            "ddp: the parameters of rank 1 differ from the reference in step 2",
+            None,
+        ),
+        (
+            (diverged(1, "gradient"), diverged(0, "gradient", number=3)),
+            "1",
+            "ddp: the gradient of rank 1 differs from the reference in step 2",
+            "no weights of the micro-batches explain the gradient: numbers in it were damaged",
+        ),
+        (
+            (diverged(0, "gradient", got="0.0", error="1.0"),),
+            "0",
+            "ddp: the gradient of rank 0 differs from the reference in step 2",
+            "all of it is zero: it was lost, or never came",
+        ),
+        (
+            (diverged(0, "update"), diverged(1, "update")),
+            None,
+            "ddp: the updated parameters of all ranks differ from the reference in step 2",
+            None,
+        ),
+    ],
+)
+def test_a_wrong_training(
+    wrong: tuple[Diverged, ...], rank: str | None, message: str, evidence: str | None
+) -> None:
+    run = judged(step(1), step(2), *wrong, *BOTH)
+    assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
+    (found,) = run.findings
+    assert (found.code, found.message) == ("train-wrong", message)
+    assert (found.subject.kind, found.subject.name) == (("rank", rank) if rank else ("run", "ddp"))
+    assert found.evidence[1:] == ((evidence,) if evidence else ())
+    (done,) = run.trainings
+    assert done.oracle is not None
+    assert (done.status, done.oracle.ok, done.oracle.first_step) == ("fail", False, 2)
+
+
+@pytest.mark.parametrize("expected", ["nan", "inf"])
+def test_a_training_that_one_process_cannot_do_either_is_no_fault_of_a_link(expected: str) -> None:
+    both = [diverged(rank, "loss", got="nan", expected=expected, error="nan") for rank in (0, 1)]
+    (found,) = judged(step(1), step(2), *both, *BOTH).findings
+    assert found.evidence[1:] == (
+        "the training in one process has no finite number there either: it does not converge",
+    )
+    assert found.remedy.startswith("choose a smaller --learning-rate")
+
+
+def test_a_compressed_gradient_says_nothing_of_micro_batches() -> None:
+    run = judged(
+        step(1),
+        step(2),
+        diverged(0, "gradient"),
+        diverged(1, "gradient"),
+        *BOTH,
+        options={"comm_hook": "powersgd"},
+    )
+    (found,) = run.findings
+    assert len(found.evidence) == 1
