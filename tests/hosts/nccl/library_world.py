@@ -1,6 +1,6 @@
 """A program: random hosts, files and variables, answered by a libnccl and by nccltool. Prints the differences.
 
-    python -m tests.hosts.nccl.library.world LIBRARY HOSTS CASES SEED
+    python -m tests.hosts.nccl.library_world LIBRARY HOSTS CASES SEED
 
 It needs root: it moves into namespaces of its own, where it may make interfaces and write /etc/nccl.conf.
 """

@@ -1,26 +1,18 @@
 """Snapshots go through JSON unchanged, and what is wrong with one is said in a sentence."""
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
 from nccltool.core.errors import BadInput
-from nccltool.core.unknown import Unknown
 from nccltool.hosts import facts
 from nccltool.hosts.facts import (
     NOT_READ,
     HostFacts,
-    Interface,
-    Network,
     NotKnown,
     ProcessLimits,
     from_json,
-    known,
-    numbers,
-    or_none,
     to_json,
 )
-from nccltool.hosts.facts.leaves import all_unknown
 from tests import captured_hosts
 
 
@@ -68,24 +60,6 @@ def test_a_byte_that_is_no_utf8_is_bad_input() -> None:
         facts.from_json(b'{"host": "\xff"}', "f")
 
 
-def test_known() -> None:
-    assert known(0) == 0
-    assert known(()) == ()
-    with pytest.raises(NotKnown, match=r"^no$"):
-        known(Unknown("no"))
-    assert (or_none(3), or_none(Unknown("no"))) == (3, None)
-
-
-def test_unknown_is_readable_in_json() -> None:
-    assert msgspec.json.encode(Unknown("why")) == b'{"unknown":"why"}'
-
-
-def test_all_unknown_fills_leaves_only() -> None:
-    part = all_unknown(Network, "no", addresses=())
-    assert (part.interfaces, part.addresses, part.addresses_source) == (Unknown("no"), (), "")
-    assert all_unknown(Interface, "no", name="x").kind == ""
-
-
 def test_looking_things_up() -> None:
     host = captured_hosts.healthy("roce")
     assert host.kernel.sysctl("kernel.numa_balancing") == "0"
@@ -100,20 +74,6 @@ def test_looking_things_up() -> None:
     assert host.file("/usr/local/gib") is not None
     with pytest.raises(NotKnown):
         captured_hosts.captured("container").network.interface("eth0")
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("5\n", {5}), ("3-1", set()), ("0-0,2", {0, 2})],
-)
-def test_numbers_of_a_list(text: str, found: set[int]) -> None:
-    assert numbers(text) == found
-
-
-@pytest.mark.parametrize("text", ["all", "0-", "-3", "0,,1", "0x3", "0-9999999999999", "0-3:1/2", "\u0663"])
-def test_what_is_no_list_of_numbers(text: str) -> None:
-    with pytest.raises(NotKnown, match="no list of processors"):
-        numbers(text)
 
 
 def test_many_hosts_share_what_they_have_in_common() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.nccl import library as nccl_library
-from tests.hosts.nccl.library.conftest import NEWEST, OTHERS, library
+from tests.hosts.nccl.conftest import NEWEST, OTHERS, library
 
 pytestmark = pytest.mark.nccl
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root may make interfaces and mounts of its own")
@@ -18,7 +18,7 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root may make interf
 
 def differences(file: Path, hosts: int, cases: int, seed: int) -> tuple[int, list[object]]:
     """(how many answers were compared, what differed)."""
-    words = [sys.executable, "-m", "tests.hosts.nccl.library.world", str(file), str(hosts), str(cases), str(seed)]
+    words = [sys.executable, "-m", "tests.hosts.nccl.library_world", str(file), str(hosts), str(cases), str(seed)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

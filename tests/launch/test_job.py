@@ -1,0 +1,16 @@
+"""A job as it is kept."""
+
+import json
+from pathlib import Path
+
+from nccltool.launch.job import run_dir as run_dir_of
+from tests.samples import job
+
+
+def test_of_variables_for_other_hosts_only_those_of_the_libraries_are_kept(tmp_path: Path) -> None:
+    """A variable that was named may be a secret, and nothing says which."""
+    env = {"NCCL_DEBUG": "INFO", "GLOO_SOCKET_IFNAME": "eth0", "TORCH_NCCL_X": "1", "TOKEN": "s3cret"}
+    run_dir = run_dir_of(tmp_path, job(env=env))
+    run_dir.close()
+    kept = json.loads((run_dir.path / "job.json").read_text())["env"]
+    assert kept == {name: value for name, value in env.items() if name != "TOKEN"}
