@@ -29,5 +29,6 @@ def _read(name: str) -> tuple[Incident, ...]:
 
 
 INCIDENTS = _read("incidents.txt")
+LOGS = {incident.name: incident.log for incident in INCIDENTS}
 VARIANTS = _read("variants.txt")
 """Other wordings, prefixes and versions; several ranks, with the echoes of the others around the cause."""

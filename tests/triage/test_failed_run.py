@@ -9,11 +9,9 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.verdicts import Verdict
 from nccltool.probe.result import Run
 from nccltool.triage import failed_run
-from nccltool.triage import run as triage_run
-from tests.incidents import INCIDENTS
+from tests.incidents import LOGS
 from tests.samples import failing_run
 
-LOGS = {incident.name: incident.log for incident in INCIDENTS}
 RAISED = "[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: no such file\n"
 REFUSED = "ssh: connect to host n4 port 22: Connection refused\n"
 LOST = "[rank0]: RuntimeError: [/gloo/transport/tcp/pair.cc:537] Connection closed by peer [10.0.0.2]:12524\n"
@@ -102,21 +100,3 @@ def test_a_failure_of_its_own_is_said_and_nothing_more(tmp_path: Path) -> None:
     (finding,) = added_to(failed(found("rank-died")), tmp_path)
     assert finding.severity == "info"
     assert finding.message.startswith("the logs of the run could not be judged: IsADirectoryError: ")
-
-
-def test_of_a_log_that_is_too_large_the_beginning_and_the_end_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(triage_run, "HEAD_BYTES", 300)
-    monkeypatch.setattr(triage_run, "TAIL_BYTES", 700)
-    (tmp_path / "log.txt").write_text("step\n" * 100 + OOM + "step\n" * 1000 + LOGS["shm-64m-pod"])
-    incident = triage_run.of_run(tmp_path, (), {})
-    assert incident is not None
-    assert incident.root_cause == "shm-size"
-    assert {line.file for line in incident.evidence} == {"log.txt (its end)"}
-    assert incident.lines_read < 200
-
-
-def test_when_the_time_is_over_what_was_read_is_judged(tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_text(LOGS["shm-64m-pod"])
-    assert triage_run.of_run(tmp_path, (), {}, limit_s=0.0) is None

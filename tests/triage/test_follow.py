@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,52 +12,14 @@ import pytest
 from nccltool.triage import follow as triage_follow
 from nccltool.triage.follow import FollowOptions, FollowResult
 from nccltool.triage.incident import Incident
-from tests.incidents import INCIDENTS
-from tests.triage.flight_recorder.samples import GOOD, waits, write
+from tests.incidents import LOGS
+from tests.triage.conftest import Clock
 
-LOGS = {incident.name: incident.log for incident in INCIDENTS}
 SHM, RETRIED = LOGS["shm-64m-pod"], LOGS["retried-and-finished"]
 INIT = "h1:5:5 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0x9 - Init START\n"
 LIMIT_S = 60.0
 """Ends a test that would hang."""
 SURE, SURE_OF_AN_ECHO = "sure for 2 s", "sure for 6 s"
-
-
-class Clock:
-    """Time that passes only while somebody sleeps; what is to happen meanwhile happens then."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self._due: list[tuple[float, Callable[[], object]]] = []
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def later(self, act: Callable[[], object], after_s: float = 1.0) -> None:
-        """Do it that long after what is to be done last."""
-        self._due.append(((self._due[-1][0] if self._due else self.now) + after_s, act))
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        while self._due and self._due[0][0] <= self.now:
-            self._due.pop(0)[1]()
-
-    def append(self, path: Path, text: str) -> None:
-        """Write a text in two parts."""
-        for part in (text[:40], text[40:]):
-            self.later(partial(_append, path, part), 0.5)
-
-
-def _append(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(triage_follow, "time", made)
-    return made
 
 
 def follow(*paths: Path, settle_s: float = 2.0, for_s: float = LIMIT_S) -> tuple[FollowResult, list[str]]:
@@ -86,28 +46,6 @@ def test_a_file_that_grows(tmp_path: Path, clock: Clock) -> None:
     assert summed(followed) == ("shm-size", 1, SURE)
     assert followed.incident.first_failure is not None
     assert (followed.incident.first_failure.file, followed.incident.first_failure.line) == (str(log), 2)
-    assert followed.incident.lines_read == 1 + SHM.count("\n")
-
-
-@pytest.mark.parametrize("name", ["job.log", "logs/rank1.log"])
-def test_a_file_that_is_not_there_yet(name: str, tmp_path: Path, clock: Clock) -> None:
-    (tmp_path / "logs").mkdir()
-    log = tmp_path / name
-    clock.append(log, SHM)
-    followed, said = follow(tmp_path / name.partition("/")[0])
-    assert summed(followed) == ("shm-size", 1, SURE)
-    assert (f"waiting for {log}, which is not there yet" in said) == (name == "job.log")
-
-
-def test_a_log_that_was_rotated_is_read_once(tmp_path: Path, clock: Clock) -> None:
-    log = tmp_path / "job.log"
-    log.write_text(INIT)
-    clock.later(partial(log.rename, tmp_path / "job.log.1"))
-    clock.append(log, SHM)
-    followed, said = follow(tmp_path)
-    assert f"{log} begins anew: it was rotated or cut off" in said
-    assert followed.incident.first_failure is not None
-    assert followed.incident.first_failure.file == f"{log} (2)"
     assert followed.incident.lines_read == 1 + SHM.count("\n")
 
 
@@ -171,48 +109,6 @@ def test_an_interrupt_shows_what_is_known(number: int, tmp_path: Path, clock: Cl
 
 def refuse_signal(number: int, frame: object) -> None:
     raise AssertionError("the signal was not taken")
-
-
-def test_dumps_that_come_are_read_together(tmp_path: Path, clock: Clock) -> None:
-    (tmp_path / "job.log").write_text(INIT)
-
-    def dump() -> None:
-        write(tmp_path, [*GOOD, waits(3)], [*GOOD, waits(3)], GOOD)
-        (tmp_path / "notes_7").write_text("{ is no dump\n[rank1]: nothing\n")
-
-    clock.later(dump)
-    followed, _ = follow(tmp_path)
-    assert followed.why == SURE_OF_AN_ECHO
-    assert followed.incident.root_cause == "straggler-timeout"
-    assert followed.incident.offender is not None
-    assert followed.incident.offender.name == "2"
-    assert followed.incident.lines_read == 6
-
-
-@pytest.mark.parametrize("first", ["", "{\n"])
-def test_a_log_that_could_have_been_a_dump(first: str, tmp_path: Path, clock: Clock) -> None:
-    """By its name, and as long as it is empty."""
-    log = tmp_path / "rank1"
-    log.write_text(first)
-    clock.append(log, SHM)
-    for _ in range(4):
-        clock.append(log, "step\n")
-    followed, _ = follow(tmp_path)
-    assert followed.incident.root_cause == "shm-size"
-
-
-def test_a_named_pipe(tmp_path: Path, clock: Clock) -> None:
-    os.mkfifo(tmp_path / "pipe1")
-    clock.later(partial((tmp_path / "pipe1").write_text, SHM))
-    followed, _ = follow(tmp_path / "pipe1")
-    assert followed.incident.root_cause == "shm-size"
-
-
-def test_a_pickle_that_comes_does_not_end_it(tmp_path: Path, clock: Clock) -> None:
-    (tmp_path / "dump_0").write_bytes(b"\x80\x04 entries")
-    followed, said = follow(tmp_path, for_s=5.0)
-    assert followed.why == "the time of --for is over"
-    assert [note for note in said if "is a pickled dump of the flight recorder" in note]
 
 
 class Running:

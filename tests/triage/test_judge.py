@@ -84,24 +84,6 @@ def test_of_two_causes_the_earlier_one_wins() -> None:
     assert diagnosis(files + shm).root_cause == "fd-limit"
 
 
-def test_files_are_ordered_by_their_times() -> None:
-    shm = "[2026-01-01 10:00:05] b:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n"
-    files = "[2026-01-01 10:00:01] a:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n"
-    assert diagnosis(shm, files).root_cause == "fd-limit"
-
-
-def test_a_failure_that_was_overcome_is_none() -> None:
-    log = "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\nretrying with 8\n"
-    assert diagnosis(log).root_cause == "out-of-memory"
-    assert diagnosis(log + "{'train_runtime': 12.0}\n").root_cause == "none"
-
-
-def test_a_later_run_with_other_settings_does_not_overcome_a_failure() -> None:
-    log = "h:1:1 [0] NCCL WARN Cuda failure 'peer access is not supported between these two devices'\n"
-    later = "$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n# Avg bus bandwidth    : 5.0\n"
-    assert diagnosis(log + later).root_cause == "p2p-acs-iommu"
-
-
 def _clue(line: int, strength: float) -> Clue:
     event = LogEvent(kind="k", role="failure", text="", file="f", line=line)
     return Clue(strength, "", event)
@@ -117,26 +99,3 @@ def _clue(line: int, strength: float) -> Clue:
 )
 def test_one_line_is_one_reason(clues: Iterable[Clue], strengths: list[float]) -> None:
     assert list(_strengths(tuple(clues))) == strengths
-
-
-def test_a_rank_is_known_by_its_process() -> None:
-    timeline = timeline_of(
-        "n1:77:80 [3] NCCL INFO comm 0x1 rank 11 nranks 16 cudaDev 3 busId 1 commId 0x9 - Init START\n"
-        "n1:77:81 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n"
-    )
-    (event,) = timeline.of("cuda.oom")
-    assert (event.rank, timeline.rank_of(event)) == (None, 11)
-
-
-def test_a_communicator_that_was_never_complete() -> None:
-    line = "n1:{0}:9 [0] NCCL INFO comm 0xa{0} rank {0} nranks 3 cudaDev 0 busId {0} commId 0x9 - Init {1}\n"
-    timeline = timeline_of(*(line.format(rank, "START") for rank in (0, 1, 2)), line.format(0, "COMPLETE"))
-    (known,) = timeline.communicators
-    assert (known.id, known.size, sorted(known.started - known.completed)) == ("0x9", 3, [1, 2])
-
-
-def test_a_story_is_kept_in_bounded_space() -> None:
-    log = "n1:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n" * 5000
-    timeline = timeline_of(log)
-    assert len(timeline.of("limits.files")) <= 64
-    assert timeline.lines_read == 5000

@@ -1,0 +1,16 @@
+"""Events become a timeline: in the order of their times, and in bounded space."""
+
+from tests.triage.test_judge import diagnosis, timeline_of
+
+
+def test_files_are_ordered_by_their_times() -> None:
+    shm = "[2026-01-01 10:00:05] b:1:1 [0] NCCL WARN Call to posix_fallocate failed : No space left on device\n"
+    files = "[2026-01-01 10:00:01] a:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n"
+    assert diagnosis(shm, files).root_cause == "fd-limit"
+
+
+def test_a_story_is_kept_in_bounded_space() -> None:
+    log = "n1:1:1 [0] NCCL WARN Call to accept failed : Too many open files\n" * 5000
+    timeline = timeline_of(log)
+    assert len(timeline.of("limits.files")) <= 64
+    assert timeline.lines_read == 5000
