@@ -1,4 +1,4 @@
-"""nccltool serve: words that it cannot use; what it answers is tried beside the server."""
+"""nccltool serve: words that it cannot use."""
 
 from collections.abc import Callable
 

@@ -1,0 +1,153 @@
+"""The server, started as a user starts it."""
+
+import base64
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import bcrypt
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as prometheus
+
+from nccltool.core.verdicts import Verdict
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.probe.document import to_json
+from nccltool.probe.result import Run
+from tests import samples
+from tests.support.commands import until
+
+LIMIT_S = 30.0
+Server = Callable[..., "Address"]
+
+
+class Address:
+    """Where it listens."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int, tls: ssl.SSLContext | None = None) -> None:
+        self.process, self.port, self.tls = process, port, tls
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        if self.tls:
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                "localhost", self.port, timeout=LIMIT_S, context=self.tls
+            )
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        try:
+            connection.request(
+                method, path, headers={name.replace("_", "-"): text for name, text in headers.items()}
+            )
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Server]:
+    with ExitStack() as stack:
+
+        def start(*options: str, tls: ssl.SSLContext | None = None) -> Address:
+            runs = tmp_path / "runs"
+            folder = run_dir_of(runs, samples.job())
+            verdict = samples.good_run().verdict
+            folder.finish(to_json(Run(info=samples.info(), verdict=verdict, measurements=(), findings=())))
+            folder.close()
+            argv = [sys.executable, "-m", "nccltool", "serve", "--listen", "127.0.0.1:0", "--run-dir", str(runs)]
+            process = subprocess.Popen([*argv, *options], stderr=subprocess.PIPE, text=True)
+            stack.callback(process.wait, LIMIT_S)
+            stack.callback(process.send_signal, signal.SIGTERM)
+            assert process.stderr is not None
+            stack.callback(process.stderr.close)
+            said = process.stderr.readline()
+            assert "serving" in said, said + process.stderr.read()
+            return Address(process, int(said.rsplit(":", 1)[1].split("/")[0]), tls)
+
+        yield start
+
+
+RUDE = (
+    *(b"\0\xff\r\n\r\n", b"GET /metrics\r\n\r\n", b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"),
+    b"GET /metrics HTTP/1.1\r\nx: " + b"a" * 2**20,
+    b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999\r\n\r\n",
+)
+
+
+def test_what_it_answers_and_that_rude_peers_do_not_hurt_it(serve: Server) -> None:
+    server = serve()
+    for text in RUDE:
+        with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as peer:
+            try:
+                peer.sendall(text)
+                answer = peer.recv(100)
+            except ConnectionError:
+                answer = b""
+            assert not answer.startswith(b"HTTP/1.1 2")
+    status, headers, body = server.get("/metrics")
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert "nccltool_last_run_success" in {sample.name for f in prometheus(body.decode()) for sample in f.samples}
+    status, headers, body = server.get("/metrics", accept="application/openmetrics-text; version=1.0.0")
+    assert headers["content-type"].startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+    status, _, body = server.get("/runs")
+    assert (status, json.loads(body)["runs"][0]["id"]) == (200, "20250102T030405Z-beef")
+    assert "path" not in json.loads(body)["runs"][0]
+    assert server.get("/healthz")[::2] == (200, b"ok\n")
+    assert server.get("/metrics", "HEAD")[::2] == (200, b"")
+    assert server.get("/metrics", "POST")[0] == 405
+    assert server.get("/../etc/passwd")[0] == 404
+    assert server.get("/metrics", "GET", accept_encoding="gzip")[2].startswith(b"\x1f\x8b")
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(LIMIT_S) == 0
+
+
+def test_without_credentials_only_that_it_lives(serve: Server, tmp_path: Path) -> None:
+    """Over TLS, as credentials should be sent."""
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    argv = ["openssl", "req", "-x509", *curve, "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    subprocess.run([*argv, *names, *files], check=True, capture_output=True, timeout=LIMIT_S)
+    hashed = bcrypt.hashpw(b"geheim", bcrypt.gensalt(4, b"2a")).decode()
+    config = tmp_path / "web.yml"
+    tls = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
+    config.write_text(f"{tls}basic_auth_users:\n  sre: {hashed}\n")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    server = serve("--web-config", str(config), tls=trusting)
+
+    def status(path: str, *user: str) -> int:
+        token = base64.b64encode(":".join(user).encode()).decode()
+        return server.get(path, **({"authorization": f"Basic {token}"} if user else {}))[0]
+
+    assert status("/healthz") == 200
+    for path in ("/metrics", "/runs", "/nothing"):
+        assert [status(path), status(path, "sre", "falsch"), status(path, "nobody", "geheim")] == [401] * 3
+        assert status(path, "sre") == 401
+        assert server.get(path, authorization="Bearer x")[0] == 401
+        assert server.get(path, authorization="Basic ???")[0] == 401
+    assert status("/metrics", "sre", "geheim") == 200
+    assert status("/nothing", "sre", "geheim") == 404
+
+
+def test_each_look_shows_what_is_new_and_a_run_directory_that_breaks(serve: Server, tmp_path: Path) -> None:
+    server = serve("--every", "0.1")
+    before = server.get("/metrics")[2]
+    time.sleep(0.5)
+    assert server.get("/metrics")[2] == before
+    folder = run_dir_of(tmp_path / "runs", samples.job(run_id="20250102T040405Z-beef"))
+    failed = Verdict(status="fail", exit_code=1)
+    folder.finish(to_json(Run(info=samples.info(), verdict=failed, measurements=(), findings=())))
+    folder.close()
+    assert until(lambda: server.get("/metrics")[2] != before, LIMIT_S)
+    os.rename(tmp_path / "runs", tmp_path / "gone")
+    assert until(lambda: b"nccltool_run_directory_readable 0.0" in server.get("/metrics")[2], LIMIT_S)
+    assert b"nccltool_last_run_timestamp_seconds{" not in server.get("/metrics")[2]
