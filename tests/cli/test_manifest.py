@@ -12,7 +12,7 @@ from nccltool.interop.manifests import KINDS
 from nccltool.probe import options
 from tests.conftest import Nccltool
 from tests.docs.pages import ROOT, hold
-from tests.interop.manifests.test_kinds import pods
+from tests.interop.manifests.test_contract import pods
 from tests.support.options import parsed
 
 IMAGE = ("manifest", "--image", "registry.example/nccltool:1")

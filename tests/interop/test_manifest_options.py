@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.test_manifest import IMAGE, container, documents
 from tests.conftest import Nccltool
-from tests.interop.manifests.test_kinds import pods
+from tests.interop.manifests.test_contract import pods
 
 
 @pytest.mark.parametrize(

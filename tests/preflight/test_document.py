@@ -2,7 +2,7 @@
 
 from nccltool.preflight import document
 from nccltool.preflight.views import renderer
-from tests.preflight.views.test_views import FAILING
+from tests.preflight.views.test_table import FAILING
 
 
 def test_the_document_can_be_read_again() -> None:

@@ -1,7 +1,6 @@
 """What every stage must be: a file of the folder, in its place, its needs below it, honest where it is blind."""
 
 import shlex
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import nccltool.preflight.stages
 from nccltool.cli import cli
 from nccltool.cli.probe import asked
 from nccltool.cli.train import asked as asked_of_train
-from nccltool.launch import fault_injection
 from nccltool.launch.job import Job
 from nccltool.launch.launchers import base
 from nccltool.launch.launchers.base import LaunchPlan, NodeCommands
@@ -128,39 +126,3 @@ def test_the_commands_of_every_suite_are_understood(name: str) -> None:
             job = train_options.from_options(asked_of_train(options), {}).job
         nodes = int(words[words.index("--nodes") + 1])
         assert (job.nodes, job.nproc_per_node) == (nodes, 2)
-
-
-def failed(host: str) -> CheckOutcome:
-    return CheckOutcome(check=Check(stage="doctor", name="X"), host=host, status="fail", shown="alone")
-
-
-@pytest.mark.parametrize(("keep_going", "left"), [(False, "n1,n2,n3"), (True, "n1,n3")])
-def test_hosts_that_failed_are_left_out_when_the_others_are_to_go_on(keep_going: bool, left: str) -> None:
-    (across,) = lines("across", keep_going=keep_going, outcomes=[failed("n2")])
-    assert f"--hosts {left} " in across
-
-
-@pytest.mark.parametrize(
-    ("drill", "command", "nodes", "nproc", "expected"),
-    [
-        ("", "probe", (0, 1), 2, ""),
-        ("corrupt:rank=3,op=all_reduce", "probe", (0, 1), 2, "corrupt:rank=3,op=all_reduce"),
-        ("corrupt:rank=3", "probe", (1,), 2, "corrupt:rank=1"),
-        ("corrupt:rank=3", "probe", (0,), 2, ""),
-        ("corrupt", "probe", (1, 2), 1, "corrupt:rank=0"),
-        ("corrupt:rank=2", "probe", (0, 2), 1, "corrupt:rank=1"),
-        ("sum:rank=0", "probe", (0, 1), 1, ""),
-        ("sum:rank=0", "train", (0, 1), 1, "sum:rank=0"),
-    ],
-)
-def test_a_drill_goes_with_its_host(
-    drill: str, command: str, nodes: tuple[int, ...], nproc: int, expected: str
-) -> None:
-    there = context(3, nproc, remote=True, fault=fault_injection.parse(drill))
-    assert there.call("x", (command,), nodes).fault == fault_injection.parse(expected)
-
-
-def test_the_time_that_is_left_is_the_limit_of_a_run() -> None:
-    end = time.monotonic() + 50
-    assert context(end=end).call("x", ("probe",), (0,)).end == end
-    assert context().call("x", ("probe",), (0,)).end > end

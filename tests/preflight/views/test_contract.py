@@ -21,7 +21,7 @@ from nccltool.preflight.views import FORMATS, renderer
 from tests import samples
 from tests.conftest import GOLDEN
 from tests.preflight.samples import outcome
-from tests.preflight.views.test_views import FAILING
+from tests.preflight.views.test_table import FAILING
 
 SCHEMAS = Path(__file__).parents[2] / "data/schemas"
 HOSTILE = "x\"<&>]]>\x00\x1b[31m\ud800\ufffe|=\n'\u202e"

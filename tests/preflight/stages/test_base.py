@@ -1,0 +1,45 @@
+"""What stages get: which hosts are left, whose drill it is, and how much time there is."""
+
+import time
+
+import pytest
+
+from nccltool.launch import fault_injection
+from nccltool.preflight.result import Check, CheckOutcome
+from tests.preflight.stages.test_contract import context, lines
+
+
+def failed(host: str) -> CheckOutcome:
+    return CheckOutcome(check=Check(stage="doctor", name="X"), host=host, status="fail", shown="alone")
+
+
+@pytest.mark.parametrize(("keep_going", "left"), [(False, "n1,n2,n3"), (True, "n1,n3")])
+def test_hosts_that_failed_are_left_out_when_the_others_are_to_go_on(keep_going: bool, left: str) -> None:
+    (across,) = lines("across", keep_going=keep_going, outcomes=[failed("n2")])
+    assert f"--hosts {left} " in across
+
+
+@pytest.mark.parametrize(
+    ("drill", "command", "nodes", "nproc", "expected"),
+    [
+        ("", "probe", (0, 1), 2, ""),
+        ("corrupt:rank=3,op=all_reduce", "probe", (0, 1), 2, "corrupt:rank=3,op=all_reduce"),
+        ("corrupt:rank=3", "probe", (1,), 2, "corrupt:rank=1"),
+        ("corrupt:rank=3", "probe", (0,), 2, ""),
+        ("corrupt", "probe", (1, 2), 1, "corrupt:rank=0"),
+        ("corrupt:rank=2", "probe", (0, 2), 1, "corrupt:rank=1"),
+        ("sum:rank=0", "probe", (0, 1), 1, ""),
+        ("sum:rank=0", "train", (0, 1), 1, "sum:rank=0"),
+    ],
+)
+def test_a_drill_goes_with_its_host(
+    drill: str, command: str, nodes: tuple[int, ...], nproc: int, expected: str
+) -> None:
+    there = context(3, nproc, remote=True, fault=fault_injection.parse(drill))
+    assert there.call("x", (command,), nodes).fault == fault_injection.parse(expected)
+
+
+def test_the_time_that_is_left_is_the_limit_of_a_run() -> None:
+    end = time.monotonic() + 50
+    assert context(end=end).call("x", ("probe",), (0,)).end == end
+    assert context().call("x", ("probe",), (0,)).end > end

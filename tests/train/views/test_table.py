@@ -1,0 +1,79 @@
+"""Trainings for people: a row for each, and what is told beneath."""
+
+from typing import Any
+
+import pytest
+
+from nccltool.launch import events
+from nccltool.train import peak_flops
+from nccltool.train.events import NotTrained
+from nccltool.train.job import TrainSpec
+from nccltool.train.result import TrainRun
+from nccltool.train.views import table
+from tests.samples import facts
+from tests.train.test_judge import RIGHT, judged
+
+
+def rows(run: TrainRun) -> list[list[str]]:
+    lines = table.render(run).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("strategy"))
+    return [line.split() for line in lines[start + 2 : start + 2 + len(run.trainings)]]
+
+
+def test_the_table() -> None:
+    assert rows(judged(*RIGHT)) == [
+        ["ddp", "yes", "1e-05", "0.00011", "20", "ms", "400", "12800", "25%", "50%", "256", "MiB"]
+    ]
+    nothing = judged(NotTrained(strategy="ddp", reason="so"))
+    assert rows(nothing) == [["ddp", "left", "out", "?", "?", "?", "?", "?", "?", "?", "?"]]
+    text = table.render(nothing)
+    assert "INFO left-out: ddp was left out: so\n" in text
+    assert text.endswith("unknown: 0 of 1 right, exit code 4\n")
+
+
+def hello(rank: int, gpu_name: str | None) -> events.Hello:
+    return events.Hello(facts=facts(rank=rank, gpu=f"GPU-{rank}" if gpu_name else None, gpu_name=gpu_name))
+
+
+H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
+
+
+@pytest.mark.parametrize(
+    ("names", "spec", "peak", "source"),
+    [
+        (
+            (H100, H100),
+            {"dtype": "bfloat16"},
+            989.5e12,
+            "NVIDIA's data sheet of H100 SXM, bfloat16, dense: 989.5 TFLOP/s",
+        ),
+        ((H100, A100), {"dtype": "bfloat16"}, 312e12, "NVIDIA's data sheet of A100, bfloat16, dense: 312 TFLOP/s"),
+        ((H100, H100), {}, 67e12, "NVIDIA's data sheet of H100 SXM, float32, dense: 67 TFLOP/s"),
+        ((H100, "Some GPU"), {}, None, "not known: no data sheet is at hand for Some GPU in float32"),
+        (
+            (H100, None),
+            {},
+            None,
+            "not known: a rank has no GPU, and what its cores could do at most is not known",
+        ),
+    ],
+)
+def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: float | None, source: str) -> None:
+    said = [hello(rank, name) for rank, name in enumerate(names)]
+    run = judged(*said, *RIGHT, **spec)
+    (done,) = run.trainings
+    assert done.model_flop_utilisation_source == source
+    text = table.render(run)
+    assert f"MFU, model FLOP utilisation: {source}\n" in text
+    if peak is None:
+        assert done.model_flop_utilisation is None
+        assert " MFU " not in text
+    else:
+        need = 12800 * peak_flops.flop_per_token(TrainSpec(strategies=("ddp",)))
+        assert done.model_flop_utilisation == pytest.approx(need / peak / 2)
+        assert "  MFU  " in text
+        assert f"  {done.model_flop_utilisation:.1%}  " in text
+
+
+def test_the_slowest_rank_is_shown() -> None:
+    assert "slowest without communication, by a quarter and more: rank 1 in ddp\n" in table.render(judged(*RIGHT))
