@@ -1,7 +1,6 @@
 """nccltool doctor: words in, text and exit code out."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,11 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from msgspec.structs import replace
 
 from nccltool.hosts import facts as hosts_facts
 from nccltool.hosts.facts import ConfFile, HostFacts, Versions
-from tests.captured_hosts import healthy
 from tests.conftest import Nccltool
 
 Golden = Callable[[str, str], None]
@@ -116,38 +113,6 @@ def test_several_snapshots_are_one_job(saved: str, nccltool: Nccltool, tmp_path:
     assert "    on n[1-2]\n" in said.out
 
 
-def test_variables_from_a_file(nccltool: Nccltool, tmp_path: Path) -> None:
-    file = tmp_path / "job.env"
-    file.write_text("NCCL_DEBUG=LOUD\nSECRET=x\n")
-    said = nccltool("doctor", "--env-file", str(file), "--select", "DBG003")
-    assert said.code == 1
-    assert f"    {file}: NCCL_DEBUG=LOUD\n" in said.out
-
-
-def test_variables_of_a_process(nccltool: Nccltool) -> None:
-    sleeper = subprocess.Popen(["sleep", "60"], env={"NCCL_DEBUG": "LOUD"})
-    try:
-        said = nccltool("doctor", "--pid", str(sleeper.pid), "--select", "DBG003")
-    finally:
-        sleeper.kill()
-        sleeper.wait()
-    assert said.code == 1
-    assert f"    pid {sleeper.pid}: NCCL_DEBUG=LOUD\n" in said.out
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root may make mounts of its own")
-def test_the_files_of_a_container_are_its_own(nccltool: Nccltool) -> None:
-    script = "mount -t tmpfs none /mnt && echo NCCL_DEBUG=LOUD > /mnt/nccl.conf && echo ready && exec sleep 60"
-    environment = {"NCCL_CONF_FILE": "/mnt/nccl.conf", "PATH": os.environ["PATH"]}
-    words = ["unshare", "--mount", "sh", "-c", script]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as inside:
-        assert inside.stdout
-        assert inside.stdout.readline() == "ready\n"
-        said = nccltool("doctor", "--pid", str(inside.pid), "--select", "DBG003", "--nccl-version", "2.30.7")
-        inside.kill()
-    assert "    /mnt/nccl.conf:1: NCCL_DEBUG=LOUD\n" in said.out
-
-
 def test_junk_in_files_is_no_crash(nccltool: Nccltool, tmp_path: Path) -> None:
     loop, junk = tmp_path / "loop", tmp_path / "junk"
     loop.symlink_to(loop)
@@ -160,49 +125,11 @@ def test_junk_in_files_is_no_crash(nccltool: Nccltool, tmp_path: Path) -> None:
     assert all(line.isprintable() for line in said.out.splitlines())
 
 
-def test_a_captured_tree_without_an_environment_cannot_be_judged(nccltool: Nccltool, tmp_path: Path) -> None:
-    (tmp_path / "proc").mkdir()
-    said = nccltool("doctor", "--root", str(tmp_path), "--select", "SYN")
-    assert said.code == 4
-    assert "the environment is not known" in said.out
-    assert said.out.endswith("nothing found, exit code 4\n")
-
-
 def test_the_version_decides(saved: str, nccltool: Nccltool) -> None:
     said = nccltool(
         "doctor", "--facts", saved, "--select", "CNF008,ALG002", "--nccl-version", "v2.21.5-1", "--nodes", "2"
     )
     assert "nccltool 0.1.0, NCCL 2.21.5, torch 2.13.0+cu130, on n1\n" in said.out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--nccl-version", "new"], "--nccl-version 'new' is no version"),
-        (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
-        (["--env-file", "/nonexistent"], "--env-file /nonexistent cannot be read: No such file or directory"),
-        (["--facts", "/nonexistent"], "--facts /nonexistent cannot be read: No such file or directory"),
-        (["--facts", "/etc/hosts"], "/etc/hosts is not a snapshot of facts"),
-        (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
-        (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
-        (["--pid", "4194305"], "--pid 4194305: there is no such process"),
-        (["--root", "/etc"], "--root /etc has neither proc nor sys"),
-        (["--nproc-per-node", "many"], "--nproc-per-node 'many' is no number of ranks"),
-    ],
-)
-def test_bad_words(words: list[str], message: str, nccltool: Nccltool) -> None:
-    said = nccltool("doctor", *words)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"Error: {message}")
-    assert "\n  -> " in said.err
-
-
-def test_lists(nccltool: Nccltool) -> None:
-    rules = nccltool("doctor", "--list-rules").out
-    assert "SYN009    error    quoted-value " in rules
-    variables = nccltool("doctor", "--list-variables").out.splitlines()
-    assert len(variables) == 674
-    assert [line.split()[:2] for line in variables if line.startswith("NCCL_IB_HCA ")] == [["NCCL_IB_HCA", "nccl"]]
 
 
 def test_it_needs_little_and_loads_no_torch() -> None:
@@ -216,99 +143,6 @@ def test_it_needs_little_and_loads_no_torch() -> None:
     peak, torch = done.stderr.split()
     assert torch == "False"
     assert int(peak) < 60 << 20
-
-
-def _hosts(folder: Path, **odd: object) -> list[str]:
-    """Three healthy hosts, of which n3 is odd, as words of the command line."""
-    words = []
-    for name in ("n1", "n2", "n3"):
-        one = replace(healthy("ib"), host=name, boot_id=name, env={"NCCL_DEBUG": "WARN"})
-        if name == "n3":
-            one = replace(one, **odd)
-        (folder / name).write_text(hosts_facts.to_json(one))
-        words += ["--facts", str(folder / name)]
-    return words
-
-
-def test_hosts_differ_in_what_no_rule_is_about(nccltool: Nccltool, tmp_path: Path) -> None:
-    driver = replace(healthy("ib").nvidia, driver="535.1.1")
-    words = _hosts(tmp_path, nvidia=driver)
-    said = nccltool("doctor", *words)
-    assert (said.code, said.err) == (0, "")
-    assert "WARNING driver-differs: NVIDIA driver is 535.1.1 on n3, and 570.124.06 on the other 2\n" in said.out
-    assert "driver-differs" not in nccltool("doctor", *words, "--ignore", "driver-differs").out
-    assert "driver-differs" not in nccltool("doctor", *words, "--select", "SYN").out
-    (run,) = json.loads(nccltool("doctor", *words, "--format", "sarif").out)["runs"]
-    assert "driver-differs" in [result["ruleId"] for result in run["results"]]
-    assert "driver-differs" in nccltool("doctor", *words, "--format", "junit").out
-
-
-def test_what_differs_is_said_once(nccltool: Nccltool, tmp_path: Path) -> None:
-    first, *others = healthy("ib").network.interfaces  # type: ignore[misc]
-    jumbo = (first, replace(others[0], mtu=9000), *others[1:])
-    odd: dict[str, object] = {
-        "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring"},
-        "versions": replace(healthy("ib").versions, nccl="2.27.5"),
-        "network": replace(healthy("ib").network, interfaces=jumbo),
-    }
-    document = json.loads(nccltool("doctor", *_hosts(tmp_path, **odd), "--format", "json").out)
-    codes = sorted(finding["code"] for finding in document["findings"])
-    assert codes == ["ALG003", "CON002", "HOST007", "PLG007"]
-    forced = next(finding for finding in document["findings"] if finding["code"] == "ALG003")
-    assert "on n3" in forced["evidence"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--select", ","), "--select names no rule"),
-        (("--ignore", ""), "--ignore names no rule"),
-        (("--nccl-version", ""), "--nccl-version '' is no version"),
-        (("--ask-nccl=/nope",), "--ask-nccl /nope is no file"),
-        (("--nodes", "99999999999999999999"), "'--nodes': 99999999999999999999 is not in the range"),
-        (("--env-file", "/no/such"), "--env-file /no/such cannot be read: No such file or directory"),
-    ],
-)
-def test_words_that_mean_nothing(words: tuple[str, ...], message: str, nccltool: Nccltool) -> None:
-    said = nccltool("doctor", *words)
-    assert (said.code, said.out) == (2, "")
-    assert message in said.err
-
-
-def test_an_env_file_that_is_none(nccltool: Nccltool, tmp_path: Path) -> None:
-    file = tmp_path / "core"
-    file.write_bytes(b"\x7fELF\0\0\x01\xff=\0")
-    said = nccltool("doctor", "--env-file", str(file))
-    assert (said.code, said.out) == (2, "")
-    assert f"--env-file {file}: entry 1, '\\x7fELF', is no variable" in said.err
-
-
-def test_a_process_that_has_ended(nccltool: Nccltool) -> None:
-    ended = subprocess.Popen(["true"])
-    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # nobody has asked for its exit code yet
-    said = nccltool("doctor", "--pid", str(ended.pid))
-    ended.wait()
-    assert (said.code, said.out) == (2, "")
-    assert f"--pid {ended.pid} has ended" in said.err
-
-
-def test_fixes_of_what_other_fixes_uncover(nccltool: Nccltool, tmp_path: Path) -> None:
-    file = tmp_path / "F"
-    facts = replace(
-        healthy("ib"), env={"NCCL_DEBUG": "WARN", "NCCL_SHM_DISABLE": "yes", "NCCL_NET_GDR_LEVEL": "9"}
-    )
-    file.write_text(hosts_facts.to_json(facts))
-    lines = nccltool("doctor", "--facts", str(file), "--fix").out.splitlines()
-    assert [line for line in lines if not line.startswith("#")][-2:] == [
-        "unset NCCL_NET_GDR_LEVEL",
-        "unset NCCL_SHM_DISABLE",
-    ]
-
-
-def test_both_lists(nccltool: Nccltool) -> None:
-    said = nccltool("doctor", "--list-rules", "--list-variables").out
-    assert "SYN009" in said
-    assert "NCCL_IB_HCA" in said
 
 
 def test_a_closed_standard_output() -> None:

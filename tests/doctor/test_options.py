@@ -1,0 +1,44 @@
+"""Words of the command line that the doctor does not take, each with what is wrong."""
+
+import pytest
+
+from tests.conftest import Nccltool
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--nccl-version", "new"], "--nccl-version 'new' is no version"),
+        (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
+        (["--env-file", "/nonexistent"], "--env-file /nonexistent cannot be read: No such file or directory"),
+        (["--facts", "/nonexistent"], "--facts /nonexistent cannot be read: No such file or directory"),
+        (["--facts", "/etc/hosts"], "/etc/hosts is not a snapshot of facts"),
+        (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
+        (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
+        (["--pid", "4194305"], "--pid 4194305: there is no such process"),
+        (["--root", "/etc"], "--root /etc has neither proc nor sys"),
+        (["--nproc-per-node", "many"], "--nproc-per-node 'many' is no number of ranks"),
+    ],
+)
+def test_bad_words(words: list[str], message: str, nccltool: Nccltool) -> None:
+    said = nccltool("doctor", *words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"Error: {message}")
+    assert "\n  -> " in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--select", ","), "--select names no rule"),
+        (("--ignore", ""), "--ignore names no rule"),
+        (("--nccl-version", ""), "--nccl-version '' is no version"),
+        (("--ask-nccl=/nope",), "--ask-nccl /nope is no file"),
+        (("--nodes", "99999999999999999999"), "'--nodes': 99999999999999999999 is not in the range"),
+        (("--env-file", "/no/such"), "--env-file /no/such cannot be read: No such file or directory"),
+    ],
+)
+def test_words_that_mean_nothing(words: tuple[str, ...], message: str, nccltool: Nccltool) -> None:
+    said = nccltool("doctor", *words)
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
