@@ -22,14 +22,15 @@ def test_variables_from_a_file(nccltool: Nccltool, tmp_path: Path) -> None:
 
 
 def test_variables_of_a_process(nccltool: Nccltool) -> None:
-    sleeper = subprocess.Popen(["sleep", "60"], env={"NCCL_DEBUG": "LOUD"})
-    try:
-        said = nccltool("doctor", "--pid", str(sleeper.pid), "--select", "DBG003")
-    finally:
-        sleeper.kill()
-        sleeper.wait()
+    words = ["sh", "-c", "echo ready; read _"]  # while a program is being loaded, its environment reads as empty
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, env={"NCCL_DEBUG": "LOUD"}, stdin=pipe, stdout=pipe, text=True) as waiting:
+        assert waiting.stdout
+        assert waiting.stdout.readline() == "ready\n"
+        said = nccltool("doctor", "--pid", str(waiting.pid), "--select", "DBG003")
+        waiting.kill()
     assert said.code == 1
-    assert f"    pid {sleeper.pid}: NCCL_DEBUG=LOUD\n" in said.out
+    assert f"    pid {waiting.pid}: NCCL_DEBUG=LOUD\n" in said.out
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may make mounts of its own")
