@@ -6,6 +6,7 @@ read, nobody polls, and who is missing has a name. The store is also the one tha
 one port is enough.
 """
 
+import json
 import socket
 import time
 from dataclasses import dataclass
@@ -79,9 +80,10 @@ class FixedRendezvous(RendezvousHandler):
     def next_rendezvous(self) -> RendezvousInfo:
         """Wait for all nodes. Raises CannotStart."""
         store = self._connect()
+        me = json.dumps({"host": socket.gethostname()})  # other versions of nccltool read it
         if store.add(f"nodes/claimed/{self._node_rank}", 1) > 1:
             raise CannotStart(self._twice(store))
-        store.set(f"nodes/{self._node_rank}", socket.gethostname())
+        store.set(f"nodes/{self._node_rank}", me)
         everyone = [f"nodes/{node}" for node in range(self._nodes)]
         try:
             store.wait(everyone, timedelta(seconds=self._timeout_s))
@@ -108,7 +110,7 @@ class FixedRendezvous(RendezvousHandler):
     def _missing(self, store: PrefixStore) -> Finding:
         there = {node: store.check([f"nodes/{node}"]) for node in range(self._nodes)}
         absent = [node for node, came in there.items() if not came]
-        hosts = [store.get(f"nodes/{node}").decode() for node, came in there.items() if came]
+        hosts = [json.loads(store.get(f"nodes/{node}"))["host"] for node, came in there.items() if came]
         names = ", ".join(map(str, absent))
         return NODE_MISSING.finding(
             subject=Subject(kind="host", name=node_name(absent[0]) if absent else "node ?"),
@@ -119,7 +121,7 @@ class FixedRendezvous(RendezvousHandler):
 
     def _twice(self, store: PrefixStore) -> Finding:
         key = f"nodes/{self._node_rank}"
-        other = store.get(key).decode() if store.check([key]) else "another host"
+        other = json.loads(store.get(key))["host"] if store.check([key]) else "another host"
         return NODE_RANK_TWICE.finding(
             subject=Subject(kind="host", name=socket.gethostname()),
             message=f"two nodes say that they are node {self._node_rank}: {other} and {socket.gethostname()}",

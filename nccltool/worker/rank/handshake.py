@@ -37,6 +37,17 @@ _RESOLVE_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Greeting:
+    """What a rank puts into the store; other versions of nccltool read it, which is how they are told apart."""
+
+    facts: RankFacts
+    own_address: str | None
+    """Its address on the way to the store's host."""
+    dialled: str | None
+    """The address at which it reaches the store's host."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
     """What rank 0 answers."""
 
@@ -92,17 +103,18 @@ def meet(
     job: Job, place: RankPlace, store: PrefixStore, facts: RankFacts
 ) -> tuple[Decision, tuple[Finding, ...], tuple[RankFacts, ...]]:
     """Exchange greetings: (decision; and on rank 0 the findings and everybody's facts)."""
-    _, dialled = net.local_address_towards(place.store_host, place.store_port) or (None, None)
-    store.set(f"greeting/{place.rank}", msgspec.json.encode((facts, dialled)))
+    own, dialled = net.local_address_towards(place.store_host, place.store_port) or (None, None)
+    greeting = Greeting(facts=facts, own_address=own, dialled=dialled)
+    store.set(f"greeting/{place.rank}", msgspec.json.encode(greeting))
     if place.rank:
         decision = msgspec.json.decode(_get(store, "decision", _patience(job)), type=Decision)
         return decision, (), ()
     greetings = [
-        msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=tuple[RankFacts, str | None])
+        msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=Greeting)
         for rank in range(place.world_size)
     ]
-    ranks = rank_agreement.numbered([facts for facts, _ in greetings])
-    decision, findings = _judged(job, ranks, [dialled for _, dialled in greetings])
+    ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
+    decision, findings = _judged(job, ranks, [greeting.dialled for greeting in greetings])
     store.set("decision", msgspec.json.encode(decision))
     return decision, findings, ranks
 

@@ -1,12 +1,16 @@
-"""Interfaces for Gloo that a user named, and that are of no use."""
+"""Greetings through the store; interfaces for Gloo that a user named, and that are of no use."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
+import torch.distributed as dist
+from torch.distributed import PrefixStore
 
+from nccltool.launch.inside import RankPlace
 from nccltool.worker.rank import handshake
 from nccltool.worker.rank.handshake import Decision
-from tests.samples import facts
+from tests.samples import facts, job
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -14,6 +18,30 @@ ONE_HOST = Decision(
     run_id="r", go=True, backend="gloo", reason="", one_host=True, leader_host_id="h", leader_address=None
 )
 TWO_HOSTS = replace(ONE_HOST, one_host=False)
+FIRST_OF_TWO = RankPlace(
+    launcher="torchrun",
+    rank=0,
+    world_size=2,
+    local_rank=0,
+    local_world_size=1,
+    node_rank=0,
+    store_host="127.0.0.1",
+    store_port=1,
+    store_is_hosted=True,
+)
+
+
+def test_ranks_of_two_versions_end_in_a_finding_that_says_so() -> None:
+    """What another version writes, word for word: this form must stay."""
+    store, asked = PrefixStore("ranks", dist.HashStore()), job(nodes=2, nproc_per_node=1, emulated=False)
+    theirs = asdict(facts(1, node_rank=1, nccltool="0.0.1"))
+    store.set("greeting/1", json.dumps({"facts": theirs, "own_address": None, "dialled": "192.0.2.1"}))
+    mine = facts(0, node_rank=0, nccltool="0.0.2")
+    decision, findings, ranks = handshake.meet(asked, FIRST_OF_TWO, store, mine)
+    assert not decision.go
+    assert [one.nccltool for one in ranks] == ["0.0.2", "0.0.1"]
+    assert "version-mismatch" in [one.code for one in findings if one.message.startswith("nccltool differs")]
+    assert json.loads(store.get("greeting/0")).keys() == {"facts", "own_address", "dialled"}
 
 
 @pytest.mark.parametrize(
