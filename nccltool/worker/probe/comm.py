@@ -13,19 +13,13 @@ REDUCE_OPS = {
     "avg": dist.ReduceOp.AVG,
 }
 
+# 2.13 renamed these two; the old names still work there but warn.
+_all_gather: Any = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+_reduce_scatter: Any = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
 
 class TorchComm:
     """The default process group. On CUDA the calls return when the work is queued, on CPUs when it is done."""
-
-    # 2.13 renamed these two; the old names still work there but warn.
-    all_gather: Any = staticmethod(getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor)
-    _reduce_scatter: Any = staticmethod(getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor)
-    all_to_all: Any = staticmethod(dist.all_to_all_single)
-    broadcast: Any = staticmethod(dist.broadcast)
-    gather: Any = staticmethod(dist.gather)
-    scatter: Any = staticmethod(dist.scatter)
-    send: Any = staticmethod(dist.send)
-    recv: Any = staticmethod(dist.recv)
 
     def __init__(self, reduce_op: str) -> None:
         self.rank = dist.get_rank()
@@ -38,13 +32,34 @@ class TorchComm:
         """Reduce in place, on all ranks."""
         dist.all_reduce(tensor, self._reduce_op)
 
+    def all_gather(self, recv: Tensor, send: Tensor) -> None:
+        _all_gather(recv, send)
+
     def reduce_scatter(self, recv: Tensor, send: Tensor) -> None:
         """Reduce `send`, keep this rank's chunk in `recv`."""
-        self._reduce_scatter(recv, send, self._reduce_op)
+        _reduce_scatter(recv, send, self._reduce_op)
+
+    def broadcast(self, tensor: Tensor, root: int) -> None:
+        dist.broadcast(tensor, root)
 
     def reduce(self, tensor: Tensor, root: int) -> None:
         """Reduce in place, on the root."""
         dist.reduce(tensor, root, self._reduce_op)
+
+    def gather(self, send: Tensor, parts: list[Tensor] | None, root: int) -> None:
+        dist.gather(send, parts, root)
+
+    def scatter(self, recv: Tensor, parts: list[Tensor] | None, root: int) -> None:
+        dist.scatter(recv, parts, root)
+
+    def all_to_all(self, recv: Tensor, send: Tensor) -> None:
+        dist.all_to_all_single(recv, send)
+
+    def send(self, tensor: Tensor, to: int) -> None:
+        dist.send(tensor, to)
+
+    def recv(self, tensor: Tensor, source: int) -> None:
+        dist.recv(tensor, source)
 
     def exchange(self, send: Tensor, to: int, recv: Tensor, source: int) -> None:
         """Send and receive at the same time."""
