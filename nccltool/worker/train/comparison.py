@@ -99,7 +99,7 @@ class ReferenceComparison:
         self._setup.channel.emit(
             Diverged(
                 rank=self._setup.rank,
-                step=self._base + number - 1,
+                step=self._base + min(number, self._setup.spec.steps) - 1,  # a checkpoint may be of a later one
                 strategy=self._setup.name,
                 number=number,
                 what=wrong.what,
