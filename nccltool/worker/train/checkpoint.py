@@ -212,11 +212,11 @@ class Checkpoints:
 
     def load(self, strategy: Strategy, mark: Mark) -> None:
         """Give the ranks what was saved. Raises CheckpointsFailed."""
-        begin = time.perf_counter_ns()
+        begin, phase = time.perf_counter_ns(), "loading a checkpoint"
+        self._slot.phase(phase)
         path = checkpoints.named(self._base / mark.strategy, mark.step)
         state = tensors(strategy, into=True)
         reader = CheckpointReader(path, mark)
-        phase = "loading a checkpoint"
         self._written(strategy.setup, phase, lambda: dcp.load(state, storage_reader=reader), "loaded")
         if strategy.scaler is not None:
             strategy.scaler.scale, strategy.scaler.good_steps = mark.scale, mark.good_steps
