@@ -125,6 +125,7 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
                 ),
             )
         ),
+        (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a type to train in", "choose from bf"),
         (("ddq",), "", "strategy 'ddq' is not known", "did you mean ddp? choose from "),
         (("",), "", "strategy '' is not known", "choose from "),
         (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "make it a multiple"),

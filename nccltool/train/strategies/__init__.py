@@ -31,6 +31,6 @@ def given(words: Mapping[str, Any]) -> dict[str, OptionValue]:
         value = words[word(field).lstrip("-").replace("-", "_")]
         if isinstance(field.default, bool):
             value = value != field.default
-        if value is not None and value != field.default:
+        if value == "" or value not in (None, field.default):  # an empty word is a mistake that is told
             asked[name] = value
     return asked
