@@ -57,8 +57,8 @@ class Reached(Event, frozen=True, tag="reached"):
     """Where it was reached; empty = nowhere."""
     failures: tuple[str, ...]
     """`address: reason` of the others."""
-    large_packets_lost: tuple[str, ...] = ()
-    """Those of them where a connection was made, but what was sent did not arrive."""
+    large_packets_lost: str = ""
+    """The first of them where a connection was made, but what was sent did not arrive."""
 
 
 class FactsPiece(Event, frozen=True, tag="facts"):

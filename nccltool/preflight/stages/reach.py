@@ -90,7 +90,7 @@ def _failure(answer: events.Reached | None, name: str, port: Check) -> tuple[Che
         return port, "no answer in time"
     if not answer.addresses:
         lost = answer.large_packets_lost
-        return (PATH_MTU, lost[0]) if lost else (port, "; ".join(answer.failures[:2]))
+        return (PATH_MTU, lost) if lost else (port, "; ".join(answer.failures[:2]))
     by_name = next((failure for failure in answer.failures if failure.startswith(f"{name}: ")), "")
     return (NAMES, by_name) if by_name else None
 

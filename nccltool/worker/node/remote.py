@@ -275,7 +275,7 @@ class _Watchdog:
                 port=goal.port,
                 addresses=tuple(address for address, failure in said.items() if not failure),
                 failures=tuple(failures) if said else ("it has no address that leads to other hosts",),
-                large_packets_lost=tuple(text for text, failure in failures.items() if failure == _MTU),
+                large_packets_lost=next((text for text, failure in failures.items() if failure == _MTU), ""),
             )
         )
 

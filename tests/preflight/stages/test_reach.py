@@ -56,7 +56,7 @@ def reached(failing: dict[tuple[int, int], str]) -> Survey:
         failures = (f"h{goal.node + 1}: unknown",) if by_name else (f"{address}: {why}",) if why else ()
         there = () if why and not by_name else (address,)
         if why != "silent":
-            lost = failures if why == MTU else ()
+            lost = "".join(failures) if why == MTU else ""
             answer = Reached(
                 node=a, goal=goal.node, port=8, addresses=there, failures=failures, large_packets_lost=lost
             )
