@@ -24,6 +24,7 @@ from nccltool.launch.printed_events import Begun, StreamEnd, Teller, ToldRunDir
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import document, latency_model, plan
 from nccltool.probe import judge as probe_judge
+from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.result import Run
 from nccltool.probe.state import ProbeState
@@ -145,14 +146,12 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
     )
 
 
-_OF_A_MEASURED_WORLD = ("limit_source", "limit_unknown_reason", "transport", "nics")
-
-
 def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
     state = outcome.state
     facts = [rank.facts for _, rank in sorted(state.ranks.items()) if rank.facts]
     counts = set(Counter(each.node_rank if each.node_rank >= 0 else each.host for each in facts).values())
     world = state.world
+    measured = world if isinstance(world, MeasuredWorld) else None
     nodes = {rank.node_rank if rank.node_rank >= 0 else rank.host for rank in state.ranks.values()}
     return RunInfo(
         id=state.job.run_id,
@@ -169,7 +168,10 @@ def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
         hosts=tuple(
             dict.fromkeys([rank.host for _, rank in sorted(state.ranks.items())] or sorted(state.hosts_met))
         ),
-        **{name: getattr(world, name, None) for name in _OF_A_MEASURED_WORLD},
+        limit_source=measured.limit_source if measured else None,
+        limit_unknown_reason=measured.limit_unknown_reason if measured else None,
+        transport=measured.transport if measured else None,
+        nics=measured.nics if measured else None,
         gpu=_gpus(facts),
         ranks_per_node=counts.pop() if len(counts) == 1 else None,
         cuda_graph=cuda_graph,

@@ -41,10 +41,18 @@ def to_json(run: TrainRun) -> str:
 def from_json(text: bytes, where: str) -> Run:
     """The run of a measurement or of trainings. Raises BadInput that names `where` and the key that is wrong."""
     document = documents.decoded(text, where, _TrainDocument)
-    common: dict[str, Any] = {"info": document.run, "verdict": document.verdict, "findings": document.findings}
+    info, verdict, findings = document.run, document.verdict, document.findings
     if document.kind == "train":
-        return TrainRun(**common, trainings=document.trainings, restarts=document.restarts)
-    return Run(**common, kind=document.kind, measurements=document.measurements, models=document.models)
+        trainings, restarts = document.trainings, document.restarts
+        return TrainRun(info=info, verdict=verdict, findings=findings, trainings=trainings, restarts=restarts)
+    return Run(
+        kind=document.kind,
+        info=info,
+        verdict=verdict,
+        findings=findings,
+        measurements=document.measurements,
+        models=document.models,
+    )
 
 
 def load(path: Path) -> Run:
