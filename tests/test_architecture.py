@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -125,6 +126,34 @@ def test_every_member_of_a_family_stands_alone(family: str) -> None:
     for module in members:
         siblings = {name for name in _of_ours(module) if name.startswith(f"{folder}.")}
         assert siblings <= {f"{folder}.base"}, module.name
+
+
+TRIED_TOGETHER = (*FAMILIES, "compare.views", "train.views", "triage.logs", "hosts.facts")
+"""Their members are tried by tests of the family, facts where they are read."""
+OF_DATA = {"errors", "events", "job", "options", "result"}
+"""Modules of types, with a property or two."""
+
+
+def test_a_test_file_stands_beside_each_module() -> None:
+    """What runs inside ranks is tried with ranks, in tests/worker."""
+    without = {
+        name
+        for name, module in MODULES.items()
+        if module.room in ROOMS
+        and module.room != TORCH_ONLY_IN
+        and name.removeprefix("nccltool.").rpartition(".")[0] not in TRIED_TOGETHER
+        and name.rpartition(".")[2] not in OF_DATA
+        and any(isinstance(node, ast.FunctionDef) for node in module.nodes)
+        and module.file.name != "__init__.py"
+    }
+    tests = {f"nccltool.{name}" for name in _names_of_tests()}
+    assert without - tests == set()
+
+
+def _names_of_tests() -> Iterator[str]:
+    folder = ROOT.parent / "tests"
+    for file in folder.rglob("test_*.py"):
+        yield ".".join(file.relative_to(folder).with_name(file.stem.removeprefix("test_")).parts)
 
 
 def test_a_name_of_a_class_has_one_meaning() -> None:
