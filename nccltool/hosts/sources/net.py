@@ -2,12 +2,13 @@
 
 import ipaddress
 import socket
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import HostNames
+from nccltool.hosts.facts import Address, HostNames
 from nccltool.hosts.facts.leaves import NotKnown, Texts, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree, getifaddrs, within
 
@@ -89,22 +90,36 @@ def host_id(root: Path = Path("/")) -> str:
 
 def addresses_of(interface: str) -> tuple[str, ...]:
     """The first IPv4 address of an interface, and those of IPv6."""
-    found = [one for name, _, one in or_none(getifaddrs()) or () if one is not None and name == interface]
-    four, six = ([one.address for one in found if one.family == family] for family in ("AF_INET", "AF_INET6"))
-    return (*four[:1], *six)
+    return _addresses().get(interface, ())
+
+
+def _addresses() -> dict[str, tuple[str, ...]]:
+    """The same of each interface: the kernel is asked once, for hosts of containers have hundreds of them."""
+    found = defaultdict[str, list[Address]](list)
+    for name, _, one in or_none(getifaddrs()) or ():
+        if one is not None:
+            found[name].append(one)
+    return {name: tuple(_first_ipv4(own)) for name, own in found.items()}
+
+
+def _first_ipv4(own: list[Address]) -> Iterator[str]:
+    yield from [one.address for one in own if one.family == "AF_INET"][:1]
+    yield from (one.address for one in own if one.family == "AF_INET6")
 
 
 def outward_addresses() -> tuple[str, ...]:
     """Addresses of this host at which others may reach it: no loopback, nothing that holds only on one link; those
     of bridges that are the same on many hosts (docker0, virbr0, cni0) come last."""
     interfaces = sorted((name for _, name in socket.if_nameindex()), key=lambda name: name.startswith(_INNER))
-    found = [address for name in interfaces for address in addresses_of(name)]
+    addresses = _addresses()
+    found = [address for name in interfaces for address in addresses.get(name, ())]
     return tuple(dict.fromkeys(a for a in found if not is_loopback(a) and not _ip(a).is_link_local))[:_MOST]
 
 
 def interface_with(address: str) -> str | None:
     """The interface that has `address`, or None."""
-    return next((name for _, name in socket.if_nameindex() if address in addresses_of(name)), None)
+    addresses = _addresses()
+    return next((name for _, name in socket.if_nameindex() if address in addresses.get(name, ())), None)
 
 
 def resolve(host: str, timeout_s: float) -> tuple[str, ...] | None:

@@ -2,9 +2,13 @@
 
 import socket
 from pathlib import Path
+from typing import Literal
+from unittest.mock import Mock
 
 import pytest
 
+from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts import Address
 from nccltool.hosts.sources import net
 
 BOOT_ID = "0f0c4f2e-8d5b-4c59-8d2c-9f1de3a5f6a7"
@@ -83,3 +87,35 @@ def test_no_way_to_a_name_that_does_not_resolve() -> None:
 )
 def test_loopback(address: str, loopback: bool) -> None:
     assert net.is_loopback(address) is loopback
+
+
+def test_the_kernel_is_asked_once_about_all_interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        ("lo", 0x49, None),
+        ("lo", 0x49, address("lo", "127.0.0.1", "AF_INET")),
+        ("eth0", 0x1043, address("eth0", "10.0.0.5", "AF_INET")),
+        ("eth0", 0x1043, address("eth0", "10.0.0.6", "AF_INET")),
+        ("eth0:1", 0x1043, address("eth0:1", "10.0.0.7", "AF_INET")),
+        ("docker0", 0x1003, address("docker0", "172.17.0.1", "AF_INET")),
+        ("eth0", 0x1043, address("eth0", "fe80::1", "AF_INET6")),
+        ("eth0", 0x1043, address("eth0", "2001:db8::5", "AF_INET6")),
+    ]
+    asked = Mock(return_value=rows)
+    monkeypatch.setattr(net, "getifaddrs", asked)
+    monkeypatch.setattr("socket.if_nameindex", lambda: [(1, "lo"), (2, "docker0"), (3, "eth0"), (4, "ib0")])
+    assert net.outward_addresses() == ("10.0.0.5", "2001:db8::5", "172.17.0.1")
+    assert net.interface_with("2001:db8::5") == "eth0"
+    assert net.interface_with("10.0.0.6") is None
+    assert asked.call_count == 3  # by three questions
+    assert net.addresses_of("eth0") == ("10.0.0.5", "fe80::1", "2001:db8::5")
+
+
+def address(interface: str, text: str, family: Literal["AF_INET", "AF_INET6"]) -> Address:
+    return Address(interface=interface, address=text, prefix_len=24, family=family)
+
+
+def test_addresses_that_cannot_be_read_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(net, "getifaddrs", lambda: Unknown("getifaddrs failed: Operation not permitted"))
+    assert net.addresses_of("lo") == ()
+    assert net.outward_addresses() == ()
+    assert net.interface_with("127.0.0.1") is None
