@@ -58,7 +58,7 @@ def _plain(text: str) -> str:
 def of_process(tree: Tree, pid: int | str) -> dict[str, str]:
     """The environment that a process was started with: /proc/<pid>/environ."""
     raw = known(tree.raw(f"/proc/{pid}/environ"))
-    pairs = [os.fsdecode(entry).partition("=") for entry in raw.split(b"\0") if b"=" in entry]
+    pairs = [entry.decode(errors="surrogateescape").partition("=") for entry in raw.split(b"\0") if b"=" in entry]
     return chosen({name: value for name, _, value in pairs})
 
 
