@@ -111,7 +111,11 @@ def table(
 def _patterns(role: Role, row: str, before: Mapping[str, str]) -> Iterator[LogPattern]:
     kind, expression = row.split(maxsplit=1)
     head, alternatives, tail = expression.split("`", maxsplit=2)
-    for literal in alternatives.split("|"):
+    literals_of = alternatives.split("|")
+    # a row that is indented too far would go on with the one above, and never be found
+    if "`" in tail or "" in literals_of or (head and tail.startswith(" => ")):
+        raise ValueError(f"this is no row of a table of patterns: {row}")
+    for literal in literals_of:
         own = tail.removeprefix(" => ") if tail.startswith(" => ") else head + re.escape(literal) + tail
         compiled = re.compile(own) if head or tail else None
         _remember(literal, before.get(literal, ""))
@@ -178,8 +182,7 @@ def behind(before: str, literal: str) -> str:
 
 def event(item: LogPattern, line: SourceLine, fields: Mapping[str, str], **known: int | str | None) -> LogEvent:
     """The event of a pattern in a line; `known` is what a dialect knows better than the label."""
-    host = known.get("host")
-    host = line.host if host is None else str(host)
+    host = str(known.get("host") or "") or line.host
     if host is None and line.address:
         fields = {"ip": line.address, **fields}
     return LogEvent(

@@ -57,7 +57,7 @@ failure
     version.build        `no kernel image is available for execution`
     version.build        libtorch\S*: `undefined symbol`: (?P<symbol>nccl\w+|cuda\w+)
     version.build        `not compatible with the current PyTorch installation`
-    version.build        `' not found` => version `(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found
+    version.build        `' not found` => version \x60(?:GLIBC|GLIBCXX|CXXABI|NCCL|OPENSSL)[\w.]*' not found
     version.library      `cannot open shared object file` => (?P<name>lib(?:nccl|rccl|cuda|cudart|cublas\w*|
                          cudnn\w*|torch\w*|c10\w*)\.so[.\d]*): cannot open shared
     version.library      `Unable to load NCCL library`

@@ -1,7 +1,10 @@
 """Tables of patterns: what their text means."""
 
+import re
+
 import pytest
 
+from nccltool.triage.logs.base import SourceLine
 from nccltool.triage.logs.patterns import LogPattern, table
 
 
@@ -31,3 +34,30 @@ def test_a_row_stands_under_its_role() -> None:
         LogPattern("shm.full", "failure", "b"),
         LogPattern("nccl.ib", "state", "c"),
     ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "shm.full  `a`\n     shm.segment  `b`",  # indented too far: it would go on with the row above
+        "shm.full  `a||b`",
+        "shm.full  head `a` => the expression",
+        "shm.full  no literal",
+        "shm.full",
+        r"shm.full  `a` (unfinished",
+    ],
+)
+def test_a_row_with_a_mistake_is_refused(row: str) -> None:
+    with pytest.raises((ValueError, re.error)):
+        table(f"\ndoubt\n    {row}\n")
+
+
+def test_a_role_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="not enough values"):
+        table("\nfailure\n    shm.full  `a`\nfailures\n    shm.full  `b`\n")
+
+
+def test_a_name_of_a_host_that_is_empty_is_that_of_the_label() -> None:
+    text = SourceLine(file="log", number=1, text="host:   has no space", host="n1")
+    (event,) = table("\ndoubt\n    shm.full  host:(?P<node> *)has `no space`\n", hosts_in=("node",)).events(text)
+    assert event.host == "n1"
