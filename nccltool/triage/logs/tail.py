@@ -3,6 +3,7 @@
 Files are asked, not watched: that works on network file systems too, where nobody tells of changes.
 """
 
+import contextlib
 import os
 import resource
 import select
@@ -165,13 +166,19 @@ def has_writer(paths: frozenset[str]) -> bool:
     Of False alone nothing follows: a process of another user or of another host cannot be seen.
     """
     wanted = {os.path.realpath(path) for path in paths}
-    for opened in Path("/proc").glob("[0-9]*/fd/*"):
+    for opened in _opened():
         try:
             if str(opened.readlink()) in wanted and _writes(opened):
                 return True
         except OSError:
-            continue  # it is gone, or not ours to look at
+            continue  # it is closed
     return False
+
+
+def _opened() -> Iterator[Path]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it is gone, or not ours to look at
+            yield from (process / "fd").iterdir()
 
 
 def _writes(opened: Path) -> bool:

@@ -173,3 +173,13 @@ def test_standard_input_that_is_a_file_does_not_grow(tmp_path: Path, monkeypatch
     with os.fdopen(reading) as pipe, os.fdopen(writing, "w"):
         monkeypatch.setattr("sys.stdin", pipe)
         assert tail.input_is_live()
+
+
+def test_a_process_that_ends_while_its_files_are_listed_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "1"
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: [gone, Path(f"/proc/{os.getpid()}")])
+    path = tmp_path / "job.log"
+    with path.open("w"):
+        assert tail.has_writer(frozenset({str(path)}))
