@@ -85,7 +85,8 @@ def behind(timeline: Timeline) -> int | None:
     """The rank whose last enqueued work is less than that of all others."""
     told = (event for event in timeline.of("torch.status") if event.rank is not None)
     last = {event.rank: int(event.get("enqueued")) for event in told}
-    lowest = [rank for rank, number in last.items() if number == min(last.values())]
+    least = min(last.values(), default=0)
+    lowest = [rank for rank, number in last.items() if number == least]
     return lowest[0] if len(lowest) == 1 and len(last) > 1 else None
 
 
