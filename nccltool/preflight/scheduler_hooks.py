@@ -67,20 +67,22 @@ def from_options(
     expect_gpus: int | None,
     select: Sequence[str],
     ignore: Sequence[str],
+    drain: bool,
+    resume: bool,
     node: str | None,
     total_budget: str | None,
-    **switches: bool,
 ) -> PrologOrder:
     """The options of `nccltool slurm-prolog`, checked. Raises BadInput."""
-    if switches["resume"] and not switches["drain"]:
+    if resume and not drain:
         raise BadInput("--resume needs --drain", "it undoes what --drain did")
     made = PrologOrder(
         gpus=expect_gpus,
         select=comma_separated(select),
         ignore=comma_separated(ignore),
+        drain=drain,
+        resume=resume,
         node=node or env.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0],
         budget_s=parse_duration(total_budget, "--budget") if total_budget else BUDGET_S,
-        **switches,
     )
     run.rules_for(made.select, made.ignore)
     return made
