@@ -194,8 +194,8 @@ def no_unified_memory(host: JudgedHost) -> Results:
     Instead: docker run --gpus all; on the host nvidia-modprobe -u -c 0
     Source: NCCL user guide, troubleshooting, unified memory
     """
-    there = not _has_gpus(host) or host.facts.container.device("/dev/nvidia-uvm") is not None
-    if not there and host.nccl_is(since=(2, 23)):
+    is_missing = _has_gpus(host) and host.facts.container.device("/dev/nvidia-uvm") is None
+    if is_missing and host.nccl_is(since=(2, 23)):
         inside = known(host.facts.container.inside)
         message = "/dev/nvidia-uvm is missing"
         remedy = "docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0"
