@@ -161,10 +161,8 @@ class _Surveying:
         command, code = process.command, process.exit_code() or 0
         for node in command.nodes:
             if node not in self.survey.lost and (self._is_reach or not self._has_come(node)):
-                host, why = (
-                    self.survey.hosts[node],
-                    self._session.launch.explain(command.host, code, process.words),
-                )
+                host = self.survey.hosts[node]
+                why = self._session.launch.explain(command.host, code, process.words)
                 self.survey.lost[node] = why or HOST_MISCONFIGURED.finding(
                     subject=Subject(kind="host", name=host),
                     message=f"{host} sent no facts: the process there ended (exit code {code})",

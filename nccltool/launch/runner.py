@@ -300,15 +300,13 @@ class _Runner:
         places = self._meeting.going.places.items()
         hosts = {node_name(rank): self._meeting.name(node) for node, (rank, _) in places}
         host = hosts.get(finding.subject.name)
-        return (
-            finding
-            if host is None
-            else replace(
-                finding,
-                subject=Subject(kind="host", name=host),
-                message=f"{finding.message}: {host}",
-                remedy=f"on {host}: how long does `python -c 'import torch'` take? --join-timeout waits longer",
-            )
+        if host is None:
+            return finding
+        return replace(
+            finding,
+            subject=Subject(kind="host", name=host),
+            message=f"{finding.message}: {host}",
+            remedy=f"on {host}: how long does `python -c 'import torch'` take? --join-timeout waits longer",
         )
 
     def _culprit(self) -> Finding | None:

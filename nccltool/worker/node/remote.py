@@ -193,7 +193,7 @@ class _Watchdog:
     channel: Channel
     listeners: list[socket.socket]
     rank: int | None = None
-    instructions: LineCutter = field(default_factory=LineCutter)
+    cutter: LineCutter = field(default_factory=LineCutter)
     heard_at: float = field(default_factory=time.monotonic)
 
     def until_end(self) -> int:
@@ -222,7 +222,7 @@ class _Watchdog:
 
     def _read(self) -> bool:
         chunk = os.read(self.in_fd, 65536)
-        for line in self.instructions.take(chunk):
+        for line in self.cutter.take(chunk):
             self.heard_at = time.monotonic()
             self._obey(line)
         return bool(chunk)
