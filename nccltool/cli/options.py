@@ -58,10 +58,11 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
 
 def words_of(command: click.Command, name: str, words: Sequence[str]) -> tuple[dict[str, Any], frozenset[str]]:
     """Options of a command, as another host will read them: without the variables of here; and which are given."""
-    bare = copy(command)
-    bare.params = [copy(parameter) for parameter in command.params]
-    for parameter in bare.params:
+    parameters = [copy(parameter) for parameter in command.params]
+    for parameter in parameters:
         parameter.envvar = None
+    bare = copy(command)
+    bare.params = parameters
     context = bare.make_context(name, list(words), parent=click.get_current_context().parent)
     return context.params, given(context, context.params)
 

@@ -9,13 +9,12 @@ import click
 
 from nccltool.cli import options as shared
 from nccltool.cli.options import Number, group, injected_fault, option
-from nccltool.train import strategies
 from nccltool.train.strategies import WORDS
-from nccltool.train.strategies.base import CommonOptions, OptionTraits, traits, word
 
 if TYPE_CHECKING:
     from nccltool.probe.result import Run
     from nccltool.train.options import TrainOptions
+    from nccltool.train.strategies.base import OptionTraits
 
 _SOME = click.IntRange(1)
 _FOLDER = click.Path(file_okay=False)
@@ -26,15 +25,37 @@ ranks are started as those of `nccltool probe` are.
 """
 
 
-def _of_strategies(function: shared.F) -> shared.F:
+class _TrainCommand(click.Command):
+    """Has the options of strategies when they are looked at: the list of all commands does not wait for them."""
+
+    _is_whole = False
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        if not self._is_whole:
+            self._is_whole = True
+            place = [one.name for one in self._params].index("checkpoint")
+            self._params[place:place] = _of_strategies()
+        return self._params
+
+    @params.setter
+    def params(self, params: list[click.Parameter]) -> None:
+        self._params = params
+
+
+def _of_strategies() -> list[click.Parameter]:
     """Options that groups of the training's options declare: most are for some strategies only."""
+    from nccltool.train import strategies
+    from nccltool.train.strategies.base import CommonOptions, traits, word
+
     known = sorted((*strategies.options().values(), *fields(CommonOptions)), key=lambda one: traits(one).place)
+    command = click.Command("train")
     for field in reversed(known):
-        function = option(word(field), help=traits(field).help, **_taken(field.default, traits(field)))(function)
-    return function
+        option(word(field), help=traits(field).help, **_taken(field.default, traits(field)))(command)
+    return command.params[::-1]
 
 
-def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
+def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
     if isinstance(default, bool):
         return {"is_flag": True}
     kind: Any = click.Choice(traits.choices) if traits.choices else None
@@ -45,7 +66,7 @@ def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
     return {"type": kind, "default": default or None}
 
 
-@click.command("train", help=_HELP)
+@click.command("train", cls=_TrainCommand, help=_HELP)
 @click.argument("strategy")
 @option("--size", type=click.Choice(("tiny", "125m", "1b")), default="tiny", help="Size of the model.")
 @option("--layers", type=_SOME, help="Transformer blocks.  [default: as --size says]")
@@ -60,7 +81,6 @@ def _taken(default: object, traits: OptionTraits) -> dict[str, Any]:
 @option("--learning-rate", type=Number(0), default=0.1, help="Of plain SGD.")
 @option("--momentum", type=Number(0, 1, max_open=True), default=0.0, help="Of SGD.")
 @option("-d", "--dtype", default="float32", help="Element type.")
-@_of_strategies
 @option("--checkpoint", type=_FOLDER, help="Save into this folder, which all hosts share, and go on from there.")
 @option("--checkpoint-every", type=_SOME, default=1, help="Steps between two checkpoints.")
 @option("--max-restarts", type=click.IntRange(0, 100), default=0, help="Start all ranks anew so often.")
@@ -99,6 +119,7 @@ def command(**options: Any) -> None:
 
 def asked(options: Mapping[str, Any], fault: str = "") -> "TrainOptions":
     from nccltool.launch.options import StartOptions
+    from nccltool.train import strategies
     from nccltool.train.checkpoint_options import CheckpointOptions
     from nccltool.train.options import TrainOptions
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from nccltool.core.findings import Finding
+if TYPE_CHECKING:  # not to load it for the names of exit styles
+    from nccltool.core.findings import Finding
 
 Status = Literal["pass", "warn", "fail", "incomplete", "unknown"]
 
@@ -37,7 +38,7 @@ def verdict(
     return Verdict(status="warn" if warned else "pass", exit_code=0)
 
 
-def of_findings(findings: Collection[Finding], *, interrupted: bool = False, can_tell: bool = True) -> Verdict:
+def of_findings(findings: "Collection[Finding]", *, interrupted: bool = False, can_tell: bool = True) -> Verdict:
     """What findings say together. `can_tell`: whether there is anything to judge."""
     effects = {finding.effect for finding in findings}
     return verdict(
@@ -49,7 +50,7 @@ def of_findings(findings: Collection[Finding], *, interrupted: bool = False, can
     )
 
 
-def of_own_ranks(findings: Collection[Finding], *, interrupted: bool) -> Verdict:
+def of_own_ranks(findings: "Collection[Finding]", *, interrupted: bool) -> Verdict:
     """Of a command whose rank 0 is elsewhere: it only says whether its own ranks were done."""
     return verdict(interrupted=interrupted, incomplete=any(finding.is_error for finding in findings))
 

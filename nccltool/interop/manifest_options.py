@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes, parse_bytes
-from nccltool.interop.manifests import Request
+from nccltool.interop.manifests.base import Request
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob

@@ -1,11 +1,11 @@
 """Kubernetes objects that run a command on every node: one kind a file, each a pure function of a Request."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from nccltool.core import members
-from nccltool.interop.manifests.base import Object, Request
 
-__all__ = ["KINDS", "PATCHES", "Object", "Request", "objects", "render"]
+if TYPE_CHECKING:
+    from nccltool.interop.manifests.base import Object, Request
 
 KINDS = members.names(__path__, first=("job", "trainjob", "pytorchjob"))
 PATCHES = ("init-container",)
@@ -18,12 +18,12 @@ _HEAD = """\
 """
 
 
-def objects(request: Request, kind: str) -> tuple[Object, ...]:
+def objects(request: "Request", kind: str) -> "tuple[Object, ...]":
     """The objects to apply, in order; of a patch, what to change."""
-    return cast(tuple[Object, ...], members.module(__name__, kind).objects(request))
+    return cast("tuple[Object, ...]", members.module(__name__, kind).objects(request))
 
 
-def render(request: Request, kind: str) -> str:
+def render(request: "Request", kind: str) -> str:
     """The objects as YAML, under two lines that say how to use them."""
     (label,) = request.selector.items()
     namespace = f" -n {request.namespace}" if request.namespace else ""
@@ -32,7 +32,7 @@ def render(request: Request, kind: str) -> str:
     return head + _yaml(objects(request, kind))
 
 
-def _yaml(documents: tuple[Object, ...]) -> str:
+def _yaml(documents: "tuple[Object, ...]") -> str:
     import re
 
     import yaml  # not above: it takes longer to import than all of the command line

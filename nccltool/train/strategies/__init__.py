@@ -4,9 +4,10 @@ import pkgutil
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nccltool.train.strategies.base import OptionValue, StrategyOptions, word
+if TYPE_CHECKING:
+    from nccltool.train.strategies.base import OptionValue
 
 NAMES = tuple(sorted({info.name for info in pkgutil.iter_modules(__path__)} - {"base"}))
 _WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
@@ -16,6 +17,8 @@ WORDS = tuple(sorted(_WORDS.get(name, name) for name in NAMES))
 
 def takes(strategy: str) -> dict[str, Field[Any]]:
     """The options that are for this strategy and not for all, by name: those of `Options` in its file."""
+    from nccltool.train.strategies.base import StrategyOptions
+
     group = getattr(import_module(f"{__name__}.{strategy}"), "Options", StrategyOptions)
     return {field.name: field for field in fields(group)}
 
@@ -24,8 +27,10 @@ def options() -> dict[str, Field[Any]]:
     return {name: field for strategy in NAMES for name, field in takes(strategy).items()}
 
 
-def given(words: Mapping[str, Any]) -> dict[str, OptionValue]:
+def given(words: Mapping[str, Any]) -> "dict[str, OptionValue]":
     """What of them was asked for, of what `nccltool train` was given; the others have their default."""
+    from nccltool.train.strategies.base import word
+
     asked = {}
     for name, field in options().items():
         value = words[word(field).lstrip("-").replace("-", "_")]

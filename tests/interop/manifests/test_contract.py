@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nccltool.interop import manifests
-from nccltool.interop.manifests import KINDS, PATCHES, Object, Request
+from nccltool.interop.manifests import KINDS, PATCHES
+from nccltool.interop.manifests.base import Object, Request
 from tests.interop.manifests import schemas
 
 PLAIN = Request(
