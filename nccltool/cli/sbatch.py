@@ -1,6 +1,5 @@
 """nccltool sbatch."""
 
-import shlex
 import sys
 from typing import Any
 
@@ -56,6 +55,8 @@ def command(words: tuple[str, ...], command: str | None, **options: Any) -> None
 
 
 def _words(text: str) -> tuple[str, ...]:
+    import shlex
+
     try:
         return tuple(shlex.split(text)) or ("nccltool",)
     except ValueError as error:

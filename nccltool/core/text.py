@@ -1,6 +1,5 @@
 """Text of hosts, logs and users on its way to people: nothing in it acts on their terminal."""
 
-import difflib
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -70,6 +69,8 @@ def comma_separated(texts: Iterable[str]) -> tuple[str, ...]:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that may have been meant; empty = none is near."""
+    import difflib  # not above: commands that are spelt right do not need it
+
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
 
 

@@ -1,15 +1,16 @@
 """What is known of each way to train without torch: its name, and the options that it takes, a file each."""
 
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nccltool.core import members
+
 if TYPE_CHECKING:
     from nccltool.train.strategies.base import OptionValue
 
-NAMES = tuple(sorted({info.name for info in pkgutil.iter_modules(__path__)} - {"base"}))
+NAMES = tuple(name.replace("-", "_") for name in members.names(__path__))
 _WORDS = {"three_d": "3d", "tp_fsdp": "tp+fsdp"}
 WORDS = tuple(sorted(_WORDS.get(name, name) for name in NAMES))
 """The names as help texts write them: not each can be that of a module."""
