@@ -149,7 +149,10 @@ launched = together(
     option("--hostfile", type=click.Path(dir_okay=False), help="The same, one a line, in a file."),
     option("--ssh", default="ssh", help="The ssh command, with options of its own."),
     option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
-    option("--remote-env", help="Variables to take there, besides NCCL_*, GLOO_*, TORCH_*."),
+    option(
+        "--remote-env",
+        help="Variables to take there, besides those of the libraries (NCCL_*, TORCH_*, FI_*, ...).",
+    ),
 )
 """How the nodes are started."""
 _PATIENCE = together(

@@ -10,9 +10,7 @@ import msgspec
 from nccltool.core.findings import Finding
 from nccltool.core.run_directory import RunDir
 from nccltool.launch.events import Event, EventReader
-
-OF_THE_LIBRARIES = ("NCCL_", "GLOO_", "TORCH_")
-"""How the names of variables begin that steer the libraries, and are no secrets."""
+from nccltool.launch.remote_variables import is_of_the_libraries
 
 
 class ProductState(Protocol):
@@ -81,7 +79,7 @@ class Job:
 
 def kept(job: Job) -> bytes:
     """A job as it is kept: of variables that were named to go to other hosts, nobody knows what is in them."""
-    shown = {name: value for name, value in job.env.items() if name.startswith(OF_THE_LIBRARIES)}
+    shown = {name: value for name, value in job.env.items() if is_of_the_libraries(name)}
     return msgspec.json.format(msgspec.json.encode(replace(job, env=shown)), indent=2)
 
 

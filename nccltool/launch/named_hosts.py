@@ -1,14 +1,13 @@
-"""The hosts that --hosts or --hostfile names, and the variables that go there."""
+"""The hosts that --hosts or --hostfile names."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.core.host_lists import has_wide_range
 from nccltool.core.user_files import contents
-from nccltool.launch.job import OF_THE_LIBRARIES
 from nccltool.launch.options import StartOptions
 
 _LONGEST_NAME = 253
@@ -121,14 +120,3 @@ def named_hosts(options: StartOptions) -> tuple[Host, ...]:
     except UnicodeDecodeError as error:
         raise BadInput(f"--hostfile {file}: it is not text", "a file with one host a line") from error
     return parse_hostfile(text, f"--hostfile {file}")
-
-
-def forwarded(options: StartOptions, env: Mapping[str, str]) -> dict[str, str]:
-    """Variables that remote hosts get. Raises BadInput for one that is named and not set here."""
-    named = [word.strip() for word in (options.remote_env or "").split(",") if word.strip()]
-    for name in named:
-        if "=" in name:
-            raise BadInput(f"--remote-env {name[:60]!r} is more than a name", "names only: the values of here go")
-        if name not in env:
-            raise BadInput(f"--remote-env {name}: it is not set here", f"export {name}=..., or leave it out")
-    return {name: value for name, value in env.items() if name.startswith(OF_THE_LIBRARIES) or name in named}

@@ -10,6 +10,14 @@ from tests.samples import job
 def test_of_variables_for_other_hosts_only_those_of_the_libraries_are_kept(tmp_path: Path) -> None:
     """A variable that was named may be a secret, and nothing says which."""
     env = {"NCCL_DEBUG": "INFO", "GLOO_SOCKET_IFNAME": "eth0", "TORCH_NCCL_X": "1", "TOKEN": "s3cret"}
+    env |= {
+        "FI_PROVIDER": "efa",
+        "UCX_TLS": "tcp",
+        "RCCL_X": "1",
+        "HSA_X": "1",
+        "OFI_NCCL_X": "1",
+        "PYTORCH_X": "1",
+    }
     run_dir = run_dir_of(tmp_path, job(env=env))
     run_dir.close()
     kept = json.loads((run_dir.path / "job.json").read_text())["env"]

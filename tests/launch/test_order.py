@@ -112,6 +112,11 @@ def test_variables_that_go_to_other_hosts() -> None:
         (("--hosts", "n1", "--remote-env", "A=1"), {"A": "1"}, "--remote-env 'A=1' is more than a name"),
         (("--hosts", "n1", "--ssh", "no-such-ssh -v"), {}, "--ssh 'no-such-ssh' is not a program here"),
         (("--hosts", "n1", "--remote-env", "NOT_SET"), {}, "--remote-env NOT_SET: it is not set here"),
+        (
+            ("--hosts", "n1", "--remote-env", "LD_PRELOAD"),
+            {"LD_PRELOAD": "/x.so"},
+            "--remote-env LD_PRELOAD has no effect there: the dynamic loader reads it when a program starts",
+        ),
         (("--hosts", "n1", "--nproc-per-node", "0"), {}, "--nproc-per-node '0' is not a number of ranks"),
         (("--hostfile", "/no/such"), {}, "--hostfile /no/such cannot be read: No such file or directory"),
         (("--hosts", "n1"), TORCHRUN, "--hosts has no meaning inside a job that torchrun started"),

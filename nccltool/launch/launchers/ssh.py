@@ -25,8 +25,9 @@ from nccltool.launch.launchers.base import (
     asked_nproc,
     last_said,
 )
-from nccltool.launch.named_hosts import Host, forwarded, named_hosts
+from nccltool.launch.named_hosts import Host, named_hosts
 from nccltool.launch.options import StartOptions
+from nccltool.launch.remote_variables import forwarded
 
 CONNECT_S = 7
 """A host in the same cluster answers in milliseconds; ssh itself would wait for TCP, two minutes. A name may have
@@ -87,7 +88,7 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChos
         nproc=asked_nproc(options),
         node_ranks=tuple(range(nodes)),
         launch=launch(hosts[:nodes], words, options.remote_python or sys.executable, why),
-        env=forwarded(options, env),
+        env=forwarded(options.remote_env, env),
         targets=tuple(host.word for host in hosts[:nodes]),
     )
 

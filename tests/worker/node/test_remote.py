@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,53 @@ def test_an_import_that_fails_is_told_with_its_reason(begin: Begin) -> None:
     far.hear()
     assert far.end() == 1
     assert far.said.endswith("ImportError: libcuda.so.1: cannot open\n")
+
+
+SENT_IN_TIME = """
+import ctypes, shutil
+assert "torch" not in sys.modules
+libc = ctypes.CDLL(None)
+libc.getenv.restype = ctypes.c_char_p
+say(libc.getenv(b"NCCL_TEST").decode())  # as NCCL and CUDA read theirs
+say(shutil.which("of-the-sender"))
+import torch
+say(f"{torch.get_num_threads()} threads")
+os._exit(0)"""
+SENT_TOO_LATE = """
+import ctypes, importlib.util
+say(str(importlib.util.find_spec("of_the_sender")))
+try:
+    ctypes.CDLL("libofthesender.so")
+except OSError as error:
+    say("cannot open" if "cannot open shared object file" in str(error) else str(error))
+os._exit(0)"""
+
+
+@pytest.mark.torch
+def test_what_is_sent_is_there_before_libraries_are_loaded(begin: Begin, tmp_path: Path) -> None:
+    """So that it may be sent: what torch, OpenMP, CUDA and NCCL read, and PATH for programs that ranks start."""
+    tool = tmp_path / "of-the-sender"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    env = {"NCCL_TEST": "crossed", "OMP_NUM_THREADS": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    far = begin(replace(REMOTE, env=env), load=SENT_IN_TIME)
+    assert far.end(60) == 0
+    assert far.said.splitlines() == ["crossed", str(tool), "1 threads"]
+
+
+def test_what_the_loader_and_python_read_is_sent_too_late(begin: Begin, tmp_path: Path) -> None:
+    """So that it is refused (launch/remote_variables.py); set before the start, both are found."""
+    (tmp_path / "of_the_sender.py").write_text("")
+    library = next(
+        line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc.so" in line
+    )
+    (tmp_path / "libofthesender.so").write_bytes(Path(library).read_bytes())
+    env = {"LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+    far = begin(replace(REMOTE, env=env), load=SENT_TOO_LATE)
+    assert far.end() == 0
+    assert far.said.splitlines() == ["None", "cannot open"]
+    program = "import ctypes, of_the_sender; ctypes.CDLL('libofthesender.so')"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, **env}, check=True)
 
 
 def test_saved_reaches_rank_0_only(begin: Begin) -> None:
