@@ -1,0 +1,54 @@
+"""What a start costs, for hosts of several kinds."""
+
+import pytest
+
+from nccltool.launch import start_costs
+from nccltool.launch.start_costs import Started
+
+
+@pytest.mark.parametrize(
+    ("ranks", "parts", "seconds"),
+    [
+        (Started(hosts=1, per_host=2), {"Python and torch": 3.9, "ranks": 0.102}, 4.0),
+        (Started(hosts=2, per_host=1, remote=True), {"hosts": 2.04, "Python and torch": 3.9, "ranks": 0.052}, 6.0),
+        (
+            Started(hosts=1, per_host=1, gpus=True),
+            {"Python and torch": 5.9, "ranks": 0.051, "CUDA contexts": 0.5, "communicator": 3.0027},
+            9.5,
+        ),
+        (
+            Started(hosts=1, per_host=8, gpus=True),
+            {"Python and torch": 5.9, "ranks": 0.408, "CUDA contexts": 4.0, "communicator": 3.0216},
+            13.3,
+        ),
+        (
+            Started(hosts=64, per_host=8, gpus=True, remote=True),
+            {
+                "hosts": 3.28,
+                "Python and torch": 5.9,
+                "ranks": 0.912,
+                "CUDA contexts": 4.0,
+                "communicator": 4.3824,
+            },
+            18.5,
+        ),
+        (
+            Started(hosts=512, per_host=8, gpus=True, remote=True),
+            {
+                "hosts": 12.24,
+                "Python and torch": 5.9,
+                "ranks": 4.496,
+                "CUDA contexts": 4.0,
+                "communicator": 14.0592,
+            },
+            40.7,
+        ),
+    ],
+)
+def test_a_start(ranks: Started, parts: dict[str, float], seconds: float) -> None:
+    assert {part.what: part.seconds for part in start_costs.costs(ranks)} == pytest.approx(parts)
+    assert start_costs.start_s(ranks) == pytest.approx(seconds, abs=0.05)
+
+
+def test_a_communicator_of_96_ki_ranks_takes_as_long_as_was_published() -> None:
+    assert start_costs.communicator_s(96 * 1024) == pytest.approx(265, rel=0.02)
