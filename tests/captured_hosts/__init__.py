@@ -12,9 +12,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nccltool.hosts import reader
-from nccltool.hosts.facts import Address, Gpu, HostFacts, KernelClock, Library, NvLink, Services
-from tests.captured_hosts.build import build, ipv4_of
-from tests.captured_hosts.kinds import KINDS, Kind
+from nccltool.hosts.facts import Address, Gpu, HostFacts, KernelClock, Library, Nvidia, NvLink, Services
+from tests.captured_hosts.build import build
+from tests.captured_hosts.formats.addresses import ipv4_of
+from tests.captured_hosts.kinds import KINDS, NVIDIA, WSL, Kind
 
 NCCL = "/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
 _MEMORY = "/dev/shm"
@@ -37,12 +38,6 @@ def healthy(name: str) -> HostFacts:
     host, kind = captured(name), KINDS[name]
     size = kind.shm_bytes
     shm = replace(host.shm, size_bytes=size, free_bytes=size, writable=True, device=26, nccl_files=())
-    gpus = (
-        tuple(_gpu(kind, gpu) for gpu in host.nvidia.gpus)
-        if isinstance(host.nvidia.gpus, tuple)
-        else host.nvidia.gpus
-    )
-    channels = tuple(f"/dev/nvidia-caps-imex-channels/{channel}" for channel in kind.imex_channels)
     four = [("lo", ipaddress.IPv4Interface("127.0.0.1/8")), *ipv4_of(kind)]
     addresses = (
         *(_address(name, own, "AF_INET") for name, own in four),
@@ -54,11 +49,7 @@ def healthy(name: str) -> HostFacts:
         network=replace(host.network, addresses=addresses, addresses_source="getifaddrs"),
         env_source="process",
         shm=shm,
-        nvidia=replace(
-            host.nvidia, gpus=gpus, cuda="12.8", nvml="12.570.124.06", source="nvml", imex_channels=channels
-        )
-        if kind.gpus
-        else host.nvidia,
+        nvidia=_nvidia(kind, host.nvidia) if kind.gpus and kind.make in (NVIDIA, WSL) else host.nvidia,
         container=replace(host.container, mempolicy=True),
         clock=KernelClock(time_s=1.79e9, synchronised=True, max_error_s=0.002, offset_s=1e-6),
         services=Services(running=kind.daemons),
@@ -81,9 +72,29 @@ def _address(name: str, own: ipaddress.IPv4Interface | ipaddress.IPv6Interface, 
     return Address(interface=name, address=str(own.ip), prefix_len=own.network.prefixlen, family=family)
 
 
+def _nvidia(kind: Kind, nvidia: Nvidia) -> Nvidia:
+    """With what NVML tells, which is asked under Windows too."""
+    listed = nvidia.gpus if isinstance(nvidia.gpus, tuple) else ()
+    found = listed or tuple(_of_windows(kind, number) for number in range(kind.gpus))
+    return replace(
+        nvidia,
+        driver=kind.driver,
+        gpus=tuple(_gpu(kind, gpu) for gpu in found),
+        cuda="12.8",
+        nvml=f"12.{kind.driver}",
+        source="nvml",
+        imex_channels=tuple(f"/dev/nvidia-caps-imex-channels/{channel}" for channel in kind.imex_channels),
+    )
+
+
+def _of_windows(kind: Kind, number: int) -> Gpu:
+    return Gpu(pci=f"0000:{number + 1:02x}:00.0", minor=number, uuid=kind.uuid(number), name=kind.gpu)
+
+
 def _gpu(kind: Kind, gpu: Gpu) -> Gpu:
     links = tuple(
-        NvLink(number=n, active=True, version=4, remote="switch", remote_pci="0000:01:00.0") for n in range(18)
+        NvLink(number=n, active=True, version=kind.nvlink_version, remote="switch", remote_pci="0000:01:00.0")
+        for n in range(18)
     )
     return replace(
         gpu,
@@ -91,13 +102,13 @@ def _gpu(kind: Kind, gpu: Gpu) -> Gpu:
         memory_bytes=kind.gpu_memory_bytes,
         persistence=True,
         ecc=kind.nvlink or None,
-        mig=False if kind.nvlink else None,
+        mig=True if kind.mig_instances else False if kind.nvlink else None,
         compute_mode="default",
         row_remap_pending=False if kind.nvlink else None,
         uncorrected_ecc=0 if kind.nvlink else None,
         nvlinks=links if kind.nvlink else (),
         fabric_state="completed" if kind.nvlink else "not supported",
         fabric_status="success",
-        cluster_uuid="00000000-0000-0000-0000-000000000000",
+        cluster_uuid=kind.cluster_uuid,
         clique_id=0,
     )

@@ -155,6 +155,12 @@ def test_a_gpu_in_the_tree_of_pci() -> None:
     [
         ("aws", "aws"),
         ("gcp", "gcp"),
+        ("p5", "aws"),
+        ("a3-mega", "gcp"),
+        ("a4", "gcp"),
+        ("azure", "azure"),
+        ("gb200", None),
+        ("wsl2", Unknown("/sys/class/dmi/id does not exist: no firmware tells")),
         ("ib", None),
         ("laptop", None),
         ("container", Unknown("/sys/class/dmi/id does not exist: no firmware tells")),

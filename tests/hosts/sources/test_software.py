@@ -11,7 +11,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import known
 from nccltool.hosts.sources import software
 from nccltool.hosts.sources.base import Tree
-from tests.captured_hosts.build import elf, ld_cache
+from tests.captured_hosts.formats.binaries import elf, ld_cache
 
 
 def put(root: Path, path: str, rodata: bytes = b"", dynstr: bytes = b"") -> None:

@@ -1,0 +1,1 @@
+"""What the kernel and drivers write, a part of the tree in each module."""
