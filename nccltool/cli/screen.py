@@ -155,8 +155,8 @@ def _trained_row(event: OfTraining, heard: TrainState) -> str | None:
             mean_s = sum(samples) / len(samples) / 1e9 if samples else math.nan
             return f"{event.strategy:9} {len(samples)} timed {format_seconds(mean_s):>9}  each"
         case Flowed():
-            computing, running = sum(event.computing_ns), sum(event.running_ns)
-            return f"{event.strategy:9} bubble {1 - computing / running if running else math.nan:.0%}"
+            running = event.running_ns
+            return f"{event.strategy:9} bubble {1 - event.computing_ns / running if running else math.nan:.0%}"
     return None
 
 

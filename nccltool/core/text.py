@@ -56,10 +56,10 @@ def listed(words: Iterable[str], most: int = 8) -> str:
     return ", ".join(every[:most]) + (", ..." if len(every) > most else "")
 
 
-def named(words: Iterable[str], most: int) -> str:
+def named(words: Iterable[str], most: int, between: str = ", ") -> str:
     """The words with commas between them; `and 3 more` where there are more."""
     every = list(words)
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+    return between.join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
 def comma_separated(texts: Iterable[str]) -> tuple[str, ...]:

@@ -11,13 +11,15 @@ import signal
 from collections.abc import Sequence
 
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.text import listed
+from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
 from nccltool.launch import finding_kinds
 from nccltool.launch.events import AgentKilled
 from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
 
 _OTHERS_SHOWN = 4
+_NAMED = 8
+"""Of ranks or hosts: there may be thousands."""
 _FRAMES_SHOWN = 9
 _OF_ITS_HOST = re.compile(
     "Too many open files|Cannot allocate memory|[Oo]ut of memory|No space left on device|No buffer space available"
@@ -132,7 +134,7 @@ def _never_came(run: RunState, missing: Sequence[int], waited_s: float) -> Findi
     return finding_kinds.RANK_MISSING.finding(
         subject=Subject(kind="rank", name=str(missing[0])),
         message=f"rank {listed(map(str, missing))} of {run.expected_ranks} never came in {waited_s:.0f} s",
-        evidence=(f"came: {', '.join(came)}" if came else "no rank came",),
+        evidence=(f"came: {named(came, _NAMED)}" if came else "no rank came",),
         remedy="look at the host that should have started it; --join-timeout waits longer",
     )
 
@@ -172,7 +174,7 @@ def _who(state: RankState) -> str:
 
 def _several(states: Sequence[RankState]) -> str:
     ranks, hosts = [str(s.rank) for s in states], dict.fromkeys(s.host for s in states)
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)} on {', '.join(hosts)}"
+    return f"rank{'s' if len(ranks) > 1 else ''} {named(ranks, _NAMED)} on {named(hosts, _NAMED)}"
 
 
 def _signal(number: int) -> str:

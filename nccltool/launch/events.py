@@ -8,7 +8,7 @@ other line is log text. Events cross ssh, srun, mpirun and kubectl as they are.
 import contextlib
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, ClassVar
 
@@ -19,6 +19,8 @@ from nccltool.core.findings import Finding
 RECORD_SEPARATOR = b"\x1e"
 MAX_LINE = 4096
 """PIPE_BUF on Linux: a write up to this size is atomic."""
+MOST_EVIDENCE = 24
+"""Lines in a finding of a worker."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -152,6 +154,15 @@ class Reported(Event, frozen=True, tag="finding"):
 
     finding: Finding
 
+    @classmethod
+    def of(cls, finding: Finding) -> "Reported":
+        """With as much of the evidence as an event has room for."""
+        lines = finding.evidence
+        if len(lines) > MOST_EVIDENCE:
+            left_out = f"and {len(lines) - MOST_EVIDENCE + 1} lines more"
+            finding = replace(finding, evidence=(*lines[: MOST_EVIDENCE - 1], left_out))
+        return cls(finding=finding)
+
 
 class Failed(Event, frozen=True, tag="error"):
     """A rank caught an exception."""
@@ -236,6 +247,7 @@ def encode(event: Event) -> bytes:
     limit = MAX_LINE
     while len(line := _line(plain)) > MAX_LINE:
         limit //= 2
+        # a kind with a tuple that grows with ranks is sent in pieces: see the test of 10,000 ranks
         assert limit >= _SHORTEST_CUT, "an event without long text fits"
         plain = _each_text(plain, partial(_cut, most=limit))
     return line

@@ -50,10 +50,10 @@ def for_nodes(instruction: Instruction, nodes: Collection[int]) -> Instruction:
     """What of an instruction is for these nodes: with a thousand of them, the whole would be long."""
     match instruction:
         case Try():
-            goals = {node: goals for node, goals in instruction.goals.items() if node in nodes}
+            goals = {node: instruction.goals[node] for node in nodes if node in instruction.goals}
             return msgspec.structs.replace(instruction, goals=goals)
         case Go():
-            places = {node: place for node, place in instruction.places.items() if node in nodes}
+            places = {node: instruction.places[node] for node in nodes if node in instruction.places}
             return msgspec.structs.replace(instruction, places=places)
     return instruction
 

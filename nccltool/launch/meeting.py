@@ -3,14 +3,15 @@
 No I/O and no clock of its own. A host that cannot take part is named within COME_S or TRY_S.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nccltool import __version__
 from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.host_lists import fold
+from nccltool.core.text import named
 from nccltool.launch import events, finding_kinds, instructions
+from nccltool.launch.failed_calls import FailedCalls
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.launchers.base import ranks_for
@@ -23,6 +24,8 @@ TRY_S = 8.0
 """In which nodes must have tried to reach others; each tries all addresses at once, for 5 s."""
 _SHOWN = 4
 """Lines of evidence."""
+_NAMED = 8
+"""Hosts in a sentence."""
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class Meeting:
     """By node, goal and its port."""
     _awaited: set[tuple[int, int, int]] = field(default_factory=set)
     """Those that have not come: a run of a thousand nodes has some ten thousand, and looks after each."""
+    _awaited_of: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
+    """All that were, by either node."""
 
     def hear(self, event: events.Node | events.Reached) -> None:
         if isinstance(event, events.Node):
@@ -60,7 +65,7 @@ class Meeting:
     def lose(self, node: int, finding: Finding) -> None:
         """A node will not come."""
         self.lost.setdefault(node, finding)
-        self._awaited = {key for key in self._awaited if node not in key[:2]}
+        self._awaited -= self._awaited_of.pop(node, set())
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -102,6 +107,10 @@ class Meeting:
         self._first, self.begin = first.node, now
         self._reached.clear()
         self._awaited = {(node, goal.node, goal.port) for node, goal in self._goals()}
+        self._awaited_of = {}
+        for key in self._awaited:
+            for either in key[:2]:
+                self._awaited_of.setdefault(either, set()).add(key)
         return self._trying
 
     def _when_all_tried(self, now: float) -> instructions.Instruction | None:
@@ -151,15 +160,14 @@ class Meeting:
 
     def _judge_neighbours(self) -> None:
         """Ports that ranks will talk through: the host that most of what fails leads to, or comes from."""
-        while failed := list(self._failed_at()):
-            into, out_of = Counter(g.node for _, g, _ in failed), Counter(n for n, _, _ in failed)
-            worst = max(sorted(into | out_of), key=lambda node: (into[node] + out_of[node], into[node]))
-            callers = [self.name(n) for n, g, _ in failed if g.node == worst]
-            called = [self.name(g.node) for n, g, _ in failed if n == worst]
-            parts = [f"cannot be reached by {', '.join(callers)}"] if callers else []
-            parts += [f"cannot reach {', '.join(called)}"] if called else []
-            answers = [(n, a) for n, g, a in failed if worst in (n, g.node)]
-            failures = [f"{self.name(node)}: {why}" for node, answer in answers for why in answer.failures]
+        failed = FailedCalls(list(self._failed_at()))
+        while (worst := failed.worst()) is not None:
+            those = failed.take(worst)
+            callers = [self.name(n) for n, g, _ in those if g.node == worst]
+            called = [self.name(g.node) for n, g, _ in those if n == worst]
+            parts = [f"cannot be reached by {named(callers, _NAMED)}"] if callers else []
+            parts += [f"cannot reach {named(called, _NAMED)}"] if called else []
+            failures = [f"{self.name(node)}: {why}" for node, _, answer in those for why in answer.failures]
             what = f"{' and '.join(parts)}: connections between ranks, which use any port, will fail"
             remedy = f"look at the firewall of {self.name(worst)}: open all ports between the hosts of a job"
             self._refuse(worst, finding_kinds.PEER_UNREACHABLE, what, remedy, failures[:_SHOWN])
@@ -203,7 +211,7 @@ class Meeting:
             by_count.setdefault(node.gpus, []).append(self.name(node.node))
         if len(by_count) == 1:
             return ranks_for(next(iter(by_count)), len(self.hosts))
-        told = "; ".join(f"{gpus} on {', '.join(hosts[:4])}" for gpus, hosts in sorted(by_count.items()))
+        told = named((f"{gpus} on {named(hosts, 4)}" for gpus, hosts in sorted(by_count.items())), _NAMED, "; ")
         fewest = min(by_count.items(), key=lambda item: (len(item[1]), item[0]))
         self._uneven = finding_kinds.RANKS_PER_NODE.finding(
             subject=Subject(kind="host", name=fewest[1][0]),

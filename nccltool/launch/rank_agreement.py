@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import named
 from nccltool.launch import finding_kinds
 from nccltool.launch.events import RankFacts
 from nccltool.launch.job import Job
@@ -13,7 +14,7 @@ CLOCK_TOLERANCE_S = 5.0
 """torch elastic's keep-alive interval; its c10d rendezvous drops a node that is three of them behind
 (torch 2.13, dynamic_rendezvous.py)."""
 
-_HOSTS_SHOWN = 8
+_SHOWN = 8
 """An event must fit 4 KiB."""
 
 
@@ -33,8 +34,8 @@ def numbered(ranks: Sequence[RankFacts]) -> tuple[RankFacts, ...]:
     """The ranks with a number for each node: where a launcher gave none, its nodes are the hosts."""
     if all(facts.node_rank >= 0 for facts in ranks):
         return tuple(ranks)
-    hosts = list(dict.fromkeys(facts.host_id for facts in ranks))
-    return tuple(replace(facts, node_rank=hosts.index(facts.host_id)) for facts in ranks)
+    hosts: dict[str, int] = {}
+    return tuple(replace(facts, node_rank=hosts.setdefault(facts.host_id, len(hosts))) for facts in ranks)
 
 
 def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
@@ -138,7 +139,7 @@ def _duplicate_gpus(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
             owners[facts.host_id, facts.gpu].append(facts)
     for (_, gpu), sharing in owners.items():
         if len(sharing) > 1:
-            who = ", ".join(str(facts.rank) for facts in sharing)
+            who = named((str(facts.rank) for facts in sharing), _SHOWN)
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="device", name=gpu),
                 message=f"ranks {who} on {sharing[0].host} share one GPU ({gpu})",
@@ -160,7 +161,7 @@ def _versions(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
             severity="error" if severe else "warning",
             subject=Subject(kind="host", name=minority[0].host),
             message=f"{what} differs between ranks: "
-            + "; ".join(f"{version} on {_hosts(facts)}" for version, facts in sorted(holders.items())),
+            + named((f"{version} on {_hosts(facts)}" for version, facts in sorted(holders.items())), _SHOWN, "; "),
             remedy=f"install the same {what} on every host",
         )
 
@@ -176,7 +177,7 @@ def _loopback_names(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         seen.add(facts.host)
         yield finding_kinds.LOOPBACK_HOSTNAME.finding(
             subject=Subject(kind="host", name=facts.host),
-            message=f"the name {facts.host} resolves to {', '.join(addresses or ())} on its own host",
+            message=f"the name {facts.host} resolves to {named(addresses, _SHOWN)} on its own host",
             evidence=("Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers",),
             remedy=f"map {facts.host} to its network address in /etc/hosts, or set GLOO_SOCKET_IFNAME",
         )
@@ -187,6 +188,4 @@ def _rank(facts: RankFacts) -> Subject:
 
 
 def _hosts(ranks: Iterable[RankFacts]) -> str:
-    hosts = sorted({facts.host for facts in ranks})
-    more = f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else ""
-    return ", ".join(hosts[:_HOSTS_SHOWN]) + more
+    return named(sorted({facts.host for facts in ranks}), _SHOWN)

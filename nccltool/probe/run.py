@@ -12,6 +12,7 @@ from nccltool import __version__
 from nccltool.core.documents import RunInfo, now
 from nccltool.core.errors import RunDirError
 from nccltool.core.run_directory import RunDir
+from nccltool.core.text import named
 from nccltool.core.verdicts import of_findings, of_own_ranks
 from nccltool.hosts import differences
 from nccltool.launch import runner
@@ -183,7 +184,7 @@ def _gpus(ranks: Sequence[RankFacts]) -> str | None:
     """Models of the GPUs; empty = the ranks have none."""
     if not ranks or any(facts.gpu and not facts.gpu_name for facts in ranks):
         return None
-    return ", ".join(sorted({facts.gpu_name for facts in ranks if facts.gpu_name}))
+    return named(sorted({facts.gpu_name for facts in ranks if facts.gpu_name}), 8)
 
 
 def _installed_torch() -> str | None:

@@ -18,12 +18,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nccltool.core.text import named
 from nccltool.core.units import format_gb_per_s
 from nccltool.hosts.nvlink import NvLinkSpec, nvlink
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
 from nccltool.launch.events import RankFacts
 from nccltool.probe import collectives
+
+_SHOWN = 8
+"""Kinds of devices."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +63,7 @@ def between_ranks(
     devices = {network.devices if network else None for network in found}
     if any(link and link.between_hosts for link in links):
         kinds = {None}  # NVLink may connect the hosts
-    nics = None if None in devices else "; ".join(sorted(text for text in devices if text))
+    nics = None if None in devices else named(sorted(text for text in devices if text), _SHOWN, "; ")
     return kinds.pop() if len(kinds) == 1 else None, nics
 
 
@@ -105,8 +109,8 @@ def _between_hosts(
     for host, wire in known.items():
         if wire.bytes_per_s is None:
             return Limits(unknown_reason=f"the network of {hosts[host]}: {wire.text}")
-    order, networks = list(hosts), list(known.values())
-    homes, rates = [order.index(facts.host_id) for facts in ranks], [wire.bytes_per_s or 0.0 for wire in networks]
+    order, networks = {host: number for number, host in enumerate(hosts)}, list(known.values())
+    homes, rates = [order[facts.host_id] for facts in ranks], [wire.bytes_per_s or 0.0 for wire in networks]
     nvlinks = [link for link in links if link]
     gpus = _gpu_rates(homes, rates, nvlinks) if nvlinks and len(nvlinks) == len(ranks) else None
     found = {op: _smallest(op, homes, rates, gpus) for op in ops}
@@ -128,11 +132,9 @@ def _smallest(op: str, homes: Sequence[int], rates: Sequence[float], gpus: Seque
 
 def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvLinkSpec]) -> list[float]:
     """What a GPU can take in: its NVLink, and its share of its host's network."""
-    inside = Counter(homes)
-    total = [
-        rate + sum(link.bytes_per_s for link, home in zip(links, homes, strict=True) if home == host)
-        for host, rate in enumerate(rates)
-    ]
+    inside, total = Counter(homes), list(rates)
+    for link, home in zip(links, homes, strict=True):
+        total[home] += link.bytes_per_s
     return [total[home] / inside[home] for home in homes]
 
 
@@ -156,7 +158,7 @@ def largest_busbw(op: str, homes: Sequence[int], rates: Sequence[float]) -> floa
 
 
 def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
-    names = ", ".join(sorted({str(facts.gpu_name) for facts in ranks}))
+    names = named(sorted({str(facts.gpu_name) for facts in ranks}), _SHOWN)
     slowest = min(links, key=lambda link: link.bytes_per_s)
     rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
     return f"NVLink {slowest.generation} of {names}: {rate} ({slowest.source})"

@@ -4,8 +4,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 from nccltool.core.findings import Finding, Subject
-from nccltool.train.events import Diverged
+from nccltool.core.text import named
+from nccltool.train.events import SHARE_OFF, Diverged, Shares
 from nccltool.train.finding_kinds import TRAIN_WRONG
+
+_RANKS_NAMED = 8
+_SHARES_NAMED = 4
 
 
 def finding(
@@ -53,22 +57,15 @@ def _ranks(there: Sequence[Diverged], world: int, micro_batches: int) -> tuple[s
     if len(there) == 1:
         return f"rank {there[0].rank}", there[0].rank
     if len(there) < world:
-        return f"ranks {', '.join(str(event.rank) for event in there)}", None
-    odd = _odd_shares(there[0].shares)
-    if len(odd) < micro_batches and micro_batches % world == 0:
-        owners = {index // (micro_batches // world) for index in odd}
+        return f"ranks {named((str(event.rank) for event in there), _RANKS_NAMED)}", None
+    shares = there[0].shares
+    if shares is not None and shares.odd < micro_batches and micro_batches % world == 0:
+        each = micro_batches // world
+        owners = {index // each for index, _ in shares.shown}  # the first and the last are among them
         if len(owners) == 1:
             (owner,) = owners
             return f"all ranks (the part of rank {owner} is wrong in it)", owner
     return "all ranks", None
-
-
-SHARE_OFF = 0.01
-"""A micro-batch that is in a gradient with a weight this far from 1 was left out, counted twice or scaled."""
-
-
-def _odd_shares(shares: Sequence[float]) -> list[int]:
-    return [index for index, share in enumerate(shares) if abs(share - 1) > SHARE_OFF]
 
 
 def _what(event: Diverged) -> str:
@@ -95,9 +92,11 @@ def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
         yield "no weights of the micro-batches explain the gradient: numbers in it were damaged"
 
 
-def _shares(shares: Sequence[float]) -> str:
-    odd = _odd_shares(shares)
-    if odd and len(odd) == len(shares) and max(shares) - min(shares) < SHARE_OFF * max(map(abs, shares)):
-        return f"the whole gradient is {shares[0]:.3g} times as large: summed where it should be averaged?"
-    parts = [f"micro-batch {index} counts {shares[index]:.3g} times" for index in odd[:4]]
+def _shares(shares: Shares) -> str:
+    widest = max(abs(shares.least), abs(shares.most))
+    if shares.odd == shares.micro_batches and shares.most - shares.least < SHARE_OFF * widest:
+        return f"the whole gradient is {shares.most:.3g} times as large: summed where it should be averaged?"
+    parts = [f"micro-batch {index} counts {share:.3g} times" for index, share in shares.shown[:_SHARES_NAMED]]
+    if len(parts) < shares.odd:
+        parts.append(f"{shares.odd - len(parts)} more are off")
     return "the gradient is explained by: " + ", ".join(parts) + ", the others once" if parts else ""

@@ -1,9 +1,17 @@
 """What the ranks of smoke trainings say in the event stream (nccltool.launch.events)."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 from nccltool.launch.events import Event
-from nccltool.probe.events import MeasuredWorld, Samples
+from nccltool.probe.events import SAMPLES_PER_EVENT, MeasuredWorld, Samples
+
+RANKS_PER_EVENT = SAMPLES_PER_EVENT // 2
+"""Two numbers of each."""
+SHARE_OFF = 0.01
+"""A micro-batch that is in a gradient with a weight this far from 1 was left out, counted twice or scaled."""
+_ODD_SHOWN = 32
 
 
 class TrainedStep(Event, frozen=True, tag="trained-step"):
@@ -20,6 +28,28 @@ class TrainedStep(Event, frozen=True, tag="trained-step"):
     overflowed: bool = False
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shares:
+    """With which weight each micro-batch is in a gradient: thousands of them, and every rank says it."""
+
+    micro_batches: int
+    least: float
+    most: float
+    odd: int
+    """How many are off."""
+    shown: tuple[tuple[int, float], ...]
+    """Number and weight of the first of those, and of the last one."""
+
+    @classmethod
+    def of(cls, weights: Sequence[float]) -> "Shares":
+        rounded = [round(weight, 4) for weight in weights]
+        odd = [(index, weight) for index, weight in enumerate(rounded) if abs(weight - 1) > SHARE_OFF]
+        shown = odd if len(odd) <= _ODD_SHOWN else [*odd[: _ODD_SHOWN - 1], odd[-1]]
+        return cls(
+            micro_batches=len(rounded), least=min(rounded), most=max(rounded), odd=len(odd), shown=tuple(shown)
+        )
+
+
 class Diverged(Event, frozen=True, tag="diverged"):
     """A rank's part of a training is not that of the reference."""
 
@@ -32,8 +62,8 @@ class Diverged(Event, frozen=True, tag="diverged"):
     expected: str
     error: str
     tolerance: float
-    shares: tuple[float, ...] = ()
-    """With which weight each micro-batch is in the gradient; empty when no weights explain it."""
+    shares: Shares | None = None
+    """With which weight each micro-batch is in the gradient; None when no weights explain it."""
 
 
 class Compared(Event, frozen=True, tag="compared"):
@@ -56,13 +86,33 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     tokens: int
     without_sync_ns: int | None
     alone_ns: int | None
-    rank_ns: tuple[int, ...]
-    """What each rank took for all steps without synchronisation."""
+
+
+class OfRanks(Event, frozen=True, tag="of-ranks"):
+    """Rank 0, before TimedSteps: what was measured on each rank, for ranks that follow each other."""
+
+    strategy: str
+    step: int
+    first: int
+    """The first of these ranks."""
+    ns: tuple[int, ...]
+    """What each took for all steps without synchronisation; empty where it is not known."""
     peak_bytes: tuple[int | None, ...]
+
+    @classmethod
+    def of(
+        cls, strategy: str, step: int, ns: Sequence[int], peak_bytes: Sequence[int | None]
+    ) -> "Iterator[OfRanks]":
+        """Of all ranks, in as many events as they need."""
+        for first in range(0, len(peak_bytes), RANKS_PER_EVENT):
+            these = slice(first, first + RANKS_PER_EVENT)
+            yield cls(
+                strategy=strategy, step=step, first=first, ns=tuple(ns[these]), peak_bytes=tuple(peak_bytes[these])
+            )
 
 
 class Flowed(Event, frozen=True, tag="flowed"):
-    """Rank 0: how long each rank computed of the time that it was in the timed steps of a pipeline."""
+    """Rank 0: how long all ranks together computed of the time that they were in the timed steps of a pipeline."""
 
     strategy: str
     ranks: int
@@ -70,8 +120,8 @@ class Flowed(Event, frozen=True, tag="flowed"):
     micro_batches: int
     stages: int
     """On each rank."""
-    computing_ns: tuple[int, ...]
-    running_ns: tuple[int, ...]
+    computing_ns: int
+    running_ns: int
 
 
 class CheckpointSaved(Event, frozen=True, tag="checkpoint-saved"):
@@ -102,6 +152,8 @@ class NotTrained(Event, frozen=True, tag="not-trained"):
     reason: str
 
 
-OfTraining = TrainedStep | Diverged | Compared | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
+OfTraining = (
+    TrainedStep | Diverged | Compared | OfRanks | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
+)
 """Of one strategy."""
 OF_TRAININGS: tuple[type[Event], ...] = (MeasuredWorld, Samples, *get_args(OfTraining))

@@ -49,6 +49,7 @@ class _Heard:
         self.resumed: list[events.Resumed] = said[events.Resumed]
         self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
+        self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
         self.left_out: events.NotTrained | None = next(reversed(said[events.NotTrained]), None)
 
     @property
@@ -102,8 +103,8 @@ def _training(heard: _Heard) -> TrainingResult:
         exposed_communication_ratio=None if without_sync is None else max(0.0, 1 - without_sync),
         exposed_communication_method=_method(timed),
         scaling_efficiency=_of_a_step(timed.alone_ns if timed else None, times),
-        slowest_rank=_slowest(timed.rank_ns if timed else ()),
-        peak_memory_bytes=timed.peak_bytes if timed else (),
+        slowest_rank=_slowest([ns for part in heard.of_ranks for ns in part.ns]),
+        peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,
         bubble=_bubble(heard.flowed, heard.spec.of(PipelineOptions).schedule) if heard.flowed else None,
@@ -112,14 +113,13 @@ def _training(heard: _Heard) -> TrainingResult:
 
 
 def _bubble(flowed: events.Flowed, schedule: str) -> Bubble:
-    computing, running = sum(flowed.computing_ns), sum(flowed.running_ns)
     known = pipeline_schedules.SCHEDULES[schedule]
     return Bubble(
         schedule=schedule,
         ranks=flowed.ranks,
         micro_batches=flowed.micro_batches,
         stages_per_rank=flowed.stages,
-        measured=1 - computing / running if running else None,
+        measured=1 - flowed.computing_ns / flowed.running_ns if flowed.running_ns else None,
         formula=pipeline_schedules.bubble(schedule, flowed.ranks, flowed.micro_batches, flowed.stages),
         expression=known.expression,
         source=known.source,

@@ -20,7 +20,7 @@ class Channel:
             os.write(self._out_fd, encode(event))
 
     def report(self, *findings: Finding) -> None:
-        self.emit(*(Reported(finding=finding) for finding in findings))
+        self.emit(*map(Reported.of, findings))
 
     def wait_for_line(self, timeout_s: float) -> str | None:
         """The next line of the runner; None when none came in time. Raises EOFError when the runner is gone."""

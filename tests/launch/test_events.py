@@ -17,7 +17,9 @@ from nccltool.train.events import (
     Diverged,
     Flowed,
     NotTrained,
+    OfRanks,
     Resumed,
+    Shares,
     TimedSteps,
     TrainedStep,
 )
@@ -99,7 +101,7 @@ EVENTS: list[events.Event] = [
         expected="0.5",
         error="inf",
         tolerance=1e-5,
-        shares=(1.0, 0.0),
+        shares=Shares.of((1.0, 0.0)),
     ),
     Compared(rank=1, strategy="ddp", micro_batches=2, errors=(("loss", "nan", 1e-5),), rule="step x 1"),
     TimedSteps(
@@ -109,16 +111,15 @@ EVENTS: list[events.Event] = [
         tokens=256,
         without_sync_ns=10**7,
         alone_ns=None,
-        rank_ns=(1, 2),
-        peak_bytes=(2**28, None),
     ),
+    OfRanks(strategy="ddp", step=6, first=0, ns=(1, 2), peak_bytes=(2**28, None)),
     Flowed(
         strategy="pipeline",
         ranks=2,
         micro_batches=4,
         stages=1,
-        computing_ns=(10**7, 10**6),
-        running_ns=(10**8, 10**8),
+        computing_ns=11 * 10**6,
+        running_ns=2 * 10**8,
     ),
     CheckpointSaved(strategy="ddp", number=4, bytes=2127983, ns=226192667),
     Resumed(strategy="ddp", number=4, folder="/c/ddp/step-000004", ranks_then=2, sequences=8, ns=251605735),
@@ -277,3 +278,9 @@ def test_a_damaged_byte_never_raises(event: events.Event, place: int, byte: int)
     line = bytearray(events.encode(event))
     line[place % len(line)] = byte
     assert READER.decode(bytes(line)) is None or line.startswith(RECORD_SEPARATOR)
+
+
+def test_of_very_much_evidence_the_first_lines_are_sent() -> None:
+    lines = tuple(f"line {number}" for number in range(1000))
+    shown = READER.decode(events.encode(events.Reported.of(finding(evidence=lines))))
+    assert shown == events.Reported(finding=finding(evidence=(*lines[:23], "and 977 lines more")))

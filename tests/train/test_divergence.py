@@ -4,17 +4,20 @@ from typing import Any
 
 import pytest
 
-from nccltool.train.events import Diverged
+from nccltool.train.events import Diverged, Shares
 from tests.train.test_judge import BOTH, diverged, judged, step
 
-LOST: dict[str, Any] = {"shares": (1.0, 0.0)}
+LOST: dict[str, Any] = {"shares": Shares.of((1.0, 0.0))}
 
 
 @pytest.mark.parametrize(
     ("wrong", "rank", "message", "evidence"),
     [
         (
-            (diverged(0, "gradient", shares=(2.0, 2.0)), diverged(1, "gradient", shares=(2.0, 2.0))),
+            (
+                diverged(0, "gradient", shares=Shares.of((2.0, 2.0))),
+                diverged(1, "gradient", shares=Shares.of((2.0, 2.0))),
+            ),
             None,
             "ddp: the gradient of all ranks differs from the reference in step 2",
             "the whole gradient is 2 times as large: summed where it should be averaged?",
@@ -27,7 +30,7 @@ LOST: dict[str, Any] = {"shares": (1.0, 0.0)}
             "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
         ),
         (
-            (diverged(0, "gradient"), diverged(1, "loss", shares=(2.0, 0.0))),
+            (diverged(0, "gradient"), diverged(1, "loss", shares=Shares.of((2.0, 0.0)))),
             "1",
             "ddp: the loss of rank 1 differs from the reference in step 2",
             "the gradient is explained by: micro-batch 0 counts 2 times, micro-batch 1 counts 0 times, "

@@ -13,7 +13,7 @@ from nccltool.probe.events import Samples
 from nccltool.probe.run import ProbeBegun
 from nccltool.train import document as train_document
 from nccltool.train import judge
-from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, TimedSteps, TrainedStep
+from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, OfRanks, TimedSteps, TrainedStep
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import TrainRun
 from nccltool.train.views import table
@@ -75,7 +75,6 @@ def diverged(rank: int, what: str, number: int = 2, **changes: Any) -> Diverged:
         "expected": "0.5",
         "error": "2.0",
         "tolerance": TOLERANCE,
-        "shares": (),
     }
     return Diverged(rank=rank, step=number - 1, strategy="ddp", number=number, what=what, **{**fields, **changes})
 
@@ -87,12 +86,14 @@ TIMED = TimedSteps(
     tokens=256,
     without_sync_ns=15_000_000,
     alone_ns=10_000_000,
-    rank_ns=(20_000_000, 30_000_000),
-    peak_bytes=(2**28, None),
+)
+ON_RANKS = tuple(
+    OfRanks(strategy="ddp", step=2, first=rank, ns=(ns,), peak_bytes=(peak,))
+    for rank, (ns, peak) in enumerate([(20_000_000, 2**28), (30_000_000, None)])
 )
 SAMPLES = Samples(step=2, ns=(20_000_000, 20_000_000))
 BOTH = (compared(0), compared(1))
-RIGHT = (step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, TIMED)
+RIGHT = (step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, *ON_RANKS, TIMED)
 
 
 def test_a_right_training() -> None:
@@ -122,8 +123,8 @@ FLOWED = Flowed(
     ranks=2,
     micro_batches=4,
     stages=2,
-    computing_ns=(60, 90),
-    running_ns=(100, 100),
+    computing_ns=150,
+    running_ns=200,
 )
 
 
@@ -139,15 +140,15 @@ def test_the_bubble_of_a_pipeline() -> None:
 
 
 def test_the_bubble_of_too_few_micro_batches_is_not_known() -> None:
-    few = msgspec.structs.replace(FLOWED, micro_batches=2, running_ns=(0, 0))
+    few = msgspec.structs.replace(FLOWED, micro_batches=2, running_ns=0)
     (done,) = judged(few, strategies=("pipeline",), options={"schedule": "zbv"}).trainings
     assert done.bubble is not None
     assert (done.bubble.measured, done.bubble.formula) == (None, None)
 
 
 def test_no_rank_stands_out() -> None:
-    even = TimedSteps(**{name: getattr(TIMED, name) for name in TIMED.__struct_fields__} | {"rank_ns": (20, 24)})
-    (done,) = judged(step(1), *BOTH, SAMPLES, even).trainings
+    even = OfRanks(strategy="ddp", step=2, first=0, ns=(20, 24), peak_bytes=(1, 1))
+    (done,) = judged(step(1), *BOTH, SAMPLES, even, TIMED).trainings
     assert done.slowest_rank is None
 
 

@@ -36,8 +36,8 @@ def step(index, number, strategy="ddp", loss="5.5"):
 def ready(strategy, index):
     say("compared", rank=0, strategy=strategy, micro_batches=1, errors=[["loss", "0.0", 1.0]], rule="rule")
     say("samples", step=index, ns=[1000 + attempt])
-    say("timed-steps", step=index, strategy=strategy, sequences=4, tokens=8, without_sync_ns=None, alone_ns=None,
-        rank_ns=[], peak_bytes=[1])
+    say("of-ranks", strategy=strategy, step=index, first=0, ns=[], peak_bytes=[1])
+    say("timed-steps", step=index, strategy=strategy, sequences=4, tokens=8, without_sync_ns=None, alone_ns=None)
 def killed():
     say("exit", rank=0, code=-9)
     sys.exit(1)

@@ -7,7 +7,7 @@ from tabulate import tabulate
 from nccltool.compare.result import Baseline, BaselineRow
 from nccltool.compare.run_samples import OF_A_RUN, shown
 from nccltool.core.documents import SCHEMA, encoded
-from nccltool.core.text import escaped
+from nccltool.core.text import escaped, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 _RUNS_SHOWN = 12
@@ -61,7 +61,7 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> st
         "time: median over the runs of their medians   busbw: GB/s = 10**9 B/s, of that time",
         "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
         "",
-        *(f"run {run.id}, {run.started}, {', '.join(run.hosts)}" for run in baseline.runs[:_RUNS_SHOWN]),
+        *(f"run {run.id}, {run.started}, {named(run.hosts, 8)}" for run in baseline.runs[:_RUNS_SHOWN]),
     ]
     if len(baseline.runs) > _RUNS_SHOWN:
         lines.append(f"and {len(baseline.runs) - _RUNS_SHOWN} more runs")

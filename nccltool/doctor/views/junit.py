@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nccltool.core import junit
 from nccltool.core.findings import Finding, check_status
-from nccltool.core.text import escaped
+from nccltool.core.text import escaped, named
 from nccltool.doctor.diagnosis import Diagnosis, RuleOutcome, RulePage
 
 
@@ -19,7 +19,7 @@ def render(diagnosis: Diagnosis) -> str:
         cases += _case(outcome, rules.get(outcome.code), found)
     attributes = {
         "name": "doctor",
-        "hostname": ", ".join(diagnosis.info.hosts),
+        "hostname": named(diagnosis.info.hosts, 8),
         **junit.counts(kinds),
         "skipped": str(sum(outcome.status == "unknown" for outcome in outcomes)),
         "timestamp": diagnosis.info.started,

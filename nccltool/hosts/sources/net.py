@@ -125,7 +125,7 @@ def interface_with(address: str) -> str | None:
 def resolve(host: str, timeout_s: float) -> tuple[str, ...] | None:
     """Addresses of a host name; None when it does not resolve in time: a dead name server costs many seconds."""
     (found,) = within(timeout_s, [(host, partial(_lookup, host))])
-    return or_none(found) or None
+    return (or_none(found) or ())[:_MOST] or None
 
 
 def local_address_towards(host: str, port: int) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ what was left out, is skipped. Warnings pass, with their text as output.
 from collections.abc import Iterator
 
 from nccltool.core import junit
-from nccltool.core.text import escaped
+from nccltool.core.text import escaped, named
 from nccltool.preflight.result import CheckOutcome, Preflight
 from nccltool.preflight.views import base
 
@@ -22,7 +22,7 @@ def render(preflight: Preflight) -> str:
             "name": stage,
             **junit.counts(kinds),
             "skipped": str(kinds.count("skipped")),
-            "hostname": ", ".join(info.hosts),
+            "hostname": named(info.hosts, 8),
             "timestamp": info.started,
         }
         cases = (line for one in mine for line in _case(one))

@@ -1,11 +1,13 @@
 """What people are shown of every run: where it ran, and what was found."""
 
 from nccltool.core.documents import RunInfo
-from nccltool.core.text import escaped
+from nccltool.core.text import escaped, named
+
+_HOSTS_NAMED = 8
 
 
 def circumstances(info: RunInfo) -> str:
-    where = f" on {escaped(', '.join(info.hosts))}" if info.hosts else "; no host answered"
+    where = f" on {escaped(named(info.hosts, _HOSTS_NAMED))}" if info.hosts else "; no host answered"
     nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
     lines = [
         f"nccltool {info.nccltool}, torch {info.torch or 'unknown'}, run {info.id}",

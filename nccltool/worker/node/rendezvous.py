@@ -16,12 +16,15 @@ from torch.distributed import DistError, DistStoreError, PrefixStore, TCPStore
 from torch.distributed.elastic.rendezvous import RendezvousHandler, RendezvousInfo, RendezvousStoreInfo
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import named
 from nccltool.launch.finding_kinds import NODE_MISSING, NODE_RANK_TWICE, RDZV_UNREACHABLE
 from nccltool.launch.job import node_name
 
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
 _RETRY_S = 0.2
+_SHOWN = 8
+"""Nodes in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +114,11 @@ class FixedRendezvous(RendezvousHandler):
         there = {node: store.check([f"nodes/{node}"]) for node in range(self._nodes)}
         absent = [node for node, came in there.items() if not came]
         hosts = [json.loads(store.get(f"nodes/{node}"))["host"] for node, came in there.items() if came]
-        names = ", ".join(map(str, absent))
+        names = named(map(str, absent), _SHOWN)
         return NODE_MISSING.finding(
             subject=Subject(kind="host", name=node_name(absent[0]) if absent else "node ?"),
             message=f"node {names} of {self._nodes} did not come within {self._timeout_s:.0f} s",
-            evidence=(f"came: {', '.join(hosts)}",),
+            evidence=(f"came: {named(hosts, _SHOWN)}",),
             remedy="start the same command there with its own --node-rank; --join-timeout waits longer",
         )
 

@@ -19,6 +19,7 @@ from torch.distributed import PrefixStore
 from nccltool import __version__
 from nccltool.core import versions
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import named
 from nccltool.hosts import link_rates, usable_network
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.host import NcclHost
@@ -161,7 +162,7 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
     there = [name for _, name in socket.if_nameindex()]
     for name in wanted.split(",") if wanted and decision.backend == "gloo" else ():
         if name not in there:
-            reason = f"it has {', '.join(there)}"
+            reason = f"it has {named(there, 8)}"
         elif not decision.one_host and all(net.is_loopback(address) for address in net.addresses_of(name)):
             reason = "its addresses lead to no other host"
         else:

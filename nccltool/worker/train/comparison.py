@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nccltool.train import tolerance
-from nccltool.train.events import Compared, Diverged, TrainedStep
+from nccltool.train.events import Compared, Diverged, Shares, TrainedStep
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Strategy
@@ -107,7 +107,7 @@ class ReferenceComparison:
                 expected=repr(wrong.expected),
                 error=repr(wrong.error),
                 tolerance=wrong.tolerance,
-                shares=tuple(round(share, 4) for share in shares)[:64],
+                shares=Shares.of(shares) if shares else None,
             )
         )
 

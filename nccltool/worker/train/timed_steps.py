@@ -13,7 +13,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from nccltool.core import processes
 from nccltool.core.findings import Subject
 from nccltool.probe.events import Samples
-from nccltool.train.events import Flowed, TimedSteps
+from nccltool.train.events import Flowed, OfRanks, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker.train import gradients, transformer
@@ -55,6 +55,12 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
         return
     setup.channel.emit(
         *Samples.of(index, slowest),
+        *OfRanks.of(
+            setup.name,
+            index,
+            [row[0] for row in everybodys] if together else [],
+            [row[1] if row[1] >= 0 else None for row in everybodys],
+        ),
         TimedSteps(
             step=index,
             strategy=setup.name,
@@ -62,8 +68,6 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             tokens=setup.sequences * setup.spec.context,
             without_sync_ns=statistics.median_low(together[0]) if together else None,
             alone_ns=statistics.median_low(alone[0]) if alone else None,
-            rank_ns=tuple(row[0] for row in everybodys) if together else (),
-            peak_bytes=tuple(row[1] if row[1] >= 0 else None for row in everybodys),
         ),
     )
 
@@ -77,8 +81,8 @@ def _report_flow(setup: Setup, flow: Flow) -> None:
                 ranks=flow.ranks,
                 micro_batches=flow.micro_batches,
                 stages=flow.stages,
-                computing_ns=tuple(row[0] for row in rows),
-                running_ns=tuple(row[1] for row in rows),
+                computing_ns=sum(row[0] for row in rows),
+                running_ns=sum(row[1] for row in rows),
             )
         )
 
