@@ -1,12 +1,16 @@
 """Small agreements between all ranks, and calls that are noted on the progress page while they wait."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
 
 from nccltool.worker.progress_page import ProgressPage
+
+_LONGEST_PAUSE_S = 0.5
+"""Between two questions to the store: ten thousand ranks ask it no more than twenty thousand times a second."""
 
 
 class CollectiveFailed(Exception):
@@ -74,6 +78,18 @@ class Agreement:
         """Return when all ranks have come, also where calls only queue."""
         self.maximum([0])
 
+    def come_together(self, name: str, patience_s: float) -> None:
+        """Return when all ranks have come here, once for each name.
+
+        Not inside a call of the backend: what waits there for a rank that has work for minutes is ended by NCCL's
+        watchdog. On the progress page it is a wait for others all the same.
+        """
+        # asked again and again: a wait inside the store would keep the backend's own threads from using it
+        store = dist.distributed_c10d._get_default_store()
+        if store.add(f"{name}/came", 1) == self.size:
+            store.set(f"{name}/all", "")
+        self.guarded(lambda: _until(lambda: store.check([f"{name}/all"]), patience_s))()
+
     def settle(self) -> None:
         """Wait for what is queued on a device."""
         if self.device.type == "cuda":
@@ -91,3 +107,13 @@ class Agreement:
                 torch.cuda.synchronize(self.device)
 
         self.guarded(complete)()
+
+
+def _until(happened: Callable[[], bool], patience_s: float) -> None:
+    """Ask at once, and ever more rarely: what was waited for is seen late by a quarter of the wait at most."""
+    begin = time.monotonic()
+    while not happened():
+        waited = time.monotonic() - begin
+        if waited > patience_s:
+            raise TimeoutError(f"other ranks did not come in {patience_s:.0f} s")
+        time.sleep(min(0.001 + waited / 4, _LONGEST_PAUSE_S))

@@ -1,9 +1,15 @@
-"""Whether communication raised an error, or the program that was about to communicate."""
+"""Whether communication raised an error, or the program that was about to communicate; waits outside of it."""
+
+import threading
+import time
+from collections.abc import Iterator
 
 import pytest
+import torch
 import torch.distributed as dist
 
-from nccltool.worker.agreement import of_communication
+from nccltool.worker.agreement import Agreement, CollectiveFailed, of_communication
+from nccltool.worker.progress_page import CALLS, ProgressPage
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -46,3 +52,40 @@ def test_of_communication(error: Exception) -> None:
 )
 def test_of_the_program(error: Exception) -> None:
     assert not of_communication(error)
+
+
+# ---- a wait for ranks that have something to do
+
+
+@pytest.fixture
+def two() -> Iterator[list[tuple[Agreement, ProgressPage]]]:
+    """Two ranks of a world of two that share this process, and its store."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    pages = [ProgressPage(), ProgressPage()]
+    ranks = [Agreement(torch.device("cpu"), page) for page in pages]
+    for rank in ranks:
+        rank.size = 2
+    yield list(zip(ranks, pages, strict=True))
+    dist.destroy_process_group()
+
+
+def test_a_rank_waits_for_another_outside_of_a_collective(two: list[tuple[Agreement, ProgressPage]]) -> None:
+    (first, page), (second, _) = two
+    waiting = threading.Thread(target=first.come_together, args=("checked/0", 30.0))
+    waiting.start()
+    while page.words[CALLS] == 0:
+        time.sleep(0.001)
+    assert page.words[CALLS] == 1  # it waits for somebody: nobody is to say that the others wait for it
+    assert waiting.is_alive()
+    second.come_together("checked/0", 30.0)
+    waiting.join(10.0)
+    assert not waiting.is_alive()
+    assert page.words[CALLS] == 2
+
+
+def test_a_rank_that_never_comes_is_a_failure_of_communication(
+    two: list[tuple[Agreement, ProgressPage]],
+) -> None:
+    with pytest.raises(CollectiveFailed) as raised:
+        two[0][0].come_together("checked/1", 0.05)
+    assert str(raised.value.__cause__) == "other ranks did not come in 0 s"

@@ -1,9 +1,13 @@
 """NCCL on one GPU: a world of one rank runs every call that has no peer."""
 
+import time
+
 import pytest
 import torch
 
-from nccltool.probe.dtypes import ELEMENT_SIZE
+from nccltool.probe.collectives.base import Part
+from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS
+from nccltool.worker.probe.data import Pattern
 from tests.support.commands import NCCLTOOL, Ended
 from tests.worker.conftest import Start
 
@@ -56,6 +60,33 @@ def test_a_rank_killed_on_nccl(start: Start) -> None:
     assert command.everything_gone()
     assert result.code == 3, result.said
     assert "was killed by SIGKILL in all_reduce at 1 MiB" in result.findings["rank-died"]["message"]
+
+
+@pytest.mark.parametrize("reduce_op", [None, *REDUCE_OPS])
+def test_a_gpu_makes_and_checks_the_data_that_a_cpu_makes(reduce_op: str | None) -> None:
+    length, device = 100_003, torch.device("cuda", 0)
+    part = Part(0, length, 1 if reduce_op is None else None, 0)
+    for dtype in ELEMENT_SIZE:
+        if reduce_op is not None and dtype.startswith("float8"):
+            continue
+        pattern = Pattern(7, getattr(torch, dtype), dtype, 17, reduce_op)
+        mine, there = (torch.empty(length, dtype=pattern.dtype, device=where) for where in (device, "cpu"))
+        for buffer in (mine, there):
+            pattern.fill(buffer, 1, lambda: None)
+        assert mine.cpu().view(torch.uint8).equal(there.view(torch.uint8)), dtype
+        right = pattern.expected(part, 0, length, device).to(pattern.dtype)
+        assert pattern.wrong(right, part, lambda: None) == (0, None), dtype
+        right[70_000] = 0 if right[70_000] else 1
+        assert pattern.wrong(right, part, lambda: None) == (1, 70_000), dtype
+
+
+def test_a_gpu_is_asked_for_the_check_of_8_gib_once() -> None:
+    pattern = Pattern(7, torch.bfloat16, "bfloat16", 512, "sum")
+    length = min(2**32, torch.cuda.mem_get_info()[0] // 8)
+    buffer = torch.zeros(length, dtype=torch.bfloat16, device="cuda")
+    begin = time.monotonic()
+    assert pattern.wrong(buffer, Part(0, length, None, 0), lambda: None)[0] == length
+    assert time.monotonic() - begin < 10  # block by block, with 396 kernels each, it took 65 s
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs in one process")

@@ -308,3 +308,14 @@ def test_a_past_run_is_listed_and_shown_again(start: Start) -> None:
     ended = done(start, "--nodes", "2", "--op", "broadcast", "--sizes", "1KiB", "-n", "2", "--format", "csv")
     again = start(ended.run.name, "--format", "csv", "--run-dir", str(ended.runs), argv=RUNS).wait(DONE_WITHIN_S)
     assert (again.code, again.stdout) == (0, ended.stdout)
+
+
+def test_ranks_with_nothing_to_check_wait_for_those_that_have(start: Start) -> None:
+    """So much data that they wait outside of a collective."""
+    ops = ("reduce", "gather")
+    ended = done(
+        start, *("--nodes", "1", "--nproc-per-node", "2", "--op", ",".join(ops), "--sizes", "8MiB"),
+        *("-d", "int8", "-n", "2", "-c", "2", "--format", "json"),
+    )  # fmt: skip
+    assert ended.code == 0, ended.said
+    assert [(row["op"], row["wrong"]) for row in ended.document["measurements"]] == [(op, 0) for op in ops]

@@ -4,16 +4,19 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from nccltool.probe import collectives
 from nccltool.probe.collectives.base import ROOT, Layout, Part
 from nccltool.probe.collectives.ping_pong import partner
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS, is_float, largest_exact
-from nccltool.worker.probe.data import BLOCK, Pattern
+from nccltool.worker.probe.data import Pattern
+from nccltool.worker.probe.scratch import CPU_BLOCK as BLOCK
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -41,7 +44,7 @@ def make_pattern(dtype: str, reduce_op: str | None, world: int, seed: int = 7) -
 
 def filled(pattern: Pattern, rank: int, length: int) -> Tensor:
     buffer = torch.empty(length, dtype=pattern.dtype)
-    pattern.fill(buffer, rank)
+    pattern.fill(buffer, rank, lambda: None)
     return buffer
 
 
@@ -315,6 +318,49 @@ def test_one_unit_in_the_last_place_is_counted_where_results_are_exact() -> None
     assert pattern.wrong(buffer, Part(0, SMALL, None, 0), lambda: None) == (1, 5)
 
 
+# ---- how much a device has to do
+
+
+class Launches(TorchDispatchMode):  # type: ignore[misc]  # torch does not type it
+    """Counts what launches a kernel (a view does not), and what waits for its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels, self.waits = 0, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not func.is_view:
+            self.kernels += 1
+        if func in (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default):
+            self.waits += 1
+        return func(*args, **(kwargs or {}))
+
+
+SET_UP = 6
+"""Kernels and allocations for a part, besides those for its blocks."""
+MOST = {None: 14, "sum": 21, "prod": 16, "min": 17, "max": 15, "avg": 27}
+"""Kernels for a block, whatever world and type; a loop over contributors had up to 396."""
+MOST_TO_FILL = {None: 12, "sum": 43, "prod": 37, "min": 43, "max": 41, "avg": 45}
+
+
+@pytest.mark.parametrize("world", [2, 8, 16, 17, 512])
+@pytest.mark.parametrize("reduce_op", [None, *REDUCE_OPS])
+def test_a_block_takes_few_kernels_in_every_world(reduce_op: str | None, world: int) -> None:
+    for dtype in ELEMENT_SIZE if reduce_op is None else REDUCIBLE:
+        pattern, length = make_pattern(dtype, reduce_op, world), 3 * BLOCK
+        buffer = torch.empty(length, dtype=pattern.dtype)
+        with Launches() as filling:
+            pattern.fill(buffer, 1, lambda: None)
+        part = Part(0, length, 1 if reduce_op is None else None, 0)
+        if reduce_op is not None:
+            buffer = pattern.expected(part, 0, length, buffer.device).to(pattern.dtype)
+        with Launches() as checking:
+            assert pattern.wrong(buffer, part, lambda: None) == (0, None)
+        assert filling.kernels <= SET_UP + 3 * MOST_TO_FILL[reduce_op], dtype
+        assert checking.kernels <= SET_UP + 3 * MOST[reduce_op], dtype
+        assert (filling.waits, checking.waits) == (0, 0), dtype
+
+
 # ---- memory
 
 
@@ -331,6 +377,6 @@ def test_checking_a_large_buffer_takes_a_few_blocks_of_memory(reduce_op: str | N
     pattern.wrong(buffer[:SMALL], Part(0, SMALL, part.source, 0), lambda: None)
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     before = peak_kib()
-    pattern.fill(buffer, 1)
+    pattern.fill(buffer, 1, lambda: None)
     assert (pattern.wrong(buffer, part, lambda: None) == (0, None)) == (reduce_op is None)
     assert peak_kib() - before < 20 * 1024  # made in one go, the int64 values alone would take 32 MiB
