@@ -67,7 +67,7 @@ def costs(ranks: Started) -> tuple[Cost, ...]:
         Cost(what="hosts", seconds=logins_s(ranks.hosts) if ranks.remote else 0.0),
         Cost(what="Python and torch", seconds=PYTHON_S + (CUDA_BUILD_S if ranks.gpus else 0.0)),
         Cost(what="ranks", seconds=on_host + GREETING_S * ranks.world),
-        Cost(what="CUDA contexts", seconds=CONTEXT_S * ranks.per_host if ranks.gpus else 0.0),
+        Cost(what="GPU contexts", seconds=CONTEXT_S * ranks.per_host if ranks.gpus else 0.0),
         Cost(what="communicator", seconds=communicator_s(ranks.world) if ranks.gpus else 0.0),
     ]
     return tuple(part for part in parts if part.seconds)

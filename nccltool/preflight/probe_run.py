@@ -6,10 +6,12 @@ from typing import Annotated
 
 from nccltool.compare.result import Against
 from nccltool.core.units import format_bytes, format_gb_per_s
+from nccltool.launch import start_costs
+from nccltool.launch.start_costs import Started
 from nccltool.preflight import expected_numbers, stage_run
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import PAGE, Check, CheckOutcome
-from nccltool.preflight.stage_run import START_S, StageRun
+from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import Expectation
 from nccltool.probe import collectives
 from nccltool.probe.finding_kinds import WRONG_DATA
@@ -19,6 +21,10 @@ DATA = Check(stage="", name="data", kind="data")
 BASELINE = Check(stage="", name="baseline", kind="baseline", page=f"{PAGE}#baseline")
 _ROW_S = 0.3
 """What a row takes besides its budget: warm-up, check, who is late."""
+_CALLS = 7
+"""Of a row, besides those in its budget: to warm up, to estimate, to check. They count where calls are long."""
+_SLOW_BYTES_PER_S = 10e9
+"""Of a network of 100 Gb/s, and of PCIe without peer access: slower than most that GPUs have."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +48,13 @@ class ProbePart:
         checks, budget = str(self.checks), f"{self.row_time:g}"
         return ("probe", "--op", ",".join(self.ops), "--sizes", sizes, "-c", checks, "--budget", budget)
 
-    def about_s(self, gpus: bool) -> float:
-        return START_S + len(self.ops) * len(self.sizes_on(gpus)) * (self.row_time + _ROW_S)
+    def about_s(self, ranks: Started) -> float:
+        """How long a probe takes on healthy hosts."""
+        sizes = self.sizes_on(ranks.gpus)
+        rows = len(sizes) * (self.row_time + _ROW_S)
+        if ranks.gpus:
+            rows += start_costs.FIRST_CALL_S + _CALLS * sum(sizes) / _SLOW_BYTES_PER_S
+        return start_costs.start_s(ranks) + len(self.ops) * rows
 
 
 PART = toml.PartForm(

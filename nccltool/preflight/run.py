@@ -12,7 +12,7 @@ from nccltool.compare import baselines, judge
 from nccltool.core import signals
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
-from nccltool.launch import fault_injection
+from nccltool.launch import fault_injection, start_costs
 from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
 from nccltool.preflight.options import PreflightOrder
 from nccltool.preflight.result import Check, CheckOutcome, Preflight, worst
@@ -23,11 +23,37 @@ from nccltool.probe.result import Run
 from nccltool.train.result import TrainRun
 
 Tell = Callable[[str], None]
+_GPUS_OF_MOST = 8
+"""Of hosts that have GPUs; for estimates only."""
 
 
 def plan(ask: PreflightOrder) -> str:
     """What would run, and how long it takes on healthy nodes."""
     context = _context(ask, Path(), lambda: False)
+    if not context.where.launch.remote:
+        context.survey()  # which GPUs are here; other hosts are not bothered
+    lines, total = _planned(ask, context)
+    lines += [f"about {total:.0f} s in all, on healthy nodes", _start(context)]
+    if not context.surveyed:
+        context.assumed_gpus = _GPUS_OF_MOST
+        _, total = _planned(ask, context)
+        lines += [
+            f"with {_GPUS_OF_MOST} GPUs on each host about {total:.0f} s; hosts are not asked for this",
+            _start(context),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _start(context: StageContext) -> str:
+    """How long a run over all nodes takes to start, and why."""
+    ranks = context.started()
+    parts = ", ".join(f"{part.what} {part.seconds:.1f} s" for part in start_costs.costs(ranks))
+    each = "1 rank on each host starts" if ranks.per_host == 1 else f"{ranks.per_host} ranks on each host start"
+    return f"    {each} in about {start_costs.start_s(ranks):.0f} s: {parts}"
+
+
+def _planned(ask: PreflightOrder, context: StageContext) -> tuple[list[str], float]:
+    """(a line or more for each stage, seconds in all)."""
     lines = [f"suite {ask.suite.name}: {ask.suite.title} ({ask.suite.path})"]
     total = 0.0
     for stage in stages.every():
@@ -39,7 +65,7 @@ def plan(ask: PreflightOrder) -> str:
         total += seconds
         lines.append(f"{stage.name}: about {seconds:.0f} s" if seconds >= 1 else f"{stage.name}:")
         lines += [f"    {line}" for line in stage.plan(context, part)]
-    return "\n".join([*lines, f"about {total:.0f} s in all, on healthy nodes"]) + "\n"
+    return lines, total
 
 
 def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:

@@ -12,8 +12,6 @@ from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome
 from nccltool.probe.result import Run
 
 COMPLETED = Check(stage="", name="completed", kind="completion", page=f"{PAGE}#completed")
-START_S = 4.0
-"""Until ranks on healthy nodes begin to measure: Python and torch are imported, the nodes meet (2 to 4 s here)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

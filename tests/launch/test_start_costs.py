@@ -13,12 +13,12 @@ from nccltool.launch.start_costs import Started
         (Started(hosts=2, per_host=1, remote=True), {"hosts": 2.04, "Python and torch": 3.9, "ranks": 0.052}, 6.0),
         (
             Started(hosts=1, per_host=1, gpus=True),
-            {"Python and torch": 5.9, "ranks": 0.051, "CUDA contexts": 0.5, "communicator": 3.0027},
+            {"Python and torch": 5.9, "ranks": 0.051, "GPU contexts": 0.5, "communicator": 3.0027},
             9.5,
         ),
         (
             Started(hosts=1, per_host=8, gpus=True),
-            {"Python and torch": 5.9, "ranks": 0.408, "CUDA contexts": 4.0, "communicator": 3.0216},
+            {"Python and torch": 5.9, "ranks": 0.408, "GPU contexts": 4.0, "communicator": 3.0216},
             13.3,
         ),
         (
@@ -27,7 +27,7 @@ from nccltool.launch.start_costs import Started
                 "hosts": 3.28,
                 "Python and torch": 5.9,
                 "ranks": 0.912,
-                "CUDA contexts": 4.0,
+                "GPU contexts": 4.0,
                 "communicator": 4.3824,
             },
             18.5,
@@ -38,7 +38,7 @@ from nccltool.launch.start_costs import Started
                 "hosts": 12.24,
                 "Python and torch": 5.9,
                 "ranks": 4.496,
-                "CUDA contexts": 4.0,
+                "GPU contexts": 4.0,
                 "communicator": 14.0592,
             },
             40.7,

@@ -10,7 +10,7 @@ _ONE_NODE = "one node: nothing is between nodes"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:
-    return part.about_s(context.on_gpus) if len(context.nodes_left()) > 1 else 0.0
+    return part.about_s(context.started()) if len(context.nodes_left()) > 1 else 0.0
 
 
 def plan(context: StageContext, part: ProbePart) -> tuple[str, ...]:

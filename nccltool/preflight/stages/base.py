@@ -9,15 +9,16 @@ from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
 from nccltool.core.run_directory import new_id
 from nccltool.hosts.facts import HostFacts, or_none
-from nccltool.launch import fault_injection, host_survey
+from nccltool.launch import fault_injection, host_survey, start_costs
 from nccltool.launch.fault_injection import Fault
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import LaunchPlan, ranks_for
+from nccltool.launch.start_costs import Started
 from nccltool.preflight import host_verdicts, nested_runs, probe_run
 from nccltool.preflight.nested_runs import Call
 from nccltool.preflight.result import Check, CheckOutcome
-from nccltool.preflight.stage_run import START_S, StageRun
+from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import Suite
 from nccltool.probe.result import Measurement, Run
 
@@ -61,6 +62,8 @@ class StageContext:
     """Of the stages below."""
     baseline: Callable[[RunInfo, Sequence[Measurement]], Sequence[Against]] | None = None
     """Holds the numbers of a run against earlier ones; None = it is not asked for."""
+    assumed_gpus: int = 0
+    """On each host, for an estimate, as long as no host has been looked at."""
     _survey: Survey | None = None
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -99,6 +102,8 @@ class StageContext:
         if self.where.nproc is not None:
             return self.where.nproc
         counts = {or_none(facts.nvidia.visible_gpus) or 0 for facts in self._seen.values()}
+        if not self.surveyed and self.assumed_gpus:
+            counts = {self.assumed_gpus}
         if len(counts) != 1:
             return None
         return ranks_for(counts.pop(), len(self.hosts))
@@ -106,7 +111,16 @@ class StageContext:
     @property
     def on_gpus(self) -> bool:
         """Every host has GPUs, as far as is known."""
+        if not self.surveyed:
+            return self.assumed_gpus > 0
         return bool(self._seen) and all(or_none(facts.nvidia.visible_gpus) for facts in self._seen.values())
+
+    def started(self, nodes: Sequence[int] | None = None) -> Started:
+        """Ranks that are started together on these nodes; None = on those that are left."""
+        nodes = self.nodes_left() if nodes is None else nodes
+        hosts = len({self.hosts[node] for node in nodes}) or 1
+        per_host = -(-len(nodes) * (self.nproc or 1) // hosts)
+        return Started(hosts=hosts, per_host=per_host, gpus=self.on_gpus, remote=self.where.launch.remote)
 
     def left_s(self) -> float:
         """Seconds that are left for anything that is started now."""
@@ -183,7 +197,9 @@ class StageContext:
         named = {one.host for one in outcomes if one.status == "fail" and one.shown == "suspected" and one.host}
         suspects = [node for node in nodes if self.hosts[node] in named]
         others = [node for node in nodes if node not in suspects]
-        if not suspects or len(suspects) > MOST_SUSPECTS or len(others) < 2 or self.left_s() < START_S:
+        if not suspects or len(suspects) > MOST_SUSPECTS or len(others) < 2:
+            return []
+        if self.left_s() < start_costs.start_s(self.started(others)):
             return []
         return [others, *([node, others[at % len(others)]] for at, node in enumerate(suspects))]
 

@@ -9,6 +9,7 @@ from nccltool import __version__
 from nccltool.core.findings import CheckStatus
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostFacts
+from nccltool.launch import start_costs
 from nccltool.launch.finding_kinds import HOST_UNKNOWN
 from nccltool.launch.host_survey import Survey
 from nccltool.preflight import suite_toml as toml
@@ -20,8 +21,8 @@ PRESENT = Check(stage="inventory", name="present", kind="presence")
 RELEASE = Check(stage="inventory", name="nccltool", page="docs/findings.md#version-mismatch")
 GPUS = Check(stage="inventory", name="gpus", page=f"{PAGE}#inventorygpus")
 RANKS = Check(stage="inventory", name="ranks")
-_HERE_S, _REMOTE_S = 0.5, 3.0
-"""A snapshot of this host took 0.1 to 0.4 s here; a login by ssh and Python's start take a second or two."""
+_SNAPSHOT_S = 0.5
+"""A snapshot of this host took 0.1 to 0.4 s here."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +37,8 @@ PART = toml.PartForm(InventoryPart)
 
 
 def about_s(context: StageContext, part: InventoryPart) -> float:
-    return _REMOTE_S if context.where.launch.remote else _HERE_S
+    logins = start_costs.logins_s(len(context.hosts_once)) if context.where.launch.remote else 0.0
+    return logins + _SNAPSHOT_S
 
 
 def plan(context: StageContext, part: InventoryPart) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from nccltool.core.findings import Finding
+from nccltool.launch import start_costs
 from nccltool.preflight import expected_numbers, stage_run
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.expected_numbers import MeasuredNumber
 from nccltool.preflight.result import Check, CheckOutcome
-from nccltool.preflight.stage_run import START_S, StageRun
+from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 from nccltool.preflight.suite import Expectation
 from nccltool.train.finding_kinds import TRAIN_WRONG
@@ -20,6 +21,7 @@ NEEDS = ("inventory", "doctor", "reach", "within", "across")
 _STEP_S = 0.1
 """Of a tiny model over two ranks here; the first ones of a strategy take longer."""
 _STRATEGY_S = 1.5
+"""To build model and reference, and on processors its process groups."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +46,10 @@ PART = toml.PartForm(TrainPart, ("throughput", "exposed", "efficiency"), ("strat
 
 def about_s(context: StageContext, part: TrainPart) -> float:
     count = len(NAMES) if part.strategies == ("all",) else len(part.strategies)
-    return START_S + count * (_STRATEGY_S + _STEP_S * (part.steps + part.timed_steps))
+    ranks = context.started()
+    groups = start_costs.communicator_s(ranks.world) if ranks.gpus else 0.0
+    strategy = _STRATEGY_S + groups + _STEP_S * (part.steps + part.timed_steps)
+    return start_costs.start_s(ranks) + count * strategy
 
 
 def plan(context: StageContext, part: TrainPart) -> tuple[str, ...]:

@@ -15,8 +15,10 @@ _ONE_RANK = "one rank on each node: nobody to talk to inside of it"
 
 
 def about_s(context: StageContext, part: ProbePart) -> float:
-    count = len(_nodes(context))
-    return 0.0 if context.nproc == 1 else part.about_s(context.on_gpus) * -(-count // _at_once(count))
+    nodes = _nodes(context)
+    if context.nproc == 1 or not nodes:
+        return 0.0
+    return part.about_s(context.started(nodes[:1])) * -(-len(nodes) // _at_once(len(nodes)))
 
 
 def plan(context: StageContext, part: ProbePart) -> tuple[str, ...]:

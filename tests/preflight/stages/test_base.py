@@ -5,6 +5,7 @@ import time
 import pytest
 
 from nccltool.launch import fault_injection
+from nccltool.preflight import stages, suite_reader
 from nccltool.preflight.result import Check, CheckOutcome
 from tests.preflight.stages.test_contract import context, lines
 
@@ -43,3 +44,33 @@ def test_the_time_that_is_left_is_the_limit_of_a_run() -> None:
     end = time.monotonic() + 50
     assert context(end=end).call("x", ("probe",), (0,)).end == end
     assert context().call("x", ("probe",), (0,)).end > end
+
+
+@pytest.mark.parametrize(
+    ("nodes", "nproc", "gpus", "remote", "inventory", "within", "across", "train"),
+    [
+        (2, 1, 0, False, 0.5, 0.0, 6.0, 5.8),
+        (1, 8, 8, False, 0.5, 15.5, 0.0, 18.2),
+        (2, None, 8, True, 2.5, 17.5, 19.7, 20.2),
+        (64, None, 8, True, 3.8, 35.0, 22.8, 24.7),  # 32 hosts at once inside
+        (512, None, 8, True, 12.7, 280.1, 45.0, 56.6),
+    ],
+)
+def test_how_long_healthy_hosts_take(
+    nodes: int,
+    nproc: int | None,
+    gpus: int,
+    remote: bool,
+    inventory: float,
+    within: float,
+    across: float,
+    train: float,
+) -> None:
+    suite = suite_reader.read(suite_reader.find("preflight"))
+    there = context(nodes, nproc, remote=remote, suite=suite, assumed_gpus=gpus)
+    about = {
+        stage.name: round(stage.about_s(there, suite.parts.get(stage.name)), 1)
+        for stage in stages.every()
+        if stage.name in ("inventory", "within", "across", "train")
+    }
+    assert about == {"inventory": inventory, "within": within, "across": across, "train": train}
