@@ -11,16 +11,12 @@ from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_number, for_text, rule
 from nccltool.doctor.rules.infiniband.base import only_infiniband, port_names, roce_ports
 from nccltool.hosts.facts import known, or_none
+from nccltool.hosts.nccl import ib_retries
 from nccltool.hosts.nccl.adapters import Port
 
 _QPS = "NCCL_IB_QPS_PER_CONNECTION"
 _MOST_QPS, _MOST_MERGED = 128, 4
 """NCCL_IB_MAX_QPS of src/transport/net_ib/common.h, NCCL_NET_MAX_DEVS_PER_NIC."""
-_TICK_S = 4.096e-6
-"""The unit of the ACK timeout: section 12.7.34 of the InfiniBand specification."""
-_TIMEOUTS = ((Version(2, 23, 4), 20), (Version(2, 14, 3), 18), (Version(0), 14))
-"""Release from which NCCL_IB_TIMEOUT has this default, the newest first."""
-_RETRIES = 7
 _OCI_TC = 41
 """DSCP 10 and an ECN bit, by design: oci-hpc."""
 
@@ -170,7 +166,7 @@ def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Res
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if 0 < timeout < 18 and known(host.nodes) > 8:
-        wait = format_seconds(_TICK_S * 2**timeout)
+        wait = format_seconds(ib_retries.TICK_S * 2**timeout)
         message = f"the adapter waits {wait} for an answer; {host.nodes} nodes"
         yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT, or write 22")
 
@@ -189,8 +185,8 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     given = timeout or retries
     if given is None or (timeout and not 0 < timeout[1] < 32):
         return
-    exponent = timeout[1] if timeout else next(of for since, of in _TIMEOUTS if known(host.nccl) >= since)
-    seconds = _TICK_S * 2**exponent * max(retries[1] if retries else _RETRIES, 0)
+    exponent = timeout[1] if timeout else ib_retries.default_timeout(known(host.nccl))
+    seconds = ib_retries.TICK_S * 2**exponent * max(retries[1] if retries else ib_retries.RETRIES, 0)
     if seconds <= 600:  # no release of torch waits for less, and none for more than 1800
         return
     # before torch 2.2 its groups waited 30 minutes for NCCL, since then 10
@@ -210,7 +206,7 @@ def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Resul
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
-    if not 0 <= count <= _RETRIES:
+    if not 0 <= count <= ib_retries.RETRIES:
         yield report.better_unset(variable, "a retry count is 0 to 7", "unset NCCL_IB_RETRY_CNT, which is 7")
 
 
@@ -223,7 +219,7 @@ def fewer_retries(_: JudgedHost, variable: Variable, count: int) -> Results:
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
-    if 0 <= count < _RETRIES:
+    if 0 <= count < ib_retries.RETRIES:
         message = f"{count} retries: a short loss of a link ends the job"
         yield report.better_unset(variable, message, "unset NCCL_IB_RETRY_CNT, which is 7")
 
