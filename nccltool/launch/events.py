@@ -184,6 +184,8 @@ class Beat(Event, frozen=True, tag="beat"):
     """Communication calls entered plus calls left in this phase: odd = inside a call."""
     state: str
     """Process state as in /proc/<pid>/stat: R, S, D, T (stopped), Z, or '' when it cannot be read."""
+    allowance_s: float = 0.0
+    """How long nothing may move there, beyond --timeout (nccltool.launch.allowances)."""
 
 
 class Exited(Event, frozen=True, tag="exit"):

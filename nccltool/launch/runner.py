@@ -19,7 +19,7 @@ from nccltool.core.run_directory import RunDir
 from nccltool.core.text import listed
 from nccltool.core.units import format_seconds
 from nccltool.hosts.sources import net
-from nccltool.launch import blame, events, finding_kinds, instructions
+from nccltool.launch import allowances, blame, events, finding_kinds, instructions
 from nccltool.launch.events import Event
 from nccltool.launch.job import Job, node_name
 from nccltool.launch.launchers.base import last_said
@@ -251,13 +251,14 @@ class _Runner:
 
     def _patience(self) -> float:
         """How long nothing may move."""
+        timeout_s = self._job.timeout_s + allowances.of_run(self._state)
         if self._state.everybody_spawned:
             if self._leads:
-                return self._job.timeout_s
+                return timeout_s
             joining = not any(rank.entered for rank in self._state.ranks.values())
-            return max(self._job.join_timeout_s if joining else 0.0, self._job.timeout_s) + FOLLOWER_S
+            return max(self._job.join_timeout_s if joining else 0.0, timeout_s) + FOLLOWER_S
         # a rendezvous that times out says itself which node is missing; give it the time to
-        return max(self._job.join_timeout_s, self._job.timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
+        return max(self._job.join_timeout_s, timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
 
     def _settle_s(self) -> float:
         said = any(finding.is_error for finding in self._state.findings)

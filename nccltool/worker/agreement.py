@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from nccltool.worker.progress_page import ProgressPage
 
@@ -44,6 +45,7 @@ class Agreement:
         self.device = device
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self._slot = slot
+        self._token = torch.zeros(1, device=device)
 
     def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
         """`call`, noted on the progress page, its exceptions known as those of communication."""
@@ -74,6 +76,10 @@ class Agreement:
         self._complete(lambda: dist.all_gather(rows, mine))
         return [[int(number) for number in row.tolist()] for row in rows]
 
+    def add_up(self, tensor: Tensor) -> None:
+        """The sum of a tensor over all ranks, in its place; returns when it is there."""
+        self._complete(lambda: dist.all_reduce(tensor))
+
     def meet(self) -> None:
         """Return when all ranks have come, also where calls only queue."""
         self.maximum([0])
@@ -89,6 +95,10 @@ class Agreement:
         if store.add(f"{name}/came", 1) == self.size:
             store.set(f"{name}/all", "")
         self.guarded(lambda: _until(lambda: store.check([f"{name}/all"]), patience_s))()
+
+    def queue_meeting(self) -> None:
+        """Let the devices meet where their streams have come to; the host does not wait."""
+        self.guarded(lambda: dist.all_reduce(self._token))()
 
     def settle(self) -> None:
         """Wait for what is queued on a device."""

@@ -18,7 +18,7 @@ PHASES = (
     *("looking for checkpoints", "loading a checkpoint", "catching up", "saving a checkpoint"),
 )
 
-PHASE, STEP, CALLS = range(3)
+PHASE, STEP, CALLS, _IN_PHASE_MS, _INSIDE_MS = range(5)
 _WORDS = 8
 
 
@@ -27,6 +27,8 @@ class ProgressPage:
 
     The count goes up when a call is entered and again when it returns, so it is odd inside a call: that is
     what tells a rank that waits for others from the one that they wait for.
+
+    Beside it, for how long nothing may move here beyond --timeout (nccltool.launch.allowances).
     """
 
     def __init__(self) -> None:
@@ -34,12 +36,17 @@ class ProgressPage:
         self.words = memoryview(self._memory).cast("q")[:_WORDS]
         self.words[STEP] = -1
 
-    def phase(self, name: str, step: int | None = None) -> None:
-        """Note the beginning of a phase, and of a step."""
+    def phase(self, name: str, step: int | None = None, allowance_s: float = 0.0) -> None:
+        """Note the beginning of a phase, and of a step; the allowance ends with the phase."""
+        self.words[_IN_PHASE_MS] = _ms(allowance_s)
         self.words[CALLS] = 0
         self.words[PHASE] = PHASES.index(name)
         if step is not None:
             self.words[STEP] = step
+
+    def allow(self, inside_s: float) -> None:
+        """How long a call may take from now on without a sign."""
+        self.words[_INSIDE_MS] = _ms(inside_s)
 
     def watched(self, call: Callable[[], Result]) -> Callable[[], Result]:
         """`call`, noted when it is entered and when it returns."""
@@ -60,3 +67,12 @@ class ProgressPage:
         """Phase, step, count of calls."""
         phase, step, calls = self.words[:3]
         return PHASES[phase], step, calls
+
+    def allowance_s(self) -> float:
+        """How long nothing may move here, beyond --timeout."""
+        inside_ms = self.words[_INSIDE_MS] if self.words[CALLS] % 2 else 0
+        return (self.words[_IN_PHASE_MS] + inside_ms) / 1000
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -339,3 +339,29 @@ if os.fork() == 0:
     while processes.state(pid) not in ("", "Z") and time.monotonic() < end:
         time.sleep(0.01)
     assert processes.state(pid) in ("", "Z")
+
+
+@pytest.mark.parametrize(
+    ("calls", "state", "ended"),
+    [
+        (1, "S", ("deadline", "deadline")),  # both are inside a call that may take an hour
+        (0, "S", ("rank-hung", "1")),  # one does not come to it
+        (1, "T", ("rank-hung", "1")),  # one was stopped in the middle of it
+    ],
+)
+def test_a_call_that_takes_long_is_no_hang(play: Play, calls: int, state: str, ended: tuple[str, str]) -> None:
+    outcome = play(
+        f"""
+spawned(0)
+spawned(1)
+for rank in 0, 1:
+    say("enter", rank=rank, step=0, op="all_reduce", bytes=2**33)
+say("beat", rank=0, phase="timing", step=0, calls=1, state="S", allowance_s=3600.0)
+say("beat", rank=1, phase="timing", step=0, calls={calls}, state="{state}", allowance_s={3600.0 * calls})
+time.sleep(600)
+""",
+        replace(ONE, timeout_s=0.3, deadline_s=1.0),
+        ranks=2,
+    )
+    (found,) = outcome.findings
+    assert (found.code, found.subject.name) == ended

@@ -23,7 +23,7 @@ BEAT_S = 1.0
 KEEP_ALIVE_BEATS = 5
 """A beat without news is sent only this often, or four times in the time-out where that is short."""
 STACK_AT = 0.5
-"""Share of the time-out after which a rank that stands still is asked where it is."""
+"""Share of the time that it may stand still after which a rank is asked where it is."""
 _TEXT = 2000
 _WAKE_S = 0.2
 
@@ -71,7 +71,7 @@ class _Watch:
         self._channel.emit(events.Spawned(rank=rank, node_rank=node_rank, host=host, pid=self._pid))
         poll = select.poll()
         poll.register(self._log.fd, select.POLLIN)
-        next_beat = time.monotonic() + BEAT_S
+        next_beat = time.monotonic()  # at once: a rank that starts slowly says so on its page
         while True:
             if poll.poll(_WAKE_S * 1000) and not self._forward_log():
                 poll.unregister(self._log.fd)  # end of file: the rank is gone, or closed its output
@@ -90,11 +90,11 @@ class _Watch:
         return lines is not None
 
     def _beat(self) -> None:
-        where, state = self._slot.read(), processes.state(self._pid)
-        now = time.monotonic()
+        where, state = (*self._slot.read(), self._slot.allowance_s()), processes.state(self._pid)
+        now, patience_s = time.monotonic(), self._job.timeout_s + where[-1]
         if self._seen is None or where != self._seen[0]:
             self._still_since, self._asked = now, False
-        elif not self._asked and now - self._still_since > STACK_AT * self._job.timeout_s:
+        elif not self._asked and now - self._still_since > STACK_AT * patience_s:
             self._asked = True
             os.kill(self._pid, signal.SIGUSR1)
         self._beats += 1
@@ -105,8 +105,16 @@ class _Watch:
 
     def _emit_beat(self, state: str) -> None:
         phase, step, calls = self._slot.read()
-        rank = self._place.rank
-        self._channel.emit(events.Beat(rank=rank, phase=phase, step=step, calls=calls, state=state))
+        self._channel.emit(
+            events.Beat(
+                rank=self._place.rank,
+                phase=phase,
+                step=step,
+                calls=calls,
+                state=state,
+                allowance_s=self._slot.allowance_s(),
+            )
+        )
 
     def _forward_stack(self) -> None:
         text = "\n".join(self._stack.lines() or ())

@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import msgspec
 import torch
@@ -108,11 +107,10 @@ def meet(
     greeting = Greeting(facts=facts, own_address=own, dialled=dialled)
     store.set(f"greeting/{place.rank}", msgspec.json.encode(greeting))
     if place.rank:
-        decision = msgspec.json.decode(_get(store, "decision", _patience(job)), type=Decision)
+        decision = msgspec.json.decode(_get(store, "decision"), type=Decision)
         return decision, (), ()
     greetings = [
-        msgspec.json.decode(_get(store, f"greeting/{rank}", _patience(job)), type=Greeting)
-        for rank in range(place.world_size)
+        msgspec.json.decode(_get(store, f"greeting/{rank}"), type=Greeting) for rank in range(place.world_size)
     ]
     ranks = rank_agreement.numbered([greeting.facts for greeting in greetings])
     decision, findings = _judged(job, ranks, [greeting.dialled for greeting in greetings])
@@ -175,16 +173,16 @@ def interface_problem(decision: Decision, facts: RankFacts, wanted: str) -> Find
     return None
 
 
-def clocks(place: RankPlace, store: PrefixStore, timeout_s: float) -> list[float]:
+def clocks(place: RankPlace, store: PrefixStore) -> list[float]:
     """Every rank's wall clock, read right after a collective; on rank 0, elsewhere empty."""
     store.set(f"clock/{place.rank}", str(time.time()))
     if place.rank:
         return []
-    return [float(_get(store, f"clock/{rank}", timeout_s)) for rank in range(place.world_size)]
+    return [float(_get(store, f"clock/{rank}")) for rank in range(place.world_size)]
 
 
 def networks(
-    place: RankPlace, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts], timeout_s: float
+    place: RankPlace, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts]
 ) -> dict[str, UsableNetwork]:
     """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
     if decision.one_host:
@@ -195,7 +193,7 @@ def networks(
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
     return {
-        host: msgspec.json.decode(_get(store, f"network/{rank}", timeout_s), type=UsableNetwork)
+        host: msgspec.json.decode(_get(store, f"network/{rank}"), type=UsableNetwork)
         for host, rank in first.items()
     }
 
@@ -209,11 +207,7 @@ def _network(backend: str) -> UsableNetwork:
     return usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
 
 
-def _get(store: PrefixStore, key: str, timeout_s: float) -> bytes:
-    store.wait([key], timedelta(seconds=timeout_s))
+def _get(store: PrefixStore, key: str) -> bytes:
+    """What a rank puts there, however long it takes: the runner ends the run and names the culprit before the
+    store gives up."""
     return bytes(store.get(key))
-
-
-def _patience(job: Job) -> float:
-    """The runner ends the run and names the culprit before this; it is the net below."""
-    return job.join_timeout_s + 2 * job.timeout_s

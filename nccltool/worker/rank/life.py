@@ -10,8 +10,9 @@ import torch.distributed as dist
 from torch.distributed import PrefixStore
 
 from nccltool.core import processes
+from nccltool.hosts.sources import gpu
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.launch import events, fault_injection, rank_agreement
+from nccltool.launch import allowances, events, fault_injection, rank_agreement
 from nccltool.launch.events import RankFacts
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
@@ -19,12 +20,13 @@ from nccltool.probe import plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
 from nccltool.train.job import TrainJob
-from nccltool.worker.agreement import CollectiveFailed
+from nccltool.worker.agreement import Agreement, CollectiveFailed
 from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import StoreAddress, connect
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
-from nccltool.worker.rank import handshake
+from nccltool.worker.rank import contact, handshake
+from nccltool.worker.rank.contact import Contact
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
 
@@ -54,31 +56,33 @@ def main(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> in
 def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> None:
     injector = FaultInjector(fault_injection.parse(job.fault), place.rank, job.attempt)
     injector.at("start")
-    slot.phase("joining")
+    slot.phase("joining", allowance_s=allowances.of_start(_gpus_to_start(job)))
     facts = handshake.facts_of(place)
     channel.emit(events.Hello(facts=facts))
     injector.at("hello")
     address = StoreAddress(place.store_host, place.store_port)
     store = PrefixStore("nccltool/ranks", connect(address, job.join_timeout_s))
+    store.set_timeout(_net(job))
     decision, findings, ranks = slot.watched(lambda: handshake.meet(job, place, store, facts))()
     if decision.run_id != job.run_id:
         channel.emit(events.Met(rank=place.rank, run_id=decision.run_id))
     channel.report(*findings)
     if not decision.go:
         return
-    slot.phase("connecting")
+    slot.phase("connecting", allowance_s=allowances.of_first_contact(decision.backend, place.world_size))
     problem = handshake.interface_problem(decision, facts, os.environ.get("GLOO_SOCKET_IFNAME", ""))
     if problem is not None:
         channel.report(problem)
         return
     interface = handshake.interface(decision, place, facts)
     device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
-    clocks = slot.watched(lambda: handshake.clocks(place, store, job.timeout_s))()
-    networks = slot.watched(lambda: handshake.networks(place, store, decision, ranks, job.timeout_s))()
+    clocks = slot.watched(lambda: handshake.clocks(place, store))()
+    networks = slot.watched(lambda: handshake.networks(place, store, decision, ranks))()
     if place.rank == 0:
         channel.report(*rank_agreement.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks))
     tools = RankTools(device, slot, channel, injector)
+    tools.contact = _contact(decision, place, facts, tools.group)
     _work(job, decision.backend, tools)
     slot.phase("leaving")
     dist.destroy_process_group()
@@ -121,6 +125,25 @@ def _world(
     )
 
 
+def _gpus_to_start(job: Job) -> int:
+    """GPUs whose driver may have to start before a rank can say what it has."""
+    return 0 if job.backend == "gloo" else gpu.count()
+
+
+def _net(job: Job) -> timedelta:
+    return timedelta(seconds=allowances.of_libraries(job.deadline_s))
+
+
+def _contact(decision: handshake.Decision, place: RankPlace, facts: RankFacts, group: Agreement) -> Contact:
+    return Contact(
+        backend=decision.backend,
+        ranks=place.world_size,
+        ranks_per_host=1 if decision.one_host else place.local_world_size,
+        rate=contact.slowest_rate(group),
+        retries_s=contact.retries_s(decision.backend, decision.one_host, facts.nccl),
+    )
+
+
 def _connect(
     job: Job, place: RankPlace, store: PrefixStore, decision: handshake.Decision, interface: str | None
 ) -> torch.device:
@@ -137,8 +160,8 @@ def _connect(
             store=PrefixStore("group", store),
             rank=place.rank,
             world_size=place.world_size,
-            # the runner acts after timeout_s and names the culprit; this only frees ranks that lost it
-            timeout=timedelta(seconds=2 * job.timeout_s + 10),
+            # the runner acts before, and names the culprit; this only frees ranks that lost it
+            timeout=_net(job),
         )
         # not barrier(): on Gloo it can raise an earlier collective's error on one rank only
         dist.all_reduce(torch.zeros(1, device=device))

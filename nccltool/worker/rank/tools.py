@@ -5,6 +5,7 @@ import torch
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.channel import Channel
 from nccltool.worker.progress_page import ProgressPage
+from nccltool.worker.rank.contact import Contact
 from nccltool.worker.rank.fault import FaultInjector
 
 
@@ -14,5 +15,5 @@ class RankTools:
     def __init__(
         self, device: torch.device, slot: ProgressPage, channel: Channel, injector: FaultInjector
     ) -> None:
-        self.group = Agreement(device, slot)
+        self.group, self.contact = Agreement(device, slot), Contact()
         self.slot, self.channel, self.injector = slot, channel, injector
