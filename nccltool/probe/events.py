@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from nccltool.launch import events
 from nccltool.launch.events import Event
-from nccltool.probe.result import Cadence, Placement
+from nccltool.probe.result import Cadence, Launched, Placement
 from nccltool.probe.transport import Limit
 
 SAMPLES_PER_EVENT = 180
@@ -44,6 +44,8 @@ class Result(Event, frozen=True, tag="result"):
     wrong: int | None
     late_rank: int | None = None
     late_s: float | None = None
+    launched: Launched | None = None
+    launch_limited: bool = False
 
 
 class WrongData(Event, frozen=True, tag="wrong"):

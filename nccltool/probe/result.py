@@ -12,6 +12,10 @@ Placement = Literal["in-place", "out-of-place"]
 
 Cadence = Literal["stream", "isolated"]
 
+Launched = Literal["blocking", "queued", "graph"]
+"""blocking: a call returns when its work is done. queued: calls were queued while the device was held, and ran at
+its own rate. graph: replays of a CUDA graph, queued in the same way."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Measurement:
@@ -38,6 +42,10 @@ class Measurement:
     late_rank: int | None = None
     """The rank that the others waited for; None = no rank stood out."""
     late_s: float | None = None
+    launched: Launched | None = None
+    """How the calls came to the device; None = an older release or another tool measured."""
+    launch_limited: bool = False
+    """A device waited for its host: the time is that of launching in Python, not that of the fabric."""
     limit_busbw_bytes_per_s: float | None = None
     """The most that the wires allow (nccltool.probe.transport); None = not known."""
     limit_may_be_exceeded: bool = False

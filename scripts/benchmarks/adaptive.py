@@ -169,7 +169,7 @@ def _size(size: int) -> Row:
 
     def measured() -> tuple[list[float], float]:
         begin = time.perf_counter()
-        samples = prober.timer.measure(call, call)
+        samples = prober.timer.measure(call, call).ns
         return [ns / 1e9 for ns in samples], time.perf_counter() - begin
 
     sides, tries = [times(REFERENCE // 2)], []

@@ -165,7 +165,7 @@ def _own_s(prober: Prober) -> float:
     """What the wrapper around a call and the clock take of an iteration: the least of many loops over nothing."""
     wrapped = prober.timer.group.guarded(lambda: None)
     empty = _least_s(lambda: None)
-    with_clock = min(prober.timer.clock.offsets(wrapped, OWN_CALLS)[-1] for _ in range(OWN_LOOPS))
+    with_clock = min(prober.timer.clock.offsets(wrapped, OWN_CALLS).ns[-1] for _ in range(OWN_LOOPS))
     return max(with_clock / 1e9 / OWN_CALLS - empty, 0.0)
 
 

@@ -44,7 +44,7 @@ def test_samples_belong_to_their_step() -> None:
         Samples(step=0, ns=(1_000_000, 2_000_000)),
         Samples(step=1, ns=(5,)),
         Samples(step=0, ns=(3_000_000,)),
-        result(noisy=True, late_rank=2, late_s=0.004),
+        result(noisy=True, late_rank=2, late_s=0.004, launched="queued", launch_limited=True),
     )
     assert run.done == {0}
     assert run.measurements() == (
@@ -65,6 +65,8 @@ def test_samples_belong_to_their_step() -> None:
             noisy=True,
             late_rank=2,
             late_s=0.004,
+            launched="queued",
+            launch_limited=True,
         ),
     )
 

@@ -86,6 +86,8 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
         yield f"tail: median {format_seconds(middle)}"
     if row.noisy:
         yield f"noisy: {_spread(row)}"
+    if row.launch_limited:
+        yield "limited by launches"
     if row.late_rank is not None and row.late_s is not None:
         yield f"waited {format_seconds(row.late_s)} for rank {row.late_rank}"
 

@@ -7,14 +7,17 @@ from torch import Tensor
 
 from nccltool.core import processes
 from nccltool.launch import events
-from nccltool.probe import collectives, stopping
+from nccltool.probe import collectives, longest_call, stopping
 from nccltool.probe.collectives.base import Call, Part
+from nccltool.probe.dtypes import ELEMENT_SIZE
 from nccltool.probe.events import Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
+from nccltool.probe.result import Launched
+from nccltool.worker.probe.clocks import clock_of
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.data import Pattern
-from nccltool.worker.probe.timing import Timer, captured, clock_of
+from nccltool.worker.probe.timing import TimedCalls, Timer, captured
 from nccltool.worker.rank.tools import RankTools
 
 _POISON = 77
@@ -32,28 +35,40 @@ class Prober:
         self._job, self._group, self._slot, self._channel = job, tools.group, tools.slot, tools.channel
         self._injector, self._comm = tools.injector, TorchComm(job.reduce_op)
         self._checker = _Checker(job, tools)
-        self.timer = Timer(job, tools.group, clock_of(tools.group.device, tools.slot), tools.slot)
+        self._contact = tools.contact
+        self.timer = Timer(job, tools.group, clock_of(tools.group, tools.slot), tools.slot)
 
     def run(self, step: Step) -> None:
         """Time a step, then check it; rank 0 reports it and waits until the result is saved."""
         op, size = step.op, step.layout.bytes
-        self._slot.phase("between steps", step.index)
+        outside_s = self._allow(step)
+        self._slot.phase("between steps", step.index, allowance_s=outside_s)
         self._injector.at("enter", op, size)
         self._channel.emit(events.Enter(rank=self._group.rank, step=step.index, op=op, bytes=size))
         send, recv = self.buffers(step)
         call = self.call(step, send, recv)
         timed = captured(call, self._group) if self._job.cuda_graph else call
-        samples = self.timer.measure(timed, self._injector.disturbed(timed, op, size))
+        disturbed = self._injector.disturbed(timed, op, size)
+        took = self.timer.measure(timed, disturbed, self._contact.first_call_s)
         late = self.timer.latest(self._injector.pause(op, size))
         if self._group.rank == 0:
-            self._channel.emit(*Samples.of(step.index, samples))
-        self._slot.phase("checking")
+            self._channel.emit(*Samples.of(step.index, took.ns))
+        self._slot.phase("checking", allowance_s=outside_s)
         self._injector.at("check", op, size)
         wrong = self._checker.wrong(step, send, recv, self._injector.corrupted(call, recv, op, size))
         if self._group.rank == 0:
-            self._report(step, samples, late, wrong)
+            self._report(step, took, late, wrong)
         del timed, call, send, recv
         processes.give_back_free_memory()
+
+    def _allow(self, step: Step) -> float:
+        """Note how long a call may take; how long it may take to fill the buffers."""
+        contact, layout = self._contact, step.layout
+        inside_s = longest_call.inside_s(
+            step.op, layout.bytes, contact.ranks, contact.ranks_per_host, contact.rate
+        )
+        self._slot.allow(contact.retries_s + inside_s)
+        return longest_call.outside_s((layout.send + layout.recv) * ELEMENT_SIZE[self._job.dtype])
 
     def buffers(self, step: Step) -> tuple[Tensor, Tensor]:
         """Send and receive buffer, written once: an untouched page would be the one zero page, read from cache.
@@ -73,7 +88,13 @@ class Prober:
         """The operation, noted on the progress page while it runs."""
         return self._group.guarded(collectives.get(step.op).bind(self._comm, send, recv))
 
-    def _report(self, step: Step, samples: list[int], late: tuple[int, float] | None, wrong: int | None) -> None:
+    @property
+    def _launched(self) -> Launched:
+        if self._job.cuda_graph:
+            return "graph"
+        return "queued" if self.timer.clock.queues else "blocking"
+
+    def _report(self, step: Step, took: TimedCalls, late: tuple[int, float] | None, wrong: int | None) -> None:
         late_rank, late_s = late or (None, None)
         self._channel.emit(
             Result(
@@ -86,7 +107,9 @@ class Prober:
                 reduce_op=self._job.reduce_op if collectives.get(step.op).reduces else None,
                 placement=step.placement,
                 cadence=self._job.cadence,
-                noisy=self._job.iterations is None and stopping.is_noisy(samples, self._job.precision),
+                noisy=self._job.iterations is None and stopping.is_noisy(took.ns, self._job.precision),
+                launched=self._launched,
+                launch_limited=took.launch_limited,
                 wrong=wrong,
                 late_rank=late_rank,
                 late_s=late_s,

@@ -13,84 +13,44 @@ from nccltool.probe import late_rank, stopping
 from nccltool.probe.collectives.base import Call
 from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Agreement
+from nccltool.worker.probe import clocks
+from nccltool.worker.probe.clocks import Batch, Clock
 from nccltool.worker.progress_page import ProgressPage
 
 
-class Clock:
-    """Wall clock: on CPUs the calls return when their work is done."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimedCalls:
+    """What came of timing an operation."""
 
-    def offsets(self, call: Call, iterations: int) -> list[int]:
-        """Nanoseconds from the start to the end of each iteration, back to back, on this rank."""
-        now = time.perf_counter_ns
-        ends = [0] * iterations
-        start = now()
-        for i in range(iterations):
-            call()
-            ends[i] = now()
-        return [end - start for end in ends]
-
-    def durations(self, call: Call, iterations: int, meet: Call) -> list[int]:
-        """Nanoseconds of each iteration on this rank; `meet` runs before each and is not counted."""
-        now = time.perf_counter_ns
-        took = [0] * iterations
-        for i in range(iterations):
-            meet()
-            begin = now()
-            call()
-            took[i] = now() - begin
-        return took
+    ns: list[int]
+    """Of each iteration over all ranks, in the order of measurement."""
+    launch_limited: bool
+    """A device waited for its host in some of them."""
 
 
-class _CudaClock(Clock):
-    """CUDA events in the stream: the host only queues, so its own speed does not count."""
-
-    def __init__(self, slot: ProgressPage) -> None:
-        self._slot = slot
-
-    def offsets(self, call: Call, iterations: int) -> list[int]:
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(iterations + 1)]
-        marks[0].record()
-        for i in range(iterations):
-            call()
-            marks[i + 1].record()
-        self._slot.watched(marks[-1].synchronize)()  # here the host waits for the other ranks
-        return [round(marks[0].elapsed_time(mark) * 1e6) for mark in marks[1:]]
-
-    def durations(self, call: Call, iterations: int, meet: Call) -> list[int]:
-        marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(iterations)]
-        for begin, end in marks:
-            meet()
-            begin.record()
-            call()
-            end.record()
-        self._slot.watched(marks[-1][1].synchronize)()
-        return [round(begin.elapsed_time(end) * 1e6) for begin, end in marks]
-
-
-def clock_of(device: torch.device, slot: ProgressPage) -> Clock:
-    return _CudaClock(slot) if device.type == "cuda" else Clock()
-
-
-@dataclass(frozen=True, slots=True)
 class Timer:
     """Times calls as the job asks for it. All ranks make the same calls: rank 0 decides how many."""
 
-    job: ProbeJob
-    group: Agreement
-    clock: Clock
-    slot: ProgressPage
+    def __init__(self, job: ProbeJob, group: Agreement, clock: Clock, slot: ProgressPage) -> None:
+        self.job, self.group, self.clock, self.slot = job, group, clock, slot
+        self._launch_ns = self._call_ns = 0
+        """Of one call in the last batch, on the slowest rank."""
+        self._starved = False
 
-    def measure(self, call: Call, timed: Call) -> list[int]:
-        """Nanoseconds of each iteration of `timed` over all ranks, in the order of measurement, after warming
-        up with `call` (the same, but for drills)."""
+    def measure(self, call: Call, timed: Call, first_call_s: float = 0.0) -> TimedCalls:
+        """The iterations of `timed`, after warming up with `call` (the same, but for drills), whose first may take
+        so much longer."""
         begin = time.monotonic()
-        self.slot.phase("warm-up")
+        self._launch_ns = self._call_ns = 0
+        self.slot.phase("warm-up", allowance_s=first_call_s)
         estimate_s = self.warm_up(call)
         self.slot.phase("timing")
         samples: list[int] = []
+        limited = False
         while count := self._next_batch(samples, time.monotonic() - begin, estimate_s):
             samples += self._counted(timed, count)
-        return samples
+            limited = limited or self._starved
+        return TimedCalls(ns=samples, launch_limited=limited)
 
     def _counted(self, call: Call, count: int) -> list[int]:
         """A batch without its edges, where the tool chooses the count; -n is what runs and what is counted."""
@@ -105,13 +65,14 @@ class Timer:
         if self.job.warmup is not None:
             for _ in range(self.job.warmup - 1):
                 call()
+                self.group.settle()
             return self.batch(call, 1)[0] / 1e9
         begin, medians = time.monotonic(), [median(self.batch(call, 1)) / 1e9]
         cold = 1  # the first call sets things up and says nothing about the others
         while not self.group.from_rank_0(
             int(stopping.warm(medians[cold:], time.monotonic() - begin, self.job.budget_s))
         ):
-            medians.append(median(self.batch(call, stopping.WARM_UP_BATCH)) / 1e9)
+            medians.append(median(self.batch(call, self._at_once(stopping.WARM_UP_BATCH))) / 1e9)
         return medians[-1]
 
     def batch(self, call: Call, count: int) -> list[int]:
@@ -124,10 +85,27 @@ class Timer:
         sample is the longest of the ranks' own times.
         """
         if self.job.cadence == "isolated":
-            return self.group.maximum(self.clock.durations(call, count, self.group.meet))
+            hold_ns = clocks.hold_ns(self._launch_ns, self._call_ns, 1)
+            return self._over_all_ranks(self.clock.durations(call, count, self.group.meet, hold_ns))
+        hold_ns = clocks.hold_ns(self._launch_ns, self._call_ns, count)
         self.group.meet()
-        ends = self.group.maximum(self.clock.offsets(call, count))
+        ends = self._over_all_ranks(self.clock.offsets(call, count, hold_ns))
         return [end - begin for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def _over_all_ranks(self, batch: Batch) -> list[int]:
+        """The slowest rank of each number; what the batch says of the next one is noted, the same on all ranks."""
+        if not self.clock.queues:
+            return self.group.maximum(batch.ns)
+        *ns, launch_ns, starved = self.group.maximum([*batch.ns, batch.launch_ns, int(batch.starved)])
+        took_ns = max(ns) if self.job.cadence == "isolated" else ns[-1] // len(ns)
+        # one that was held, and not for long enough, is held for twice as long
+        self._launch_ns = max(launch_ns, 2 * self._launch_ns) if starved else launch_ns
+        self._call_ns, self._starved = took_ns, bool(starved)
+        return ns
+
+    def _at_once(self, count: int) -> int:
+        """As many of these calls as may be queued before somebody waits for them. The same on all ranks."""
+        return min(count, clocks.most(self._launch_ns, self._call_ns)) if self.clock.queues else count
 
     def latest(self, pause: Call | None) -> tuple[int, float] | None:
         """(rank that the others wait for, seconds); see nccltool.probe.late_rank."""
@@ -143,12 +121,12 @@ class Timer:
     def _next_batch(self, samples: list[int], spent_s: float, estimate_s: float | None) -> int:
         job = self.job
         if job.iterations is not None:
-            return job.iterations - len(samples)
+            return self._at_once(job.iterations - len(samples))
         if self.group.rank:
-            return self.group.from_rank_0(0)
+            return self._at_once(self.group.from_rank_0(0))
         seconds = [ns / 1e9 for ns in samples]
         decision = stopping.next_batch(seconds, spent_s, job.precision, job.budget_s, estimate_s)
-        return self.group.from_rank_0(decision)
+        return self._at_once(self.group.from_rank_0(decision))
 
 
 def captured(call: Call, group: Agreement) -> Call:

@@ -81,3 +81,8 @@ def test_programs_get_the_limit_itself() -> None:
     assert [row["limit_busbw_bytes_per_s"] for row in document["measurements"]] == [2.5e9, None]
     assert [row["limit_may_be_exceeded"] for row in document["measurements"]] == [True, False]
     assert (document["run"]["limit_source"], document["run"]["limit_unknown_reason"]) == (SOURCE, "why")
+
+
+def test_a_row_that_python_limited_says_so() -> None:
+    text = shown(run(measurement(launched="queued", launch_limited=True), measurement(launched="queued")))
+    assert text.count("limited by launches") == 1
