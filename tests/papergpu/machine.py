@@ -20,7 +20,7 @@ class PaperFault:
     call: int
     """The first call of a collective is 0; counted over all groups of the rank."""
     kind: str
-    """A name of site/paperfaults.py: async-error, illegal-access, ecc, out-of-memory, hang, slow."""
+    """One of site/faults.py."""
     seconds: float = 0.0
     """For slow: how long each call takes from then on."""
 
@@ -45,7 +45,9 @@ class PaperMachine:
     """That torch was built with; of AMD, HIP's."""
     nccl_version: tuple[int, int, int] = (2, 27, 3)
     torch_usable: bool | str = True
-    """False: a torch for CPUs. A text: what CUDA's initialisation raises; torch counts no GPU then."""
+    """False: a torch for CPUs. A text: what CUDA's initialisation raises, while NVML still counts them."""
+    nvml_error: str | None = None
+    """What NVML's initialisation says; torch then asks CUDA how many GPUs there are."""
     usable_ranks: tuple[int, ...] | None = None
     """Ranks that see the GPUs; None = all."""
     dead_gpu: int | None = None
@@ -60,8 +62,6 @@ class PaperMachine:
     """How long the first collective of a group takes at least: NCCL makes its communicator then."""
     start_s: float = 0.0
     """How long a rank waits for its driver."""
-    shared_gpus: bool = False
-    """Whether NCCL takes two ranks on one GPU, as NCCL_MULTI_RANK_GPU_ENABLE has it do."""
     faults: tuple[PaperFault, ...] = ()
 
     def write(self, folder: Path) -> dict[str, str]:

@@ -1,0 +1,92 @@
+"""Queue semantics of CUDA: work returns at once, is done in order, and only a synchronise waits for it."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.papergpu.streams import Executor, Point, Stream, joined, slept
+
+
+class Gate:
+    """Work that waits until it is opened."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def __call__(self) -> None:
+        assert self.event.wait(10)
+
+
+def noting(notes: list[str], name: str) -> Callable[[], None]:
+    return lambda: notes.append(name)
+
+
+def test_work_returns_at_once_and_is_done_in_order() -> None:
+    stream, gate, notes = Stream(), Gate(), list[str]()
+    stream.put(gate)
+    for name in "abc":
+        stream.put(noting(notes, name))
+    assert notes == []
+    gate.event.set()
+    stream.drain()
+    assert notes == ["a", "b", "c"]
+
+
+def test_a_mark_is_done_when_what_is_before_it_is() -> None:
+    stream, gate = Stream(), Gate()
+    before = stream.mark()
+    assert before.ns
+    stream.put(gate)
+    behind = stream.mark()
+    assert not behind.ns
+    gate.event.set()
+    behind.wait()
+    assert behind.ns > before.ns
+
+
+def test_marks_tell_how_long_work_took() -> None:
+    stream = Stream()
+    begin = stream.mark()
+    stream.put(slept(0.02))
+    end = stream.mark()
+    end.wait()
+    assert 0.02e9 <= end.ns - begin.ns < 2e9
+
+
+def test_streams_do_not_wait_for_each_other_until_they_are_told() -> None:
+    here, there, gate, notes = Stream(), Stream(), Gate(), list[str]()
+    waiting = there.put(gate)
+    here.put(noting(notes, "free"))
+    here.drain()
+    assert notes == ["free"]
+    here.join(waiting)
+    here.put(noting(notes, "joined"))
+    time.sleep(0.01)
+    assert notes == ["free"]
+    gate.event.set()
+    here.drain()
+    assert notes == ["free", "joined"]
+
+
+def test_an_executor_of_several_streams_keeps_the_order_of_the_calls() -> None:
+    executor, one, other, notes = Executor("comm"), Stream(), Stream(), list[str]()
+    gate = Gate()
+    one.put(gate, executor)
+    other.put(noting(notes, "behind the gate of another stream"), executor)
+    time.sleep(0.01)
+    assert notes == []
+    gate.event.set()
+    other.drain()
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_points_are_joined_when_the_last_is_done(order: tuple[int, int]) -> None:
+    points = Point(), Point()
+    both = joined(points)
+    points[order[0]].finish()
+    assert not both.ns
+    points[order[1]].finish()
+    assert both.ns
