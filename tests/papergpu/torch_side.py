@@ -64,4 +64,7 @@ def install(machine: PaperMachine) -> None:
         else:
             after_import("torch.distributed", distributed_is_here)
 
-    after_import("torch", torch_is_here)
+    if "torch" in sys.modules:
+        torch_is_here()
+    else:
+        after_import("torch", torch_is_here)
