@@ -173,7 +173,7 @@ def _nodes(variables: Mapping[str, Variable]) -> int | None:
 def _local_ranks(variables: Mapping[str, Variable], facts: HostFacts) -> int | None:
     """Ranks of this node, from what launchers set; else one a GPU."""
     here = _number(variables, "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
-    return here or or_none(facts.nvidia.visible_gpus)
+    return here or or_none(facts.visible_gpus)
 
 
 def _number(variables: Mapping[str, Variable], *names: str) -> int | None:

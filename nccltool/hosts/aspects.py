@@ -80,6 +80,7 @@ def _software(host: HostFacts) -> _Told:
         ("driver-differs", "NVIDIA driver", nvidia.driver),
         ("driver-differs", "flavour of the NVIDIA driver", nvidia.flavour),
         ("driver-differs", "CUDA of the driver", nvidia.cuda),
+        ("driver-differs", "amdgpu driver", host.amd.driver),
         ("driver-differs", "driver of mlx5", versions.ofed),
         ("system-differs", "kernel", host.kernel.release),
         ("system-differs", "operating system", versions.os),
@@ -140,14 +141,20 @@ def _port(name: str, port: RdmaPort) -> _Told:
         yield Aspect("rdma-differs", "partition keys", name), ", ".join(f"{key:#06x}" for key in port.pkeys)
 
 
+def _kinds(names: Iterable[Text]) -> str:
+    kinds = Counter(or_none(name) or "?" for name in names)
+    return _joined(f"{count} x {kind}" for kind, count in sorted(kinds.items()))
+
+
 def _gpus(host: HostFacts) -> _Told:
-    gpus = or_none(host.nvidia.gpus) or ()
-    kinds = Counter(or_none(one.name) or "?" for one in gpus)
-    names = _joined(f"{count} x {kind}" for kind, count in sorted(kinds.items()))
-    yield Aspect("gpu-differs", "GPUs"), then(host.nvidia.gpus, lambda _: names)
+    gpus, others = or_none(host.nvidia.gpus) or (), or_none(host.amd.gpus) or ()
+    yield Aspect("gpu-differs", "GPUs"), then(host.gpu_names, _kinds)
     for title, leaves in (
-        ("VBIOS of GPUs", {one.vbios for one in gpus}),
+        ("VBIOS of GPUs", {*(one.vbios for one in gpus), *(one.vbios for one in others)}),
         ("fabric state of GPUs", {one.fabric_state for one in gpus}),
+        ("partitions of GPUs", {one.compute_partition for one in others}),
+        ("partitions of GPU memory", {one.memory_partition for one in others}),
+        ("GPUs that a GPU reaches over Infinity Fabric", {then(one.xgmi_peers, str) for one in others}),
     ):
         told = sorted(leaf for leaf in leaves if isinstance(leaf, str))
         if told:

@@ -38,7 +38,8 @@ class Node(Event, frozen=True, tag="node"):
     host: str
     host_id: str
     nccltool: str
-    gpus: int
+    gpus: int | None
+    """None = there are some, and only their driver knows how many."""
     addresses: tuple[str, ...]
     """Its own, without those that lead to no other host, the likeliest first."""
     port: int

@@ -206,13 +206,15 @@ class Meeting:
         """Ranks on each node: as asked for, or one for each GPU; without any one, or two on the only node."""
         if self.job.nproc_per_node is not None:
             return self.job.nproc_per_node
-        by_count: dict[int, list[str]] = {}
+        by_count: dict[int | None, list[str]] = {}
         for node in self._left():
             by_count.setdefault(node.gpus, []).append(self.name(node.node))
         if len(by_count) == 1:
             return ranks_for(next(iter(by_count)), len(self.hosts))
-        told = named((f"{gpus} on {named(hosts, 4)}" for gpus, hosts in sorted(by_count.items())), _NAMED, "; ")
-        fewest = min(by_count.items(), key=lambda item: (len(item[1]), item[0]))
+        ranked = sorted(by_count.items(), key=lambda item: -1 if item[0] is None else item[0])
+        counts = (("an unknown number" if gpus is None else gpus, named(hosts, 4)) for gpus, hosts in ranked)
+        told = named((f"{gpus} on {hosts}" for gpus, hosts in counts), _NAMED, "; ")
+        fewest = min(ranked, key=lambda item: len(item[1]))
         self._uneven = finding_kinds.RANKS_PER_NODE.finding(
             subject=Subject(kind="host", name=fewest[1][0]),
             message=f"the nodes do not have equally many GPUs: {told}",

@@ -99,7 +99,7 @@ def judge(ask: PrologOrder, facts: HostFacts) -> NodeAnswer:
     """What is wrong with the node. Pure."""
     judgement = doctor_judge.judge([doctor_judge.host_of(facts)], run.rules_for(ask.select, ask.ignore))
     said, details = [], []
-    count = facts.nvidia.visible_gpus
+    count = facts.visible_gpus
     if ask.gpus is not None and isinstance(count, int) and count != ask.gpus:
         said.append(f"{count} GPUs are seen, and there should be {ask.gpus}")
     for finding in judgement.findings:

@@ -87,10 +87,10 @@ class Match:
 
     def fits(self, host: HostFacts) -> bool:
         """A fact that is not known fits nothing."""
-        gpus = or_none(host.nvidia.gpus)
-        if self.gpu and not (gpus and all(self.gpu in (or_none(gpu.name) or "") for gpu in gpus)):
+        names = or_none(host.gpu_names)
+        if self.gpu and not (names and all(self.gpu in (or_none(name) or "") for name in names)):
             return False
-        if self.gpus is not None and or_none(host.nvidia.visible_gpus) != self.gpus:
+        if self.gpus is not None and or_none(host.visible_gpus) != self.gpus:
             return False
         if self.provider and or_none(host.cloud.provider) != self.provider:
             return False

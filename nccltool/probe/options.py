@@ -9,7 +9,7 @@ from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_bytes
-from nccltool.hosts.sources import gpu
+from nccltool.hosts import gpu
 from nccltool.launch import fault_injection
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
@@ -91,7 +91,7 @@ def _what(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> t
     backend = options.start.backend
     if backend == "auto" and where.launch.remote:
         return dtype, reduce_op, ops  # other hosts have other devices; rank 0 says so before it measures
-    likely = backend if backend != "auto" else "nccl" if gpu.count(env) else "gloo"
+    likely = backend if backend != "auto" else "nccl" if gpu.are_here(env) else "gloo"
     reason = dtypes.why_not(likely, dtype, reduce_op, ops)
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
@@ -149,7 +149,7 @@ def _required(option: str, text: str) -> int:
 
 def _cuda_graph(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> bool:
     wanted = options.cuda_graph
-    if wanted and (options.start.backend == "gloo" or not (gpu.count(env) or where.launch.remote)):
+    if wanted and (options.start.backend == "gloo" or not (gpu.are_here(env) or where.launch.remote)):
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
     if wanted and options.cadence == "isolated":
         raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")

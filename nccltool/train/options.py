@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from nccltool.core import run_directory, user_files
 from nccltool.core.errors import BadInput
-from nccltool.hosts.sources import gpu
+from nccltool.hosts import gpu
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
@@ -169,7 +169,7 @@ def _staged(spec: TrainSpec) -> None:
 
 def _is_without_gpus(backend: str, env: Mapping[str, str], where: LaunchPlan) -> bool:
     """Other hosts have other devices: there, only --backend tells."""
-    return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.count(env)))
+    return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.are_here(env)))
 
 
 def _strategies(text: str) -> tuple[str, ...]:

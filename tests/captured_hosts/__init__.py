@@ -82,13 +82,14 @@ def _nvidia(kind: Kind, nvidia: Nvidia) -> Nvidia:
         gpus=tuple(_gpu(kind, gpu) for gpu in found),
         cuda="12.8",
         nvml=f"12.{kind.driver}",
+        visible_gpus=kind.gpus if kind.make is WSL else nvidia.visible_gpus,
         source="nvml",
         imex_channels=tuple(f"/dev/nvidia-caps-imex-channels/{channel}" for channel in kind.imex_channels),
     )
 
 
 def _of_windows(kind: Kind, number: int) -> Gpu:
-    return Gpu(pci=f"0000:{number + 1:02x}:00.0", minor=number, uuid=kind.uuid(number), name=kind.gpu)
+    return Gpu(pci=f"0000:{0xC1 + number:02x}:00.0", minor=number, uuid=kind.uuid(number), name=kind.gpu)
 
 
 def _gpu(kind: Kind, gpu: Gpu) -> Gpu:

@@ -109,9 +109,9 @@ def test_every_node_of_a_large_run_is_called_and_calls_few() -> None:
     assert max(len(goals) for goals in asked.goals.values()) == 7
 
 
-@pytest.mark.parametrize(("gpus", "ranks"), [(8, 8), (1, 1), (0, 2)])
-def test_one_host_alone_has_nobody_to_try(gpus: int, ranks: int) -> None:
-    """Without a GPU it has two ranks: one would have nobody to talk to."""
+@pytest.mark.parametrize(("gpus", "ranks"), [(8, 8), (1, 1), (0, 2), (None, 1)])
+def test_one_host_alone_has_nobody_to_try(gpus: int | None, ranks: int) -> None:
+    """Without a GPU it has two ranks: one would have nobody to talk to. Of an unknown number one is there."""
     there = gathering(1)
     there.hear(node(0, gpus=gpus))
     assert there.step(0.5) == instructions.Go(nodes=1, places={0: (0, f"127.0.0.1:{PORT}")}, nproc_per_node=ranks)
@@ -138,8 +138,10 @@ def test_the_address_that_the_user_names_is_the_one_that_is_tried() -> None:
     assert go.places[1] == (1, "[fd00::1]:29500")
 
 
-@pytest.mark.parametrize(("asked_for", "gpus", "ranks"), [(None, (0, 0), 1), (None, (4, 4), 4), (2, (4, 8), 2)])
-def test_ranks_on_each_node(asked_for: int | None, gpus: tuple[int, int], ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("asked_for", "gpus", "ranks"), [(None, (0, 0), 1), (None, (4, 4), 4), (2, (4, 8), 2), (None, (None, None), 1)]
+)
+def test_ranks_on_each_node(asked_for: int | None, gpus: tuple[int | None, ...], ranks: int) -> None:
     there = Meeting(job(nproc_per_node=asked_for), {0: "n0", 1: "n1"}, False, begin=0.0)
     for number, count in enumerate(gpus):
         there.hear(node(number, gpus=count))
@@ -151,17 +153,19 @@ def test_ranks_on_each_node(asked_for: int | None, gpus: tuple[int, int], ranks:
     assert go.nproc_per_node == ranks
 
 
-def test_hosts_with_different_numbers_of_gpus() -> None:
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [((8, 7, 8), "7 on n1; 8 on n0, n2"), ((8, None, 8), "an unknown number on n1; 8 on n0, n2")],
+)
+def test_hosts_with_different_numbers_of_gpus(counts: tuple[int | None, ...], told: str) -> None:
     there = gathering()
-    for number, gpus in enumerate((8, 7, 8)):
+    for number, gpus in enumerate(counts):
         there.hear(node(number, gpus=gpus))
     asked = there.step(0.0)
     assert isinstance(asked, instructions.Try)
     answer(there, asked)
     assert (there.step(0.1), there.failed) == (None, True)
-    assert named(there) == [
-        ("ranks-per-node", "n1", "the nodes do not have equally many GPUs: 7 on n1; 8 on n0, n2")
-    ]
+    assert named(there) == [("ranks-per-node", "n1", f"the nodes do not have equally many GPUs: {told}")]
 
 
 # ---- who does not come

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nccltool.core.errors import BadInput
-from nccltool.hosts.sources import gpu
+from nccltool.hosts import gpu
 from nccltool.launch.launchers import base
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import collectives

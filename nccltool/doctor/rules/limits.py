@@ -184,6 +184,11 @@ def small_pids_limit(host: JudgedHost) -> Results:
         yield report.host("pids.max", f"{most} threads for {host.local_ranks} ranks", remedy, evidence=lines)
 
 
+def _under_windows(host: JudgedHost) -> bool:
+    """In WSL2 Windows has the driver, and shows one device for all."""
+    return any(device.path == "/dev/dxg" for device in or_none(host.facts.container.devices) or ())
+
+
 @rule("LIM008", "error", needs=("nvidia", "container"))
 def no_unified_memory(host: JudgedHost) -> Results:
     """There are GPUs, and no /dev/nvidia-uvm.
@@ -195,7 +200,7 @@ def no_unified_memory(host: JudgedHost) -> Results:
     Source: NCCL user guide, troubleshooting, unified memory
     """
     is_missing = _has_gpus(host) and host.facts.container.device("/dev/nvidia-uvm") is None
-    if is_missing and host.nccl_is(since=(2, 23)):
+    if is_missing and not _under_windows(host) and host.nccl_is(since=(2, 23)):
         inside = known(host.facts.container.inside)
         message = "/dev/nvidia-uvm is missing"
         remedy = "docker run --gpus all, not --device" if inside else "sudo nvidia-modprobe -u -c 0"
@@ -205,7 +210,7 @@ def no_unified_memory(host: JudgedHost) -> Results:
         )
 
 
-@rule("LIM009", "error", needs=("nvidia", "pci", "root"))
+@rule("LIM009", "error", needs=("nvidia", "pci", "root", "container"))
 def hidden_sys(host: JudgedHost) -> Results:
     """/sys does not show the PCI devices of the GPUs.
 
@@ -214,7 +219,7 @@ def hidden_sys(host: JudgedHost) -> Results:
     Instead: docker run -v /sys:/sys:ro
     Source: NCCL user guide, troubleshooting, topology detection
     """
-    if not _has_gpus(host):
+    if not _has_gpus(host) or _under_windows(host):
         return
     devices = host.facts.pci.devices
     if isinstance(devices, Unknown):

@@ -14,6 +14,7 @@ trees, so the garbage collector need not walk them (gc=False). A changed copy is
 `msgspec.structs.replace(host, limits=msgspec.structs.replace(host.limits, nofile_soft=1024))`.
 """
 
+from nccltool.hosts.facts.amd import Amd, AmdGpu
 from nccltool.hosts.facts.devices import Gpu, Nvidia, NvLink, Pci, PciDevice
 from nccltool.hosts.facts.leaves import NOT_READ, Limit, NotKnown, Setting, Text, known, numbers, or_none
 from nccltool.hosts.facts.net import Address, Gid, Interface, Listener, Network, Rdma, RdmaDevice, RdmaPort, Route
@@ -23,9 +24,9 @@ from nccltool.hosts.facts.software import ConfFile, FileFact, Library, Plugin, V
 from nccltool.hosts.facts.system import Cloud, Cpu, HostNames, Kernel, KernelClock, KernelModule, Services
 
 __all__ = [
-    "KIND", "NOT_READ", "SCHEMA", "Address", "Cloud", "ConfFile", "Container", "Cpu", "DeviceFile", "FileFact",
-    "Gid", "Gpu", "HostFacts", "HostNames", "Interface", "Kernel", "KernelClock", "KernelModule", "Library",
-    "Limit", "Listener", "Network", "NotKnown", "NvLink", "Nvidia", "Pci", "PciDevice", "Plugin",
-    "ProcessFacts", "ProcessLimits", "Rdma", "RdmaDevice", "RdmaPort", "Route", "Services", "Setting", "Shm",
-    "ShmFile", "SnapshotReader", "Text", "Versions", "from_json", "known", "numbers", "or_none", "to_json",
+    "KIND", "NOT_READ", "SCHEMA", "Address", "Amd", "AmdGpu", "Cloud", "ConfFile", "Container", "Cpu",
+    "DeviceFile", "FileFact", "Gid", "Gpu", "HostFacts", "HostNames", "Interface", "Kernel", "KernelClock",
+    "KernelModule", "Library", "Limit", "Listener", "Network", "NotKnown", "NvLink", "Nvidia", "Pci", "PciDevice",
+    "Plugin", "ProcessFacts", "ProcessLimits", "Rdma", "RdmaDevice", "RdmaPort", "Route", "Services", "Setting",
+    "Shm", "ShmFile", "SnapshotReader", "Text", "Versions", "from_json", "known", "numbers", "or_none", "to_json",
 ]  # fmt: skip

@@ -5,8 +5,9 @@ import msgspec
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts.leaves import NOT_READ, Count, Flag, Limit, Number, Setting, Text, Texts
 
-NETWORK, DISPLAY = 0x02, 0x03
+NETWORK, DISPLAY, ACCELERATOR = 0x02, 0x03, 0x12
 """Classes of devices: the first 8 bits of their code."""
+_GPUS = ((DISPLAY, "0x10de"), (DISPLAY, "0x1002"), (ACCELERATOR, "0x1002"))
 
 
 class PciDevice(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -48,8 +49,8 @@ class PciDevice(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_gpu(self) -> bool:
-        """A display controller of NVIDIA."""
-        return self.kind == DISPLAY and self.vendor == "0x10de"
+        """A display controller of NVIDIA or AMD, or an accelerator of AMD, as each Instinct is."""
+        return (self.kind, self.vendor) in _GPUS
 
     @property
     def is_bridge(self) -> bool:
@@ -130,7 +131,7 @@ class Nvidia(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     gpus: tuple[Gpu, ...] | Unknown = NOT_READ
     """In order of their PCI address; without CUDA_VISIBLE_DEVICES."""
     visible_gpus: Count = NOT_READ
-    """That a rank started here would see: /dev/nvidiaN and CUDA_VISIBLE_DEVICES."""
+    """Of NVIDIA that a rank started here would see: /dev/nvidiaN and CUDA_VISIBLE_DEVICES. In WSL2 NVML tells."""
     memory_peers: Texts = NOT_READ
     """/sys/kernel/mm/memory_peers: `nv_mem`, `nv_mem_nc`; () = none is registered."""
     imex_channels: Texts = NOT_READ

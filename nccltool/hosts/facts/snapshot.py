@@ -9,8 +9,9 @@ import msgspec
 
 from nccltool.core.errors import BadInput
 from nccltool.core.unknown import Unknown
+from nccltool.hosts.facts.amd import Amd
 from nccltool.hosts.facts.devices import Nvidia, Pci
-from nccltool.hosts.facts.leaves import NOT_READ, Text
+from nccltool.hosts.facts.leaves import NOT_READ, Count, Text
 from nccltool.hosts.facts.net import Network, Rdma
 from nccltool.hosts.facts.process import Container, ProcessFacts, ProcessLimits, Shm
 from nccltool.hosts.facts.software import ConfFile, FileFact, Plugin, Versions
@@ -45,6 +46,7 @@ class HostFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     rdma: Rdma = Rdma()
     pci: Pci = Pci()
     nvidia: Nvidia = Nvidia()
+    amd: Amd = Amd()
     kernel: Kernel = Kernel()
     cpu: Cpu = Cpu()
     limits: ProcessLimits = ProcessLimits()
@@ -58,6 +60,18 @@ class HostFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     clock: KernelClock = KernelClock()
     services: Services = Services()
     process: ProcessFacts = ProcessFacts()
+
+    @property
+    def visible_gpus(self) -> Count:
+        """GPUs that a rank started here would see: of NVIDIA, else of AMD, which old snapshots lack."""
+        own, other = self.nvidia.visible_gpus, self.amd.visible_gpus
+        return other if own == 0 and other != NOT_READ else own
+
+    @property
+    def gpu_names(self) -> tuple[Text, ...] | Unknown:
+        """Of all GPUs of the host, without masks."""
+        gpus = self.nvidia.gpus or self.amd.gpus
+        return gpus if isinstance(gpus, Unknown) else tuple(one.name for one in gpus)
 
     def file(self, asked_by: str) -> FileFact | None:
         """The file that a variable names; for well-known ones, give the path."""

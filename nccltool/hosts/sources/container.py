@@ -23,8 +23,8 @@ _NAMED = {"lxc-libvirt": "lxc", **{name: name for name in ("lxc", "systemd-nspaw
 """What /run/systemd/container says."""
 _FOLDERS = ("/dev", "/dev/infiniband", "/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels", "/dev/dri")
 _PREFIXES = (
-    "/dev/nvidia", "/dev/infiniband/", "/dev/gdrdrv", "/dev/kfd", "/dev/dri/render", "/dev/aperture_devices",
-    "/dev/knem", "/dev/xpmem", "/dev/hfi1",
+    "/dev/nvidia", "/dev/infiniband/", "/dev/gdrdrv", "/dev/kfd", "/dev/dri/render", "/dev/dxg",
+    "/dev/aperture_devices", "/dev/knem", "/dev/xpmem", "/dev/hfi1",
 )  # fmt: skip
 _DAEMONS = (
     "nv-fabricmanager", "nvidia-imex", "nvidia-persistenced", "nv-hostengine", "chronyd", "ntpd",

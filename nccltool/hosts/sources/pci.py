@@ -4,13 +4,13 @@ import struct
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Pci, PciDevice
+from nccltool.hosts.facts.devices import ACCELERATOR, DISPLAY, NETWORK
 from nccltool.hosts.facts.leaves import NotKnown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import Source, Tree
 
 _DEVICES = "/sys/bus/pci/devices"
 _GROUPS = "/sys/kernel/iommu_groups"
-_CLASSES = (0x02, 0x03, 0x12)
-"""Network controllers, displays, accelerators."""
+_CLASSES = (NETWORK, DISPLAY, ACCELERATOR)
 _BRIDGES = (0x0604, 0x0680)
 """PCI-to-PCI bridges; other bridges, which is what an NVSwitch is."""
 _ACS, _ATS = 0x000D, 0x000F

@@ -1,7 +1,7 @@
 """A snapshot of a host for people: a line a subject, then what could not be read and why."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -10,7 +10,8 @@ from tabulate import tabulate
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NOT_READ, Gpu, HostFacts, Interface, Limit, Network, or_none, to_json
+from nccltool.hosts.facts import NOT_READ, AmdGpu, Gpu, HostFacts, Interface, Limit, Network, or_none, to_json
+from nccltool.hosts.facts.leaves import then
 
 T = TypeVar("T")
 FORMATS = ("table", "json")
@@ -26,7 +27,7 @@ def _table(host: HostFacts) -> str:
     rows = [
         ("host", f"{host.host}, {_word(versions.os)}, Linux {_word(host.kernel.release)}"),
         ("machine", _machine(host)),
-        *_nvidia(host),
+        *_of_gpus(host),
         *_rdma(host),
         *_network(host),
         ("name resolves to", _word(host.names.addresses, lambda all_: ", ".join(all_) or "nothing")),
@@ -57,17 +58,30 @@ def _machine(host: HostFacts) -> str:
     return f"{' '.join(made) or 'unknown maker'}, {_word(host.cpu.model)}, {nodes}{size}{below}"
 
 
-def _nvidia(host: HostFacts) -> Iterator[tuple[str, str]]:
-    nvidia = host.nvidia
-    if nvidia.driver == "":
-        yield "GPUs", "no NVIDIA driver is loaded"
-        return
-    yield "driver", f"{_word(nvidia.driver)} ({_word(nvidia.flavour)}), CUDA {_word(nvidia.cuda)}"
-    yield "GPUs", _word(nvidia.gpus, _gpus)
+def _of_gpus(host: HostFacts) -> Iterator[tuple[str, str]]:
+    nvidia, amd = host.nvidia, host.amd
+    if nvidia.driver == "" and amd.driver == "":
+        yield "GPUs", "no driver of NVIDIA or AMD is loaded"
+    if nvidia.driver != "":
+        flavour = _word(nvidia.flavour, lambda word: f" ({word})" if word else "", "")
+        yield "driver", f"{_word(nvidia.driver)}{flavour}, CUDA {_word(nvidia.cuda)}"
+        yield "GPUs", _word(nvidia.gpus, lambda gpus: _counted(map(_gpu, gpus)))
+    if amd.driver not in ("", NOT_READ):
+        yield "driver", f"amdgpu {_word(amd.driver)}"
+        yield "GPUs", _word(amd.gpus, lambda gpus: _counted(map(_amd_gpu, gpus)))
 
 
-def _gpus(gpus: tuple[Gpu, ...]) -> str:
-    return "; ".join(f"{count} x {what}" for what, count in Counter(map(_gpu, gpus)).items()) or "none"
+def _counted(texts: Iterable[str]) -> str:
+    return "; ".join(f"{count} x {what}" for what, count in Counter(texts).items()) or "none"
+
+
+def _amd_gpu(gpu: AmdGpu) -> str:
+    told = [_word(gpu.name), or_none(gpu.gfx), or_none(then(gpu.memory_bytes, _gib))]
+    told.append(
+        _word(gpu.xgmi_peers, lambda peers: f"Infinity Fabric to {peers}" if peers else "no Infinity Fabric", "")
+    )
+    modes = [mode for mode in (or_none(gpu.compute_partition), or_none(gpu.memory_partition)) if mode]
+    return ", ".join(word for word in (*told, " ".join(modes)) if word)
 
 
 def _gpu(gpu: Gpu) -> str:

@@ -175,9 +175,11 @@ _MOST_DIGITS = 4
 """Of a number of ranks: no host has more GPUs or cores than that."""
 
 
-def ranks_for(gpus: int, nodes: int) -> int:
-    """Ranks on each node where nobody says how many: one for each GPU; without any, one, or two on the only node,
-    for one rank has nobody to talk to."""
+def ranks_for(gpus: int | None, nodes: int) -> int:
+    """Ranks on each node where nobody says how many: one for each GPU, of which there is one at least where their
+    number is not known (None); without any, one, or two on the only node, for one rank has nobody to talk to."""
+    if gpus is None:
+        return 1
     return gpus or (1 if nodes > 1 else 2)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from nccltool.core.errors import BadInput
-from nccltool.hosts.sources import gpu
+from nccltool.hosts import gpu
+from nccltool.hosts.facts import or_none
 from nccltool.launch import inside
 from nccltool.launch.launchers.base import LauncherTraits, LaunchPlan, asked_nproc, ranks_for, worker_here
 from nccltool.launch.options import StartOptions
@@ -14,7 +15,7 @@ TRAITS = LauncherTraits(order=10)
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     """The nodes of this host, or ours among those that --node-rank joins."""
     nodes, node_rank, endpoint = options.nodes or 1, options.node_rank, options.rdzv_endpoint
-    nproc = asked_nproc(options) or ranks_for(gpu.count(env), nodes)
+    nproc = asked_nproc(options) or ranks_for(or_none(gpu.count(env)), nodes)
     if node_rank is None and not endpoint:
         asked = f"--launcher {options.launcher}" if options.launcher != "auto" else ""
         ours, why = tuple(range(nodes)), asked or "no hosts are named and no scheduler is around"

@@ -101,7 +101,7 @@ class StageContext:
         """Ranks on a node; None = the hosts do not agree, or have not been asked."""
         if self.where.nproc is not None:
             return self.where.nproc
-        counts = {or_none(facts.nvidia.visible_gpus) or 0 for facts in self._seen.values()}
+        counts = {or_none(facts.visible_gpus) for facts in self._seen.values()}
         if not self.surveyed and self.assumed_gpus:
             counts = {self.assumed_gpus}
         if len(counts) != 1:
@@ -113,7 +113,7 @@ class StageContext:
         """Every host has GPUs, as far as is known."""
         if not self.surveyed:
             return self.assumed_gpus > 0
-        return bool(self._seen) and all(or_none(facts.nvidia.visible_gpus) for facts in self._seen.values())
+        return bool(self._seen) and all(or_none(facts.visible_gpus) for facts in self._seen.values())
 
     def started(self, nodes: Sequence[int] | None = None) -> Started:
         """Ranks that are started together on these nodes; None = on those that are left."""

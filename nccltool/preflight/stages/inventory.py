@@ -95,7 +95,7 @@ def _releases(survey: Survey, came: Sequence[int]) -> Iterator[CheckOutcome]:
 
 
 def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None) -> Iterator[CheckOutcome]:
-    counts = {host: one.nvidia.visible_gpus for host, one in facts.items()}
+    counts = {host: one.visible_gpus for host, one in facts.items()}
     known = Counter(count for count in counts.values() if isinstance(count, int))
     ranked = known.most_common(2)
     norm = ranked[0][0] if len(ranked) == 1 or (ranked and ranked[0][1] > ranked[1][1]) else None

@@ -21,8 +21,9 @@ from types import FrameType
 from nccltool import __version__
 from nccltool.core import processes, signals
 from nccltool.core.text import LineCutter
-from nccltool.hosts import reader
-from nccltool.hosts.sources import gpu, net
+from nccltool.hosts import gpu, reader
+from nccltool.hosts.facts import or_none
+from nccltool.hosts.sources import net
 from nccltool.launch import events, fact_pieces, inside, instructions
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
@@ -131,7 +132,7 @@ def _node(number: int, port: int, data_port: int, problem: str) -> events.Node:
         host=socket.gethostname(),
         host_id=net.host_id(),
         nccltool=__version__,
-        gpus=gpu.count(),
+        gpus=or_none(gpu.count()),
         addresses=net.outward_addresses(),
         port=port,
         data_port=data_port,

@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch.distributed import PrefixStore
 
 from nccltool.core import processes
-from nccltool.hosts.sources import gpu
+from nccltool.hosts import gpu
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import allowances, events, fault_injection, rank_agreement
 from nccltool.launch.events import RankFacts
@@ -127,7 +127,7 @@ def _world(
 
 def _gpus_to_start(job: Job) -> int:
     """GPUs whose driver may have to start before a rank can say what it has."""
-    return 0 if job.backend == "gloo" else gpu.count()
+    return 0 if job.backend == "gloo" else gpu.at_least()
 
 
 def _net(job: Job) -> timedelta:

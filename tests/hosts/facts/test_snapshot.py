@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from nccltool.core.errors import BadInput
+from nccltool.core.unknown import Unknown
 from nccltool.hosts import facts
 from nccltool.hosts.facts import (
     NOT_READ,
@@ -74,6 +75,30 @@ def test_looking_things_up() -> None:
     assert host.file("/usr/local/gib") is not None
     with pytest.raises(NotKnown):
         captured_hosts.captured("container").network.interface("eth0")
+
+
+@pytest.mark.parametrize(
+    ("nvidia", "amd", "count"),
+    [
+        (8, 0, 8),
+        (0, 8, 8),
+        (0, 0, 0),
+        (0, NOT_READ, 0),  # a snapshot of an older release
+        (Unknown("/dev/dxg does not tell"), 0, Unknown("/dev/dxg does not tell")),
+        (NOT_READ, NOT_READ, NOT_READ),
+    ],
+)
+def test_gpus_of_whichever_make(nvidia: int | Unknown, amd: int | Unknown, count: int | Unknown) -> None:
+    host = facts.HostFacts(host="n", nvidia=facts.Nvidia(visible_gpus=nvidia), amd=facts.Amd(visible_gpus=amd))
+    assert host.visible_gpus == count
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("dgx", ("NVIDIA H100 80GB HBM3",) * 8), ("mi300x", ("AMD Instinct MI300X OAM",) * 8), ("laptop", ())],
+)
+def test_names_of_gpus(kind: str, names: tuple[str, ...]) -> None:
+    assert captured_hosts.captured(kind).gpu_names == names
 
 
 def test_many_hosts_share_what_they_have_in_common() -> None:

@@ -12,10 +12,10 @@ from nccltool.hosts.facts import KernelModule, Listener, Route, Setting, known
 from nccltool.hosts.sources import (
     container,
     env,
-    gpu,
     interfaces,
     limits,
     net,
+    nvidia,
     pci,
     rdma,
     software,
@@ -343,12 +343,12 @@ class TestNvidia:
         ],
     )
     def test_versions(self, tmp_path: Path, line: str, driver: str, flavour: str) -> None:
-        found = gpu.nvidia(tree(tmp_path, {"proc/driver/nvidia/version": line}))
+        found = nvidia.nvidia(tree(tmp_path, {"proc/driver/nvidia/version": line}))
         assert (found.driver, found.flavour) == (driver, flavour)
 
     def test_no_driver_and_no_proc_are_two_things(self, tmp_path: Path) -> None:
-        assert isinstance(gpu.nvidia(Tree.at(tmp_path)).driver, Unknown)
-        found = gpu.nvidia(tree(tmp_path, {"proc/self/status": "x"}))
+        assert isinstance(nvidia.nvidia(Tree.at(tmp_path)).driver, Unknown)
+        found = nvidia.nvidia(tree(tmp_path, {"proc/self/status": "x"}))
         assert (found.driver, found.gpus, found.params) == ("", (), ())
 
     def test_a_gpu_that_was_not_asked_yet(self, tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ class TestNvidia:
             f"{base}/version": "NVIDIA UNIX x86_64 Kernel Module  535.1  x",
             f"{base}/gpus/0000:01:00.0/information": info,
         }
-        (one,) = known(gpu.nvidia(tree(tmp_path, files)).gpus)
+        (one,) = known(nvidia.nvidia(tree(tmp_path, files)).gpus)
         assert (one.name, one.minor) == ("NVIDIA H200", 0)
         assert one.uuid == Unknown("/proc/driver/nvidia/gpus names no GPU UUID")
 
@@ -367,7 +367,7 @@ class TestNvidia:
             "proc/driver/nvidia/version": "",
             "proc/driver/nvidia/params": 'A: 1\nRegistryDwords: "x=1;y=2"\n',
         }
-        found = gpu.nvidia(tree(tmp_path, files)).params
+        found = nvidia.nvidia(tree(tmp_path, files)).params
         assert found == (Setting(name="A", value="1"), Setting(name="RegistryDwords", value="x=1;y=2"))
 
 

@@ -1,4 +1,4 @@
-"""GPUs of this host: device files, what /proc/driver/nvidia says, what NVML says (it may hang with the driver).
+"""GPUs of NVIDIA: device files, what /proc/driver/nvidia says, what NVML says (it may hang with the driver).
 
 None of them uses CUDA: a process that has used it cannot fork ranks that use it.
 """
@@ -7,15 +7,16 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from itertools import takewhile
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from nccltool.core.unknown import Unknown
+from nccltool.hosts import cuda_mask
 from nccltool.hosts.facts import Gpu, Nvidia, NvLink, Setting, Text
-from nccltool.hosts.facts.leaves import NotKnown, all_unknown, known, or_unknown
+from nccltool.hosts.facts.leaves import Count, NotKnown, all_unknown, known, or_none, or_unknown, then
 from nccltool.hosts.sources.base import CAPTURED, Source, Tree
 
 T = TypeVar("T")
@@ -27,20 +28,41 @@ _MOST_LINKS = 36
 """More than any GPU has; the first that NVML calls invalid ends the list."""
 _DRIVER = "/proc/driver/nvidia"
 _CHANNELS = "/dev/nvidia-caps-imex-channels"
+_DEVICE = re.compile(r"nvidia\d{1,4}")
+_WINDOWS = "/dev/dxg"
+"""What WSL2 has in place of a driver's device files."""
+_UNCOUNTED = Unknown(f"{_WINDOWS} does not tell how many GPUs Windows lends")
 
 
-def count(env: Mapping[str, str] = os.environ, root: Path = Path("/")) -> int:
-    """NVIDIA GPUs that a rank started here would see.
+def counted(tree: Tree, env: Mapping[str, str]) -> Count:
+    """GPUs of NVIDIA that a rank started here would see.
 
-    The devices are /dev/nvidiaN, which is also what a container was given. Of CUDA_VISIBLE_DEVICES, CUDA
-    ignores the first word that is not a device and all that follow.
+    The devices are /dev/nvidiaN, which is also what a container was given; NVIDIA_VISIBLE_DEVICES speaks to what
+    makes containers, not to CUDA. Of a GPU in MIG mode CUDA finds one instance only, and then no other GPU: "CUDA
+    Device Enumeration" of the MIG User Guide.
     """
-    visible = env.get("CUDA_VISIBLE_DEVICES")
-    present = len(list((root / "dev").glob("nvidia[0-9]*")))
-    if visible is None:
-        return present
-    named = takewhile(lambda word: word.strip() not in ("", "-1", "NoDevFiles"), visible.split(","))
-    return min(len(list(named)), present)
+    minors = sorted(int(name[6:]) for name in or_none(tree.names("/dev")) or () if _DEVICE.fullmatch(name))
+    if not minors:
+        return _lent(tree, env)
+    seen = [minors[place] for place in cuda_mask.chosen(env, _uuids(tree, minors))]
+    return min(len(seen), 1) if any(_has_instances(tree, minor) for minor in seen) else len(seen)
+
+
+def _lent(tree: Tree, env: Mapping[str, str]) -> Count:
+    """GPUs that Windows lends."""
+    is_masked = not cuda_mask.chosen(env, [None])
+    return 0 if is_masked else then(tree.exists(_WINDOWS), lambda there: _UNCOUNTED if there else 0)
+
+
+def _uuids(tree: Tree, minors: list[int]) -> list[str | None]:
+    gpus = _listed(tree)
+    told = {gpu.minor: or_none(gpu.uuid) for gpu in gpus} if isinstance(gpus, tuple) else {}
+    return [told.get(minor) for minor in minors]
+
+
+def _has_instances(tree: Tree, minor: int) -> bool:
+    names = or_none(tree.names(f"{_DRIVER}/capabilities/gpu{minor}/mig")) or ()
+    return any(name.startswith("gi") for name in names)
 
 
 def nvidia(tree: Tree) -> Nvidia:
@@ -49,8 +71,8 @@ def nvidia(tree: Tree) -> Nvidia:
     return Nvidia(
         driver=driver,
         flavour=flavour,
-        params=_params(tree) if driver else (),
-        gpus=_listed(tree) if driver else (),
+        params=() if driver == "" else _params(tree),
+        gpus=() if driver == "" else _listed(tree),
         memory_peers=tree.names("/sys/kernel/mm/memory_peers", absent=()),
         imex_channels=_channels(tree),
         source=_DRIVER,
@@ -61,15 +83,19 @@ def _version(tree: Tree) -> tuple[Text, Text]:
     """(570.124.06, open or proprietary); '' when no driver is loaded."""
     text = tree.text(f"{_DRIVER}/version")
     if isinstance(text, Unknown):
-        above = tree.exists("/proc/self/status")
-        gone = above is True and tree.exists(_DRIVER) is False
-        return ("", "") if gone else (text, text)
+        gone = tree.exists("/proc/self/status") is True and tree.exists(_DRIVER) is False
+        return ("", "") if gone and not _is_used(tree) else (text, text)
     # NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (...)
     match = re.search(r"NVIDIA UNIX\b.*?Kernel Module\b.*?\s(\d+(?:\.\d+)+)", text)
     if match is None:
         why = Unknown(f"{_DRIVER}/version has another form: {text[:80]!r}")
         return why, why
     return match[1], "open" if "Open Kernel Module" in text else "proprietary"
+
+
+def _is_used(tree: Tree) -> bool:
+    """There is a driver whose files in /proc may be hidden: in a container, or under Windows."""
+    return True in (tree.exists("/dev/nvidiactl"), tree.exists(_WINDOWS))
 
 
 @or_unknown
@@ -115,17 +141,25 @@ def _channels(tree: Tree) -> tuple[str, ...]:
     return tuple(path for path in paths if os.access(path, os.R_OK | os.W_OK))
 
 
-def nvml(tree: Tree) -> Nvidia:
-    """What NVML says; without a driver it is not even imported."""
+def nvml(tree: Tree, env: Mapping[str, str]) -> Nvidia:
+    """What NVML says; without a driver it is not even imported. In WSL2 only NVML knows how many there are."""
     if not tree.live:
         return _cannot(CAPTURED)
-    if tree.exists(f"{_DRIVER}/version") is not True:
+    if tree.exists(f"{_DRIVER}/version") is not True and not _is_used(tree):
         return _cannot("no NVIDIA driver is loaded")
     try:
         library = import_module("pynvml")
     except ImportError:
         return _cannot("the Python package nvidia-ml-py is not installed")
-    return ask_nvml(library)
+    told = ask_nvml(library)
+    return counted_by_nvml(told, env) if tree.exists(_WINDOWS) is True else told
+
+
+def counted_by_nvml(told: Nvidia, env: Mapping[str, str]) -> Nvidia:
+    """With the number of GPUs that a rank would see."""
+    if isinstance(told.gpus, Unknown):
+        return told
+    return replace(told, visible_gpus=len(cuda_mask.chosen(env, [or_none(gpu.uuid) for gpu in told.gpus])))
 
 
 def _cannot(why: str) -> Nvidia:
@@ -248,7 +282,7 @@ def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:
 
 
 SOURCES = (
-    Source("gpu", "nvidia", lambda tree, env, seconds: Nvidia(visible_gpus=count(env, Path(tree.root or "/")))),
+    Source("visible", "nvidia", lambda tree, env, seconds: Nvidia(visible_gpus=counted(tree, env))),
     Source.quick("nvidia", "nvidia", nvidia),
-    Source.quick("nvml", "nvidia", nvml),
+    Source("nvml", "nvidia", lambda tree, env, seconds: nvml(tree, env)),
 )

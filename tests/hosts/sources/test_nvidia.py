@@ -1,4 +1,4 @@
-"""GPUs counted from device files in a tree of our own; and what NVML says, from a library that answers like it."""
+"""What NVML says, from a library that answers like it; and where it is asked."""
 
 import ctypes
 from pathlib import Path
@@ -9,43 +9,9 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Gpu, NvLink, known
-from nccltool.hosts.sources import gpu
+from nccltool.hosts.sources import nvidia
 from nccltool.hosts.sources.base import Tree
-
-EIGHT = tuple(f"nvidia{n}" for n in range(8))
-OTHERS = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps", "null", "kfd")
-
-
-@pytest.mark.parametrize(
-    ("devices", "visible", "count"),
-    [
-        ((), None, 0),
-        ((), "0,1", 0),
-        (OTHERS, None, 0),
-        ((*EIGHT, *OTHERS), None, 8),
-        (tuple(f"nvidia{n}" for n in range(16)), None, 16),
-        (("nvidia5", "nvidiactl"), None, 1),  # a container with one device of eight
-        (EIGHT, "", 0),
-        (EIGHT, "-1", 0),
-        (EIGHT, "NoDevFiles", 0),
-        (EIGHT, "0", 1),
-        (EIGHT, "3,1", 2),
-        (EIGHT, " 3 , 1 ", 2),
-        (EIGHT, "0,-1,1", 1),  # CUDA stops at the first word that is not a device
-        (EIGHT, "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-2", 2),
-        (("nvidia0",), "0,1,2,3", 1),
-    ],
-)
-def test_count(tmp_path: Path, devices: tuple[str, ...], visible: str | None, count: int) -> None:
-    (tmp_path / "dev").mkdir()
-    for name in devices:
-        (tmp_path / "dev" / name).touch()
-    env = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    assert gpu.count(env, tmp_path) == count
-
-
-def test_a_host_without_device_files(tmp_path: Path) -> None:
-    assert gpu.count({}, tmp_path) == 0
+from tests.hosts.sources.test_sources import tree
 
 
 class NVMLError(Exception):
@@ -177,7 +143,7 @@ class FellOff(Nvml):
 
 def test_a_gpu() -> None:
     library = Nvml()
-    found = gpu.ask_nvml(library)
+    found = nvidia.ask_nvml(library)
     assert library.open == 0
     assert (found.driver, found.cuda, found.nvml, found.source) == ("570.124.06", "12.8", "12.570.124.06", "nvml")
     gpus = known(found.gpus)
@@ -210,12 +176,12 @@ def test_a_gpu() -> None:
 
 
 def test_no_driver_is_a_reason() -> None:
-    found = gpu.ask_nvml(NoDriver())
+    found = nvidia.ask_nvml(NoDriver())
     assert found.nvml == found.cuda == Unknown("NVML: Driver Not Loaded")
 
 
 def test_a_gpu_that_fell_off_the_bus_leaves_the_others() -> None:
-    first, second = known(gpu.ask_nvml(FellOff()).gpus)
+    first, second = known(nvidia.ask_nvml(FellOff()).gpus)
     assert (first.pci, second.pci, second.name) == ("0000:2b:00.0", "GPU 1 of NVML", Unknown("NVML: GPU is lost"))
 
 
@@ -229,4 +195,23 @@ def test_the_functions_are_those_of_the_package() -> None:
 
 
 def test_a_captured_tree_does_not_ask_the_library_of_this_host(tmp_path: Any) -> None:
-    assert gpu.nvml(Tree.at(tmp_path)).nvml == Unknown("a captured tree does not tell")
+    assert nvidia.nvml(Tree.at(tmp_path), {}).nvml == Unknown("a captured tree does not tell")
+
+
+@pytest.mark.parametrize(
+    ("mask", "count"), [(None, 2), ("0", 1), ("GPU-1", 1), ("GPU-", 0), ("GPU-1,GPU-0", 2), ("", 0)]
+)
+def test_where_no_file_tells_nvml_counts(mask: str | None, count: int) -> None:
+    env = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
+    assert nvidia.counted_by_nvml(nvidia.ask_nvml(Nvml()), env).visible_gpus == count
+    assert isinstance(nvidia.counted_by_nvml(nvidia.ask_nvml(NoDriver()), env).visible_gpus, Unknown)
+
+
+@pytest.mark.parametrize("device", ["dev/dxg", "dev/nvidiactl"])
+def test_a_driver_whose_files_in_proc_are_hidden_is_not_none(tmp_path: Path, device: str) -> None:
+    """Under Windows, and in a container that masks them: NVML is asked."""
+    host = tree(tmp_path, {"proc/self/status": "x", device: ""})
+    found = nvidia.nvidia(host)
+    assert isinstance(found.driver, Unknown)
+    assert isinstance(found.gpus, Unknown)
+    assert nvidia.nvidia(tree(tmp_path / "bare", {"proc/self/status": "x"})).driver == ""
