@@ -23,6 +23,7 @@ from nccltool.launch.run_state import RunState
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
 from nccltool.probe import views
+from nccltool.probe.finding_kinds import LEFT_OUT
 from nccltool.probe.result import Measurement, Run
 from nccltool.probe.state import ProbeState, measurement
 from nccltool.train import views as train_views
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _REFRESH_S = 0.1
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
 """Formats that have no place for findings: what went wrong is then said beside them."""
+_SAID_AT_ONCE = (LEFT_OUT,)
+"""Kinds of findings that are not kept for the end: what the run will not do."""
 
 
 def carry_out(
@@ -73,12 +76,14 @@ class _Screen:
         self._form, self._output, self._leads = options["form"], options["output"], leads
         self._quiet, self._verbose = options["quiet"], options["verbose"]
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not self._quiet and leads
-        self._shown_rows = 0
+        self._shown_rows = self._seen_findings = 0
         self._drawn_at = 0.0
 
     def progress(self, state: RunState) -> None:
-        if self._verbose and self._leads and not self._quiet:
-            self._new_rows(state)
+        if self._leads and not self._quiet:
+            self._new_notes(state)
+            if self._verbose:
+                self._new_rows(state)
         now = time.monotonic()
         if self._on_terminal and now - self._drawn_at > _REFRESH_S:
             self._drawn_at = now
@@ -101,6 +106,14 @@ class _Screen:
         if self._on_terminal:
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
+
+    def _new_notes(self, state: RunState) -> None:
+        """What a user may not want to wait for."""
+        for finding in state.findings[self._seen_findings :]:
+            if finding.kind in _SAID_AT_ONCE:
+                self._line("")
+                click.echo(escaped(finding.message), err=True)
+        self._seen_findings = len(state.findings)
 
     def _new_rows(self, state: RunState) -> None:
         match state.product:

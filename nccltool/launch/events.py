@@ -103,6 +103,10 @@ class RankFacts:
     gpu: str | None
     """UUID or PCI address of the rank's GPU; None = it has none."""
     gpu_name: str | None = None
+    gpu_free_bytes: int | None = None
+    """Of the rank's GPU, which others may share; None = not known, or it has none."""
+    host_free_bytes: int | None = None
+    """Of its host or cgroup, which others may share; None = not known."""
     host_addresses: tuple[str, ...] | None = None
     """What the host's own name resolves to; None = it does not resolve."""
 

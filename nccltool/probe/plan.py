@@ -1,15 +1,17 @@
 """From a job to its steps: the operations and sizes in the order in which every rank runs them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import listed
 from nccltool.core.units import format_bytes
-from nccltool.probe import collectives
+from nccltool.probe import collectives, memory
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
 from nccltool.probe.dtypes import ELEMENT_SIZE, why_not
 from nccltool.probe.finding_kinds import LEFT_OUT, UNSUPPORTED
 from nccltool.probe.job import ProbeJob, Sizes
+from nccltool.probe.memory import Room, StepNeeds, gb
 from nccltool.probe.result import Placement
 
 DEFAULT_LAST = {"gloo": 16 * 2**20, "nccl": 1 * 2**30}
@@ -41,15 +43,53 @@ def sizes_in_bytes(sizes: Sizes, backend: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def steps(job: ProbeJob, backend: str, world_size: int) -> tuple[Step, ...]:
-    """The steps that can be run in a world of this size; `left_out` names the others."""
+def steps(job: ProbeJob, backend: str, world_size: int, bytes_for_step: int | None = None) -> tuple[Step, ...]:
+    """The steps that can be run in a world of this size, and with so much memory for one (None = enough);
+    `left_out` and `too_large` name the others."""
     possible = [step for step in _all(job, backend, world_size) if isinstance(step, Step)]
+    if bytes_for_step is not None:
+        possible = [step for step in possible if _needs(job, backend, step).total <= bytes_for_step]
     return tuple(replace(step, index=index) for index, step in enumerate(possible))
 
 
 def left_out(job: ProbeJob, backend: str, world_size: int) -> tuple[Finding, ...]:
     """What `steps` leaves out, and why."""
     return tuple(dict.fromkeys(out for out in _all(job, backend, world_size) if isinstance(out, Finding)))
+
+
+def too_large(job: ProbeJob, backend: str, world_size: int, room: Room | None) -> tuple[Finding, ...]:
+    """What `steps` leaves out for want of memory: a finding for each operation."""
+    if room is None:
+        return ()
+    found = []
+    for op in job.ops:
+        needs = {
+            step.layout.bytes: _needs(job, backend, step)
+            for step in steps(replace(job, ops=(op,)), backend, world_size)
+            if _needs(job, backend, step).total > room.for_step
+        }
+        if needs:
+            found.append(_too_large(op, needs, room))
+    return tuple(found)
+
+
+def _too_large(op: str, needs: Mapping[int, StepNeeds], room: Room) -> Finding:
+    """`needs`: by size in bytes."""
+    least = min(needs)
+    sizes, needed = listed(map(format_bytes, sorted(needs))), needs[least]
+    what = f"{op} at {sizes} was left out"
+    which = "it" if len(needs) == 1 else format_bytes(least)
+    end = "end what else uses that GPU" if room.of_gpu else "end what else uses the memory of that host"
+    return LEFT_OUT.finding(
+        subject=Subject(kind="operation", name=op),
+        message=f"{what}: {which} needs {gb(needed.total + room.backend)}, {room.said}",
+        evidence=(f"{needed.terms}, the backend's own buffers and a margin {gb(room.backend)}",),
+        remedy=f"ask for smaller sizes (-e); or {end}",
+    )
+
+
+def _needs(job: ProbeJob, backend: str, step: Step) -> StepNeeds:
+    return memory.of_step(step.op, step.layout, step.placement, ELEMENT_SIZE[job.dtype], backend, bool(job.checks))
 
 
 def one_left_out(op: str, what: str, reason: str) -> Finding:
@@ -80,6 +120,11 @@ def _step(job: ProbeJob, op: str, size: int, placement: Placement, world_size: i
         least = f"{ALIGNMENT} B for each of {world_size} ranks" if size >= element_size else "one element"
         return one_left_out(op, f"{op} at {format_bytes(size)}", f"{size} B is less than {least}")
     return Step(0, op, placement, layout)
+
+
+def before_start(job: ProbeJob, backend: str, world_size: int, room: Room | None) -> tuple[Finding, ...]:
+    """What is to be said of the job when the ranks are known, and nothing has begun."""
+    return (*unsupported(job, backend), *too_large(job, backend, world_size, room))
 
 
 def unsupported(job: ProbeJob, backend: str) -> tuple[Finding, ...]:

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from nccltool.launch import events
+from nccltool.probe import plan
+from nccltool.probe.job import Sizes
+from nccltool.probe.memory import Room
 from tests.cli.conftest import Act
 from tests.cli.test_probe import COMMAND, DIED, GOOD, HELLO, measured
 from tests.conftest import Nccltool
+from tests.samples import job
 
 
 def test_rows_as_they_come(act: Act, nccltool: Nccltool) -> None:
@@ -17,6 +22,18 @@ def test_rows_as_they_come(act: Act, nccltool: Nccltool) -> None:
     assert said.err.splitlines()[1:-1] == [
         "all_reduce          1 KiB      2 ms busbw 0.000512 GB/s  wrong 0",
         "ping_pong             8 B      2 ms busbw 4.00e-06 GB/s  wrong -",
+    ]
+
+
+def test_what_is_left_out_is_said_before_the_first_row(act: Act, nccltool: Nccltool) -> None:
+    room = Room(free=10**9, backend=0, rank=1, host="beta", of_gpu=True, sharers=1)
+    large = job(ops=("all_reduce",), sizes=Sizes(listed=(2**33,)))
+    left_out = plan.too_large(large, "nccl", 2, room)
+    act([*GOOD[:2], *(events.Reported(finding=one) for one in left_out), *GOOD[2:]])
+    said = nccltool(*COMMAND, "-v").err.splitlines()[1:3]
+    assert said == [
+        "all_reduce at 8 GiB was left out: it needs 9.1 GB, rank 1 on beta has 1.0 GB of its GPU free",
+        "all_reduce          1 KiB      2 ms busbw 0.000512 GB/s  wrong 0",
     ]
 
 

@@ -5,6 +5,7 @@ import pytest
 from nccltool.probe import collectives, plan
 from nccltool.probe.collectives.base import Layout
 from nccltool.probe.job import ProbeJob, Sizes
+from nccltool.probe.memory import Room
 from nccltool.probe.plan import Step
 from tests.samples import job
 
@@ -126,3 +127,58 @@ def test_what_a_backend_cannot_do(dtype: str, reduce_op: str, backend: str, mess
         ("unsupported", "error", f"{dtype} {reduce_op}", message, "choose another -d or -o")
         for message in messages
     ]
+
+
+# ---- memory
+
+
+def room(free: int) -> Room:
+    return Room(free=free, backend=2 * 10**9, rank=3, host="n2", of_gpu=True, sharers=1)
+
+
+LARGE = job(ops=("all_reduce", "all_gather"), sizes=Sizes(listed=(GIB, 4 * GIB, 8 * GIB)))
+OF_RANK_3 = "rank 3 on n2 has {} of its GPU free"
+
+
+@pytest.mark.parametrize(
+    ("free", "steps", "said"),
+    [
+        (80, {"all_reduce": [1, 4, 8], "all_gather": [1, 4, 8]}, []),
+        (
+            12,
+            {"all_reduce": [1, 4, 8], "all_gather": [1, 4]},
+            [f"all_gather at 8 GiB was left out: it needs 13.3 GB, {OF_RANK_3.format('12.0 GB')}"],
+        ),
+        (
+            5,
+            {"all_reduce": [1], "all_gather": [1]},
+            [
+                f"all_reduce at 4 GiB, 8 GiB was left out: 4 GiB needs 6.8 GB, {OF_RANK_3.format('5.0 GB')}",
+                f"all_gather at 4 GiB, 8 GiB was left out: 4 GiB needs 7.9 GB, {OF_RANK_3.format('5.0 GB')}",
+            ],
+        ),
+    ],
+)
+def test_what_does_not_fit_is_left_out(free: int, steps: dict[str, list[int]], said: list[str]) -> None:
+    free_there = room(free * 10**9)
+    found = plan.steps(LARGE, "nccl", 4, free_there.for_step)
+    assert [(step.op, step.layout.bytes // GIB) for step in found] == [
+        (op, size) for op, sizes in steps.items() for size in sizes
+    ]
+    assert [step.index for step in found] == list(range(len(found)))
+    left_out = plan.too_large(LARGE, "nccl", 4, free_there)
+    assert [finding.message for finding in left_out] == said
+    assert {finding.severity for finding in left_out} <= {"info"}
+
+
+def test_what_a_size_needs_is_taken_apart() -> None:
+    (finding,) = plan.too_large(job(ops=("all_gather",), sizes=Sizes(listed=(8 * GIB,))), "nccl", 4, room(10**9))
+    assert finding.evidence == (
+        "buffers 10.7 GB, the check 0.5 GB, the backend's own buffers and a margin 2.0 GB",
+    )
+    assert finding.remedy == "ask for smaller sizes (-e); or end what else uses that GPU"
+
+
+def test_without_knowing_what_is_free_everything_is_tried() -> None:
+    assert plan.too_large(LARGE, "nccl", 4, None) == ()
+    assert len(plan.steps(LARGE, "nccl", 4, None)) == 6

@@ -90,7 +90,7 @@ def _of_cgroup(tree: Tree) -> ProcessLimits:
     if not second and True not in (tree.exists(f"{_ROOT}/memory"), tree.exists(f"{_ROOT}/pids")):
         raise NotKnown(f"no cgroup is mounted under {_ROOT}")
     controllers = ("", "", "", "") if second else ("pids", "memory", "cpu", "cpuset")
-    pids, memory, cpu, cpuset = (_groups(tree, name, paths.get(name, "/")) for name in controllers)
+    pids, memory, cpu, cpuset = (groups(tree, name, paths.get(name, "/")) for name in controllers)
     limit = _smallest(tree, memory, "memory.max" if second else "memory.limit_in_bytes")
     if not second and isinstance(limit, int) and limit > _UNLIMITED_V1:
         limit = None
@@ -109,7 +109,7 @@ def _of_cgroup(tree: Tree) -> ProcessLimits:
     )
 
 
-def _groups(tree: Tree, controller: str, path: str) -> list[str]:
+def groups(tree: Tree, controller: str, path: str) -> list[str]:
     """The group and those above it. In a cgroup namespace the path may lead out of what is mounted: `/../..`."""
     root = f"{_ROOT}/{controller}".rstrip("/")
     parts = [part for part in path.split("/") if part and part != ".."]

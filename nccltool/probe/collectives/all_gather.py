@@ -8,6 +8,7 @@ COLLECTIVE = Collective(
     rccl_tests=("AllGather",),
     placements=("out-of-place", "in-place"),
     is_symmetric=True,
+    copied_by_gloo="recv",
     layout=gathered,
     bus_factor=without_own_part,
     least_seconds=parts_across,  # the parts of all ranks outside enter, its own leave

@@ -29,6 +29,7 @@ COLLECTIVE = Collective(
     rccl_tests=("AlltoAll", "AllToAll"),
     placements=("out-of-place",),
     is_symmetric=True,
+    meets_peers=True,
     layout=_layout,
     bus_factor=base.without_own_part,
     least_seconds=_least_seconds,

@@ -7,7 +7,7 @@ files for the bus factors. Tensors and torch.distributed come in from the worker
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from nccltool.probe.result import Placement
 
@@ -93,6 +93,10 @@ class Collective:
     is_rooted: bool = False
     is_point_to_point: bool = False
     """Carries bytes: also types that Gloo's collectives do not take (float8, torch 2.13)."""
+    meets_peers: bool = False
+    """Over NCCL made of sends and receives, for which each pair of ranks is connected."""
+    copied_by_gloo: Literal["", "send", "recv"] = ""
+    """The buffer of which torch or Gloo makes a copy (torch 2.13; resident memory of 4 ranks at 64 MiB)."""
     is_symmetric: bool = False
     """All ranks send and receive the same."""
     is_reduced_by_switches: bool = False

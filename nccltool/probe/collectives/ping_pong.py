@@ -57,6 +57,7 @@ COLLECTIVE = Collective(
     is_point_to_point=True,
     min_world=2,
     trips=2,
+    meets_peers=True,
     layout=base.whole,
     bus_factor=base.one_link,  # one message on one link at a time
     least_seconds=_least_seconds,

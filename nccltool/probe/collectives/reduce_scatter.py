@@ -9,6 +9,7 @@ COLLECTIVE = Collective(
     placements=("out-of-place", "in-place"),
     reduces=True,
     is_symmetric=True,
+    copied_by_gloo="send",
     layout=scattered,
     bus_factor=without_own_part,
     # its contribution to the parts outside leaves, summed or not; theirs to its own enter

@@ -15,6 +15,7 @@ COLLECTIVE = Collective(
     rccl_tests=("Scatter",),
     placements=("out-of-place",),
     is_rooted=True,
+    meets_peers=True,
     layout=base.scattered,
     bus_factor=base.without_own_part,  # src/scatter.cu
     least_seconds=base.parts_of_root,  # the parts of all ranks outside leave at the root; its own enter elsewhere

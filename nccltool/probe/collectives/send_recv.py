@@ -25,6 +25,7 @@ COLLECTIVE = Collective(
     placements=("out-of-place",),
     is_point_to_point=True,
     min_world=2,
+    meets_peers=True,
     layout=base.whole,
     bus_factor=base.one_link,  # one direction is counted while both are busy (src/sendrecv.cu)
     least_seconds=_least_seconds,

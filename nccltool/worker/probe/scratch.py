@@ -9,25 +9,17 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-CPU_BLOCK = 2**16
-"""Elements worked on at a time on a CPU: a tensor of int64 is 512 KiB, and the few in use stay in the cache."""
-GPU_SCRATCH = 512 * 2**20
-"""Bytes on a GPU, where that is at most half of what is free: some ten million elements, so that the largest
-buffers are a few hundred blocks."""
+from nccltool.probe.memory import CHECKED_AT_ONCE, GPU_SCRATCH, scratch_per_element
+
 _WHOLE_NUMBERS = 5
 _FACTOR = 0x1E3779B97F4A7C15
-
-
-def bytes_per_element(element_size: int) -> int:
-    """Of scratch memory: five int64, one of the type that is checked, and one truth."""
-    return 8 * _WHOLE_NUMBERS + element_size + 1
 
 
 def block_of(element_size: int, free: int | None) -> int:
     """Elements of a block, where so many bytes are free on a device; None = on a CPU."""
     if free is None:
-        return CPU_BLOCK
-    return max(min(GPU_SCRATCH, free // 2) // bytes_per_element(element_size), CPU_BLOCK)
+        return CHECKED_AT_ONCE
+    return max(min(GPU_SCRATCH, free // 2) // scratch_per_element(element_size), CHECKED_AT_ONCE)
 
 
 def _free(device: torch.device) -> int | None:

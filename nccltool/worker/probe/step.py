@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nccltool.core import processes
 from nccltool.launch import events
 from nccltool.probe import collectives, longest_call, stopping
 from nccltool.probe.collectives.base import Call, Part
@@ -14,6 +13,7 @@ from nccltool.probe.events import Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
 from nccltool.probe.plan import Step
 from nccltool.probe.result import Launched
+from nccltool.worker import memory
 from nccltool.worker.probe.clocks import clock_of
 from nccltool.worker.probe.comm import TorchComm
 from nccltool.worker.probe.data import Pattern
@@ -59,7 +59,7 @@ class Prober:
         if self._group.rank == 0:
             self._report(step, took, late, wrong)
         del timed, call, send, recv
-        processes.give_back_free_memory()
+        memory.give_back(self._group.device)
 
     def _allow(self, step: Step) -> float:
         """Note how long a call may take; how long it may take to fill the buffers."""

@@ -30,8 +30,9 @@ from nccltool.launch.events import RankFacts
 from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
-from nccltool.probe import plan
+from nccltool.probe import memory, plan
 from nccltool.probe.job import ProbeJob
+from nccltool.worker.rank import free_memory
 
 _RESOLVE_S = 0.5
 
@@ -60,11 +61,13 @@ class Decision:
     leader_host_id: str
     leader_address: str | None
     """An address of rank 0's host that another host has used; None when there is no other host."""
+    bytes_for_step: int | None = None
+    """Memory that every rank has for a step of a measurement; None = not known."""
 
 
 def facts_of(place: RankPlace) -> RankFacts:
     """The facts of this rank. Touches CUDA only where a device is."""
-    gpu, gpu_name = _gpu(place)
+    index, gpu, gpu_name = _gpu(place)
     host = socket.gethostname()
     return RankFacts(
         rank=place.rank,
@@ -80,17 +83,19 @@ def facts_of(place: RankPlace) -> RankFacts:
         nccltool=__version__,
         gpu=gpu,
         gpu_name=gpu_name,
+        gpu_free_bytes=free_memory.of_gpu(index),
+        host_free_bytes=free_memory.of_host(),
         host_addresses=net.resolve(host, _RESOLVE_S),
     )
 
 
-def _gpu(place: RankPlace) -> tuple[str | None, str | None]:
+def _gpu(place: RankPlace) -> tuple[int | None, str | None, str | None]:
     index = place.device(torch.cuda.device_count()) if torch.cuda.is_available() else None
     if index is None:
-        return None, None
+        return None, None, None
     properties = torch.cuda.get_device_properties(index)
     uuid = getattr(properties, "uuid", None)  # torch >= 2.5
-    return str(uuid or f"device {index}"), str(properties.name)
+    return index, str(uuid or f"device {index}"), str(properties.name)
 
 
 def _nccl_version() -> str | None:
@@ -123,10 +128,11 @@ def _judged(
 ) -> tuple[Decision, tuple[Finding, ...]]:
     """Whether to go on, and over what. `dialled`: the address at which each reaches the store's host."""
     backend, reason = rank_agreement.choose_backend(job, ranks)
+    room = memory.least(backend, ranks, job.ops) if isinstance(job, ProbeJob) else None
     findings = (
         *rank_agreement.check(job, ranks),
         *rank_agreement.backend_problems(backend, ranks),
-        *(plan.unsupported(job, backend) if isinstance(job, ProbeJob) else ()),
+        *(plan.before_start(job, backend, len(ranks), room) if isinstance(job, ProbeJob) else ()),
     )
     leader = ranks[0].host_id
     others = [address for facts, address in zip(ranks, dialled, strict=True) if facts.host_id != leader]
@@ -137,6 +143,7 @@ def _judged(
         reason=reason,
         one_host=not others,
         leader_host_id=leader,
+        bytes_for_step=room.for_step if room else None,
         leader_address=next((address for address in others if address and not net.is_loopback(address)), None),
     )
     return decision, findings

@@ -83,12 +83,12 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
         channel.emit(_world(job, decision, ranks, networks))
     tools = RankTools(device, slot, channel, injector)
     tools.contact = _contact(decision, place, facts, tools.group)
-    _work(job, decision.backend, tools)
+    _work(job, decision, tools)
     slot.phase("leaving")
     dist.destroy_process_group()
 
 
-def _work(job: Job, backend: str, tools: RankTools) -> None:
+def _work(job: Job, decision: handshake.Decision, tools: RankTools) -> None:
     if isinstance(job, TrainJob):
         from nccltool.worker.train.loop import Trainer  # the first optimizer costs 0.7 s
 
@@ -96,7 +96,7 @@ def _work(job: Job, backend: str, tools: RankTools) -> None:
         return
     assert isinstance(job, ProbeJob)
     prober = Prober(job, tools)
-    for step in plan.steps(job, backend, tools.group.size):
+    for step in plan.steps(job, decision.backend, tools.group.size, decision.bytes_for_step):
         prober.run(step)
 
 
@@ -104,7 +104,7 @@ def _world(
     job: Job, decision: handshake.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, UsableNetwork]
 ) -> MeasuredWorld:
     if isinstance(job, ProbeJob):
-        ops, steps = job.ops, len(plan.steps(job, decision.backend, len(ranks)))
+        ops, steps = job.ops, len(plan.steps(job, decision.backend, len(ranks), decision.bytes_for_step))
     else:
         assert isinstance(job, TrainJob)
         ops, steps = (), len(job.train.strategies) * (job.train.steps + 1)

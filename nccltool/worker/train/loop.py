@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from nccltool.core import processes
 from nccltool.launch import events
 from nccltool.train.checkpoints import Mark
 from nccltool.train.events import NotTrained
 from nccltool.train.job import TrainSpec
+from nccltool.worker import memory
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint, faults, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
@@ -38,7 +38,7 @@ class Trainer:
             for index, name in enumerate(self._spec.strategies):
                 if name not in self._spec.done:
                     self._train(name, index * (self._spec.steps + 1))
-                processes.give_back_free_memory()
+                memory.give_back(self._group.device)
 
     def _train(self, name: str, base: int) -> None:
         """`base`: the number in the run of its first step."""

@@ -16,6 +16,7 @@ from nccltool.probe.events import Samples
 from nccltool.train.events import Flowed, OfRanks, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
+from nccltool.worker import memory
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.stopwatch import Flow
@@ -176,7 +177,7 @@ def _compute_only(setup: Setup) -> Step:
 
 
 def _forget_peak(device: torch.device) -> None:
-    processes.give_back_free_memory()
+    memory.give_back(device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         return

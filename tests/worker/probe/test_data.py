@@ -15,8 +15,8 @@ from nccltool.probe import collectives
 from nccltool.probe.collectives.base import ROOT, Layout, Part
 from nccltool.probe.collectives.ping_pong import partner
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS, is_float, largest_exact
+from nccltool.probe.memory import CHECKED_AT_ONCE as BLOCK
 from nccltool.worker.probe.data import Pattern
-from nccltool.worker.probe.scratch import CPU_BLOCK as BLOCK
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 

@@ -8,6 +8,8 @@ import torch.distributed as dist
 from torch.distributed import PrefixStore
 
 from nccltool.launch.inside import RankPlace
+from nccltool.probe import plan
+from nccltool.probe.job import Sizes
 from nccltool.worker.rank import handshake
 from nccltool.worker.rank.handshake import Decision
 from tests.samples import facts, job
@@ -58,3 +60,20 @@ def test_why_an_interface_cannot_be_used(decision: Decision, wanted: str, why: s
     found = handshake.interface_problem(decision, facts(1), wanted)
     assert (found is None) == (why is None)
     assert found is None or (why or "") in found.message
+
+
+def test_the_least_memory_of_a_rank_bounds_the_steps_of_all() -> None:
+    store = PrefixStore("ranks", dist.HashStore())
+    sizes = Sizes(listed=(2**20, 2**30))
+    asked = job(nodes=1, nproc_per_node=2, emulated=False, backend="gloo", ops=("all_reduce",), sizes=sizes)
+    theirs = facts(1, node_rank=0, host_free_bytes=2**30)
+    store.set("greeting/1", json.dumps({"facts": asdict(theirs), "own_address": None, "dialled": None}))
+    mine = facts(0, node_rank=0, host_free_bytes=2**34)
+    decision, findings, _ = handshake.meet(asked, FIRST_OF_TWO, store, mine)
+    assert decision.go
+    assert [finding.message for finding in findings if finding.code == "left-out"] == [
+        f"all_reduce at 1 GiB was left out: it needs 1.1 GB, rank 1 on {theirs.host} has 0.5 GB of memory free, "
+        "its part of what 2 ranks share"
+    ]
+    steps = plan.steps(asked, decision.backend, 2, decision.bytes_for_step)
+    assert [step.layout.bytes for step in steps] == [2**20]
