@@ -1,7 +1,12 @@
-"""GPU models with NVLink, and how fast it is: each way, without what protocols add."""
+"""GPU models with NVLink, and how fast it is: each way, without what protocols add. How far it reaches."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from nccltool.core.versions import Version
+from nccltool.hosts.facts import Gpu, NotKnown, Nvidia, known
+from nccltool.hosts.nccl.settings import NcclSettings
 
 _NVLINK_TABLE = "https://github.com/stas00/ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink"
 
@@ -35,3 +40,63 @@ NVLINKS = (
 def nvlink(gpu_name: str | None) -> NvLinkSpec | None:
     """The NVLink of a GPU model; None = it has none, or is not in the table."""
     return next((link for link in NVLINKS if re.fullmatch(link.names, gpu_name or "")), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NvLinkDomain:
+    """GPUs that NVLink connects, on one host or on several."""
+
+    name: str | None
+    """The same on all of its hosts; '' = it ends at this host; None = not known."""
+    text: str
+    """What says so, or why it is not known."""
+
+
+_NO_CLUSTER = "00000000-0000-0000-0000-000000000000"
+
+
+def domain(nvidia: Nvidia, settings: NcclSettings) -> NvLinkDomain:
+    """How far NCCL takes NVLink of this host.
+
+    As ncclMnnvlCheck and ncclTopoCheckMNNVL have it (src/mnnvl.cc, src/graph/paths.cc): every GPU's fabric must be
+    ready, ranks of the same cluster and clique are one domain, and memory is shared through an IMEX channel.
+    """
+    try:
+        return _domain(known(nvidia.gpus), known(nvidia.imex_channels), settings)
+    except NotKnown as why:
+        return NvLinkDomain(name=None, text=str(why))
+
+
+_SINCE = Version(2, 21, 5)
+"""The release from which NCCL uses NVLink between hosts without being asked."""
+
+
+def _switched_off(settings: NcclSettings) -> str:
+    """What keeps NCCL from NVLink between hosts; '' = nothing."""
+    if settings.version is not None and settings.version < _SINCE:
+        return f"NCCL {settings.version}"
+    switches = {"NCCL_MNNVL_ENABLE": 0, "NCCL_CUMEM_ENABLE": 0, "NCCL_P2P_DISABLE": 1}
+    return next((f"{name}={off}" for name, off in switches.items() if settings.integer(name) == off), "")
+
+
+def _domain(gpus: Sequence[Gpu], channels: Sequence[str], settings: NcclSettings) -> NvLinkDomain:
+    if off := _switched_off(settings):
+        return NvLinkDomain(name="", text=f"{off}: NVLink is not used between hosts")
+    for variable in ("NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID", "NCCL_MNNVL_CROSS_CLIQUE"):
+        if settings.get(variable) not in (None, "", "-1", "0"):
+            raise NotKnown(f"{variable} is set, and decides what NCCL takes for one NVLink domain")
+    if not gpus:
+        raise NotKnown("the driver shows no GPU")
+    places = {(known(gpu.cluster_uuid), known(gpu.clique_id)) for gpu in gpus}
+    states = sorted({known(gpu.fabric_state) for gpu in gpus})
+    if states == ["completed"] and {known(gpu.fabric_status) for gpu in gpus} != {"success"}:
+        raise NotKnown(f"the NVLink fabric of a GPU says {known(gpus[0].fabric_status)}")
+    if states != ["completed"] or any(uuid == _NO_CLUSTER for uuid, _ in places):
+        which = "in no cluster" if states == ["completed"] else ", ".join(states)
+        return NvLinkDomain(name="", text=f"its NVLink fabric is {which}: it ends at the host")
+    if len(places) > 1:
+        raise NotKnown("its GPUs are in several NVLink cliques")
+    uuid, clique = places.pop()
+    if not channels:
+        raise NotKnown("no IMEX channel may be opened, without which NVLink between hosts does not work")
+    return NvLinkDomain(name=f"{uuid}/{clique}", text=f"NVLink cluster {uuid}, clique {clique}")

@@ -31,7 +31,7 @@ _INNER = 0.4
 """Share of it that one wait inside a source gets; no source has more than two in a row."""
 _Env = Mapping[str, str]
 SOURCES = hosts_sources.every()
-_OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins")
+_OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins", "pci", "cloud", "nvidia")
 _TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 
 
@@ -67,10 +67,19 @@ def take(
     )
 
 
-def network_facts(environ: Mapping[str, str], root: Path = Path("/"), seconds: float = 1.0) -> HostFacts:
-    """What decides which network NCCL takes, read in this process: a rank that has a GPU must not fork."""
+def network_facts(
+    environ: Mapping[str, str], root: Path = Path("/"), seconds: float = 1.0, fabric: bool = False
+) -> HostFacts:
+    """What decides which network NCCL takes, read in this process: a rank that has a GPU must not fork.
+
+    `fabric`: also what NVML says, which alone knows of NVLink between hosts. It may take a second.
+    """
     tree, env = Tree.at(root), environment.chosen(environ)
-    parts = {one.part: _said(one, tree, env, seconds) for one in SOURCES if one.name in _OF_THE_NETWORK}
+    wanted = (*_OF_THE_NETWORK, "nvml") if fabric else _OF_THE_NETWORK
+    parts: dict[str, Any] = {}
+    for one in SOURCES:
+        if one.name in wanted:
+            parts[one.part] = _merged(parts.get(one.part), _said(one, tree, env, seconds))
     return HostFacts(host=_host(tree, NOT_READ), env=env, **parts)
 
 

@@ -1,17 +1,23 @@
 """The network of a host as a backend uses it, and how fast its links are together.
 
-A rate is each way, without what protocols add; where it cannot be told there is a reason instead.
+A rate is each way, without what protocols add; where it cannot be told there is a reason instead. What is
+published of a machine stands in for rates that it hides or makes up; where both are there, the lower counts.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NotKnown, known, or_none
+from nccltool.hosts import published_networks
+from nccltool.hosts.facts import NotKnown, RdmaDevice, known, or_none
 from nccltool.hosts.link_rates import LinkRate, PcieSlot
+from nccltool.hosts.nccl import nic_search, values
 from nccltool.hosts.nccl.host import NcclHost
+from nccltool.hosts.nccl.nic_search import Nic
 from nccltool.hosts.nccl.values import NameList
+from nccltool.hosts.nvlink import NvLinkDomain
+from nccltool.hosts.published_networks import PublishedNetwork
 
 _Rates = tuple[LinkRate, ...] | Unknown
 
@@ -28,21 +34,33 @@ class UsableNetwork:
     """socket, ib or roce; None = not known."""
     devices: str | None = None
     """The devices and their rates without their names, the same on hosts that are alike; None = not known."""
+    domain: NvLinkDomain | None = None
+    """How far NVLink reaches; None = nobody looked."""
+
+
+_PORTS = "/sys/class/infiniband/*/ports/*/rate"
+_LISTS = ("NCCL_FASTRAK_IFNAME", "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME")
+"""Interfaces that Google's plugins use: https://github.com/GoogleCloudPlatform/container-engine-accelerators."""
 
 
 def of_nccl(host: NcclHost, ethernet: _Rates, rdma: _Rates) -> UsableNetwork:
     """What NCCL takes of a host's network, by its settings there, and the rates of those links."""
+    published = published_networks.of_host(host.facts)
     try:
         if host.network_kind == "Socket":
             return _for_sockets(host, ethernet)
         ports = _ports(host, rdma)
+        if not ports and published and host.network_kind == "plugin":
+            return _of_a_plugin(host, ethernet, published)
+        if not ports:
+            return UsableNetwork(text="no port of an RDMA adapter that NCCL may use is active")
+        ports, source = _as_published(host, ports, published)
+        ports = _searched(host, ports)
     except NotKnown as why:
         return UsableNetwork(text=str(why))
-    if not ports:
-        return UsableNetwork(text="no port of an RDMA adapter that NCCL may use is active")
-    layers = {port.link_layer for port in ports}  # EFA and mixtures are not told apart here: plugins decide
+    layers = {port.link_layer for port in ports}  # EFA is not told apart here: its plugin decides
     verbs = {"InfiniBand": "ib", "Ethernet": "roce"}.get(layers.pop()) if len(layers) == 1 else None
-    return _together(ports, "/sys/class/infiniband/*/ports/*/rate", verbs)
+    return _together(ports, source, verbs)
 
 
 def _ports(host: NcclHost, rdma: _Rates) -> list[LinkRate]:
@@ -53,6 +71,64 @@ def _ports(host: NcclHost, rdma: _Rates) -> list[LinkRate]:
         return [port for port in ports if port.name in names]
     wanted = host.settings.names("NCCL_IB_HCA")
     return [port for port in ports if port.up is not False and (wanted is None or _chosen(wanted, port))]
+
+
+def _as_published(
+    host: NcclHost, ports: list[LinkRate], published: PublishedNetwork | None
+) -> tuple[list[LinkRate], str]:
+    """(ports with the rates that count, what says so)."""
+    devices = {device.name: device for device in or_none(host.facts.rdma.devices) or ()}
+    mine = [port for port in ports if published and _device(devices, port).driver == published.driver]
+    if published is None or not mine:
+        return ports, _PORTS
+    said = Counter(_gigabits(port) for port in mine if not isinstance(port.bytes_per_s, Unknown))
+    each = published.bytes_per_s
+    lower = [replace(port, bytes_per_s=min(each, or_none(port.bytes_per_s) or each)) for port in mine]
+    meant = [port for port in lower if port.bytes_per_s == each]
+    used = meant if len(meant) == published.devices else lower
+    words = [published.text]
+    if any(or_none(port.bytes_per_s) not in (None, each) for port in mine):
+        words.append(f"the ports say {', '.join(f'{count} x {kind}' for kind, count in said.items())}")
+    others = [port for port in ports if port not in mine]
+    return [*used, *([] if used is meant else others)], "; ".join(words)
+
+
+def _device(devices: dict[str, RdmaDevice], port: LinkRate) -> RdmaDevice:
+    name = port.name.partition(":")[0]
+    return devices.get(name) or RdmaDevice(name=name)
+
+
+def _searched(host: NcclHost, ports: list[LinkRate]) -> list[LinkRate]:
+    """Those that NCCL's search gives to channels. Raises NotKnown."""
+    if any(isinstance(port.bytes_per_s, Unknown) for port in ports):
+        return ports  # which has a reason of its own
+    devices = {device.name: device for device in or_none(host.facts.rdma.devices) or ()}
+    nics = [
+        Nic(
+            name=port.name,
+            layer=port.link_layer,
+            bytes_per_s=known(port.bytes_per_s),
+            pci=or_none(_device(devices, port).pci),
+        )
+        for port in ports
+    ]
+    names = {nic.name for nic in nic_search.used(nics, host.facts.pci)}
+    return [port for port in ports if port.name in names]
+
+
+def _of_a_plugin(host: NcclHost, ethernet: _Rates, published: PublishedNetwork) -> UsableNetwork:
+    """The interfaces that a plugin uses instead of RDMA, where the machine is known to have them."""
+    there = published_networks.interfaces_of(host.facts, published.driver)
+    asked = next((text for name in _LISTS if (text := host.get(name))), "")
+    up = {nic.name for nic in or_none(ethernet) or () if nic.up is not False}
+    if missing := set(values.split(asked)) - up:
+        return UsableNetwork(text=f"{', '.join(sorted(missing))} is not up here; {published.text}")
+    count = len(set(values.split(asked))) if asked else len(there) - 1  # one is the host's own
+    if not 0 < count <= published.devices:
+        return UsableNetwork(text=f"{count} of its {published.driver} interfaces are for GPUs; {published.text}")
+    devices = f"{count} x {published.gbps:g} Gb/s"
+    rate = count * published.bytes_per_s
+    return UsableNetwork(bytes_per_s=rate, text=f"{devices} ({published.text})", devices=devices)
 
 
 def _chosen(wanted: NameList, port: LinkRate) -> bool:
@@ -75,7 +151,8 @@ def of_gloo(name: str, ethernet: _Rates) -> UsableNetwork:
 
 
 def _for_sockets(host: NcclHost, ethernet: _Rates) -> UsableNetwork:
-    """All interfaces that NCCL chooses, at the same time; of those that nobody named, the ones with hardware."""
+    """The fastest interfaces that NCCL chooses, at the same time; slower ones get no channels (nic_search.py). Of
+    those that nobody named, the ones with hardware."""
     if isinstance(ethernet, Unknown):
         return UsableNetwork(text=ethernet.reason, transport="socket")
     wanted = host.settings.names("NCCL_SOCKET_IFNAME")
@@ -88,7 +165,10 @@ def _for_sockets(host: NcclHost, ethernet: _Rates) -> UsableNetwork:
         ]
     if not nics:
         return UsableNetwork(text="no interface with hardware behind it is up", transport="socket")
-    return _together(nics, "/sys/class/net/*/speed", "socket")
+    fastest = max((or_none(nic.bytes_per_s) or 0.0 for nic in nics), default=0.0)
+    all_known = not any(isinstance(nic.bytes_per_s, Unknown) for nic in nics)
+    used = [nic for nic in nics if nic.bytes_per_s == fastest] if all_known else nics
+    return _together(used, "/sys/class/net/*/speed", "socket")
 
 
 def _together(nics: Sequence[LinkRate], source: str, transport: str | None) -> UsableNetwork:

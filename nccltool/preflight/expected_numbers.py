@@ -1,7 +1,7 @@
 """JUDGE numbers against what a suite or a platform expects of them. Pure."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,21 +24,55 @@ class MeasuredNumber:
     why_unknown: str = ""
 
 
-def numbers(ran: StageRun, run: Run, wanted: Expectation) -> Iterator[CheckOutcome]:
+def numbers(
+    ran: StageRun, run: Run, wanted: Expectation, others: Sequence[Expectation] = ()
+) -> Iterator[CheckOutcome]:
+    """`others`: what else is expected of the run. A floor among them stands in for a limit that is not known."""
     measured = list(_numbers(run, wanted))
-    if wanted.backend and run.info.backend not in (None, wanted.backend):
-        why = f"for {wanted.backend}, and this is {run.info.backend}"
-    elif wanted.nodes is not None and wanted.nodes != run.info.nodes:
-        why = f"for {wanted.nodes} nodes"
-    elif measured:
-        yield from (against(ran, wanted, check, number) for check, number in measured)
+    why = _not_for(run, wanted)
+    if measured and not why:
+        for check, number in measured:
+            yield _share_of_nothing(ran, run, wanted, check, number, others) or against(ran, wanted, check, number)
         return
-    elif ran.endings or run.verdict.exit_code == 130:
+    if not why and (ran.endings or run.verdict.exit_code == 130):
         why = "the run did not complete"
-    else:
+    if not why:
         at = f" at {format_bytes(wanted.size)}" if wanted.size is not None else ""
         why = f"the suite does not measure {wanted.of or 'anything'}{at}"
     yield ran.outcome(wanted.check(), "skip", reason=why, **_stated(wanted))
+
+
+def _not_for(run: Run, wanted: Expectation) -> str:
+    """Why something is not expected of this run; '' = it is."""
+    if wanted.backend and run.info.backend not in (None, wanted.backend):
+        return f"for {wanted.backend}, and this is {run.info.backend}"
+    if wanted.nodes is not None and wanted.nodes != run.info.nodes:
+        return f"for {wanted.nodes} nodes"
+    return ""
+
+
+_FLOORS = ("busbw", "algbw")
+_ASK_FOR_ONE = 'a floor would be judged instead: metric = "busbw" in a suite, or in the file of --platform'
+
+
+def _share_of_nothing(
+    ran: StageRun,
+    run: Run,
+    wanted: Expectation,
+    check: Check,
+    number: MeasuredNumber,
+    others: Sequence[Expectation],
+) -> CheckOutcome | None:
+    """What comes of a share of a limit that is not known; None = it is known, or something else is asked."""
+    if wanted.metric != "share_of_limit" or number.value is not None:
+        return None
+    for one in others:
+        is_floor = one.metric in _FLOORS and one.low is not None and one.of in ("", check.of)
+        if is_floor and not _not_for(run, one) and any(_numbers(run, one)):
+            at = f" at {format_bytes(one.size)}" if one.size is not None else ""
+            reason = f"{number.why_unknown}; {one.metric} {one.text}{at} is judged instead"
+            return ran.outcome(check, "skip", reason=reason, required=False, **_stated(wanted))
+    return against(ran, wanted, check, replace(number, why_unknown=f"{number.why_unknown}; {_ASK_FOR_ONE}"))
 
 
 def _numbers(run: Run, wanted: Expectation) -> Iterator[tuple[Check, MeasuredNumber]]:

@@ -73,7 +73,7 @@ def judged(ran: StageRun, part: ProbePart) -> Iterator[CheckOutcome]:
     yield from _data(ran, ran.run, part)
     yield from stage_run.others(ran, WRONG_DATA)
     for wanted in part.expect:
-        yield from expected_numbers.numbers(ran, ran.run, wanted)
+        yield from expected_numbers.numbers(ran, ran.run, wanted, part.expect)
 
 
 def _data(ran: StageRun, run: Run, part: ProbePart) -> Iterator[CheckOutcome]:

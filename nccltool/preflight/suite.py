@@ -1,6 +1,6 @@
 """A suite: what each stage does, what is expected of its numbers; a platform, which expects more. Frozen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -129,13 +129,22 @@ class Suite:
 
 
 def with_platform(suite: Suite, platform: Platform) -> Suite:
-    """The suite, with what the platform expects of the stages that the suite has."""
+    """The suite, with what the platform expects of the stages that the suite has.
+
+    What it expects of the same number, for any count of nodes, stands in for the rule of the suite.
+    """
     more = {
-        name: replace(suite.parts[name], expect=(*suite.parts[name].expect, *expected))
+        name: replace(suite.parts[name], expect=(*_not_replaced(suite.parts[name].expect, expected), *expected))
         for name, expected in platform.expect.items()
         if name in suite.parts
     }
     return replace(suite, parts={**suite.parts, **more}, platform=platform.name)
+
+
+def _not_replaced(ours: Sequence[Expectation], theirs: Sequence[Expectation]) -> Iterator[Expectation]:
+    """Those of a suite of which a platform does not say the same number itself."""
+    said = {(one.metric, one.of, one.size, one.backend) for one in theirs if one.nodes is None}
+    return (one for one in ours if (one.metric, one.of, one.size, one.backend) not in said)
 
 
 def fitting(known: Sequence[Platform], hosts: Sequence[HostFacts]) -> Platform | None:

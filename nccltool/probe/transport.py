@@ -12,10 +12,13 @@ however many sides there are. What an end must send or receive itself in the oth
 
 Between hosts whose GPUs have NVLink a second boundary counts, that of each GPU: what enters the GPUs of a host
 comes over NVLink or over the host's network. It is what limits a few hosts with fast networks.
+
+Where NVLink connects the GPUs of several hosts (racks of GB200), these are one boundary, whose network is that of
+all of them; inside of it only NVLink limits. So NCCL sees it too: ranks of a clique are one node (src/init.cc).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nccltool.core.text import named
@@ -54,7 +57,7 @@ def between_ranks(
     """(what carries the bytes between these ranks, the network devices of each host); None = not known."""
     if rank_agreement.is_emulated(ranks):
         return "emulated", ""
-    hosts = {facts.host_id for facts in ranks}
+    hosts = dict.fromkeys(facts.host_id for facts in ranks)
     links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
     if len(hosts) == 1:
         return "nvlink" if links and all(links) else "local" if backend == "gloo" else None, ""
@@ -62,7 +65,8 @@ def between_ranks(
     kinds = {network.transport if network else None for network in found}
     devices = {network.devices if network else None for network in found}
     if any(link and link.between_hosts for link in links):
-        kinds = {None}  # NVLink may connect the hosts
+        homes = _domains(hosts, networks)
+        kinds = {None} if isinstance(homes, str) else {"nvlink"} if len(set(homes.values())) == 1 else kinds
     nics = None if None in devices else named(sorted(text for text in devices if text), _SHOWN, "; ")
     return kinds.pop() if len(kinds) == 1 else None, nics
 
@@ -100,22 +104,68 @@ def _between_hosts(
     ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], wires: Mapping[str, UsableNetwork]
 ) -> Limits:
     hosts = {facts.host_id: facts.host for facts in ranks}
-    missing = UsableNetwork(bytes_per_s=None, text="it did not say what its network is")
-    known = {host: wires.get(host, missing) for host in hosts}
     links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
-    for facts, link in zip(ranks, links, strict=bool(links)):
-        if link and link.between_hosts:
-            return Limits(unknown_reason=f"NVLink may connect the {facts.gpu_name} of several hosts")
-    for host, wire in known.items():
-        if wire.bytes_per_s is None:
-            return Limits(unknown_reason=f"the network of {hosts[host]}: {wire.text}")
-    order, networks = {host: number for number, host in enumerate(hosts)}, list(known.values())
-    homes, rates = [order[facts.host_id] for facts in ranks], [wire.bytes_per_s or 0.0 for wire in networks]
     nvlinks = [link for link in links if link]
-    gpus = _gpu_rates(homes, rates, nvlinks) if nvlinks and len(nvlinks) == len(ranks) else None
-    found = {op: _smallest(op, homes, rates, gpus) for op in ops}
+    homes = dict.fromkeys(hosts, "")
+    if any(link.between_hosts for link in nvlinks):
+        domains = _domains(hosts, wires)
+        if isinstance(domains, str):
+            return Limits(unknown_reason=domains)
+        homes = domains
+        if len(set(homes.values())) == 1 and len(nvlinks) == len(ranks):
+            return _inside_a_domain(ops, backend, ranks, nvlinks, homes[ranks[0].host_id])
+    networks = [wires.get(host, _MISSING) for host in hosts]
+    for host, network in zip(hosts, networks, strict=True):
+        if network.bytes_per_s is None:
+            return Limits(unknown_reason=f"the network of {hosts[host]}: {network.text}")
+    rates = [network.bytes_per_s or 0.0 for network in networks]
+    return _over_networks(ops, backend, ranks, homes, dict(zip(hosts, rates, strict=True)), networks, nvlinks)
+
+
+_MISSING = UsableNetwork(bytes_per_s=None, text="it did not say what its network is")
+
+
+def _domains(hosts: Iterable[str], wires: Mapping[str, UsableNetwork]) -> dict[str, str] | str:
+    """Of each host the NVLink domain that it is in, its own where it is alone; or why that is not known."""
+    found: dict[str, str] = {}
+    for host in hosts:
+        domain = wires.get(host, _MISSING).domain
+        if domain is None or domain.name is None:
+            why = domain.text if domain else "it did not say how far its NVLink reaches"
+            return f"NVLink may connect the GPUs of several hosts: {why}"
+        found[host] = domain.name or host
+    return found
+
+
+def _inside_a_domain(
+    ops: Sequence[str], backend: str, ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec], domain: str
+) -> Limits:
+    rates = [link.bytes_per_s for link in links]
+    found = {op: largest_busbw(op, range(len(ranks)), rates) for op in ops}
+    source = f"{_of_gpus(ranks, links)}; all hosts are in NVLink domain {domain}"
+    return Limits(rows=_rows(found, backend), source=source)
+
+
+def _over_networks(
+    ops: Sequence[str],
+    backend: str,
+    ranks: Sequence[RankFacts],
+    homes: Mapping[str, str],
+    rates: Mapping[str, float],
+    networks: Sequence[UsableNetwork],
+    nvlinks: Sequence[NvLinkSpec],
+) -> Limits:
+    """`homes`: of each host the NVLink domain that it is in; '' = it is alone. `rates`: of its network."""
+    names = {facts.host_id: facts.host for facts in ranks}
+    sides = list(dict.fromkeys(homes[host] or host for host in names))
+    at = [sides.index(homes[facts.host_id] or facts.host_id) for facts in ranks]
+    together = [sum(rate for host, rate in rates.items() if (homes[host] or host) == side) for side in sides]
+    gpus = _gpu_rates(at, together, nvlinks) if nvlinks and len(nvlinks) == len(ranks) else None
+    found = {op: _smallest(op, at, together, gpus) for op in ops}
     still = [op for op, busbw in found.items() if busbw is None]
-    source = _of_network(list(hosts.values()), networks, rates)
+    source = _of_network(list(names.values()), networks, list(rates.values()))
+    if len(sides) < len(names):
+        source = f"{source}; {len(names)} hosts in {len(sides)} NVLink domains"
     return Limits(
         rows=_rows(found, backend),
         source=f"{source}; {_of_gpus(ranks, nvlinks)}" if gpus else source,

@@ -1,8 +1,17 @@
-"""Which GPUs have NVLink."""
+"""Which GPUs have NVLink, and how far it reaches."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
+from nccltool.core.unknown import Unknown
+from nccltool.core.versions import Version
 from nccltool.hosts import nvlink
+from nccltool.hosts.facts import Nvidia, known
+from nccltool.hosts.nccl import settings
+from nccltool.hosts.nvlink import NvLinkDomain
+from tests.captured_hosts import healthy
 
 
 @pytest.mark.parametrize(
@@ -38,3 +47,57 @@ def test_nvlink(name: str | None, gigabytes: float | None) -> None:
 
 def test_every_rate_has_a_source() -> None:
     assert all(link.source.startswith("https://") for link in nvlink.NVLINKS)
+
+
+CLUSTER = "3f0c5a16-77a1-4a0e-9d53-1f6f3b1d2c44"
+ONE = NvLinkDomain(name=f"{CLUSTER}/0", text=f"NVLink cluster {CLUSTER}, clique 0")
+
+
+def tray(**changes: Any) -> Nvidia:
+    """The GPUs of a tray of a rack, with facts of each of them changed."""
+    nvidia = healthy("gb200").nvidia
+    gpus = tuple(msgspec.structs.replace(gpu, **changes) for gpu in known(nvidia.gpus))
+    return msgspec.structs.replace(nvidia, gpus=gpus)
+
+
+def domain(nvidia: Nvidia, nccl: Version | None = None, **env: str) -> NvLinkDomain:
+    return nvlink.domain(nvidia, settings.build(env, (), nccl))
+
+
+NO_CHANNEL = "no IMEX channel may be opened, without which NVLink between hosts does not work"
+OFF = "NVLink is not used between hosts"
+
+
+@pytest.mark.parametrize(
+    ("nvidia", "env", "name", "text"),
+    [
+        (tray(), {}, ONE.name, ONE.text),
+        (tray(), {"NCCL_MNNVL_ENABLE": "1"}, ONE.name, ONE.text),
+        (tray(), {"NCCL_MNNVL_CLIQUE_ID": "-1"}, ONE.name, ONE.text),
+        (tray(clique_id=7), {}, f"{CLUSTER}/7", f"NVLink cluster {CLUSTER}, clique 7"),
+        (tray(), {"NCCL_MNNVL_ENABLE": "0"}, "", f"NCCL_MNNVL_ENABLE=0: {OFF}"),
+        (tray(), {"NCCL_CUMEM_ENABLE": "0"}, "", f"NCCL_CUMEM_ENABLE=0: {OFF}"),
+        (tray(), {"NCCL_P2P_DISABLE": "1"}, "", f"NCCL_P2P_DISABLE=1: {OFF}"),
+        (tray(fabric_state="not started"), {}, "", "its NVLink fabric is not started: it ends at the host"),
+        (tray(fabric_state="not supported"), {}, "", "its NVLink fabric is not supported: it ends at the host"),
+        (healthy("dgx").nvidia, {}, "", "its NVLink fabric is in no cluster: it ends at the host"),
+        (tray(fabric_state=Unknown("only NVML tells")), {}, None, "only NVML tells"),
+        (tray(fabric_status="Unknown Error"), {}, None, "the NVLink fabric of a GPU says Unknown Error"),
+        (
+            tray(),
+            {"NCCL_MNNVL_CLIQUE_ID": "3"},
+            None,
+            "NCCL_MNNVL_CLIQUE_ID is set, and decides what NCCL takes for one NVLink domain",
+        ),
+        (msgspec.structs.replace(tray(), imex_channels=()), {}, None, NO_CHANNEL),
+        (msgspec.structs.replace(tray(), imex_channels=Unknown("hidden")), {}, None, "hidden"),
+        (Nvidia(gpus=(), imex_channels=()), {}, None, "the driver shows no GPU"),
+    ],
+)
+def test_how_far_it_reaches(nvidia: Nvidia, env: dict[str, str], name: str | None, text: str) -> None:
+    assert domain(nvidia, None, **env) == NvLinkDomain(name=name, text=text)
+
+
+def test_an_old_release_does_not_use_it_between_hosts() -> None:
+    assert domain(tray(), Version(2, 20, 5)) == NvLinkDomain(name="", text=f"NCCL 2.20.5: {OFF}")
+    assert domain(tray(), Version(2, 21, 5)) == ONE

@@ -7,13 +7,14 @@ import msgspec
 import pytest
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts import link_rates, usable_network
+from nccltool.hosts import link_rates, reader, usable_network
 from nccltool.hosts.facts import Address, ConfFile, HostFacts, Library, Plugin, Rdma, known
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.sources import interfaces, rdma
 from nccltool.hosts.sources.base import Tree
 from nccltool.hosts.usable_network import UsableNetwork
+from tests.captured_hosts import KINDS, build, healthy
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
 PORTS = "(/sys/class/infiniband/*/ports/*/rate)"
@@ -100,7 +101,7 @@ def efa_host(root: Path) -> Sysfs:
         (ethernet_host, {"NCCL_NET": "IB"}, None, "no port of an RDMA adapter that NCCL may use is active"),
         (all_ports_down, {}, 3.125, f"eth0 25 Gb/s Ethernet {SPEEDS}"),
         (ethernet_host, {}, 3.125, f"eth0 25 Gb/s Ethernet {SPEEDS}"),
-        (two_interfaces, {}, 13.75, f"1 x 10 Gb/s Ethernet, 1 x 100 Gb/s Ethernet {SPEEDS}"),
+        (two_interfaces, {}, 12.5, f"eth1 100 Gb/s Ethernet {SPEEDS}"),
         (two_interfaces, {"NCCL_SOCKET_IFNAME": "eth1"}, 12.5, f"eth1 100 Gb/s Ethernet {SPEEDS}"),
         (two_interfaces, {"NCCL_SOCKET_IFNAME": "=bond0"}, 13.75, f"bond0 110 Gb/s Ethernet {SPEEDS}"),
         (two_interfaces, {"NCCL_SOCKET_IFNAME": "^eth0,docker"}, 12.5, f"eth1 100 Gb/s Ethernet {SPEEDS}"),
@@ -200,7 +201,7 @@ def test_a_hidden_sys(tmp_path: Path, backend: str, env: dict[str, str], text: s
         (infiniband_host, {"NCCL_IB_DISABLE": "1"}, "socket", "1 x 1 Gb/s Ethernet"),
         (roce_host, {}, "roce", "2 x 200 Gb/s Ethernet"),
         (efa_host, {}, "socket", None),
-        (two_interfaces, {}, "socket", "1 x 10 Gb/s Ethernet, 1 x 100 Gb/s Ethernet"),
+        (two_interfaces, {}, "socket", "1 x 100 Gb/s Ethernet"),
         (container, {}, "socket", None),
         (with_an_unknown_port, {}, "ib", None),
         (infiniband_host, {"NCCL_IB_DISABLE": "2"}, "socket", "1 x 1 Gb/s Ethernet"),
@@ -252,3 +253,85 @@ def test_where_plugins_are_not_known_nothing_is_claimed(tmp_path: Path) -> None:
     found = msgspec.structs.replace(facts(tmp_path), plugins=Unknown("/opt cannot be read"))
     shown = nccl_network(tmp_path, found, {})
     assert (shown.bytes_per_s, shown.transport, shown.text) == (None, None, "/opt cannot be read")
+
+
+AWS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, 2026-06"
+GCP = "https://cloud.google.com/compute/docs/gpus/gpu-network-bandwidth, 2026-06"
+AZURE = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ndh100v5-series, 2026-06"
+OF_P5 = f"32 x 100 Gb/s are published for p5.48xlarge, p5e.48xlarge: {AWS}"
+IB_8 = f"8 x 400 Gb/s InfiniBand {PORTS}"
+
+
+def machine(root: Path, kind: str, **env: str) -> UsableNetwork:
+    """The network of a captured machine, as a rank there would look at it."""
+    described = KINDS[kind]
+    build(root, described)
+    found = reader.network_facts({**described.env, **env}, root)
+    found = msgspec.structs.replace(found, network=healthy(kind).network)  # a tree does not tell all addresses
+    return nccl_network(root, found, {**described.env, **env})
+
+
+@pytest.mark.parametrize(
+    ("kind", "env", "gigabytes", "text"),
+    [
+        ("dgx", {}, 400, IB_8),  # without the two of storage over Ethernet
+        ("dgx-ib-storage", {}, 400, IB_8),  # nor those over InfiniBand
+        ("dgx", {"NCCL_IB_HCA": "=mlx5_1,mlx5_7"}, 50, f"2 x 200 Gb/s Ethernet {PORTS}"),  # as one is told
+        ("dgx", {"NCCL_IB_HCA": "^=mlx5_1,mlx5_7"}, 400, IB_8),
+        (
+            "dgx",
+            {"NCCL_IB_HCA": "=mlx5_0,mlx5_1"},
+            None,
+            "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not each GPU has one of the fastest "
+            "beside it; NCCL_IB_HCA names those that are meant",
+        ),
+        ("p5", {}, 400, f"32 x 100 Gb/s ({OF_P5})"),
+        ("aws", {}, 100, f"8 x 100 Gb/s ({OF_P5})"),  # of which 8 are attached
+        ("gcp", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s are published for A3 Ultra: {GCP})"),
+        ("a4", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s are published for A4: {GCP})"),
+        ("a3-mega", {}, 200, f"8 x 200 Gb/s (8 x 200 Gb/s are published for A3 Mega: {GCP})"),
+        (
+            "a3-mega",
+            {"NCCL_FASTRAK_IFNAME": "eth1,eth2,eth3,eth4"},
+            100,
+            f"4 x 200 Gb/s (8 x 200 Gb/s are published for A3 Mega: {GCP})",
+        ),
+        (
+            "a3-mega",
+            {"NCCL_FASTRAK_IFNAME": "eth1,eth9"},
+            None,
+            f"eth9 is not up here; 8 x 200 Gb/s are published for A3 Mega: {GCP}",
+        ),
+        ("azure", {}, 400, f"8 x 400 Gb/s InfiniBand (8 x 400 Gb/s are published for ND H100 v5: {AZURE})"),
+        ("gb200", {}, 200, f"4 x 400 Gb/s InfiniBand {PORTS}"),
+        ("mi300x", {}, 400, f"8 x 400 Gb/s Ethernet {PORTS}"),
+    ],
+)
+def test_machines(tmp_path: Path, kind: str, env: dict[str, str], gigabytes: float | None, text: str) -> None:
+    shown = machine(tmp_path, kind, **env)
+    assert shown.bytes_per_s == (None if gigabytes is None else gigabytes * 1e9)
+    assert shown.text == text
+
+
+@pytest.mark.parametrize(
+    ("rates", "gigabytes", "devices"),
+    [
+        (("200 Gb/sec (4X HDR)",) * 8, 200, "8 x 200 Gb/s InfiniBand"),  # the ports say less
+        (("800 Gb/sec (4X XDR)",) * 8, 400, "8 x 400 Gb/s InfiniBand"),  # and more
+        (("400 Gb/sec (4X NDR)",) * 8 + ("100 Gb/sec (4X EDR)",), 400, "8 x 400 Gb/s InfiniBand"),
+        (("400 Gb/sec (4X NDR)",) * 7, 350, "7 x 400 Gb/s InfiniBand"),
+    ],
+)
+def test_of_what_is_published_and_what_ports_say_the_lower_counts(
+    tmp_path: Path, rates: tuple[str, ...], gigabytes: float, devices: str
+) -> None:
+    tree = Sysfs(tmp_path)
+    for number, rate in enumerate(rates):
+        tree.port(f"mlx5_{number}", rate)
+    like = healthy("azure")
+    found = msgspec.structs.replace(facts(tmp_path), cloud=like.cloud, nvidia=like.nvidia)
+    shown = nccl_network(tmp_path, found, {})
+    assert (shown.bytes_per_s, shown.devices) == (gigabytes * 1e9, devices)
+    differs = rates[0].startswith(("200", "800")) or len(rates) > 8
+    assert ("the ports say" in shown.text) == differs
+    assert "8 x 400 Gb/s are published for ND H100 v5" in shown.text

@@ -61,6 +61,44 @@ def test_numbers(rows: Any, expectation: Expectation, expected: tuple[str, str |
     assert (one.status in ("pass", "skip")) == (one.page == "")
 
 
+SHARE = wanted("share_of_limit", low=0.5, of="all_reduce")
+FLOOR = wanted("busbw", low=250e9, of="all_reduce", nodes=2)
+UNLIMITED = replace(LARGE, limit_busbw_bytes_per_s=None)
+NOT_KNOWN = "what the wires allow is not known: hidden"
+ASK = '; a floor would be judged instead: metric = "busbw" in a suite, or in the file of --platform'
+
+
+@pytest.mark.parametrize(
+    ("floor", "status", "required", "reason"),
+    [
+        (FLOOR, "skip", False, f"{NOT_KNOWN}; busbw as expected is judged instead"),
+        (replace(FLOOR, size=2**20), "skip", False, f"{NOT_KNOWN}; busbw as expected at 1 MiB is judged instead"),
+        (replace(FLOOR, metric="algbw"), "skip", False, f"{NOT_KNOWN}; algbw as expected is judged instead"),
+        (replace(FLOOR, of=""), "skip", False, f"{NOT_KNOWN}; busbw as expected is judged instead"),
+        (replace(FLOOR, size=2**30), "unknown", True, f"{NOT_KNOWN}{ASK}"),  # which is not measured
+        (replace(FLOOR, nodes=4), "unknown", True, f"{NOT_KNOWN}{ASK}"),
+        (replace(FLOOR, backend="nccl"), "unknown", True, f"{NOT_KNOWN}{ASK}"),
+        (replace(FLOOR, of="all_gather"), "unknown", True, f"{NOT_KNOWN}{ASK}"),
+        (replace(FLOOR, low=None, high=1.0), "unknown", True, f"{NOT_KNOWN}{ASK}"),
+        (wanted("late", high=0.02), "unknown", True, f"{NOT_KNOWN}{ASK}"),
+    ],
+)
+def test_where_a_limit_is_not_known_a_floor_is_judged(
+    floor: Expectation, status: str, required: bool, reason: str
+) -> None:
+    measured = run(measurements=(UNLIMITED,))
+    measured = replace(measured, info=replace(measured.info, limit_unknown_reason="hidden", nodes=2))
+    outcomes = probe_run.judged(ran(measured), replace(PART, expect=(floor, SHARE)))
+    (one,) = [outcome for outcome in outcomes if outcome.code == "across/all_reduce-share_of_limit"]
+    assert (one.status, one.required, one.reason) == (status, required, reason)
+
+
+def test_a_limit_that_is_known_is_judged_beside_a_floor() -> None:
+    outcomes = probe_run.judged(ran(run(measurements=(LARGE,))), replace(PART, expect=(FLOOR, SHARE)))
+    found = {one.code: one.status for one in outcomes if one.source == "a page"}
+    assert found == {"across/all_reduce-busbw": "pass", "across/all_reduce-share_of_limit": "pass"}
+
+
 def test_a_number_that_only_warns_does_not_make_the_verdict_unknown() -> None:
     expectation = wanted("share_of_limit", low=0.5, severity="warn")
     outcomes = probe_run.judged(ran(run()), replace(PART, expect=(expectation,)))

@@ -2,12 +2,14 @@
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from nccltool.hosts.nvlink import NvLinkDomain
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import events
 from nccltool.launch.events import EventReader, RankFacts
@@ -167,6 +169,17 @@ H200 = (
 )
 
 
+MAY = "NVLink may connect the GPUs of several hosts: "
+
+
+def within(*names: str | None, network: UsableNetwork | None = None) -> dict[str, UsableNetwork]:
+    """The networks of hosts whose NVLink has these domains."""
+    network = network or wire(50)
+    domains = [NvLinkDomain(name=name, text="only NVML tells" if name is None else "") for name in names]
+    hosts = ("boot-a net:[1]", "boot-b net:[1]", "boot-c", "boot-d")
+    return {host: replace(network, domain=domain) for host, domain in zip(hosts, domains, strict=False)}
+
+
 def on_one_host(**changes: Any) -> list[RankFacts]:
     return [facts(rank, **{"node_rank": 0, "host": "alpha", "host_id": "a", **changes}) for rank in range(4)]
 
@@ -221,7 +234,15 @@ def test_a_slow_host_is_named() -> None:
             "the network of beta: eth0: it is virtual",
         ),
         (world(), "gloo", {}, "the network of alpha: it did not say what its network is"),
-        (world(gpu_name="NVIDIA GB200"), "nccl", SAME, "NVLink may connect the NVIDIA GB200 of several hosts"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", SAME, f"{MAY}it did not say how far its NVLink reaches"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", within(None, "x"), f"{MAY}only NVML tells"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", within("x", None), f"{MAY}only NVML tells"),
+        (
+            world(gpu_name="NVIDIA GB200"),
+            "nccl",
+            within("x", "y", network=wire(None, "hidden")),
+            "the network of alpha: hidden",
+        ),
         (on_one_host(), "gloo", {}, "gloo on one host goes through its memory"),
         (on_one_host()[:1], "nccl", {}, "one rank: nothing crosses a link"),
         (
@@ -242,6 +263,33 @@ def test_what_is_not_known_has_a_reason(
     ranks: list[RankFacts], backend: str, wires: dict[str, UsableNetwork], reason: str
 ) -> None:
     assert of(ranks, backend, wires) == Limits(unknown_reason=reason)
+
+
+GB200 = (
+    "NVLink 5 of NVIDIA GB200: 900.0 GB/s each way over all links of a GPU (https://github.com/stas00/"
+    "ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink)"
+)
+
+
+def test_hosts_of_one_nvlink_domain_are_limited_by_nvlink() -> None:
+    found = of(world(gpu_name="NVIDIA GB200"), wires=within("u/1", "u/1"))
+    assert found == Limits(rows=rows(900, 900), source=f"{GB200}; all hosts are in NVLink domain u/1")
+
+
+@pytest.mark.parametrize("names", [("u/1", "u/2"), ("", ""), ("u/1", "")])
+def test_hosts_of_different_domains_are_limited_by_their_networks(names: tuple[str, str]) -> None:
+    found = of(world(gpu_name="NVIDIA GB200"), wires=within(*names))
+    assert found == Limits(rows=rows(75, 75), source=f"{NETWORK}; {GB200}")
+
+
+def test_a_domain_of_several_hosts_has_the_networks_of_all_of_them() -> None:
+    """Two racks with two trays each, of four GPUs: 8 ranks behind 2 x 50 GB/s."""
+    hosts = ("boot-a net:[1]", "boot-b net:[1]", "boot-c", "boot-d")
+    tray = facts(0, gpu_name="NVIDIA GB200")
+    ranks = [replace(tray, rank=n, node_rank=n // 4, host=hosts[n // 4], host_id=hosts[n // 4]) for n in range(16)]
+    found = of(ranks, wires=within("u/1", "u/1", "u/2", "u/2"))
+    assert found.rows == rows(100 * 15 * 2 / 16, 100 * 15 * 2 / 16)
+    assert found.source == f"{NETWORK}; 4 hosts in 2 NVLink domains; {GB200}"
 
 
 def test_gb200_over_gloo_is_limited_by_its_network() -> None:
@@ -296,6 +344,8 @@ def test_a_measurement_takes_its_limit_along() -> None:
 
 
 IB = UsableNetwork(bytes_per_s=4e11, text="", transport="ib", devices="8 x 400 Gb/s InfiniBand")
+RACK = replace(IB, domain=NvLinkDomain(name="u/1", text=""))
+ALONE = replace(IB, domain=NvLinkDomain(name="", text=""))
 SLOW = UsableNetwork(bytes_per_s=1e10, text="", transport="socket", devices="1 x 80 Gb/s Ethernet")
 SILENT = UsableNetwork(bytes_per_s=None, text="hidden", transport="ib")
 ONE_HOST = {"host_id": "a", "node_rank": 0}
@@ -313,6 +363,8 @@ ONE_HOST = {"host_id": "a", "node_rank": 0}
         ("nccl", {}, (IB, SILENT), ("ib", None)),
         ("nccl", {}, (IB,), (None, None)),
         ("nccl", {"gpu_name": "NVIDIA GB200"}, (IB, IB), (None, "8 x 400 Gb/s InfiniBand")),
+        ("nccl", {"gpu_name": "NVIDIA GB200"}, (RACK, RACK), ("nvlink", "8 x 400 Gb/s InfiniBand")),
+        ("nccl", {"gpu_name": "NVIDIA GB200"}, (RACK, ALONE), ("ib", "8 x 400 Gb/s InfiniBand")),
         ("gloo", {"gpu_name": "NVIDIA GB200"}, (SLOW, SLOW), ("socket", "1 x 80 Gb/s Ethernet")),
     ],
 )

@@ -8,7 +8,7 @@ import platform
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import torch
@@ -19,7 +19,7 @@ from nccltool import __version__
 from nccltool.core import versions
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import named
-from nccltool.hosts import link_rates, usable_network
+from nccltool.hosts import link_rates, nvlink, usable_network
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.reader import network_facts
@@ -189,13 +189,13 @@ def clocks(place: RankPlace, store: PrefixStore) -> list[float]:
 
 
 def networks(
-    place: RankPlace, store: PrefixStore, decision: Decision, ranks: Sequence[RankFacts]
+    place: RankPlace, store: PrefixStore, decision: Decision, facts: RankFacts, ranks: Sequence[RankFacts]
 ) -> dict[str, UsableNetwork]:
     """The networks between hosts, by host id; on rank 0, elsewhere empty. The first rank of a host looks."""
     if decision.one_host:
         return {}
     if place.local_rank == 0:
-        store.set(f"network/{place.rank}", msgspec.json.encode(_network(decision.backend)))
+        store.set(f"network/{place.rank}", msgspec.json.encode(_network(decision.backend, facts)))
     if place.rank:
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
@@ -205,13 +205,16 @@ def networks(
     }
 
 
-def _network(backend: str) -> UsableNetwork:
+def _network(backend: str, facts: RankFacts) -> UsableNetwork:
     """The network of this host, as `backend` uses it now that the group is set up."""
     if backend == "gloo":
         return usable_network.of_gloo(os.environ.get("GLOO_SOCKET_IFNAME", ""), link_rates.ethernet())
-    found = network_facts(os.environ)
+    link = nvlink.nvlink(facts.gpu_name)
+    in_a_rack = link is not None and link.between_hosts
+    found = network_facts(os.environ, fabric=in_a_rack)
     host = NcclHost(settings=settings.of(found, versions.parse(_nccl_version() or "")), facts=found)
-    return usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
+    network = usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
+    return replace(network, domain=nvlink.domain(found.nvidia, host.settings)) if in_a_rack else network
 
 
 def _get(store: PrefixStore, key: str) -> bytes:

@@ -77,7 +77,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     interface = handshake.interface(decision, place, facts)
     device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
     clocks = slot.watched(lambda: handshake.clocks(place, store))()
-    networks = slot.watched(lambda: handshake.networks(place, store, decision, ranks))()
+    networks = slot.watched(lambda: handshake.networks(place, store, decision, facts, ranks))()
     if place.rank == 0:
         channel.report(*rank_agreement.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks))

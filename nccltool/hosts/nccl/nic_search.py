@@ -1,0 +1,84 @@
+"""Which of several NICs NCCL's search of the topology gives to channels: pure.
+
+After ncclTopoCompute, ncclTopoSelectNets and ncclTopoSearchRecNet (src/graph/search.cc of NCCL 2.27): speeds of
+channels are tried from high to low, and a NIC that is slower is passed over. At each speed the NICs nearest to
+GPUs come first; others are added only as far as the widest path that is allowed, and this stays below processors
+as long as there is a solution. NICs of two link layers are not merged into one (src/transport/net_ib/init.cc).
+
+So where each GPU has a fast NIC below a switch of its own, the others carry nothing: those of storage, which are
+slower, or as far away as the processor. In all other mixtures the bandwidth of paths decides: that is not known.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from nccltool.core.text import listed
+from nccltool.hosts.facts import NotKnown, Pci, PciDevice, known
+
+_ACCELERATOR = 0x12
+_MAKERS = ("0x10de", "0x1002")
+"""NVIDIA and AMD; a display controller of another maker is for the console."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Nic:
+    """A port that NCCL could use."""
+
+    name: str
+    layer: str
+    bytes_per_s: float
+    pci: str | None
+    """Its PCI address; None = not known."""
+
+
+def used(nics: Sequence[Nic], pci: Pci) -> tuple[Nic, ...]:
+    """Those that carry something. Raises NotKnown where this cannot be told."""
+    kinds = {(nic.layer, nic.bytes_per_s) for nic in nics}
+    beside = _beside_gpus(nics, pci)
+    if beside is None:
+        if len(kinds) > 1:
+            raise NotKnown(f"{_mixture(nics)}, and which of them are near GPUs is not known; {_REMEDY}")
+        return tuple(nics)
+    near = [nic for nic in nics if any(nic.name in names for names in beside)]
+    fastest = max((nic.bytes_per_s for nic in near), default=0.0)
+    chosen = [nic for nic in near if nic.bytes_per_s == fastest]
+    all_have = all(any(nic.name in names for nic in chosen) for names in beside)
+    is_fast = all(nic.bytes_per_s <= fastest for nic in nics)
+    if all_have and is_fast and len({nic.layer for nic in chosen}) == 1:
+        return tuple(chosen)
+    if len(kinds) > 1:
+        raise NotKnown(f"{_mixture(nics)}, and not each GPU has one of the fastest beside it; {_REMEDY}")
+    return tuple(nics)
+
+
+_REMEDY = "NCCL_IB_HCA names those that are meant"
+
+
+def _mixture(nics: Iterable[Nic]) -> str:
+    kinds = dict.fromkeys(f"{nic.bytes_per_s * 8 / 1e9:g} Gb/s {nic.layer}" for nic in nics)
+    return f"its ports differ ({listed(kinds)})"
+
+
+def _beside_gpus(nics: Iterable[Nic], pci: Pci) -> list[set[str]] | None:
+    """Of each GPU, the NICs that share a PCI bridge with it; None = not known."""
+    try:
+        places = {device.address: device for device in known(pci.devices)}
+    except NotKnown:
+        return None
+    gpus = [place for place in places.values() if _is_gpu(place)]
+    if not gpus or any(nic.pci is None for nic in nics):
+        return None
+    return [{nic.name for nic in nics if _share_a_bridge(gpu, places, nic)} for gpu in gpus]
+
+
+def _is_gpu(place: PciDevice) -> bool:
+    return place.is_gpu or (place.kind in (0x03, _ACCELERATOR) and place.vendor in _MAKERS)
+
+
+def _share_a_bridge(gpu: PciDevice, places: Mapping[str, PciDevice], nic: Nic) -> bool:
+    place = places.get(nic.pci or "")
+    if place is None:
+        return False
+    pairs = zip(gpu.upstream, place.upstream, strict=False)
+    return any(True for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
