@@ -1,64 +1,47 @@
-"""JUDGE a run that did not complete: which rank, and why we think so.
+"""JUDGE a run that did not complete: what is said of the rank or host whose fault it is, in a finding.
 
-Evidence, strongest first: a rank that raised outside of communication or died without a word; a rank that
-never came; one that is not heard any more; a process that is stopped; a rank that is outside of communication
-while others are inside.
-Errors that collectives raise on the surviving ranks are echoes and name nobody.
+Who that is after a fault, `culprits` tells. When nothing moved, it is: a rank that never came; one that is not
+heard any more; a process that is stopped; a rank that is outside of communication while others are inside.
 """
 
-import re
 import signal
 from collections.abc import Sequence
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
-from nccltool.launch import finding_kinds
+from nccltool.launch import culprits, finding_kinds
 from nccltool.launch.events import AgentKilled
-from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
+from nccltool.launch.last_words import Whose
+from nccltool.launch.run_state import RankState, RunState
 
 _OTHERS_SHOWN = 4
 _NAMED = 8
 """Of ranks or hosts: there may be thousands."""
 _FRAMES_SHOWN = 9
-_OF_ITS_HOST = re.compile(
-    "Too many open files|Cannot allocate memory|[Oo]ut of memory|No space left on device|No buffer space available"
-)
-"""What a communication call says when its own host lacks something: no echo of what happened to another rank."""
+_ECHOES_SHOWN = 4
+ALL_RANKS = Subject(kind="run", name="all ranks")
+"""Of what no rank stands out in."""
 
 
 def after_fault(run: RunState) -> Finding | None:
     """The culprit when a rank failed or died; None when no rank did."""
     if run.agents_killed:  # its ranks went down with it; what they or others still said are echoes
         return _agent_killed(run, run.agents_killed[0])
-    states = [run.ranks[rank] for rank in run.faults]
-    own = [s for s in states if _is_own(s)] or _terminated(states)
+    own = culprits.own(run) or culprits.perhaps_own(run)
     if own:
         return _went_down(run, own[0])
-    echoes = [s for s in states if s.failed]
-    if echoes:
-        return _silent(run, echoes) or _collective_failed(run, echoes[0])
-    return _went_down(run, states[0]) if states else None
+    if ended := culprits.terminated(run):
+        return _terminated(run, ended)
+    if absent := culprits.absent(run):
+        return _hung(run, absent.ranks, 0.0, absent.reason)
+    faulted = culprits.faulted(run)
+    return _collective_failed(run, faulted) if faulted else None
 
 
 def knows(run: RunState) -> bool:
     """Whether who failed is surely among what was said, so that waiting for more tells only of echoes."""
-    return bool(run.agents_killed) or any(_is_own(run.ranks[rank]) for rank in run.faults)
-
-
-def _is_own(state: RankState) -> bool:
-    """Whether a rank surely went down by itself, and not because another one did."""
-    if state.failed:
-        return not state.failed.in_collective or bool(_OF_ITS_HOST.search(state.failed.text))
-    return state.died and state.exit_code != SIGTERM_EXIT
-
-
-def _terminated(states: Sequence[RankState]) -> list[RankState]:
-    """Ranks that somebody else ended by SIGTERM: elastic only ends those of a node where one has failed before."""
-    first_of_node: dict[tuple[int, str], RankState] = {}
-    for state in states:
-        first_of_node.setdefault((state.node_rank, state.host), state)
-    return [state for state in first_of_node.values() if state.died]
+    return bool(run.agents_killed or culprits.own(run))
 
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:
@@ -83,16 +66,39 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
 
 
 def _went_down(run: RunState, state: RankState) -> Finding:
-    evidence = (*_waiting(run, state), *_tail(state))
+    end = culprits.end_of(state)
+    sign, code = end.sign, state.exit_code
+    alike = [one for one in culprits.own(run) if sign and culprits.end_of(one).sign is sign]
     if state.failed:
         kind, how = finding_kinds.RANK_ERROR, f"raised {_first_line(state.failed.text)}"
         remedy = "read the traceback in the rank's log"
     else:
-        kind, code = finding_kinds.RANK_DIED, state.exit_code
+        kind = finding_kinds.RANK_DIED
         how = f"was killed by {_signal(-code)}" if code and code < 0 else f"exited with code {code} without a word"
         remedy = _killed_remedy(state.host, -(code or 0))
-    message = f"{_who(state)} {how} {_where(run, state)}"
-    return kind.finding(subject=_subject(state), message=message, evidence=evidence, remedy=remedy)
+    if sign is not None:
+        kind, remedy = sign.kind, sign.remedy.format(host=state.host)
+        how += "" if state.failed else f": {end.said}"
+    message, subject = f"{_who(state)} {how} {_where(run, state)}", _subject(state)
+    if sign is not None and sign.whose is not Whose.HARDWARE and len(alike) > len(run.ranks) // 2:
+        subject, message = ALL_RANKS, f"{message}; so did most of the others, and no rank stands out"
+    also = (f"the same was said by {_several(alike)}",) if len(alike) > 1 else ()
+    evidence = (*also, *_waiting(run, state), *_said(state))
+    return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
+
+
+def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
+    """One rank was ended, and the others echo it; or each node was told to end, and no rank stands out."""
+    nodes = {(state.node_rank, state.host) for state in run.ranks.values()}
+    if len(ended) == 1 or len(ended) < len(nodes):
+        return _went_down(run, ended[0])
+    hosts = dict.fromkeys(state.host for state in ended)
+    return finding_kinds.TERMINATED.finding(
+        subject=ALL_RANKS,
+        message=f"ranks of every node were ended by SIGTERM {_where(run, ended[0])}; no rank stands out",
+        evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
+        remedy="somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
+    )
 
 
 def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
@@ -108,24 +114,23 @@ def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
     )
 
 
-def _silent(run: RunState, echoes: Sequence[RankState]) -> Finding | None:
-    """Everybody who spoke only echoed; one who said nothing at all is the cause."""
-    # one that has ended was ended by its agent after another rank's error, or it would be the culprit already
-    quiet = [s for _, s in sorted(run.ranks.items()) if s.failed is None and not s.ended and not s.said_bye]
-    stopped = [s for s in quiet if s.is_stopped] or quiet
-    if not stopped or len(stopped) > len(run.ranks) // 2:
-        return None
-    return _hung(run, stopped, 0.0, "the others failed while talking to it, and it said nothing")
-
-
-def _collective_failed(run: RunState, state: RankState) -> Finding:
-    assert state.failed is not None
+def _collective_failed(run: RunState, echoes: Sequence[RankState]) -> Finding:
+    missing = [rank for rank in range(run.expected_ranks) if rank not in run.ranks]
+    if missing and not run.everybody_spawned:
+        return _never_came(run, missing, (run.fault_at or run.started_at) - run.started_at)
+    first = echoes[0]
+    said = first.failed.text if first.failed else culprits.end_of(first).said
+    bad = culprits.suspect_host(run)
+    who = f"{bad.host} stands out" if bad else "no rank stands out"
+    heard_first = f"{_who(first)} said so first: {_first_line(said)}"
+    first_words = (line for state in echoes[:_ECHOES_SHOWN] for line in _said(state)[:2])
     return finding_kinds.COLLECTIVE_FAILED.finding(
-        subject=_subject(state),
-        message=f"communication failed {_where(run, state)}; {_who(state)} said so first: "
-        + _first_line(state.failed.text),
-        evidence=_tail(state),
-        remedy="no rank died: look at the network between the hosts, the interface that was chosen and firewalls",
+        subject=Subject(kind="host", name=bad.host) if bad else ALL_RANKS,
+        message=f"communication failed {_where(run, first)}; {who}. {heard_first}",
+        evidence=((bad.reason,) if bad else ()) + tuple(first_words),
+        remedy=f"look at the network of {bad.host}: link and error counters of its ports, firewall"
+        if bad
+        else "no rank died: look at the network between the hosts, the interface that was chosen and firewalls",
     )
 
 
@@ -148,7 +153,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
     return finding_kinds.RANK_HUNG.finding(
         subject=_subject(first),
         message=f"{who} did not come{waited} {_where(run, first)}",
-        evidence=(reason, *_waiting(run, *states), *stack, *_tail(first)),
+        evidence=(reason, *_waiting(run, *states), *_echoes(run), *stack, *_said(first)),
         remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
     )
 
@@ -156,7 +161,7 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
 def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -> Finding:
     at = _where(run, living[0]) if living else "after the ranks had ended"
     return finding_kinds.HANG.finding(
-        subject=Subject(kind="run", name="all ranks"),
+        subject=ALL_RANKS,
         message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
         remedy="suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
@@ -214,8 +219,17 @@ def _waiting(run: RunState, *culprits: RankState) -> tuple[str, ...]:
     return (*shown, f"and {len(others) - _OTHERS_SHOWN} more") if len(others) > _OTHERS_SHOWN else tuple(shown)
 
 
-def _tail(state: RankState) -> tuple[str, ...]:
-    return tuple(f"log of rank {state.rank}: {line}" for line in state.log if line.strip())
+def _echoes(run: RunState) -> tuple[str, ...]:
+    """What those that waited said of it first: the lines that NCCL and torch wrote, without the stacks."""
+    echoes = (state for state in culprits.faulted(run) if culprits.end_of(state).is_echo)
+    return tuple(f"log of rank {s.rank}: {s.words.first[0]}" for s in echoes if s.words.first)[:_ECHOES_SHOWN]
+
+
+def _said(state: RankState) -> tuple[str, ...]:
+    """What NCCL and torch said first in a rank's log, which a stack has pushed out of its end, and the end."""
+    end = [line for line in state.log if line.strip()]
+    first = [line for line in state.words.first if not any(line in one for one in end)]
+    return tuple(f"log of rank {state.rank}: {line}" for line in (*first, *end))
 
 
 def _first_line(text: str) -> str:

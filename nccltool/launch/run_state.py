@@ -10,6 +10,7 @@ from nccltool.launch import events
 from nccltool.launch.events import RankFacts
 from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.job import Job, ProductState
+from nccltool.launch.last_words import LastWords
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
@@ -32,7 +33,10 @@ class RankState:
     said_bye: bool = False
     stack: str = ""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_TAIL))
+    words: LastWords = field(default_factory=LastWords)
     heard_at: float = 0.0
+    moved_at: float = 0.0
+    """When it was last seen to get on."""
     fault_at: float | None = None
     """When it failed or died."""
 
@@ -55,6 +59,20 @@ class RankState:
     def inside_call(self) -> bool:
         """In a communication call: waiting for others, as far as anyone can tell."""
         return self.beat is not None and self.beat.calls % 2 == 1
+
+    def moved(self, beat: events.Beat, now: float) -> bool:
+        """Take in where it is; whether it has got on since."""
+        last, self.beat = self.beat, beat
+        if last and (last.phase, last.step, last.calls) == (beat.phase, beat.step, beat.calls):
+            return False
+        self.moved_at = now
+        return True
+
+    def hear(self, text: str, now: float) -> None:
+        """A line that its process wrote."""
+        if not is_noise(text):
+            self.log.append(text)
+            self.words.take(text, now)
 
 
 class RunState:
@@ -136,11 +154,10 @@ class RunState:
     def _apply_to_rank(self, state: RankState, event: events.Event, now: float) -> None:
         match event:
             case events.Beat():
-                last, state.beat = state.beat, event
-                if last and (last.phase, last.step, last.calls) == (event.phase, event.step, event.calls):
+                if not state.moved(event, now):
                     return
             case events.Log():
-                state.log.extend([] if is_noise(event.text) else [event.text])
+                state.hear(event.text, now)
                 return
             case events.Stack():
                 state.stack = event.text
@@ -151,7 +168,7 @@ class RunState:
                 state.facts, state.host = event.facts, event.facts.host
                 state.node_rank = event.facts.node_rank
             case events.Enter():
-                state.entered = event
+                state.entered, state.moved_at = event, now
                 self.began.setdefault(event.step, now)
             case events.Bye():
                 self._left += not state.said_bye

@@ -79,7 +79,7 @@ def echo(rank: int) -> list[Event]:
 def after(*happened: Sequence[Event], ranks: int = 4) -> RunState:
     run = RunState(job(), ranks, now=0.5)
     for number, event in enumerate((event for part in happened for event in part), start=1):
-        run.apply(event, float(number))
+        run.apply(event, number / 10)
     return run
 
 
@@ -93,6 +93,8 @@ WHO = (
 )
 OOM_REMEDY = "on {}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
 DUMP_REMEDY = "on {}: py-spy dump --pid {}, dmesg, nvidia-smi"
+STOPPED = "its process is stopped (state T): something sent it SIGSTOP"
+NOBODY = Subject(kind="run", name="all ranks")
 NO_DEATH_REMEDY = (
     "no rank died: look at the network between the hosts, the interface that was chosen and firewalls"
 )
@@ -214,14 +216,25 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         ),
     ),
     (
-        "terminated with all others: somebody from outside",
-        after(TIMING, died(2, -15), died(0, -15)),
+        "one terminated, and the others of its node with it",
+        after(TIMING, died(2, -15), died(3, -15), echo(0)),
         found(
             "rank-died",
             2,
             f"{WHO[2]} was killed by SIGTERM in all_reduce at 1 MiB (timing)",
-            waiting(1, 3),
+            waiting(0, 1),
             "read the rank's log; on beta: dmesg",
+        ),
+    ),
+    (
+        "terminated on every node: somebody from outside",
+        after(TIMING, died(2, -15), died(0, -15)),
+        found(
+            "terminated",
+            NOBODY,
+            "ranks of every node were ended by SIGTERM in all_reduce at 1 MiB (timing); no rank stands out",
+            ["hosts: beta, alpha", WHO[2], WHO[0]],
+            "somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
         ),
     ),
     (
@@ -282,8 +295,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         after(TIMING, echo(2), echo(0), echo(1), echo(3)),
         found(
             "collective-failed",
-            2,
-            f"communication failed in all_reduce at 1 MiB (timing); {WHO[2]} said so first: "
+            NOBODY,
+            f"communication failed in all_reduce at 1 MiB (timing); no rank stands out. {WHO[2]} said so first: "
             "RuntimeError: [2] Connection closed by peer",
             [],
             NO_DEATH_REMEDY,
@@ -296,7 +309,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "rank-hung",
             1,
             f"{WHO[1]} did not come in all_reduce at 1 MiB (timing)",
-            ["the others failed while talking to it, and it said nothing", *waiting(0, 2, 3)],
+            [STOPPED, *waiting(0, 2, 3)],
             DUMP_REMEDY.format("alpha", 1001),
         ),
     ),
@@ -307,7 +320,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "rank-hung",
             1,
             f"{WHO[1]} did not come in all_reduce at 1 MiB (timing)",
-            ["the others failed while talking to it, and it said nothing", *waiting(0, 2, 3)],
+            [STOPPED, *waiting(0, 2, 3)],
             DUMP_REMEDY.format("alpha", 1001),
         ),
     ),
@@ -316,8 +329,8 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         after(TIMING, echo(2)),
         found(
             "collective-failed",
-            2,
-            f"communication failed in all_reduce at 1 MiB (timing); {WHO[2]} said so first: "
+            NOBODY,
+            f"communication failed in all_reduce at 1 MiB (timing); no rank stands out. {WHO[2]} said so first: "
             "RuntimeError: [2] Connection closed by peer",
             [],
             NO_DEATH_REMEDY,
@@ -357,7 +370,6 @@ def test_after_a_fault(run: RunState, culprit: Finding | None) -> None:
 
 
 OUTSIDE = "it is outside of communication while the others wait inside"
-STOPPED = "its process is stopped (state T): something sent it SIGSTOP"
 STACK = "\n".join(f"frame {number}" for number in range(30))
 
 AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [

@@ -1,0 +1,198 @@
+"""JUDGE whose fault a run's end is, from how its ranks ended and what their last words were.
+
+Evidence, strongest first: a rank whose GPU or host failed, that raised outside of communication, or that died
+without having said that others are gone; ranks that somebody ended by SIGTERM; then, among echoes only, the rank
+that did not come. Where nothing of that is there, nobody is named: errors of communication are echoes.
+"""
+
+import enum
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nccltool.launch.last_words import Sign, Whose, sign_of
+from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
+
+GOT_OVER_S = 5.0
+"""A rank that got on so long after a line has got over what it tells of; NCCL's watchdog looks every second."""
+STILL_S = 2.0
+"""A rank outside of communication is late when it has not moved for so long: its supervisor looks each second."""
+LAUNCHERS_S = 0.5
+"""srun and mpirun end the others when a command has ended, and ours listens longer than this before it does."""
+UNHEARD_S = 11.0
+"""Supervisors speak every five seconds; of one that was silent for two rounds nothing is known."""
+
+
+class Role(enum.Enum):
+    """What a rank's end says about whose fault it is."""
+
+    OWN = enum.auto()
+    PERHAPS_OWN = enum.auto()
+    """Its own, unless it is known of another rank that it is its fault."""
+    TERMINATED = enum.auto()
+    WAITED = enum.auto()
+    LOST = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class RankEnd:
+    """How a rank ended."""
+
+    role: Role
+    sign: Sign | None = None
+    said: str = ""
+    """The line that has the sign."""
+
+    @property
+    def is_echo(self) -> bool:
+        return self.role in (Role.WAITED, Role.LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Ranks that the others waited for, and how that is known."""
+
+    ranks: tuple[RankState, ...]
+    reason: str
+
+
+def end_of(state: RankState) -> RankEnd:
+    """What the end of a rank that failed or died says."""
+    signs = [(one.sign, one.text) for one in state.words.since(state.moved_at - GOT_OVER_S)]
+    raised = state.failed.text if state.failed else ""
+    if raised and (sign := sign_of(raised)):
+        signs.append((sign, raised))
+    echo = next((one for one, _ in signs if one.is_echo), None)
+    for number, (sign, text) in enumerate(signs):
+        if sign.whose is Whose.HARDWARE or (sign.whose is Whose.OWN and not _has_echo(signs[:number])):
+            return RankEnd(Role.OWN, sign, text)
+    for sign, text in signs:
+        if not sign.is_echo:
+            return RankEnd(Role.PERHAPS_OWN, sign, text)
+    if state.failed is None and state.exit_code == SIGTERM_EXIT:
+        return RankEnd(Role.TERMINATED)
+    if echo is not None:
+        return RankEnd(Role.WAITED if echo.whose is Whose.WAITED else Role.LOST, echo)
+    if state.failed is not None and state.failed.in_collective:
+        return RankEnd(Role.LOST)
+    aborted_silently = state.died and state.exit_code == -signal.SIGABRT and not state.log
+    return RankEnd(
+        Role.PERHAPS_OWN if aborted_silently else Role.OWN
+    )  # what asserts says so; a watchdog's log may be lost
+
+
+def _has_echo(signs: Sequence[tuple[Sign, str]]) -> bool:
+    return any(sign.is_echo for sign, _ in signs)
+
+
+def faulted(run: RunState) -> list[RankState]:
+    """Ranks that failed or died, in that order."""
+    return [run.ranks[rank] for rank in run.faults]
+
+
+def own(run: RunState) -> list[RankState]:
+    """Ranks whose own fault it surely is, in the order in which they failed or died."""
+    return [state for state in faulted(run) if end_of(state).role is Role.OWN]
+
+
+def perhaps_own(run: RunState) -> list[RankState]:
+    """Ranks whose own fault it may be, as they failed before others had only echoes to tell."""
+    soon = (run.fault_at or 0.0) + LAUNCHERS_S
+    those = [state for state in faulted(run) if end_of(state).role is Role.PERHAPS_OWN]
+    return [state for state in those if (state.fault_at or 0.0) <= soon]
+
+
+def terminated(run: RunState) -> list[RankState]:
+    """Ranks that somebody from outside ended by SIGTERM, the first of each node: elastic ends those of a node
+    where one has failed before, and launchers end everybody a while after the first failure anywhere."""
+    first_of_node: dict[tuple[int, str], RankState] = {}
+    for state in faulted(run):
+        first_of_node.setdefault((state.node_rank, state.host), state)
+    latest = (run.fault_at or 0.0) + LAUNCHERS_S
+    ended = [state for state in first_of_node.values() if end_of(state).role is Role.TERMINATED]
+    return ended if ended and (ended[0].fault_at or 0.0) <= latest else []
+
+
+def absent(run: RunState) -> Absent | None:
+    """The ranks that did not come, where those that ended only echo that; None = none stands out."""
+    echoes = [state for state in faulted(run) if end_of(state).is_echo]
+    others = [state for _, state in sorted(run.ranks.items()) if _can_be_waited_for(state)]
+    if not echoes:
+        return None
+    found = next((one for one in _absences(run, others, echoes) if one.ranks), None)
+    return found if found and len(found.ranks) <= max(1, len(run.ranks) // 2) else None
+
+
+def _can_be_waited_for(state: RankState) -> bool:
+    """Whether it has not said itself that it waits, nor is done."""
+    return not state.said_bye and not (state.fault_at is not None and end_of(state).is_echo)
+
+
+def _absences(run: RunState, others: Sequence[RankState], echoes: Sequence[RankState]) -> Iterator[Absent]:
+    living = [state for state in others if not state.ended]
+    yield Absent(
+        tuple(state for state in living if state.is_stopped),
+        "its process is stopped (state T): something sent it SIGSTOP",
+    )
+    latest = max(state.heard_at for state in run.ranks.values())
+    silent = [state for state in living if state.heard_at < latest - UNHEARD_S]
+    hosts = ", ".join(dict.fromkeys(state.host for state in silent))
+    yield Absent(
+        tuple(silent), f"nothing was heard from {hosts} before the others gave up: it is down, or cut off"
+    )
+    first = min(state.fault_at or 0.0 for state in echoes)
+    if all(end_of(state).role is Role.WAITED for state in echoes):
+        late = [s for s in others if s.beat and not s.inside_call and s.moved_at <= first - STILL_S]
+        yield Absent(tuple(late), "it was outside of communication while the others waited inside")
+    yield _behind(run)
+
+
+def _behind(run: RunState) -> Absent:
+    """Those that have not made the call in which others waited, as torch counted for each."""
+    waited = [state.words.timed_out for state in run.ranks.values() if state.words.timed_out is not None]
+    call = min(waited, default=0)
+    late = (state for _, state in sorted(run.ranks.items()) if (state.words.last_enqueued or call) < call)
+    return Absent(tuple(late), f"it had not made call {call}, in which others waited (last enqueued work)")
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectHost:
+    """A host whose connections broke, and how that is known."""
+
+    host: str
+    reason: str
+
+
+_TOGETHER_S = 5.0
+"""Connections that break within it break for one reason; those that were aborted in consequence follow later: an
+InfiniBand retry takes some 30 s with NCCL's defaults."""
+
+
+def suspect_host(run: RunState) -> SuspectHost | None:
+    """The one host that was at an end of all connections that broke first; None = no host stands out."""
+    ports = [(state.host, port, at) for state in run.ranks.values() for port, at in state.words.port_errors]
+    hosts = {host for host, _, _ in ports}
+    if len(hosts) == 1:
+        named = ", ".join(sorted({port for _, port, _ in ports}))
+        return SuspectHost(hosts.pop(), f"InfiniBand lost the port there: {named}")
+    told = [(one.at, state.host, one.peer) for state in run.ranks.values() for one in state.words.broken]
+    first = min((at for at, _, _ in told), default=0.0)
+    ends = {frozenset((host, _host_at(run, peer))) for at, host, peer in told if at <= first + _TOGETHER_S}
+    ends = {pair for pair in ends if len(pair) == 2}
+    common = frozenset.intersection(*ends) if len(ends) > 1 and not ports else frozenset()
+    if len(common) != 1:
+        return None
+    (host,) = common
+    others = sorted(name for pair in ends for name in pair - common)
+    return SuspectHost(
+        host, f"connections between it and each of {', '.join(others)} failed, and no other at first"
+    )
+
+
+def _host_at(run: RunState, peer: str) -> str:
+    """The host that has this address or name; else the address itself."""
+    for state in run.ranks.values():
+        addresses = (state.facts.host_addresses or ()) if state.facts else ()
+        if peer in addresses or peer.partition(".")[0] == state.host.partition(".")[0]:
+            return state.host
+    return peer

@@ -1,0 +1,1 @@
+"""Endings of ranks on GPUs, recorded as they would reach the runner, and who was to blame. See replay.py."""

@@ -1,0 +1,72 @@
+"""What the end of one rank says, and who is named of several; whole endings are in test_endings.py."""
+
+import pytest
+
+from nccltool.launch import culprits, events
+from nccltool.launch.culprits import Role
+from nccltool.launch.run_state import RunState
+from tests.launch.test_blame import TIMING, after, beats, died, echo, log, raised
+
+WATCHDOG = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)"
+ECC = "CUDA error: uncorrectable ECC error encountered"
+ILLEGAL = "CUDA error: an illegal memory access was encountered"
+LOST = "NCCL error: remote process exited or there was a network error"
+
+
+@pytest.mark.parametrize(
+    ("run", "role"),
+    [
+        (after(TIMING, died(1, -9)), Role.OWN),
+        (after(TIMING, died(1, 3)), Role.OWN),
+        (after(TIMING, died(1, -15)), Role.TERMINATED),
+        (after(TIMING, log(1, WATCHDOG), died(1, -6)), Role.WAITED),
+        (after(TIMING, log(1, WATCHDOG), died(1, -15)), Role.TERMINATED),
+        (after(TIMING, log(1, LOST), died(1, -11)), Role.LOST),
+        (after(TIMING, log(1, "double free or corruption"), died(1, -6)), Role.OWN),
+        (after(TIMING, died(1, -6)), Role.PERHAPS_OWN),
+        (after(TIMING, echo(1)), Role.LOST),
+        (after(TIMING, raised(1, f"RuntimeError: {LOST}")), Role.LOST),
+        (after(TIMING, raised(1, "ValueError: bad shape")), Role.OWN),
+        (after(TIMING, raised(1, ILLEGAL, in_collective=True)), Role.OWN),
+        (after(TIMING, log(1, LOST), raised(1, ILLEGAL, in_collective=True)), Role.PERHAPS_OWN),
+        (after(TIMING, log(1, LOST), raised(1, ECC, in_collective=True)), Role.OWN),
+        (after(TIMING, log(1, ILLEGAL), raised(1, LOST, in_collective=True)), Role.OWN),
+    ],
+)
+def test_what_an_end_says(run: RunState, role: Role) -> None:
+    assert culprits.end_of(run.ranks[1]).role is role
+
+
+def test_a_rank_that_got_on_has_got_over_what_it_said() -> None:
+    run = after(TIMING, log(1, LOST))
+    run.apply(events.Beat(rank=1, phase="timing", step=0, calls=9, state="R"), 100.0)
+    run.apply(events.Exited(rank=1, code=-9), 200.0)
+    assert culprits.own(run) == [run.ranks[1]]
+
+
+def test_where_most_are_outside_nobody_is_late() -> None:
+    run = after(TIMING, beats((1, 2, 3), calls=8))
+    for event in (*beats((0,)), *beats((1, 2, 3), calls=8)):
+        run.apply(event, 69.0)
+    run.apply(events.Log(rank=0, text=WATCHDOG), 70.0)
+    run.apply(events.Exited(rank=0, code=-6), 70.0)
+    assert culprits.absent(run) is None
+
+
+def test_a_rank_that_has_just_moved_is_not_late() -> None:
+    run = after(TIMING)
+    for event in (*beats((0, 2, 3)), *beats((1,), calls=8)):
+        run.apply(event, 69.0)
+    run.apply(events.Log(rank=0, text=WATCHDOG), 70.0)
+    run.apply(events.Exited(rank=0, code=-6), 70.0)
+    assert culprits.absent(run) is None
+
+
+def test_to_be_outside_means_nothing_when_connections_break() -> None:
+    """Those that are at work have not noticed yet."""
+    run = after(TIMING, beats((1,), calls=8))
+    for event in (*beats((0, 2, 3)), *beats((1,), calls=8)):
+        run.apply(event, 69.0)
+    for event in echo(0):
+        run.apply(event, 70.0)
+    assert culprits.absent(run) is None
