@@ -54,6 +54,8 @@ class RunInfo:
     """The calls were replayed from a CUDA graph."""
     tool: str | None = None
     """What measured it, where it was imported; None = nccltool."""
+    set_in_ranks: tuple[str, ...] = ()
+    """Variables of libraries that nccltool set in the ranks, where nobody else had, as NAME=value."""
     duration_s: float | None = None
     """From the start of its processes to their end; None where this command did not start them all."""
 

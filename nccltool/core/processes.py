@@ -43,6 +43,15 @@ def forked(work: Callable[[], int]) -> int:
         os._exit(code)
 
 
+def write_lines_at_once() -> None:
+    """Have C libraries write each line to standard output when it is whole, though it is a pipe.
+
+    NCCL logs there without flushing: what it wrote before an abort would be lost in the buffer.
+    """
+    libc = ctypes.CDLL(None)
+    libc.setlinebuf(ctypes.c_void_p.in_dll(libc, "stdout"))
+
+
 def adopt_orphans() -> None:
     """Become the parent of grandchildren whose own parent dies, so that they can be waited for."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1)

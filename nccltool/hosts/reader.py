@@ -83,6 +83,13 @@ def network_facts(
     return HostFacts(host=_host(tree, NOT_READ), env=env, **parts)
 
 
+def settings_facts(environ: Mapping[str, str], root: Path = Path("/"), seconds: float = 1.0) -> HostFacts:
+    """What decides NCCL's settings, read in this process as well."""
+    tree, env = Tree.at(root), environment.chosen(environ)
+    parts = {one.part: _said(one, tree, env, seconds) for one in SOURCES if one.name == "conf"}
+    return HostFacts(host=_host(tree, NOT_READ), env=env, **parts)
+
+
 def _environment(tree: Tree, environ: Mapping[str, str] | None, source: str) -> tuple[dict[str, str], str]:
     if environ is not None:
         return environment.chosen(environ), source

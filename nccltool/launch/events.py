@@ -133,6 +133,8 @@ class World(Event, frozen=True, tag="world"):
     backend_version: str
     backend_reason: str
     steps: int
+    set_in_ranks: tuple[str, ...] = ()
+    """Variables of libraries that nccltool set there, as NAME=value."""
 
 
 class Enter(Event, frozen=True, tag="enter"):

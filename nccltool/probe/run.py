@@ -176,6 +176,7 @@ def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
         gpu=_gpus(facts),
         ranks_per_node=counts.pop() if len(counts) == 1 else None,
         cuda_graph=cuda_graph,
+        set_in_ranks=world.set_in_ranks if world else (),
         duration_s=outcome.duration_s,
     )
 

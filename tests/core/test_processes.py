@@ -1,6 +1,11 @@
 """What a process can see of itself."""
 
 import os
+import signal
+import subprocess
+import sys
+
+import pytest
 
 from nccltool.core import processes
 
@@ -30,3 +35,20 @@ def test_giving_memory_back_leaves_what_is_used() -> None:
 
 def test_the_end_of_a_group_that_is_not_there() -> None:
     assert processes.end_group(2**30, timeout_s=10.0)
+
+
+@pytest.mark.parametrize(("call", "said"), [("write_lines_at_once()", "NCCL WARN why\n"), ("", "")])
+def test_lines_of_c_libraries_outlive_an_abort(call: str, said: str) -> None:
+    """NCCL writes its warnings to standard output and does not flush."""
+    script = f"""
+import ctypes, os
+from nccltool.core.processes import write_lines_at_once
+{call}
+ctypes.CDLL(None).printf(b"NCCL WARN why\\n")
+os.abort()
+"""
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        (sys.executable, "-c", script), stdout=subprocess.PIPE, env=environ, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (-signal.SIGABRT, said)

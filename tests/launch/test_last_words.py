@@ -6,9 +6,9 @@ from nccltool.launch import last_words
 from nccltool.launch.last_words import LastWords, Whose, sign_of
 
 WATCHDOG = (
-    "[rank2]:[E1121 14:37:26.183456781 ProcessGroupNCCL.cpp:685] [Rank 2]"
-    " Watchdog caught collective operation"
-    " timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=70000) ran for 70012 milliseconds"
+    "[rank2]:[E1121 14:37:26.183456781 ProcessGroupNCCL.cpp:685] [Rank 2] "
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1,"
+    " Timeout(ms)=70000) ran for 70012 milliseconds before timing out."
 )
 STATUS = (
     "[rank1]:[E1121 14:37:26.1 ProcessGroupNCCL.cpp:1899] [PG ID {} PG GUID 0(default_pg) Rank 1]  failure"

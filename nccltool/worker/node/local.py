@@ -148,6 +148,8 @@ def _started_by_launcher(job: Job, place: RankPlace, in_fd: int, out_fd: int) ->
         store = _serve(_listen("", place.store_port))
     relay.start(StoreAddress(place.store_host, place.store_port), job, senders=place.world_size - 1)
     code = os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1])
+    if code < 0:  # the supervisor itself was killed, and its rank with it; else it has said how the rank ended
+        channel.emit(events.Exited(rank=place.rank, code=code))
     relay.finish()
     del store
     return abs(code)

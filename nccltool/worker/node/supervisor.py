@@ -36,6 +36,7 @@ def supervise(job: Job, place: RankPlace, channel: Channel) -> int:
 def _take_over(log_fd: int, stack_fd: int) -> None:
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
+    processes.write_lines_at_once()
     # elastic's agent installed Python handlers, which a rank inside a library call would never run
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

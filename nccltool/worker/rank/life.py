@@ -25,7 +25,7 @@ from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import StoreAddress, connect
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
-from nccltool.worker.rank import contact, handshake
+from nccltool.worker.rank import contact, handshake, nccl_log
 from nccltool.worker.rank.contact import Contact
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
@@ -75,12 +75,13 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
         channel.report(problem)
         return
     interface = handshake.interface(decision, place, facts)
+    set_here = nccl_log.ask_for_warnings(decision.backend, facts.nccl, os.environ)
     device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
     clocks = slot.watched(lambda: handshake.clocks(place, store))()
     networks = slot.watched(lambda: handshake.networks(place, store, decision, facts, ranks))()
     if place.rank == 0:
         channel.report(*rank_agreement.clock_findings(ranks, clocks))
-        channel.emit(_world(job, decision, ranks, networks))
+        channel.emit(_world(job, decision, ranks, networks, set_here))
     tools = RankTools(device, slot, channel, injector)
     tools.contact = _contact(decision, place, facts, tools.group)
     _work(job, decision, tools)
@@ -101,7 +102,11 @@ def _work(job: Job, decision: handshake.Decision, tools: RankTools) -> None:
 
 
 def _world(
-    job: Job, decision: handshake.Decision, ranks: tuple[RankFacts, ...], networks: dict[str, UsableNetwork]
+    job: Job,
+    decision: handshake.Decision,
+    ranks: tuple[RankFacts, ...],
+    networks: dict[str, UsableNetwork],
+    set_in_ranks: tuple[str, ...],
 ) -> MeasuredWorld:
     if isinstance(job, ProbeJob):
         ops, steps = job.ops, len(plan.steps(job, decision.backend, len(ranks), decision.bytes_for_step))
@@ -116,6 +121,7 @@ def _world(
         backend=decision.backend,
         backend_version=ranks[0].nccl or ranks[0].torch,
         backend_reason=decision.reason,
+        set_in_ranks=set_in_ranks,
         steps=steps,
         limits=limited.rows,
         limit_source=limited.source,
