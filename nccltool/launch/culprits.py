@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nccltool.launch.last_words import Sign, Whose, sign_of
+from nccltool.launch.last_words import Sign, Whose
 from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
 
 GOT_OVER_S = 5.0
@@ -59,9 +59,8 @@ class Absent:
 def end_of(state: RankState) -> RankEnd:
     """What the end of a rank that failed or died says."""
     signs = [(one.sign, one.text) for one in state.words.since(state.moved_at - GOT_OVER_S)]
-    raised = state.failed.text if state.failed else ""
-    if raised and (sign := sign_of(raised)):
-        signs.append((sign, raised))
+    if state.failed is not None and state.raised is not None:
+        signs.append((state.raised, state.failed.text))
     echo = next((one for one, _ in signs if one.is_echo), None)
     for number, (sign, text) in enumerate(signs):
         if sign.whose is Whose.HARDWARE or (sign.whose is Whose.OWN and not _has_echo(signs[:number])):

@@ -10,7 +10,7 @@ from nccltool.launch import events
 from nccltool.launch.events import RankFacts
 from nccltool.launch.fact_pieces import Assembly
 from nccltool.launch.job import Job, ProductState
-from nccltool.launch.last_words import LastWords
+from nccltool.launch.last_words import LastWords, Sign, sign_of
 
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
@@ -29,6 +29,8 @@ class RankState:
     entered: events.Enter | None = None
     beat: events.Beat | None = None
     failed: events.Failed | None = None
+    raised: Sign | None = None
+    """What the text of its exception says of whose fault it was."""
     exit_code: int | None = None
     said_bye: bool = False
     stack: str = ""
@@ -174,7 +176,7 @@ class RunState:
                 self._left += not state.said_bye
                 state.said_bye = True
             case events.Failed():
-                state.failed = event
+                state.failed, state.raised = event, sign_of(event.text)
                 self._fault(state, now)
             case events.Exited():
                 self._ended += not state.ended

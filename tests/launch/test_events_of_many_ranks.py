@@ -359,7 +359,7 @@ def all_but_one_echo() -> Sequence[Finding]:
     said = [
         events.Failed(rank=one.rank, in_collective=True, text="Connection closed by peer") for one in WORLD[1:]
     ]
-    found = blame.after_fault(_run(*SPAWNED, *HELLO, *ENTERED, *said))
+    found = blame.after_fault(_run(*SPAWNED, *HELLO, *ENTERED, *beats(WORLD[:1], 7, "T"), *said))
     assert found is not None
     assert found.subject == Subject(kind="rank", name="0")
     return [found]
