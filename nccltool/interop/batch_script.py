@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
+from nccltool.launch.launchers import slurm
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob
@@ -81,9 +82,7 @@ def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], opt
 
 def _order(asked: ProbeOptions) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the script will, in an allocation of so many nodes."""
-    nodes = asked.start.nodes or 1
-    allocation = {"SLURM_JOB_ID": "0", "SLURM_JOB_NODELIST": f"n[1-{nodes}]" if nodes > 1 else "n1"}
-    start = replace(asked.start, nodes=nodes, launcher="slurm")
+    start, allocation = slurm.stand_in(asked.start, asked.start.nodes or 1)
     return probe_options.from_options(replace(asked, start=start), allocation)
 
 

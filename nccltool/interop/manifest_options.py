@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from nccltool.core.errors import BadInput
 from nccltool.core.units import format_bytes, parse_bytes
 from nccltool.interop.manifests.base import Request
+from nccltool.launch import gpu_shares
+from nccltool.launch.launchers import slurm
+from nccltool.launch.launchers.base import asked_nproc
 from nccltool.launch.order import LaunchOrder
 from nccltool.probe import options as probe_options
 from nccltool.probe.job import ProbeJob
@@ -76,7 +79,7 @@ class PodCommand:
 
 def request(asked: PodCommand, options: ManifestOptions) -> Request:
     """The request that the options of `nccltool manifest` describe. Raises BadInput."""
-    order = _order(asked, options.gpus)
+    order = _order(asked, options)
     words = [*asked.words, *([] if "events" in asked.given else ["--events"])]
     if "join_timeout" not in asked.given:
         words += ["--join-timeout", str(JOIN_TIMEOUT_S)]
@@ -119,16 +122,19 @@ def _of_pods(words: Iterable[str], options: ManifestOptions) -> Request:
     )
 
 
-def _order(asked: PodCommand, gpus: int) -> LaunchOrder[ProbeJob]:
+def _order(asked: PodCommand, pods: ManifestOptions) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the pods will; whether this machine has GPUs does not matter to them."""
-    options = asked.options
+    options, gpus = asked.options, pods.gpus
     assert options is not None
+    nproc = asked_nproc(options.start)
+    if options.start.backend == "nccl" and nproc is not None:
+        gpu_shares.require(gpus, nproc, dict(_pairs("--env", pods.env, _VARIABLE)))
     if options.cuda_graph and not gpus:
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "give the pods some: --gpus 8")
-    start = replace(options.start, nodes=options.start.nodes or 1)
-    if gpus and start.backend == "auto":
-        start = replace(start, backend="nccl")
-    return probe_options.from_options(replace(options, start=start, cuda_graph=False), {})
+    start, elsewhere = slurm.stand_in(options.start, options.start.nodes or 1)
+    if start.backend == "auto":
+        start = replace(start, backend="nccl" if gpus else "gloo")
+    return probe_options.from_options(replace(options, start=start, cuda_graph=False), elsewhere)
 
 
 def _matching(option: str, text: str, pattern: re.Pattern[str], what: str) -> str:

@@ -6,6 +6,7 @@ while the others wait inside, --timeout is enough to say so, whatever the others
 """
 
 from nccltool.launch import start_costs
+from nccltool.launch.job import Job
 from nccltool.launch.run_state import RankState, RunState
 
 _SLOWER = 2.0
@@ -24,9 +25,10 @@ BELOW_DEADLINE_S = 60.0
 """How much longer than the deadline the nets below it wait: the runner ends a run and names the culprit."""
 
 
-def of_start(gpus: int) -> float:
-    """Until a rank says hello, on a host with so many GPUs."""
-    return _SLOWER * (start_costs.DRIVER_COLD_S + start_costs.CONTEXT_S) * gpus
+def of_driver(job: Job, gpus: int) -> float:
+    """While a rank asks the driver of so many GPUs, which may be started cold: as long as --join-timeout says."""
+    cold_s = _SLOWER * (start_costs.DRIVER_COLD_S + start_costs.CONTEXT_S) * gpus
+    return max(cold_s, job.join_timeout_s - job.timeout_s)
 
 
 def of_first_contact(backend: str, ranks: int) -> float:

@@ -59,6 +59,9 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     stopped = [s for s in living if s.is_stopped]
     if stopped:
         return _hung(run, stopped, waited_s, "its process is stopped (state T): something sent it SIGSTOP")
+    looking = [s for s in living if s.is_looking_at_gpu]
+    if looking:
+        return _driver_silent(run, looking, waited_s)
     outside = [s for s in living if not s.inside_call and not s.said_bye]
     if outside and len(outside) < len(living):
         return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
@@ -155,6 +158,26 @@ def _hung(run: RunState, states: Sequence[RankState], waited_s: float, reason: s
         message=f"{who} did not come{waited} {_where(run, first)}",
         evidence=(reason, *_waiting(run, *states), *_echoes(run), *stack, *_said(first)),
         remedy=f"on {first.host}: py-spy dump --pid {first.pid}, dmesg, nvidia-smi",
+    )
+
+
+def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) -> Finding:
+    first, hosts = states[0], {s.host for s in states}
+    of_host = [s for s in run.ranks.values() if s.host == first.host]
+    whole = len(states) == len(of_host) > 1 and len(hosts) == 1
+    who = _who(first) if len(states) == 1 else _several(states)
+    asleep = any(s.beat is not None and s.beat.state == "D" for s in states)
+    stack = first.stack.splitlines()[:_FRAMES_SHOWN]
+    return finding_kinds.GPU_UNUSABLE.finding(
+        subject=Subject(kind="host", name=first.host) if whole else _subject(first),
+        message=f"CUDA has not answered {who} for {waited_s:.0f} s",
+        evidence=(
+            *(["state D: the kernel's driver does not come back"] if asleep else []),
+            *_waiting(run, *states),
+            *([f"stack: {chr(10).join(stack)}"] if stack else []),
+        ),
+        remedy=f"on {first.host}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
+        "--join-timeout waits longer, --backend gloo needs no GPU",
     )
 
 

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -82,6 +82,20 @@ class Spawned(Event, frozen=True, tag="spawned"):
     pid: int
 
 
+GpuCause = Literal["torch", "driver", "hidden", "cuda"]
+"""torch: it is built for CPUs; driver: it is older than torch needs; hidden: a variable hides all GPUs from the
+rank; cuda: CUDA's own error."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GpuProblem:
+    """Why a rank cannot use a GPU though its host has some."""
+
+    cause: GpuCause
+    text: str
+    """In torch's words where it has any."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankFacts:
     """What one rank says of itself before anything is measured."""
@@ -101,12 +115,19 @@ class RankFacts:
     """None = this torch has no NCCL."""
     nccltool: str
     gpu: str | None
-    """UUID or PCI address of the rank's GPU; None = it has none."""
+    """UUID or PCI address of the rank's GPU; None = it has none, or --backend gloo needs none."""
     gpu_name: str | None = None
     gpu_free_bytes: int | None = None
     """Of the rank's GPU, which others may share; None = not known, or it has none."""
     host_free_bytes: int | None = None
     """Of its host or cgroup, which others may share; None = not known."""
+    gpus: int | None = None
+    """GPUs that are counted on the host and shown to this rank; None = not known, or nobody asked."""
+    gpus_of_host: int | None = None
+    """The same with those that are hidden from it."""
+    gpu_problem: GpuProblem | None = None
+    permits_shared_gpus: bool = False
+    """NCCL is told here to take several ranks on one GPU, and is a release that does."""
     host_addresses: tuple[str, ...] | None = None
     """What the host's own name resolves to; None = it does not resolve."""
 

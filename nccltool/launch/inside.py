@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
+from nccltool.launch import gpu_shares
 from nccltool.launch.launchers.base import expand_counts
 from nccltool.launch.options import StartOptions
 
@@ -41,15 +42,20 @@ class RankPlace:
     store_port: int
     store_is_hosted: bool
     """Somebody else (the torchrun agent) runs the store; else rank 0 must."""
+    nodes_here: int = 1
+    """Nodes that are processes of this host, and share out its GPUs."""
 
-    def device(self, visible: int) -> int | None:
-        """The GPU of this rank among those that it sees; None when there is none for it.
+    @property
+    def may_be_bound(self) -> bool:
+        """Whether each rank may see other GPUs: srun --gpus-per-task=1 shows each its own, as number 0."""
+        return self.launcher in _MAY_BIND
 
-        srun --gpus-per-task=1 shows each rank its own one, as number 0.
-        """
-        if self.launcher in _MAY_BIND and visible:
+    def device(self, visible: int) -> int:
+        """The GPU of this rank among those that it sees, of which there is at least one."""
+        if self.may_be_bound:
             return self.local_rank % visible
-        return self.local_rank if self.local_rank < visible else None
+        node = self.node_rank if self.nodes_here > 1 else 0
+        return gpu_shares.gpu_of(visible, node, self.nodes_here, self.local_rank, self.local_world_size)
 
 
 @dataclass(frozen=True, slots=True)

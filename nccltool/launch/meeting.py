@@ -12,9 +12,9 @@ from nccltool.core.host_lists import fold
 from nccltool.core.text import named
 from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.failed_calls import FailedCalls
+from nccltool.launch.gpu_shares import ranks_for
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
-from nccltool.launch.launchers.base import ranks_for
 
 COME_S = 15.0
 """In which a node process must speak: ssh gives up on a host after 7 s, and Python starts in one or two."""

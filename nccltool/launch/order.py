@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from nccltool.core.errors import BadInput
-from nccltool.launch import inside, launchers, slurm_ends
+from nccltool.hosts import gpu
+from nccltool.hosts.facts import or_none
+from nccltool.launch import gpu_shares, inside, launchers, slurm_ends
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import (
     Launcher,
@@ -88,6 +90,13 @@ def joined(options: StartOptions, env: Mapping[str, str]) -> StartOptions:
     )
 
 
+def likely_backend(options: StartOptions, plan: LaunchPlan) -> str:
+    """The backend that the ranks will agree on; empty = other hosts have other devices, and only they can tell."""
+    if options.backend != "auto" or plan.launch.remote or plan.on_gpus is None:
+        return "" if options.backend == "auto" else options.backend
+    return "nccl" if plan.on_gpus else "gloo"
+
+
 _VARIABLES_TOO = "; NCCLTOOL_HOSTS and NCCLTOOL_HOSTFILE name hosts too"
 
 
@@ -136,7 +145,7 @@ def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, st
         raise BadInput(f"--node-rank {no_meaning}", "leave it out: the launcher has numbered the ranks")
     if options.has_hosts:
         raise BadInput(f"--hosts {no_meaning}", f"leave it out, or say --launcher ssh{_VARIABLES_TOO}")
-    leads = place.rank == 0
+    leads, gpus = place.rank == 0, or_none(gpu.count(env))
     # the other ranks keep quiet: a controller is not asked by thousands at once
     query = slurm_ends.job_query(env["SLURM_JOB_ID"]) if leads and "SLURM_JOB_ID" in env else None
     here = worker_here((), f"this is rank {place.rank} of a job that {place.launcher} started")
@@ -149,4 +158,5 @@ def _inside(place: inside.RankPlace, options: StartOptions, env: Mapping[str, st
         ranks_seen=place.world_size if leads else 1,
         part=place.rank,
         launch=launch,
+        on_gpus=gpu_shares.suffice(gpus, 1 if place.may_be_bound else place.local_world_size, env),
     )

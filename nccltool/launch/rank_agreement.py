@@ -24,7 +24,6 @@ def check(job: Job, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
         *_world_size(job, ranks),
         *_ranks_per_node(job, ranks),
         *_world_of_one(job, ranks),
-        *_duplicate_gpus(ranks),
         *_versions(ranks),
         *_loopback_names(ranks),
     )
@@ -36,31 +35,6 @@ def numbered(ranks: Sequence[RankFacts]) -> tuple[RankFacts, ...]:
         return tuple(ranks)
     hosts: dict[str, int] = {}
     return tuple(replace(facts, node_rank=hosts.setdefault(facts.host_id, len(hosts))) for facts in ranks)
-
-
-def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
-    without = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
-    if job.backend != "auto":
-        return job.backend, f"asked for with --backend {job.backend}"
-    if not without:
-        return "nccl", "every rank has a GPU and NCCL"
-    first = without[0]
-    lack = "no CUDA device" if first.gpu is None else "a torch without NCCL"
-    who = "no rank has a CUDA device" if len(without) == len(ranks) and first.gpu is None else ""
-    return "gloo", who or f"rank {first.rank} on {first.host} has {lack}"
-
-
-def backend_problems(backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
-    lacking = [facts for facts in ranks if backend == "nccl" and (facts.gpu is None or facts.nccl is None)]
-    return tuple(
-        finding_kinds.BACKEND_UNAVAILABLE.finding(
-            subject=_rank(facts),
-            message=f"rank {facts.rank} on {facts.host} cannot use NCCL: "
-            + ("it has no CUDA device" if facts.gpu is None else "its torch has no NCCL"),
-            remedy="use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA",
-        )
-        for facts in lacking[:1]
-    )
 
 
 def is_emulated(ranks: Sequence[RankFacts]) -> bool:
@@ -130,21 +104,6 @@ def _world_of_one(job: Job, ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         message="the world is one rank: nothing crosses a link, bus bandwidth is 0",
         remedy="ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone",
     )
-
-
-def _duplicate_gpus(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
-    owners: dict[tuple[str, str], list[RankFacts]] = defaultdict(list)
-    for facts in ranks:
-        if facts.gpu is not None:
-            owners[facts.host_id, facts.gpu].append(facts)
-    for (_, gpu), sharing in owners.items():
-        if len(sharing) > 1:
-            who = named((str(facts.rank) for facts in sharing), _SHOWN)
-            yield finding_kinds.DUPLICATE_GPU.finding(
-                subject=Subject(kind="device", name=gpu),
-                message=f"ranks {who} on {sharing[0].host} share one GPU ({gpu})",
-                remedy="start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES",
-            )
 
 
 def _versions(ranks: Sequence[RankFacts]) -> Iterable[Finding]:

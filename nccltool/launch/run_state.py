@@ -15,6 +15,8 @@ from nccltool.launch.last_words import LastWords, Sign, sign_of
 LOG_TAIL = 12
 """Lines of a rank's log that are kept for a finding."""
 SIGTERM_EXIT = -15
+LOOKING_AT_GPU = "looking at its GPU"
+"""The phase of a rank while it asks CUDA, which may hang with the driver."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,11 @@ class RankState:
     def is_stopped(self) -> bool:
         """Its process is in state T: something sent it SIGSTOP."""
         return self.beat is not None and self.beat.state in ("T", "t")
+
+    @property
+    def is_looking_at_gpu(self) -> bool:
+        """It has asked CUDA, and has no answer yet."""
+        return self.beat is not None and self.beat.phase == LOOKING_AT_GPU and not self.ended
 
     @property
     def inside_call(self) -> bool:

@@ -9,11 +9,10 @@ from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
 from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_bytes
-from nccltool.hosts import gpu
 from nccltool.launch import fault_injection
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
-from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
+from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
 from nccltool.probe import collectives, dtypes, plan
 from nccltool.probe.job import ProbeJob, Sizes
 from nccltool.probe.result import Cadence
@@ -50,11 +49,11 @@ def from_options(options: ProbeOptions, env: Mapping[str, str] = os.environ) -> 
     """The order that the options of `nccltool probe` describe. Raises BadInput."""
     start = joined(options.start, env)
     where = plan_launch(start, env)
-    return ordered(_job(options, env, where), start, where)
+    return ordered(_job(options, where), start, where)
 
 
-def _job(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> ProbeJob:
-    dtype, reduce_op, ops = _what(options, env, where)
+def _job(options: ProbeOptions, where: LaunchPlan) -> ProbeJob:
+    dtype, reduce_op, ops = _what(options, where)
     return ProbeJob(
         run_id=run_directory.new_id(),
         ops=ops,
@@ -67,7 +66,7 @@ def _job(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> Pr
         budget_s=options.budget,
         cadence=options.cadence,
         placement=options.placement,
-        cuda_graph=_cuda_graph(options, env, where),
+        cuda_graph=_cuda_graph(options, where),
         checks=options.checks,
         fault=_fault(options.start.fault, where),
     )
@@ -81,18 +80,15 @@ def _fault(text: str, where: LaunchPlan) -> str:
     return fault_injection.checked(text, where.ranks)
 
 
-def _what(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> tuple[str, str, tuple[str, ...]]:
+def _what(options: ProbeOptions, where: LaunchPlan) -> tuple[str, str, tuple[str, ...]]:
     """Type, reduction and operations; whether the backend has them, where it can be told from here."""
     word = options.dtype
     dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
     reduce_op = _known("--reduce-op", options.reduce_op, dtypes.REDUCE_OPS)
     words = collectives.NAMES if options.ops.strip() == "all" else options.ops.replace("-", "_").split(",")
     ops = tuple(dict.fromkeys(_known("--op", word.strip(), collectives.NAMES) for word in words))
-    backend = options.start.backend
-    if backend == "auto" and where.launch.remote:
-        return dtype, reduce_op, ops  # other hosts have other devices; rank 0 says so before it measures
-    likely = backend if backend != "auto" else "nccl" if gpu.are_here(env) else "gloo"
-    reason = dtypes.why_not(likely, dtype, reduce_op, ops)
+    backend = likely_backend(options.start, where)  # where it is not known, rank 0 says so before it measures
+    reason = dtypes.why_not(backend, dtype, reduce_op, ops) if backend else ""
     if reason:
         raise BadInput(f"-d {dtype} -o {reduce_op}: {reason}", "choose another -d, -o or --op")
     return dtype, reduce_op, ops
@@ -147,9 +143,9 @@ def _required(option: str, text: str) -> int:
     return size
 
 
-def _cuda_graph(options: ProbeOptions, env: Mapping[str, str], where: LaunchPlan) -> bool:
+def _cuda_graph(options: ProbeOptions, where: LaunchPlan) -> bool:
     wanted = options.cuda_graph
-    if wanted and (options.start.backend == "gloo" or not (gpu.are_here(env) or where.launch.remote)):
+    if wanted and (where.on_gpus is False or options.start.backend == "gloo"):
         raise BadInput("--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs")
     if wanted and options.cadence == "isolated":
         raise BadInput("--cuda-graph cannot be combined with --cadence isolated", "use one or the other")

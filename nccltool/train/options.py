@@ -8,10 +8,9 @@ from importlib.util import find_spec
 
 from nccltool.core import run_directory, user_files
 from nccltool.core.errors import BadInput
-from nccltool.hosts import gpu
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
-from nccltool.launch.order import LaunchOrder, joined, ordered, plan_launch
+from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
 from nccltool.probe import dtypes
 from nccltool.train import checkpoint_options, pipeline_schedules, strategies
 from nccltool.train.checkpoint_options import CheckpointOptions
@@ -63,13 +62,13 @@ def from_options(options: TrainOptions, env: Mapping[str, str] = os.environ) -> 
     """The order that the options of `nccltool train` describe. Raises BadInput."""
     start = joined(options.start, env)
     where = plan_launch(start, env)
-    return ordered(_job(options, start, env, where), start, where, max_restarts=options.checkpoint.max_restarts)
+    return ordered(_job(options, start, where), start, where, max_restarts=options.checkpoint.max_restarts)
 
 
-def _job(options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: LaunchPlan) -> TrainJob:
+def _job(options: TrainOptions, start: StartOptions, where: LaunchPlan) -> TrainJob:
     return TrainJob(
         run_id=run_directory.new_id(),
-        train=_possible(_spec(options, where), options, start, env, where),
+        train=_possible(_spec(options, where), options, start, where),
         fault=checkpoint_options.fault_of(options.checkpoint, options.steps, start.fault, where),
     )
 
@@ -107,9 +106,7 @@ def _dtype(option: str, word: str, known: Sequence[str]) -> str:
     return name
 
 
-def _possible(
-    spec: TrainSpec, options: TrainOptions, start: StartOptions, env: Mapping[str, str], where: LaunchPlan
-) -> TrainSpec:
+def _possible(spec: TrainSpec, options: TrainOptions, start: StartOptions, where: LaunchPlan) -> TrainSpec:
     """Raises BadInput for what cannot be done together, as far as it can be told from here."""
     for name in spec.options:
         takers = [strategy for strategy in strategies.NAMES if name in strategies.takes(strategy)]
@@ -139,7 +136,7 @@ def _possible(
     _installed(spec, options, where)
     if spec.checkpoint:
         checkpoint_options.see_that_it_goes_on(spec, options.checkpoint.at_step)
-    if of_ddp.comm_hook == "bf16" and _is_without_gpus(start.backend, env, where):
+    if of_ddp.comm_hook == "bf16" and likely_backend(start, where) == "gloo":
         raise BadInput("--comm-hook bf16 needs NCCL: torch refuses it on CPUs", "use fp16, or a host with GPUs")
     return spec
 
@@ -165,11 +162,6 @@ def _staged(spec: TrainSpec) -> None:
             f"not --stages {stages}",
             "leave --stages out, or choose another schedule",
         )
-
-
-def _is_without_gpus(backend: str, env: Mapping[str, str], where: LaunchPlan) -> bool:
-    """Other hosts have other devices: there, only --backend tells."""
-    return bool(backend == "gloo" or (backend == "auto" and not where.launch.remote and not gpu.are_here(env)))
 
 
 def _strategies(text: str) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ import mmap
 from collections.abc import Callable
 from typing import TypeVar
 
+from nccltool.launch.run_state import LOOKING_AT_GPU
+
 Result = TypeVar("Result")
 
 PHASES = (
-    *("starting", "joining", "connecting", "warm-up", "timing", "checking"),
+    *("starting", LOOKING_AT_GPU, "joining", "connecting", "warm-up", "timing", "checking"),
     *("waiting for the result to be saved", "leaving", "between steps", "building", "preparing"),
     *("forward", "between forward and backward", "backward", "forward and backward", "updating", "comparing"),
     *("computing a micro-batch", "unscaling", "clipping", "profiling"),

@@ -61,6 +61,10 @@ def test_the_time_of_the_whole_job(words: str, seconds: int, nccltool: Nccltool)
         ("--annotation x probe", "--annotation 'x' cannot be used"),
         ("--env 1A=2 probe", "--env '1A=2' cannot be used"),
         ("--env NCCLTOOL_NODE_RANK=2 probe", "--env NCCLTOOL_NODE_RANK has no meaning in a manifest"),
+        (
+            "--gpus 4 probe --backend nccl --nproc-per-node 8",
+            "--backend nccl needs a GPU for each rank, and the 8 ranks of a host would have 4 GPUs",
+        ),
         ("--env NCCLTOOL_HOSTS=n1 probe", "--env NCCLTOOL_HOSTS has no meaning in a manifest"),
     ],
 )

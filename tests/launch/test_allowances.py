@@ -69,8 +69,12 @@ def test_the_first_contact(backend: str, ranks: int, contact_s: float, call_s: f
     assert allowances.of_first_call(backend, ranks) == call_s
 
 
-def test_a_driver_starts_its_gpus_one_after_another() -> None:
-    assert [allowances.of_start(gpus) for gpus in (0, 1, 8)] == [0.0, 7.0, 56.0]
+@pytest.mark.parametrize(("join_timeout_s", "extra_s"), [(120.0, [90.0, 90.0, 112.0]), (10.0, [0.0, 7.0, 112.0])])
+def test_a_driver_may_take_the_time_for_joining_or_start_its_gpus_one_after_another(
+    join_timeout_s: float, extra_s: list[float]
+) -> None:
+    wanted = job(timeout_s=TIMEOUT_S, join_timeout_s=join_timeout_s)
+    assert [allowances.of_driver(wanted, gpus) for gpus in (0, 1, 16)] == extra_s
 
 
 def test_libraries_give_up_after_the_run_has_ended() -> None:

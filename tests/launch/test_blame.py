@@ -372,7 +372,46 @@ def test_after_a_fault(run: RunState, culprit: Finding | None) -> None:
 OUTSIDE = "it is outside of communication while the others wait inside"
 STACK = "\n".join(f"frame {number}" for number in range(30))
 
+LOOKING = "looking at its GPU"
+DRIVER_REMEDY = (
+    "on {}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
+    "--join-timeout waits longer, --backend gloo needs no GPU"
+)
+ASLEEP = "state D: the kernel's driver does not come back"
+
 AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
+    (
+        "the driver does not answer one rank",
+        after(
+            *(spawned(), hello((0, 1, 3)), beats((0, 1, 3), phase="joining", step=-1, calls=1)),
+            *(beats((2,), phase=LOOKING, step=-1, calls=0, state="D"), [events.Stack(rank=2, text=STACK)]),
+        ),
+        found(
+            "gpu-unusable",
+            2,
+            f"CUDA has not answered {WHO[2]} for 30 s",
+            [
+                ASLEEP,
+                *waiting(0, 1, 3, where="after hello, before the first operation (joining)"),
+                "stack: " + "\n".join(STACK.splitlines()[:9]),
+            ],
+            DRIVER_REMEDY.format("beta"),
+        ),
+    ),
+    (
+        "the driver does not answer the ranks of one host",
+        after(
+            *(spawned(), hello((0, 1)), beats((0, 1), phase="joining", step=-1, calls=1)),
+            beats((2, 3), phase=LOOKING, step=-1, calls=0, state="R"),
+        ),
+        found(
+            "gpu-unusable",
+            Subject(kind="host", name="beta"),
+            "CUDA has not answered ranks 2, 3 on beta for 30 s",
+            waiting(0, 1, where="after hello, before the first operation (joining)"),
+            DRIVER_REMEDY.format("beta"),
+        ),
+    ),
     (
         "a rank never came",
         after(spawned((0, 2, 3))),

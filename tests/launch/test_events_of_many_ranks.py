@@ -8,8 +8,16 @@ import pytest
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.launch import blame, events, fact_pieces, instructions, printed_events, rank_agreement
-from nccltool.launch.events import MAX_LINE, Event, EventReader, RankFacts
+from nccltool.launch import (
+    backend_choice,
+    blame,
+    events,
+    fact_pieces,
+    instructions,
+    printed_events,
+    rank_agreement,
+)
+from nccltool.launch.events import MAX_LINE, Event, EventReader, GpuProblem, RankFacts
 from nccltool.launch.run_state import RunState
 from nccltool.probe import transport
 from nccltool.probe.collectives import NAMES
@@ -46,6 +54,7 @@ def rank(number: int) -> RankFacts:
     )
 
 
+DEAD = GpuProblem(cause="cuda", text="CUDA error: " + "x" * 300)
 WORLD = tuple(rank(number) for number in range(RANKS))
 ADDRESSES = tuple(f"2001:0db8:0000:0000:0000:0000:{n:04x}:1234" for n in range(32))
 
@@ -306,7 +315,25 @@ def _job(nodes: int = NODES) -> ProbeJob:
 
 
 def same_gpu() -> Sequence[Finding]:
-    return rank_agreement.check(_job(), [replace(facts, host_id="a", gpu="GPU-0") for facts in WORLD])
+    ranks = [replace(facts, host_id="a", gpu="GPU-0") for facts in WORLD]
+    return backend_choice.problems(_job(), "nccl", ranks)
+
+
+def no_gpu_usable() -> Sequence[Finding]:
+    return backend_choice.problems(_job(), "nccl", [replace(facts, gpus=8, gpu_problem=DEAD) for facts in WORLD])
+
+
+def one_gpu_of_each_host_dead() -> Sequence[Finding]:
+    ranks = [replace(one, gpus=8, gpu_problem=None if one.local_rank else DEAD) for one in WORLD]
+    return backend_choice.problems(_job(), "nccl", ranks)
+
+
+def half_of_one_host_dead() -> Sequence[Finding]:
+    ranks = [
+        replace(facts, host="a", host_id="a", gpus=RANKS, gpu_problem=DEAD if facts.rank % 2 else None)
+        for facts in WORLD
+    ]
+    return backend_choice.problems(_job(), "nccl", ranks)
 
 
 def too_few() -> Sequence[Finding]:
@@ -387,6 +414,7 @@ def half_differ() -> Sequence[Finding]:
 
 FINDINGS = (
     *(versions, same_gpu, too_few, loopback, skewed, half_never_came, half_hang, all_stopped, all_hang),
+    *(no_gpu_usable, one_gpu_of_each_host_dead, half_of_one_host_dead),
     *(all_but_one_echo, all_died, an_agent_died, half_differ),
 )
 

@@ -337,16 +337,18 @@ def test_ranks_of_mpi_agree_on_the_port(env: Mapping[str, str]) -> None:
     ("place", "visible", "device"),
     [
         (TORCHRUN_PLACE, 8, 1),
-        (TORCHRUN_PLACE, 1, None),
+        (TORCHRUN_PLACE, 1, 0),  # several take it
+        (replace(TORCHRUN_PLACE, nodes_here=2), 8, 5),  # the first of the second half, and the next one
+        (replace(TORCHRUN_PLACE, nodes_here=2), 4, 3),
+        (replace(TORCHRUN_PLACE, nodes_here=2), 1, 0),
         (SRUN_PLACE, 8, 0),
         (replace(SRUN_PLACE, local_rank=3), 8, 3),
         (replace(SRUN_PLACE, local_rank=3), 1, 0),  # --gpus-per-task=1
         (replace(SRUN_PLACE, local_rank=3), 2, 1),  # --gpus-per-task=2
-        (replace(SRUN_PLACE, local_rank=3), 0, None),
         (replace(OPEN_MPI_PLACE, local_rank=1), 1, 0),
     ],
 )
-def test_the_gpu_of_a_rank(place: RankPlace, visible: int, device: int | None) -> None:
+def test_the_gpu_of_a_rank(place: RankPlace, visible: int, device: int) -> None:
     assert place.device(visible) == device
 
 

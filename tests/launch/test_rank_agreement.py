@@ -32,9 +32,6 @@ def one_node(ranks: int) -> list[RankFacts]:
         ),
         pytest.param(REAL, world(host_addresses=None), id="names that do not resolve"),
         pytest.param(REAL, world(host_addresses=("127.0.1.1", "192.0.2.1")), id="names with one good address"),
-        pytest.param(
-            REAL, [facts(rank, gpu="device 0") for rank in (0, 2)] + world()[1:2] + world()[3:], id="same name"
-        ),
     ],
 )
 def test_nothing_is_found_in_a_healthy_world(wanted: Job, ranks: Sequence[RankFacts]) -> None:
@@ -64,7 +61,6 @@ NPROC_REMEDY = (
 )
 ALONE = "the world is one rank: nothing crosses a link, bus bandwidth is 0"
 ALONE_REMEDY = "ask for more: --nodes 2 or --nproc-per-node 2; in a started job, look at why ranks are alone"
-GPU_REMEDY = "start at most one rank per GPU, and check CUDA_VISIBLE_DEVICES"
 LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where nothing answers"
 
 
@@ -146,12 +142,6 @@ LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where n
             [facts(0)],
             [warning("world-of-one", "rank", "0", ALONE, ALONE_REMEDY)],
             id="alone as asked for",
-        ),
-        pytest.param(
-            REAL,
-            [facts(0), facts(1), facts(2), facts(3, gpu="GPU-2")],
-            [error("duplicate-gpu", "device", "GPU-2", "ranks 2, 3 on beta share one GPU (GPU-2)", GPU_REMEDY)],
-            id="two ranks on one GPU",
         ),
         pytest.param(
             REAL,
@@ -258,64 +248,6 @@ LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where n
 )
 def test_findings(wanted: Job, ranks: Sequence[RankFacts], findings: list[Finding]) -> None:
     assert list(judged.check(wanted, ranks)) == findings
-
-
-@pytest.mark.parametrize(
-    ("wanted", "ranks", "choice"),
-    [
-        (job(), world(), ("nccl", "every rank has a GPU and NCCL")),
-        (job(), world(gpu=None, nccl=None), ("gloo", "no rank has a CUDA device")),
-        (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
-        (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch without NCCL")),
-        (job(), world(nccl=None), ("gloo", "rank 0 on alpha has a torch without NCCL")),
-        (job(backend="gloo"), world(), ("gloo", "asked for with --backend gloo")),
-        (job(backend="nccl"), world(gpu=None), ("nccl", "asked for with --backend nccl")),
-    ],
-)
-def test_the_backend_is_chosen_with_its_reason(
-    wanted: Job, ranks: Sequence[RankFacts], choice: tuple[str, str]
-) -> None:
-    assert judged.choose_backend(wanted, ranks) == choice
-
-
-NCCL_REMEDY = "use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA"
-
-
-@pytest.mark.parametrize(
-    ("backend", "ranks", "findings"),
-    [
-        ("nccl", world(), []),
-        ("gloo", world(gpu=None, nccl=None), []),
-        (
-            "nccl",
-            [*world()[:2], facts(2, gpu=None), facts(3, gpu=None)],
-            [
-                error(
-                    "backend-unavailable",
-                    "rank",
-                    "2",
-                    "rank 2 on beta cannot use NCCL: it has no CUDA device",
-                    NCCL_REMEDY,
-                )
-            ],
-        ),
-        (
-            "nccl",
-            world(nccl=None),
-            [
-                error(
-                    "backend-unavailable",
-                    "rank",
-                    "0",
-                    "rank 0 on alpha cannot use NCCL: its torch has no NCCL",
-                    NCCL_REMEDY,
-                )
-            ],
-        ),
-    ],
-)
-def test_what_the_backend_cannot_do(backend: str, ranks: Sequence[RankFacts], findings: list[Finding]) -> None:
-    assert list(judged.backend_problems(backend, ranks)) == findings
 
 
 @pytest.mark.parametrize(

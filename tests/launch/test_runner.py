@@ -181,6 +181,24 @@ time.sleep(600)
     assert (found.code, found.subject) == ("rank-hung", Subject(kind="rank", name="1"))
 
 
+def test_a_driver_that_does_not_answer(play: Play) -> None:
+    began = time.monotonic()
+    outcome = play(
+        """
+spawned(0)
+spawned(1)
+say("beat", rank=0, phase="joining", step=-1, calls=1, state="S")
+say("beat", rank=1, phase="looking at its GPU", step=-1, calls=0, state="D", allowance_s=0.5)
+time.sleep(600)
+""",
+        replace(ONE, timeout_s=0.2),
+        ranks=2,
+    )
+    (found,) = outcome.findings
+    assert (found.code, found.subject) == ("gpu-unusable", Subject(kind="rank", name="1"))
+    assert 0.7 < time.monotonic() - began < 30
+
+
 def test_the_deadline(play: Play) -> None:
     outcome = play(
         """

@@ -113,7 +113,7 @@ def test_a_drill_comes_from_the_environment() -> None:
     ("words", "nproc", "dtype"),
     [
         ("", 8, "float32"),
-        ("--nodes 2", 8, "float32"),
+        ("--nodes 2", 4, "float32"),
         ("--nproc-per-node 2", 2, "float32"),
         ("-d int8 -o avg", 8, "int8"),
     ],

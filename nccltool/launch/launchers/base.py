@@ -121,6 +121,8 @@ class LaunchPlan:
     env: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     """Each node as --hosts names it; () = hosts are not named."""
+    on_gpus: bool | None = None
+    """Whether NCCL would take the ranks of this host on its GPUs; None = other hosts have other devices."""
 
     @property
     def ranks(self) -> int | None:
@@ -173,14 +175,6 @@ class Launcher(Protocol):
 
 _MOST_DIGITS = 4
 """Of a number of ranks: no host has more GPUs or cores than that."""
-
-
-def ranks_for(gpus: int | None, nodes: int) -> int:
-    """Ranks on each node where nobody says how many: one for each GPU, of which there is one at least where their
-    number is not known (None); without any, one, or two on the only node, for one rank has nobody to talk to."""
-    if gpus is None:
-        return 1
-    return gpus or (1 if nodes > 1 else 2)
 
 
 def asked_nproc(options: StartOptions) -> int | None:

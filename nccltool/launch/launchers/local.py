@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from nccltool.core.errors import BadInput
 from nccltool.hosts import gpu
 from nccltool.hosts.facts import or_none
-from nccltool.launch import inside
-from nccltool.launch.launchers.base import LauncherTraits, LaunchPlan, asked_nproc, ranks_for, worker_here
+from nccltool.launch import gpu_shares, inside
+from nccltool.launch.launchers.base import LauncherTraits, LaunchPlan, asked_nproc, worker_here
 from nccltool.launch.options import StartOptions
 
 TRAITS = LauncherTraits(order=10)
@@ -14,19 +14,16 @@ TRAITS = LauncherTraits(order=10)
 
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
     """The nodes of this host, or ours among those that --node-rank joins."""
-    nodes, node_rank, endpoint = options.nodes or 1, options.node_rank, options.rdzv_endpoint
-    nproc = asked_nproc(options) or ranks_for(or_none(gpu.count(env)), nodes)
-    if node_rank is None and not endpoint:
-        asked = f"--launcher {options.launcher}" if options.launcher != "auto" else ""
-        ours, why = tuple(range(nodes)), asked or "no hosts are named and no scheduler is around"
-    elif node_rank is None or not endpoint:
-        given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
-        raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
-    else:
-        inside.parse_endpoint(endpoint)
-        if node_rank >= nodes:
-            raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
-        ours, why = (node_rank,), f"--node-rank {node_rank} joins {endpoint}"
+    return planned(options, env, or_none(gpu.count(env)))
+
+
+def planned(options: StartOptions, env: Mapping[str, str], gpus: int | None) -> LaunchPlan:
+    """The same on a host with so many GPUs; None = some. Raises BadInput."""
+    nodes = options.nodes or 1
+    ours, why = _ours(options, nodes)
+    nproc = asked_nproc(options) or gpu_shares.ranks_for(gpus, nodes, len(ours))
+    if options.backend == "nccl":
+        gpu_shares.require(gpus, len(ours) * nproc, env)
     leads = 0 in ours
     return LaunchPlan(
         nodes=nodes,
@@ -36,4 +33,20 @@ def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan:
         leads=leads,
         ranks_seen=nodes * nproc if leads else nproc,
         launch=worker_here(ours, why),
+        on_gpus=gpu_shares.suffice(gpus, len(ours) * nproc, env),
     )
+
+
+def _ours(options: StartOptions, nodes: int) -> tuple[tuple[int, ...], str]:
+    """The nodes that this command starts, and why these."""
+    node_rank, endpoint = options.node_rank, options.rdzv_endpoint
+    if node_rank is None and not endpoint:
+        asked = f"--launcher {options.launcher}" if options.launcher != "auto" else ""
+        return tuple(range(nodes)), asked or "no hosts are named and no scheduler is around"
+    if node_rank is None or not endpoint:
+        given, lacking = ("--node-rank", "--rdzv-endpoint") if not endpoint else ("--rdzv-endpoint", "--node-rank")
+        raise BadInput(f"{given} needs {lacking} too", "on every host: --node-rank R --rdzv-endpoint HOST:PORT")
+    inside.parse_endpoint(endpoint)
+    if node_rank >= nodes:
+        raise BadInput(f"--node-rank {node_rank} is not under --nodes {nodes}", "node ranks go from 0 to N-1")
+    return (node_rank,), f"--node-rank {node_rank} joins {endpoint}"

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nccltool.core.errors import BadInput
 from nccltool.core.host_lists import has_wide_range
@@ -185,6 +185,12 @@ def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] =
         hosts=tuple(hosts),
         ends_by_sigterm_s=ENDS_S,
     )
+
+
+def stand_in(options: StartOptions, nodes: int) -> tuple[StartOptions, dict[str, str]]:
+    """Options and an environment in which a command's words are read as on `nodes` nodes that are elsewhere."""
+    there = {"SLURM_JOB_ID": "0", "SLURM_JOB_NODELIST": f"n[1-{nodes}]" if nodes > 1 else "n1"}
+    return replace(options, nodes=nodes, launcher="slurm"), there
 
 
 def start(options: StartOptions, env: Mapping[str, str]) -> LaunchPlan | NotChosen:

@@ -11,9 +11,10 @@ from nccltool.core.run_directory import new_id
 from nccltool.hosts.facts import HostFacts, or_none
 from nccltool.launch import fault_injection, host_survey, start_costs
 from nccltool.launch.fault_injection import Fault
+from nccltool.launch.gpu_shares import ranks_for
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import LaunchPlan, ranks_for
+from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.start_costs import Started
 from nccltool.preflight import host_verdicts, nested_runs, probe_run
 from nccltool.preflight.nested_runs import Call

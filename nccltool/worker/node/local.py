@@ -4,6 +4,7 @@ import logging
 import os
 import socket
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -130,6 +131,8 @@ def _with_traceback(record: logging.LogRecord) -> bool:
 def _one_rank(job: Job, channel: Channel) -> None:
     place = inside.detect(os.environ)
     assert place is not None
+    if job.emulated:
+        place = replace(place, nodes_here=len(job.node_ranks))
     code = supervise(job, place, channel)
     if code:
         sys.exit(code if code > 0 else 128 - code)

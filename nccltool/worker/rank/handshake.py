@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import torch
-import torch.distributed as dist
 from torch.distributed import PrefixStore
 
 from nccltool import __version__
@@ -25,14 +24,15 @@ from nccltool.hosts.nccl.host import NcclHost
 from nccltool.hosts.reader import network_facts
 from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.launch import rank_agreement
+from nccltool.launch import backend_choice, rank_agreement
 from nccltool.launch.events import RankFacts
 from nccltool.launch.finding_kinds import INTERFACE_UNUSABLE
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.probe import memory, plan
 from nccltool.probe.job import ProbeJob
-from nccltool.worker.rank import free_memory
+from nccltool.worker.rank import free_memory, own_gpu
+from nccltool.worker.rank.own_gpu import OwnGpu
 
 _RESOLVE_S = 0.5
 
@@ -65,9 +65,8 @@ class Decision:
     """Memory that every rank has for a step of a measurement; None = not known."""
 
 
-def facts_of(place: RankPlace) -> RankFacts:
-    """The facts of this rank. Touches CUDA only where a device is."""
-    index, gpu, gpu_name = _gpu(place)
+def facts_of(place: RankPlace, own: OwnGpu) -> RankFacts:
+    """The facts of this rank."""
     host = socket.gethostname()
     return RankFacts(
         rank=place.rank,
@@ -79,29 +78,18 @@ def facts_of(place: RankPlace) -> RankFacts:
         pid=os.getpid(),
         python=platform.python_version(),
         torch=str(torch.__version__),
-        nccl=_nccl_version(),
+        nccl=own_gpu.nccl_version(),
         nccltool=__version__,
-        gpu=gpu,
-        gpu_name=gpu_name,
-        gpu_free_bytes=free_memory.of_gpu(index),
+        gpu=own.gpu,
+        gpu_name=own.gpu_name,
+        gpu_free_bytes=free_memory.of_gpu(own.index),
         host_free_bytes=free_memory.of_host(),
+        gpus=own.gpus,
+        gpus_of_host=own.gpus_of_host,
+        gpu_problem=own.gpu_problem,
+        permits_shared_gpus=own.permits_shared_gpus,
         host_addresses=net.resolve(host, _RESOLVE_S),
     )
-
-
-def _gpu(place: RankPlace) -> tuple[int | None, str | None, str | None]:
-    index = place.device(torch.cuda.device_count()) if torch.cuda.is_available() else None
-    if index is None:
-        return None, None, None
-    properties = torch.cuda.get_device_properties(index)
-    uuid = getattr(properties, "uuid", None)  # torch >= 2.5
-    return index, str(uuid or f"device {index}"), str(properties.name)
-
-
-def _nccl_version() -> str | None:
-    if not dist.is_nccl_available() or not torch.cuda.is_available():
-        return None
-    return ".".join(str(part) for part in torch.cuda.nccl.version())
 
 
 def meet(
@@ -127,11 +115,11 @@ def _judged(
     job: Job, ranks: Sequence[RankFacts], dialled: Sequence[str | None]
 ) -> tuple[Decision, tuple[Finding, ...]]:
     """Whether to go on, and over what. `dialled`: the address at which each reaches the store's host."""
-    backend, reason = rank_agreement.choose_backend(job, ranks)
+    backend, reason = backend_choice.choose_backend(job, ranks)
     room = memory.least(backend, ranks, job.ops) if isinstance(job, ProbeJob) else None
     findings = (
         *rank_agreement.check(job, ranks),
-        *rank_agreement.backend_problems(backend, ranks),
+        *backend_choice.problems(job, backend, ranks),
         *(plan.before_start(job, backend, len(ranks), room) if isinstance(job, ProbeJob) else ()),
     )
     leader = ranks[0].host_id
@@ -212,7 +200,7 @@ def _network(backend: str, facts: RankFacts) -> UsableNetwork:
     link = nvlink.nvlink(facts.gpu_name)
     in_a_rack = link is not None and link.between_hosts
     found = network_facts(os.environ, fabric=in_a_rack)
-    host = NcclHost(settings=settings.of(found, versions.parse(_nccl_version() or "")), facts=found)
+    host = NcclHost(settings=settings.of(found, versions.parse(own_gpu.nccl_version() or "")), facts=found)
     network = usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
     return replace(network, domain=nvlink.domain(found.nvidia, host.settings)) if in_a_rack else network
 

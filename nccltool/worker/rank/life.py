@@ -12,10 +12,11 @@ from torch.distributed import PrefixStore
 from nccltool.core import processes
 from nccltool.hosts import gpu
 from nccltool.hosts.usable_network import UsableNetwork
-from nccltool.launch import allowances, events, fault_injection, rank_agreement
+from nccltool.launch import allowances, backend_choice, events, fault_injection, rank_agreement
 from nccltool.launch.events import RankFacts
 from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
+from nccltool.launch.run_state import LOOKING_AT_GPU
 from nccltool.probe import plan, transport
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
@@ -25,9 +26,10 @@ from nccltool.worker.channel import Channel
 from nccltool.worker.node.rendezvous import StoreAddress, connect
 from nccltool.worker.probe.step import Prober
 from nccltool.worker.progress_page import ProgressPage
-from nccltool.worker.rank import contact, handshake, nccl_log
+from nccltool.worker.rank import contact, handshake, nccl_log, own_gpu
 from nccltool.worker.rank.contact import Contact
 from nccltool.worker.rank.fault import FaultInjector
+from nccltool.worker.rank.own_gpu import OwnGpu
 from nccltool.worker.rank.tools import RankTools
 
 _MESSAGE = 600
@@ -56,8 +58,9 @@ def main(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> in
 def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> None:
     injector = FaultInjector(fault_injection.parse(job.fault), place.rank, job.attempt)
     injector.at("start")
-    slot.phase("joining", allowance_s=allowances.of_start(_gpus_to_start(job)))
-    facts = handshake.facts_of(place)
+    own = _own_gpu(job, place, slot)
+    facts = handshake.facts_of(place, own)
+    slot.phase("joining")
     channel.emit(events.Hello(facts=facts))
     injector.at("hello")
     address = StoreAddress(place.store_host, place.store_port)
@@ -69,14 +72,17 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     channel.report(*findings)
     if not decision.go:
         return
-    slot.phase("connecting", allowance_s=allowances.of_first_contact(decision.backend, place.world_size))
     problem = handshake.interface_problem(decision, facts, os.environ.get("GLOO_SOCKET_IFNAME", ""))
     if problem is not None:
         channel.report(problem)
         return
+    device = _device(job, decision, own, facts, slot, channel)
+    if device is None:
+        return
+    slot.phase("connecting", allowance_s=allowances.of_first_contact(decision.backend, place.world_size))
     interface = handshake.interface(decision, place, facts)
     set_here = nccl_log.ask_for_warnings(decision.backend, facts.nccl, os.environ)
-    device = slot.watched(lambda: _connect(job, place, store, decision, interface))()
+    slot.watched(lambda: _connect(job, place, store, decision, interface, device))()
     clocks = slot.watched(lambda: handshake.clocks(place, store))()
     networks = slot.watched(lambda: handshake.networks(place, store, decision, facts, ranks))()
     if place.rank == 0:
@@ -87,6 +93,33 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
     _work(job, decision, tools)
     slot.phase("leaving")
     dist.destroy_process_group()
+
+
+def _own_gpu(job: Job, place: RankPlace, slot: ProgressPage) -> OwnGpu:
+    """Over Gloo, what the driver does not answer is nobody's business."""
+    if job.backend == "gloo":
+        return OwnGpu()
+    slot.phase(LOOKING_AT_GPU, allowance_s=allowances.of_driver(job, gpu.at_least()))
+    return own_gpu.look(place)
+
+
+def _device(
+    job: Job,
+    decision: handshake.Decision,
+    own: OwnGpu,
+    facts: RankFacts,
+    slot: ProgressPage,
+    channel: Channel,
+) -> torch.device | None:
+    """What the ranks compute on; None where it turned out to be of no use, which is then said."""
+    if decision.backend != "nccl" or own.index is None:
+        return torch.device("cpu")
+    slot.phase(LOOKING_AT_GPU, allowance_s=allowances.of_driver(job, own.gpus or 1))
+    try:
+        return own_gpu.take(own.index)
+    except RuntimeError as error:
+        channel.report(backend_choice.unusable(facts, own_gpu.problem_of(error)))
+        return None
 
 
 def _work(job: Job, decision: handshake.Decision, tools: RankTools) -> None:
@@ -119,7 +152,7 @@ def _world(
         world_size=len(ranks),
         emulated=rank_agreement.is_emulated(ranks),
         backend=decision.backend,
-        backend_version=ranks[0].nccl or ranks[0].torch,
+        backend_version=(ranks[0].nccl if decision.backend == "nccl" else None) or ranks[0].torch,
         backend_reason=decision.reason,
         set_in_ranks=set_in_ranks,
         steps=steps,
@@ -129,11 +162,6 @@ def _world(
         transport=carrier,
         nics=nics,
     )
-
-
-def _gpus_to_start(job: Job) -> int:
-    """GPUs whose driver may have to start before a rank can say what it has."""
-    return 0 if job.backend == "gloo" else gpu.at_least()
 
 
 def _net(job: Job) -> timedelta:
@@ -151,15 +179,16 @@ def _contact(decision: handshake.Decision, place: RankPlace, facts: RankFacts, g
 
 
 def _connect(
-    job: Job, place: RankPlace, store: PrefixStore, decision: handshake.Decision, interface: str | None
-) -> torch.device:
+    job: Job,
+    place: RankPlace,
+    store: PrefixStore,
+    decision: handshake.Decision,
+    interface: str | None,
+    device: torch.device,
+) -> None:
     """Set up the process group, and make the first contact."""
     if interface is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
         os.environ["GLOO_SOCKET_IFNAME"] = interface
-    device = torch.device("cpu")
-    if decision.backend == "nccl":
-        device = torch.device("cuda", place.device(torch.cuda.device_count()))
-        torch.cuda.set_device(device)
     try:
         dist.init_process_group(
             decision.backend,
@@ -175,4 +204,3 @@ def _connect(
             torch.cuda.synchronize()
     except Exception as error:
         raise CollectiveFailed("while the group was being set up") from error
-    return device
