@@ -11,6 +11,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
@@ -52,7 +53,7 @@ def take(
     env, source = _environment(tree, environ, env_source)
     sources = (*sources, environment.source(source))
     facts: dict[str, Any] = {}
-    for number, said in _collect(tree, env, seconds, sources, meanwhile):
+    for number, said in sorted(_collect(tree, env, seconds, sources, meanwhile), key=itemgetter(0)):
         part = sources[number].part
         facts[part] = _merged(facts.get(part), said)
     names = facts.get("names", HostNames())
@@ -106,7 +107,10 @@ def _host(tree: Tree, hostname: Text) -> str:
 
 
 def _merged(old: Any, new: Any) -> Any:
-    """Leaves of two sources in one part: a value beats a reason, a reason beats what nobody looked at."""
+    """Leaves of two sources in one part: a value beats a reason, a reason beats what nobody looked at.
+
+    Of two values it is that of the later source, however long each took.
+    """
     if old is None or not isinstance(new, msgspec.Struct) or isinstance(new, Unknown):
         return new
     changes = {}

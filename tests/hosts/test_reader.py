@@ -124,6 +124,20 @@ def test_two_sources_share_a_part() -> None:
         assert (found.nofile_soft, found.pids_max, found.nofile_hard) == (7, None, NOT_READ)
 
 
+def test_of_two_that_tell_a_leaf_the_later_source_counts_however_fast_it_is() -> None:
+    """NVML knows more of a GPU than the driver's files, and may answer before they are read."""
+
+    def slow(tree: Tree) -> ProcessLimits:
+        time.sleep(0.05)
+        return ProcessLimits(nofile_soft=1)
+
+    sources = (
+        Source.quick("a", "limits", slow),
+        Source.quick("b", "limits", lambda _: ProcessLimits(nofile_soft=2)),
+    )
+    assert [reader.take(sources=order).limits.nofile_soft for order in (sources, sources[::-1])] == [2, 1]
+
+
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(tmp_path: Path) -> None:
     root = captured_hosts.build(tmp_path / "host", captured_hosts.KINDS["tcp"])
     for name in ("proc/cpuinfo", "etc/nccl.conf", "etc/hosts", "proc/self/limits"):
