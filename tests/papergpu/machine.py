@@ -101,6 +101,8 @@ def visible(env: Mapping[str, str], machine: PaperMachine) -> tuple[int, ...]:
 
 def _masked(mask: str, seen: tuple[int, ...], machine: PaperMachine) -> tuple[int, ...]:
     """The first word that names no device hides it and all after it; one that comes twice hides all."""
+    if mask.startswith("MIG-"):
+        return seen[:1]
     chosen: list[int] = []
     for word in mask.split(","):
         if word.strip().isdecimal() and int(word) < len(seen):

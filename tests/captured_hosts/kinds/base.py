@@ -128,7 +128,7 @@ class Kind:
 
     def uuid(self, number: int) -> str:
         """That the driver gives a GPU."""
-        return f"GPU-00000000-0000-0000-0000-{number:012d}"
+        return f"GPU-00000000-0000-4000-8000-{number:012x}"
 
     def unique_id(self, number: int) -> int:
         """That amdgpu gives a GPU."""
