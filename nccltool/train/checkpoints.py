@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from nccltool.train import sharing
 from nccltool.train.job import TrainSpec
 from nccltool.train.strategies import fsdp
 
@@ -61,6 +62,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """Of the loss, under float16."""
     good_steps: int = 0
     """Since that was changed."""
+    made_for: int = 0
+    """World size that the model was made for, in the first run of this training; 0 = that of `ranks`."""
     format: int = FORMAT
     digest: str = ""
     """SHA-256 of all of this with an empty digest."""
@@ -201,7 +204,7 @@ def trained(spec: TrainSpec) -> dict[str, int | float | str | None]:
 
 def other_training(mark: Mark, spec: TrainSpec) -> str:
     """Why a checkpoint is not one of this training; empty when it is."""
-    asked = trained(spec)
+    asked = trained(sharing.of(spec, mark.strategy, mark.ranks, mark.made_for).spec)
     if mark.trained.keys() != asked.keys():
         return "another nccltool wrote it"
     differ = [name for name, value in asked.items() if mark.trained[name] != value]

@@ -16,6 +16,8 @@ class TrainSpec(CommonOptions):
     """What to train."""
 
     strategies: tuple[str, ...]
+    is_all: bool = False
+    """They are all that there are: one that cannot be done here was not asked for by its name."""
     options: dict[str, OptionValue] = field(default_factory=dict)
     """Those that are for some strategies only, where they are not the default."""
     steps: int = 6
@@ -29,6 +31,8 @@ class TrainSpec(CommonOptions):
     vocabulary: int = 256
     batch: int = 4
     """Sequences of each rank in a step: the global batch has so many times the ranks."""
+    given: tuple[str, ...] = ()
+    """Sizes that were asked for: the others grow where ranks share them (nccltool.train.sharing)."""
     seed: int = 1
     learning_rate: float = 0.1
     momentum: float = 0.0

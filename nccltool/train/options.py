@@ -12,7 +12,7 @@ from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
 from nccltool.probe import dtypes
-from nccltool.train import checkpoint_options, pipeline_schedules, strategies
+from nccltool.train import checkpoint_options, pipeline_schedules, sharing, strategies
 from nccltool.train.checkpoint_options import CheckpointOptions
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.strategies import base, ddp, fsdp
@@ -27,7 +27,6 @@ SIZES: dict[str, dict[str, int]] = {
 SHORT_DTYPES = ("bfloat16", "float16")
 DTYPES = ("float32", "float64", *SHORT_DTYPES)
 _ALIASES = {**dtypes.ALIASES, "fp32": "float32", "fp64": "float64", "fp16": "float16"}
-_SHAPE = ("layers", "width", "heads", "context", "vocabulary", "batch")
 _AS_GIVEN = ("steps", "seed", "learning_rate", "momentum", "clip_norm", "recompute")
 
 
@@ -74,9 +73,8 @@ def _job(options: TrainOptions, start: StartOptions, where: LaunchPlan) -> Train
 
 
 def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
-    shape = SIZES[options.size] | {
-        name: getattr(options, name) for name in _SHAPE if getattr(options, name) is not None
-    }
+    given = {name: getattr(options, name) for name in sharing.SIZES if getattr(options, name) is not None}
+    shape = SIZES[options.size] | given
     if shape["width"] % shape["heads"]:
         raise BadInput(
             f"--width {shape['width']} cannot be divided by --heads {shape['heads']}", "make it a multiple"
@@ -88,6 +86,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
             own[name] = _dtype(f"--{name.replace('_', '-')}", str(own[name]), known)
     return TrainSpec(
         strategies=names,
+        is_all=options.strategy == "all",
         options=own,
         timed_steps=options.time_steps,
         dtype=dtype,
@@ -95,6 +94,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
         checkpoint=checkpoint_options.checkpoints_of(options.checkpoint, where),
         checkpoint_every=options.checkpoint.checkpoint_every,
         **shape,
+        given=tuple(given),
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
 

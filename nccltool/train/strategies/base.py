@@ -38,6 +38,20 @@ def word(declared: Field[Any]) -> str:
     return f"--{traits(declared).word or declared.name.replace('_', '-')}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needs:
+    """What a model must have that some ranks share (nccltool.train.sharing)."""
+
+    heads: int = 1
+    """So many, or a multiple."""
+    tokens: int = 1
+    """Of a sequence: so many, or a multiple."""
+    parts: int = 1
+    """At least so many; the layers and both ends are parts."""
+    sequences: int = 1
+    """Of each rank: so many, or a multiple."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions:
     """Of every way to train; a base of TrainSpec."""

@@ -1,1 +1,13 @@
 """Context parallelism (Ulysses)."""
+
+from typing import TYPE_CHECKING
+
+from nccltool.train.strategies.base import Needs
+
+if TYPE_CHECKING:
+    from nccltool.train.job import TrainSpec
+
+
+def needs(spec: "TrainSpec", ranks: int) -> Needs:
+    """Each rank has some tokens of all heads, and in between all tokens of some heads."""
+    return Needs(heads=ranks, tokens=ranks)

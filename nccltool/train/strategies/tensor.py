@@ -1,8 +1,12 @@
 """Tensor parallelism."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from nccltool.train.strategies.base import StrategyOptions, option
+from nccltool.train.strategies.base import Needs, StrategyOptions, option
+
+if TYPE_CHECKING:
+    from nccltool.train.job import TrainSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,3 +14,8 @@ class Options(StrategyOptions):
     """Its options."""
 
     sequence_parallel: bool = option(False, 170, "Tensor: ranks share tokens between the layers that are cut.")
+
+
+def needs(spec: "TrainSpec", ranks: int) -> Needs:
+    """Ranks share heads, and tokens too where that was asked for."""
+    return Needs(heads=ranks, tokens=ranks if spec.of(Options).sequence_parallel else 1)

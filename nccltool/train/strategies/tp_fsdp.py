@@ -1,5 +1,16 @@
 """Tensor parallelism in pairs of ranks, FSDP2 between the pairs."""
 
-from nccltool.train.strategies.base import DataParallelOptions
+from typing import TYPE_CHECKING
+
+from nccltool.train.strategies.base import DataParallelOptions, Needs
+
+if TYPE_CHECKING:
+    from nccltool.train.job import TrainSpec
 
 Options = DataParallelOptions
+RANKS = 2
+
+
+def needs(spec: "TrainSpec", ranks: int) -> Needs:
+    """Pairs share heads."""
+    return Needs(heads=ranks)

@@ -195,6 +195,7 @@ class Checkpoints:
                 strategy=setup.name,
                 step=number,
                 ranks=self._group.size,
+                made_for=setup.made_for,
                 sequences=setup.sequences,
                 trained=checkpoints.trained(setup.spec),
                 files=files,

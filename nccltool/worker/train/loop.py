@@ -77,7 +77,7 @@ class Trainer:
         spec = self._spec.for_one(name)
         if saved is not None:
             spec = replace(spec, batch=checkpoint.same_batch(spec, saved, self._group.size))
-        return Setup(name, spec, self._tools)
+        return Setup(name, spec, self._tools, saved.made_for or saved.ranks if saved is not None else 0)
 
     def _compared(self, strategy: Strategy, base: int, saved: int) -> bool:
         """Train beside the reference, from the step after `saved` to the first that differs; whether none did."""
@@ -101,6 +101,7 @@ class Trainer:
 _OF_ALL = {
     "unscaling": "all_reduce of whether a gradient overflowed",
     "clipping": "all_reduce of the norm of the gradients",
+    "averaging": "all_reduce of the gradients between replicas",
 }
 """Phase -> what a rank waits for in it, in every strategy."""
 

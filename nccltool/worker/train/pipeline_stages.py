@@ -41,10 +41,6 @@ class Pipelined(Strategy):
         setup, parts, options = self.setup, list(self.whole_model()), self.options
         stages = pipeline_schedules.stages_of(options.schedule, options.stages)
         self._count, self.micro_batches = stages * ranks, self.replicas * micro_batches
-        if len(parts) < self._count:
-            raise CannotTrain(
-                f"{setup.spec.layers} layers and both ends make {len(parts)} stages, not {self._count} (--layers)"
-            )
         if setup.sequences % self.micro_batches:
             raise CannotTrain(
                 f"{setup.sequences} sequences do not make {self.micro_batches} micro-batches (--micro-batches)"
@@ -89,7 +85,7 @@ class Pipelined(Strategy):
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """The first stage takes tokens, the last one takes targets and gives the losses."""
         setup, losses = self.setup, list[Tensor]()
-        mine = tokens.chunk(self.replicas)[self.replica]
+        mine = self.my_part(tokens)
         arguments = (mine[:, :-1].contiguous(),) if 0 in self._numbers else ()
         is_last = self._count - 1 in self._numbers
         extra = {"target": mine[:, 1:].contiguous(), "losses": losses} if is_last else {}

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from nccltool.train import sharing
 from nccltool.train.job import TrainSpec
 from nccltool.train.strategies import fsdp
 from nccltool.train.strategies.base import DataParallelOptions
@@ -17,6 +18,7 @@ from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler, local
+from nccltool.worker.train.replicas import Replicas
 from nccltool.worker.train.stopwatch import Flow
 
 BETWEEN_PASSES = "between forward and backward"
@@ -30,10 +32,18 @@ class CannotTrain(Exception):
 class Setup:
     """What a strategy is built from."""
 
-    def __init__(self, name: str, spec: TrainSpec, tools: RankTools) -> None:
-        self.name, self.spec, self.tools = name, spec, tools
+    def __init__(self, name: str, spec: TrainSpec, tools: RankTools, made_for: int = 0) -> None:
+        """`made_for`: the world size that the model was made for; 0 = this one. Raises CannotTrain."""
+        self.name, self.tools = name, tools
         self.group, self.slot, self.channel = tools.group, tools.slot, tools.channel
         self.rank, self.world, self.device = tools.group.rank, tools.group.size, tools.group.device
+        self.made_for = made_for or self.world
+        shared = sharing.of(spec, name, self.world, made_for)
+        if shared.reason:
+            raise CannotTrain(shared.reason)
+        self.spec, self.sharing = shared.spec, shared.ranks
+        """`sharing`: how many ranks have one model between them."""
+        spec = self.spec
         self.sequences = spec.batch * self.world
         """Of the global batch."""
         self.param_dtype = spec.of(fsdp.Options).param_dtype
@@ -111,9 +121,20 @@ class Strategy:
         self.scaler = Scaler(setup.device) if setup.is_half else None
         """Of the loss; None where its type needs none. The backward pass begins at `scaled`."""
 
+    def share(self) -> Replicas:
+        """Have one model between the ranks of each replica; each replica has its part of the batch."""
+        setup = self.setup
+        shared = Replicas(setup.device, setup.rank, setup.world, setup.sharing)
+        self.replica, self.replicas, self.micro_batches = shared.number, shared.count, shared.count
+        return shared
+
+    def my_part(self, tokens: Tensor) -> Tensor:
+        """Of the global batch: that of this rank's replica."""
+        return tokens.chunk(self.replicas)[self.replica]
+
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """Leave the gradients of the global batch: the losses of the micro-batches that this rank sees."""
-        return {0: self.one_pass(tokens)}
+        return {self.replica: self.one_pass(self.my_part(tokens))}
 
     def one_pass(self, tokens: Tensor, of: int = 1, is_last: bool = True) -> Tensor:
         """Forward and backward of one micro-batch `of` some that this rank computes: its loss."""
@@ -133,6 +154,12 @@ class Strategy:
 
     def reduce_gradients(self) -> None:
         """Put together what the backward pass has left apart; most have nothing left to do."""
+
+    def average(self, shared: Replicas) -> None:
+        """The average of the gradients over the replicas, where the backward pass has not done it."""
+        if self.replicas > 1:
+            with self.setup.communicating("averaging"):
+                shared.average(gradients.of(self.model.parameters()))
 
     def clear(self) -> None:
         self.optimizer.zero_grad()

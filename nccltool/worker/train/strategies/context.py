@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import Setup, Strategy
 
 
 class Training(Strategy):
@@ -18,50 +18,49 @@ class Training(Strategy):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        spec, world = setup.spec, setup.world
-        if spec.heads % world or spec.context % world:
-            raise CannotTrain(f"{spec.heads} heads and {spec.context} tokens cannot be shared by {world} ranks")
-        self._tokens = spec.context // world
-        self.wrap_in_ddp()
+        self._shared = self.share()
+        self._tokens = setup.spec.context // self._shared.ranks
+        self._first = self._shared.rank * self._tokens
+        self.wrap_in_ddp()  # all ranks together: each has its tokens of its replica's part of the batch
         for part in self.model.children():
             if isinstance(part, transformer.Embed):
-                part.first_place = setup.rank * self._tokens
+                part.first_place = self._first
             if isinstance(part, transformer.Block):
                 part.attend = self._attend
         self.optimizer = self.sgd()
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """All tokens of some heads in place of some tokens of all heads."""
-        world = self.setup.world
-        whole = [_Swap.apply(part, 1, 2, world) for part in (query, key, value)]
-        attended: Tensor = _Swap.apply(transformer.attend(*whole), 2, 1, world)
+        group = self._shared.group
+        whole = [_Swap.apply(part, 1, 2, group) for part in (query, key, value)]
+        attended: Tensor = _Swap.apply(transformer.attend(*whole), 2, 1, group)
         return attended
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
         """This rank has its tokens of all sequences."""
-        first = self.setup.rank * self._tokens
-        mean = self.one_pass(tokens[:, first : first + self._tokens + 1]) / self.setup.world
+        mine = self.my_part(tokens)[:, self._first : self._first + self._tokens + 1]
+        mean = self.one_pass(mine) / self._shared.ranks
         with self.setup.communicating("backward"):
-            dist.all_reduce(mean)
-        return {0: mean}
+            dist.all_reduce(mean, group=self._shared.group)
+        return {self.replica: mean}
 
 
 class _Swap(torch.autograd.Function):
     """all_to_all of (batch, heads, tokens, width): one dimension is shared out, another one becomes whole."""
 
     @staticmethod
-    def forward(context: Any, tensor: Tensor, share: int, whole: int, world: int) -> Tensor:
+    def forward(context: Any, tensor: Tensor, share: int, whole: int, group: dist.ProcessGroup) -> Tensor:
         """`share` is cut into one part for each rank; what comes from the ranks is put together along `whole`."""
-        context.way_back = (whole, share, world)
-        return _swap(tensor, share, whole, world)
+        context.way_back = (whole, share, group)
+        return _swap(tensor, share, whole, group)
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         return _swap(gradients[0], *context.way_back), None, None, None
 
 
-def _swap(tensor: Tensor, share: int, whole: int, world: int) -> Tensor:
-    out = torch.stack(tensor.chunk(world, dim=share)).contiguous()
+def _swap(tensor: Tensor, share: int, whole: int, group: dist.ProcessGroup) -> Tensor:
+    out = torch.stack(tensor.chunk(group.size(), dim=share)).contiguous()
     into = torch.empty_like(out)
-    dist.all_to_all_single(into, out)
+    dist.all_to_all_single(into, out, group=group)
     return torch.cat(list(into), dim=whole)

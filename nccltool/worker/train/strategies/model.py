@@ -21,35 +21,35 @@ class Training(Strategy):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.holders = 1
+        self._shared = self.share()
+        self.holders = self.replicas
+        self._is_first, self._is_last = self._shared.rank == 0, self._shared.rank == self._shared.ranks - 1
         self.model = self._placed(list(self.whole_model()))
-        self.inner_layers = self.model if 0 < setup.rank < setup.world - 1 else None
+        self.inner_layers = None if self._is_first or self._is_last else self.model
         self.optimizer = self.sgd()
 
     def _placed(self, parts: Sequence[nn.Module]) -> nn.Sequential:
         setup = self.setup
-        if setup.world > len(parts):
-            raise CannotTrain(f"{setup.spec.layers} layers and both ends cannot be shared by {setup.world} ranks")
         if setup.world > 1:
-            return splitting.stage(parts, setup.rank, setup.world)
+            return splitting.stage(parts, self._shared.rank, self._shared.ranks)
         if setup.device.type != "cuda" or torch.cuda.device_count() < 2:
             raise CannotTrain("its layers need two devices: two ranks, or one on a host with two GPUs")
         other = (setup.device.index + 1) % torch.cuda.device_count()
         return Halves(parts, [setup.device, torch.device("cuda", other)])
 
     def forward_backward(self, tokens: Tensor) -> dict[int, Tensor]:
-        setup = self.setup
+        setup, tokens = self.setup, self.my_part(tokens)
         came = self._came(tokens)
         setup.computing(COMPUTING)
         with setup.lower():
             went = self.model(tokens[:, :-1] if came is None else came)
-        if setup.rank < setup.world - 1:
+        if not self._is_last:
             with setup.communicating("forward"):
                 dist.send(went.detach().contiguous(), setup.rank + 1)
             losses, back = {}, self._back(went)
         else:
             loss = transformer.loss_of(went, tokens[:, 1:].to(went.device))
-            losses, back = {0: loss.detach()}, None
+            losses, back = {self.replica: loss.detach()}, None
             setup.computing(BETWEEN_PASSES)
             went = self.scaled(loss)
         went.backward(back)
@@ -61,7 +61,7 @@ class Training(Strategy):
     def _came(self, tokens: Tensor) -> Tensor | None:
         """What the layers before these put out; None = they are on no other rank."""
         setup = self.setup
-        if not setup.rank:
+        if self._is_first:
             return None
         kind = next(self.model.parameters())
         shape = (tokens.shape[0], setup.spec.context, setup.spec.width)
@@ -69,6 +69,10 @@ class Training(Strategy):
         with setup.communicating("forward"):
             dist.recv(came, setup.rank - 1)
         return came.requires_grad_()
+
+    def reduce_gradients(self) -> None:
+        """The average over the replicas."""
+        self.average(self._shared)
 
     def _back(self, went: Tensor) -> Tensor:
         back = torch.empty_like(went, requires_grad=False, memory_format=torch.contiguous_format)

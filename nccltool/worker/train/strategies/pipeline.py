@@ -11,7 +11,12 @@ class Training(Pipelined):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.holders = 1
-        self.take_stages(setup.rank, setup.world, self.options.micro_batches * setup.world)
-        self.schedule()
+        self._shared = shared = self.share()
+        self.holders = self.replicas
+        self.take_stages(shared.rank, shared.ranks, self.options.micro_batches * shared.ranks)
+        self.schedule(shared.group)
         self.optimizer = self.sgd()
+
+    def reduce_gradients(self) -> None:
+        """The average over the replicas."""
+        self.average(self._shared)

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from torch.distributed.device_mesh import init_device_mesh
-
 from nccltool.train.strategies.tensor import Options
 from nccltool.worker.train import splitting
-from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import Setup, Strategy
 
 
 class Training(Strategy):
@@ -19,15 +17,10 @@ class Training(Strategy):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        spec, world = setup.spec, setup.world
-        if spec.heads % world:
-            raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {world} ranks")
-        self._shares_tokens = spec.of(Options).sequence_parallel
-        if self._shares_tokens and spec.context % world:
-            raise CannotTrain(f"{spec.context} tokens cannot be shared by {world} ranks")
-        mesh = init_device_mesh(setup.device.type, (world,))
+        self._shared = self.share()
+        self._shares_tokens = setup.spec.of(Options).sequence_parallel
         self.model = self.whole_model()
-        splitting.cut(self.model, mesh, self._shares_tokens)
+        splitting.cut(self.model, self._shared.mesh, self._shares_tokens)
         self.optimizer = self.sgd()
 
     def waits(self) -> Mapping[str, str]:
@@ -39,9 +32,11 @@ class Training(Strategy):
         }
 
     def reduce_gradients(self) -> None:
-        """Ranks that share tokens have parts of the gradients of norms; torch leaves it to what uses them next."""
+        """Ranks that share tokens have parts of the gradients of norms; torch leaves it to what uses them next.
+        Then the average over the replicas."""
         with self.setup.communicating("backward"):
             for parameter in self.model.parameters():
                 wanted = getattr(parameter, "placements", None)
                 if parameter.grad is not None and getattr(parameter.grad, "placements", None) != wanted:
                     parameter.grad = parameter.grad.redistribute(placements=wanted)
+        self.average(self._shared)

@@ -6,12 +6,11 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
+from nccltool.train.strategies.three_d import PAIR, RANKS, STAGES
 from nccltool.worker.train import gradients, splitting
 from nccltool.worker.train.gradients import local
 from nccltool.worker.train.pipeline_stages import PHASE, Pipelined
-from nccltool.worker.train.strategies.base import CannotTrain, Setup
-
-STAGES = PAIR = 2
+from nccltool.worker.train.strategies.base import Setup
 
 
 class Training(Pipelined):
@@ -22,11 +21,7 @@ class Training(Pipelined):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        spec, replicas = setup.spec, setup.world // (STAGES * PAIR)
-        if setup.world % (STAGES * PAIR):
-            raise CannotTrain(f"{setup.world} ranks do not make {STAGES} stages of pairs")
-        if spec.heads % PAIR:
-            raise CannotTrain(f"{spec.heads} attention heads cannot be shared by {PAIR} ranks")
+        replicas = setup.world // RANKS
         self.holders = setup.world // STAGES
         mesh = init_device_mesh(
             setup.device.type, (STAGES, replicas, PAIR), mesh_dim_names=("pipe", "data", "tensor")

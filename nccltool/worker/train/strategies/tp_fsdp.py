@@ -6,10 +6,9 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
+from nccltool.train.strategies.tp_fsdp import RANKS
 from nccltool.worker.train import splitting
-from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup, Strategy
-
-PAIR = 2
+from nccltool.worker.train.strategies.base import DataParallel, Setup, Strategy
 
 
 class Training(DataParallel):
@@ -21,12 +20,10 @@ class Training(DataParallel):
     WITHOUT_SYNC = False
 
     def __init__(self, setup: Setup) -> None:
-        if setup.world % PAIR:
-            raise CannotTrain(f"{setup.world} ranks do not make pairs")
-        if setup.spec.heads % PAIR:
-            raise CannotTrain(f"{setup.spec.heads} attention heads cannot be shared by {PAIR} ranks")
-        super().__init__(setup, replica=setup.rank // PAIR, replicas=setup.world // PAIR)
-        mesh = init_device_mesh(setup.device.type, (setup.world // PAIR, PAIR), mesh_dim_names=("data", "tensor"))
+        super().__init__(setup, replica=setup.rank // RANKS, replicas=setup.world // RANKS)
+        mesh = init_device_mesh(
+            setup.device.type, (setup.world // RANKS, RANKS), mesh_dim_names=("data", "tensor")
+        )
         whole = self.whole_model()
         splitting.cut(whole, mesh["tensor"])
         for part in whole:
