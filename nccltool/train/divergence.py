@@ -13,12 +13,15 @@ _SHARES_NAMED = 4
 
 
 def finding(
-    name: str, wrong: Sequence[Diverged], world_size: int, micro_batches: int, is_compressed: bool
+    name: str, wrong: Sequence[Diverged], world_size: int, replicas: int, micro_batches: int, is_compressed: bool
 ) -> Finding:
-    """Of a strategy: the first step in which a rank differed, which ranks did, and what explains it."""
+    """Of a strategy: the first step in which a rank differed, which ranks did, and what explains it.
+
+    `replicas` of the model share out the batch; 0 = not known.
+    """
     first = min(event.number for event in wrong)
     there = _most_telling([event for event in wrong if event.number == first])
-    named, blamed = _ranks(there, world_size, micro_batches)
+    named, blamed = _ranks(there, world_size, replicas, micro_batches)
     event = next((event for event in there if event.rank == blamed), there[0])
     subject = Subject(kind="run", name=name) if blamed is None else Subject(kind="rank", name=str(blamed))
     return TRAIN_WRONG.finding(
@@ -52,18 +55,20 @@ def _most_telling(wrong: Sequence[Diverged]) -> list[Diverged]:
     return sorted((event for event in wrong if event.what == _TELLING[level]), key=lambda event: event.rank)
 
 
-def _ranks(there: Sequence[Diverged], world: int, micro_batches: int) -> tuple[str, int | None]:
+def _ranks(there: Sequence[Diverged], world: int, replicas: int, micro_batches: int) -> tuple[str, int | None]:
     """(in words, the one that is to blame)."""
     if len(there) == 1:
         return f"rank {there[0].rank}", there[0].rank
     if len(there) < world:
         return f"ranks {named((str(event.rank) for event in there), _RANKS_NAMED)}", None
     shares = there[0].shares
-    if shares is not None and shares.odd < micro_batches and micro_batches % world == 0:
-        each = micro_batches // world
+    if shares is not None and shares.odd < micro_batches and replicas > 1:
+        each = micro_batches // replicas
         owners = {index // each for index, _ in shares.shown}  # the first and the last are among them
         if len(owners) == 1:
             (owner,) = owners
+            if replicas < world:  # ranks of one replica have the same data
+                return f"all ranks (the part of replica {owner} of {replicas} is wrong in it)", None
             return f"all ranks (the part of rank {owner} is wrong in it)", owner
     return "all ranks", None
 

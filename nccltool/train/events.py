@@ -6,6 +6,7 @@ from typing import get_args
 
 from nccltool.launch.events import Event
 from nccltool.probe.events import SAMPLES_PER_EVENT, MeasuredWorld, Samples
+from nccltool.train.result import ModelShape
 
 RANKS_PER_EVENT = SAMPLES_PER_EVENT // 2
 """Two numbers of each."""
@@ -145,15 +146,33 @@ class Resumed(Event, frozen=True, tag="resumed"):
     ns: int
 
 
+class Built(Event, frozen=True, tag="built"):
+    """Rank 0: a model was made and spread over the ranks."""
+
+    strategy: str
+    shape: ModelShape
+
+
 class NotTrained(Event, frozen=True, tag="not-trained"):
     """Rank 0: a way to train that cannot be done here."""
 
     strategy: str
     reason: str
+    applies: bool = True
+    """Whether it is meant for such a world and installation at all."""
 
 
 OfTraining = (
-    TrainedStep | Diverged | Compared | OfRanks | TimedSteps | Flowed | NotTrained | CheckpointSaved | Resumed
+    Built
+    | TrainedStep
+    | Diverged
+    | Compared
+    | OfRanks
+    | TimedSteps
+    | Flowed
+    | NotTrained
+    | CheckpointSaved
+    | Resumed
 )
 """Of one strategy."""
 OF_TRAININGS: tuple[type[Event], ...] = (MeasuredWorld, Samples, *get_args(OfTraining))

@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from nccltool.core import statistics
@@ -15,7 +16,7 @@ from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe import plan
 from nccltool.probe.run import info
-from nccltool.train import divergence, events, peak_flops, pipeline_schedules
+from nccltool.train import divergence, events, peak_flops, pipeline_schedules, sharing
 from nccltool.train.finding_kinds import RESUMED
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Bubble, Checkpointing, Oracle, TrainingResult, TrainRun, TrainStep
@@ -50,6 +51,8 @@ class _Heard:
         self.timed: events.TimedSteps | None = next(reversed(said[events.TimedSteps]), None)
         self.flowed: events.Flowed | None = next(reversed(said[events.Flowed]), None)
         self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
+        built: list[events.Built] = said[events.Built]
+        self.shape = built[-1].shape if built else None
         self.left_out: events.NotTrained | None = next(reversed(said[events.NotTrained]), None)
 
     @property
@@ -73,7 +76,9 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
     verdict = of_own_ranks(findings, interrupted=outcome.interrupted)
     if begun.leads:
         statuses = {training.status for training in trainings}
-        can_tell = "pass" in statuses and "unknown" not in statuses  # what could not be trained here is no pass
+        # what could not be trained here is no pass; of `all`, nobody asked for it by its name
+        missing = {"unknown"} if job.train.is_all else {"unknown", "skip"}
+        can_tell = "pass" in statuses and not statuses & missing
         verdict = of_findings(findings, interrupted=outcome.interrupted, can_tell=can_tell)
     return TrainRun(
         info=info(outcome, begun, cuda_graph=False),
@@ -88,13 +93,15 @@ def _training(heard: _Heard) -> TrainingResult:
     status, reason = _status(heard)
     timed, times = heard.timed, _times(heard)
     rate = timed.sequences / times.mean if timed and times else None
-    tokens_per_s = rate * heard.spec.context if rate else None
+    tokens_per_s = rate * timed.tokens / timed.sequences if timed and rate else None
     utilisation, source = _utilisation(tokens_per_s, heard)
     without_sync = _of_a_step(timed.without_sync_ns if timed else None, times)
     return TrainingResult(
         strategy=heard.name,
         status=status,
         reason=reason,
+        applies=heard.left_out is None or heard.left_out.applies,
+        model=heard.shape,
         steps=tuple(_step(step) for step in heard.steps),
         oracle=_oracle(heard),
         step_time_s=times,
@@ -164,6 +171,8 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     if unknown:
         return None, f"not known: no data sheet is at hand for {', '.join(unknown)} in {dtype}"
     least = min((peak for peak in found.values() if peak), key=lambda peak: peak.flop_per_s)
+    if heard.shape is not None:
+        spec = replace(spec, **{size: getattr(heard.shape, size) for size in sharing.SIZES})
     return tokens_per_s * peak_flops.flop_per_token(spec) / (least.flop_per_s * len(ranks)), least.source
 
 
@@ -240,7 +249,9 @@ def _slowest(rank_ns: Sequence[int]) -> int | None:
 def _wrong(heard: _Heard) -> Finding:
     micro_batches = heard.compared[0].micro_batches if heard.compared else 0
     is_compressed = heard.spec.of(ddp.Options).comm_hook == "powersgd"
-    return divergence.finding(heard.name, heard.wrong, heard.state.world_size, micro_batches, is_compressed)
+    world = heard.state.world_size
+    replicas = heard.shape.replicas if heard.shape else 0
+    return divergence.finding(heard.name, heard.wrong, world, replicas, micro_batches, is_compressed)
 
 
 def _resumed(event: events.Resumed, heard: _Heard) -> Finding:

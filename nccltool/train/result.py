@@ -109,6 +109,25 @@ class Restart:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ModelShape:
+    """The model that was trained, and the ranks that had it between them."""
+
+    layers: int
+    width: int
+    heads: int
+    context: int
+    vocabulary: int
+    batch: int
+    """Sequences of each rank in a step."""
+    grown: tuple[str, ...]
+    """Which of these sizes are larger than --size says, so that ranks could share the model."""
+    ranks: int
+    """That had one model, or its data-parallel copy, between them."""
+    replicas: int
+    """Each had its part of the batch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingResult:
     """A smoke training in one way."""
 
@@ -116,6 +135,10 @@ class TrainingResult:
     status: CheckStatus
     reason: str
     """Why it was skipped or is unknown; else empty."""
+    applies: bool = True
+    """False = it is meant for other worlds or installations than this one: what is skipped then, nobody misses."""
+    model: ModelShape | None = None
+    """None = none was made."""
     steps: tuple[TrainStep, ...]
     oracle: Oracle | None
     """None = no step was compared."""

@@ -32,6 +32,8 @@ class Sharing:
     """With the sizes that it then has."""
     reason: str = ""
     """Why it cannot be done."""
+    applies: bool = True
+    """Whether it is meant for so few ranks at all."""
 
 
 def of(spec: TrainSpec, strategy: str, world: int, made_for: int = 0) -> Sharing:
@@ -49,7 +51,7 @@ def of(spec: TrainSpec, strategy: str, world: int, made_for: int = 0) -> Sharing
         reason = _lacks(spec, needs, ranks)
         if not reason:
             return Sharing(ranks=ranks, spec=_grown(spec, needs))
-    return Sharing(ranks=0, spec=spec, reason=reason)
+    return Sharing(ranks=0, spec=spec, reason=reason, applies=world >= (exactly or 1))
 
 
 SIZES = ("layers", "width", "heads", "context", "vocabulary", "batch")

@@ -167,6 +167,7 @@ def _keys(heading: str) -> list[str]:
         ("`measurements[].time_s`", statistics.Stats),
         ("`models[]`", result.LatencyModel),
         ("`trainings[]`", train_result.TrainingResult),
+        ("`trainings[].model`", train_result.ModelShape),
         ("`trainings[].steps[]`", train_result.TrainStep),
         ("`trainings[].oracle`", train_result.Oracle),
         ("`trainings[].bubble`", train_result.Bubble),

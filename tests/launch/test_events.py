@@ -12,6 +12,7 @@ from nccltool.launch.events import MAX_LINE, RECORD_SEPARATOR, Event, EventReade
 from nccltool.probe.events import OF_PROBES, SAMPLES_PER_EVENT, MeasuredWorld, Result, Samples, WrongData
 from nccltool.train.events import (
     OF_TRAININGS,
+    Built,
     CheckpointSaved,
     Compared,
     Diverged,
@@ -24,6 +25,7 @@ from nccltool.train.events import (
     TrainedStep,
 )
 from tests.samples import facts, finding
+from tests.train.test_judge import SHAPE
 
 READER = EventReader(*events.EVERYWHERE, *OF_PROBES, *OF_TRAININGS)
 EVENTS: list[events.Event] = [
@@ -81,6 +83,7 @@ EVENTS: list[events.Event] = [
         expected="6.0",
         source="the reduction",
     ),
+    Built(strategy="tensor", shape=SHAPE),
     TrainedStep(
         step=1,
         strategy="ddp",

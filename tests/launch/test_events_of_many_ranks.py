@@ -26,6 +26,7 @@ from nccltool.probe.job import ProbeJob
 from nccltool.train import divergence
 from nccltool.train import events as of_train
 from nccltool.train.events import OF_TRAININGS
+from nccltool.train.result import ModelShape
 from tests.captured_hosts import healthy
 from tests.samples import facts
 
@@ -204,6 +205,20 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         got="1" * 300,
         expected="1" * 300,
         source="from rank " + "9" * 300,
+    ),
+    of_train.Built: lambda: of_train.Built(
+        strategy="deepspeed",
+        shape=ModelShape(
+            layers=BYTES,
+            width=BYTES,
+            heads=BYTES,
+            context=BYTES,
+            vocabulary=BYTES,
+            batch=BYTES,
+            grown=("layers", "width", "heads", "context", "vocabulary", "batch"),
+            ranks=RANKS,
+            replicas=RANKS,
+        ),
     ),
     of_train.TrainedStep: lambda: of_train.TrainedStep(
         step=10**6,
@@ -409,7 +424,7 @@ def an_agent_died() -> Sequence[Finding]:
 def half_differ() -> Sequence[Finding]:
     one = diverged()
     wrong = [msgspec.structs.replace(one, rank=facts.rank) for facts in WORLD[::2]]
-    return [divergence.finding("ddp", wrong, RANKS, 2 * RANKS, False)]
+    return [divergence.finding("ddp", wrong, RANKS, RANKS, 2 * RANKS, False)]
 
 
 FINDINGS = (
@@ -438,7 +453,7 @@ def test_a_part_of_one_rank_that_is_lost_is_found_among_ten_thousand() -> None:
     shares = of_train.Shares.of(weights)
     one = msgspec.structs.replace(diverged(), what="gradient", expected="1.0", shares=shares)
     wrong = [msgspec.structs.replace(one, rank=facts.rank) for facts in WORLD]
-    found = divergence.finding("ddp", wrong, RANKS, 2 * RANKS, False)
+    found = divergence.finding("ddp", wrong, RANKS, RANKS, 2 * RANKS, False)
     assert found.subject == Subject(kind="rank", name="7777")
     assert (
         "micro-batch 15554 counts 0 times, micro-batch 15555 counts 0 times, the others once" in found.evidence[1]

@@ -1,11 +1,13 @@
 """A training that is not that of the reference: whose part is named, and what explains the numbers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from nccltool.train.events import Diverged, Shares
-from tests.train.test_judge import BOTH, diverged, judged, step
+from nccltool.train import divergence
+from nccltool.train.events import Built, Diverged, Shares
+from tests.train.test_judge import BOTH, BUILT, SHAPE, diverged, judged, step
 
 LOST: dict[str, Any] = {"shares": Shares.of((1.0, 0.0))}
 
@@ -65,7 +67,7 @@ LOST: dict[str, Any] = {"shares": Shares.of((1.0, 0.0))}
 def test_a_wrong_training(
     wrong: tuple[Diverged, ...], rank: str | None, message: str, evidence: str | None
 ) -> None:
-    run = judged(step(1), step(2), *wrong, *BOTH)
+    run = judged(BUILT, step(1), step(2), *wrong, *BOTH)
     assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
     (found,) = run.findings
     assert (found.code, found.message) == ("train-wrong", message)
@@ -97,3 +99,24 @@ def test_a_compressed_gradient_says_nothing_of_micro_batches() -> None:
     )
     (found,) = run.findings
     assert len(found.evidence) == 1
+
+
+@pytest.mark.parametrize(
+    ("replicas", "named"),
+    [(2, "all ranks (the part of rank 1 is wrong in it)"), (1, "all ranks")],
+)
+def test_a_micro_batch_is_that_of_a_rank_only_where_each_rank_has_its_own(replicas: int, named: str) -> None:
+    """Through a pipeline all of them flow."""
+    built = Built(strategy="ddp", shape=replace(SHAPE, ranks=2 // replicas, replicas=replicas))
+    both = [diverged(rank, "gradient", **LOST) for rank in (0, 1)]
+    (found,) = judged(built, step(1), step(2), *both, *BOTH).findings
+    assert found.message == f"ddp: the gradient of {named} differs from the reference in step 2"
+
+
+def test_a_part_of_a_replica_of_several_ranks_is_that_of_no_single_one() -> None:
+    both = [diverged(rank, "gradient", **LOST) for rank in range(4)]
+    found = divergence.finding("tensor", both, 4, 2, 2, False)
+    assert found.subject.kind == "run"
+    assert found.message.startswith(
+        "tensor: the gradient of all ranks (the part of replica 1 of 2 is wrong in it)"
+    )

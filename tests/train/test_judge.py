@@ -13,9 +13,9 @@ from nccltool.probe.events import Samples
 from nccltool.probe.run import ProbeBegun
 from nccltool.train import document as train_document
 from nccltool.train import judge
-from nccltool.train.events import Compared, Diverged, Flowed, NotTrained, OfRanks, TimedSteps, TrainedStep
+from nccltool.train.events import Built, Compared, Diverged, Flowed, NotTrained, OfRanks, TimedSteps, TrainedStep
 from nccltool.train.job import TrainJob, TrainSpec
-from nccltool.train.result import TrainRun
+from nccltool.train.result import ModelShape, TrainRun
 from nccltool.train.views import table
 from tests.samples import finding
 
@@ -79,6 +79,18 @@ def diverged(rank: int, what: str, number: int = 2, **changes: Any) -> Diverged:
     return Diverged(rank=rank, step=number - 1, strategy="ddp", number=number, what=what, **{**fields, **changes})
 
 
+SHAPE = ModelShape(
+    layers=4,
+    width=64,
+    heads=4,
+    context=32,
+    vocabulary=256,
+    batch=4,
+    grown=(),
+    ranks=1,
+    replicas=RANKS,
+)
+BUILT = Built(strategy="ddp", shape=SHAPE)
 TIMED = TimedSteps(
     step=2,
     strategy="ddp",
@@ -93,7 +105,7 @@ ON_RANKS = tuple(
 )
 SAMPLES = Samples(step=2, ns=(20_000_000, 20_000_000))
 BOTH = (compared(0), compared(1))
-RIGHT = (step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, *ON_RANKS, TIMED)
+RIGHT = (BUILT, step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, *ON_RANKS, TIMED)
 
 
 def test_a_right_training() -> None:
@@ -103,6 +115,7 @@ def test_a_right_training() -> None:
     assert (done.status, done.throughput_samples_per_s, done.throughput_tokens_per_s) == ("pass", 400, 12800)
     assert done.exposed_communication_ratio == pytest.approx(0.25)
     assert done.scaling_efficiency == pytest.approx(0.5)
+    assert done.model == SHAPE
     assert (done.slowest_rank, done.peak_memory_bytes) == (1, (2**28, None))
     assert done.oracle is not None
     assert (done.oracle.ok, done.oracle.first_step, done.oracle.ranks) == (True, None, ())
@@ -171,7 +184,7 @@ def test_numbers_that_are_none_are_not_known_and_wrong() -> None:
         (
             (NotTrained(strategy="ddp", reason="so"), *(compared(r, strategy="fsdp") for r in (0, 1))),
             (),
-            0,
+            4,
             ["skip", "pass"],
         ),
         ((compared(0), *(compared(r, strategy="fsdp") for r in (0, 1))), (), 4, ["unknown", "pass"]),
@@ -185,6 +198,13 @@ def test_the_verdict(
     run = judged(*said, findings=findings, strategies=("ddp", "fsdp"))
     assert run.verdict.exit_code == code
     assert [done.status for done in run.trainings] == statuses
+
+
+@pytest.mark.parametrize(("is_all", "code"), [(False, 4), (True, 0)])
+def test_what_was_asked_for_by_its_name_and_left_out_is_no_pass(is_all: bool, code: int) -> None:
+    left_out = NotTrained(strategy="dp", reason="it is one process", applies=False)
+    run = judged(left_out, *BOTH, strategies=("ddp", "dp"), is_all=is_all)
+    assert (run.verdict.exit_code, [done.applies for done in run.trainings]) == (code, [True, False])
 
 
 def test_a_world_of_one_that_was_asked_for_is_no_warning() -> None:

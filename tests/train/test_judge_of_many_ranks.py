@@ -14,11 +14,12 @@ from nccltool.launch.runner import LaunchOutcome
 from nccltool.monitor import metrics
 from nccltool.probe.run import ProbeBegun
 from nccltool.train import document, judge
-from nccltool.train.events import Compared, Diverged, OfRanks, Shares, TimedSteps, TrainedStep
+from nccltool.train.events import Built, Compared, Diverged, OfRanks, Shares, TimedSteps, TrainedStep
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import TrainRun
 from nccltool.train.views import table
 from tests.samples import facts
+from tests.train.test_judge import SHAPE
 
 STRATEGIES = ("ddp", "fsdp", "tensor", "zero1")
 
@@ -41,6 +42,7 @@ def said(ranks: int, is_wrong: bool) -> Iterator[Event]:
             reference_gradient_norm="1",
             ns=10**7,
         )
+        yield Built(strategy=name, shape=replace(SHAPE, replicas=ranks))
         for rank in range(ranks):
             yield Compared(rank=rank, strategy=name, micro_batches=ranks, errors=(("loss", "0.0", 1.0),), rule="1")
             if is_wrong:

@@ -104,6 +104,72 @@ def test_more_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
     assert {training["status"] for training in result.document["trainings"]} == {"pass"}
 
 
+SHARED = (
+    "tensor,context,pipeline,model",
+    "--nodes",
+    "2",
+    "--nproc-per-node",
+    "2",
+    "--heads",
+    "2",
+    "--layers",
+    "1",
+)
+"""Four ranks, of which two have a model between them."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--momentum", "0.5", "--clip-norm", "0.2", "--sequence-parallel"),
+        pytest.param(("-d", "float16", "--recompute"), marks=pytest.mark.slow),
+        pytest.param(("-d", "float64", "--schedule", "gpipe", "--micro-batches", "4"), marks=pytest.mark.slow),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_replicas_of_a_model_that_ranks_share(start: Start, words: tuple[str, ...]) -> None:
+    result = trained(start, *SHARED, *words, "--steps", "3", "--time-steps", "1")
+    assert (result.code, result.problems) == (0, []), result.said
+    for training in result.document["trainings"]:
+        shape = {key: training["model"][key] for key in ("ranks", "replicas", "heads", "layers", "grown")}
+        assert shape == {"ranks": 2, "replicas": 2, "heads": 2, "layers": 1, "grown": []}
+        assert_right(training, 4, steps=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "drill", ["sum:step=2", "duplicate:rank=3,step=2", "lose:rank=1,step=2", "scale:rank=2,step=2"]
+)
+def test_wrong_arithmetic_in_one_of_the_replicas_is_caught(start: Start, drill: str) -> None:
+    result = trained(start, *SHARED, "--steps", "2", "--time-steps", "0", NCCLTOOL_FAULT=drill)
+    assert (result.code, {problem["code"] for problem in result.problems}) == (1, {"train-wrong"}), result.said
+    assert {training["status"] for training in result.document["trainings"]} == {"fail"}
+
+
+@pytest.mark.slow
+def test_every_way_to_train_is_done_on_eight_ranks(start: Start) -> None:
+    result = trained(
+        start, "all", "--nproc-per-node", "8", "--steps", "2", "--time-steps", "0", "--deadline", "230"
+    )
+    assert (result.code, result.problems) == (0, []), result.said
+    found = {training["strategy"]: training for training in result.document["trainings"]}
+    assert {name for name, training in found.items() if training["status"] != "pass"} == ON_GPUS
+    grown = {name: training["model"]["grown"] for name, training in found.items() if training["model"]}
+    assert {name: sizes for name, sizes in grown.items() if sizes} == {
+        "context": ["heads"],
+        "model": ["layers"],
+        "pipeline": ["layers"],
+        "tensor": ["heads"],
+    }
+    assert "tensor: 8 ranks have a model between them; for that it has heads 8\n" in result.stdout
+
+
+def test_what_was_asked_for_by_its_name_and_cannot_be_done_is_no_pass(start: Start) -> None:
+    result = trained(start, "ddp,3d", *QUICK)
+    assert (result.code, result.document["status"]) == (4, "unknown"), result.said
+    assert [training["status"] for training in result.document["trainings"]] == ["pass", "skip"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_DEEPSPEED, reason="DeepSpeed is not installed (pip install 'nccltool[deepspeed]')")
 @pytest.mark.parametrize("zero", ["1", "2", "3"])
@@ -267,7 +333,7 @@ def test_a_rank_in_trouble_is_named_with_step_and_collective(
             [
                 "dp was left out: it is one process, and there are 3 ranks (--nproc-per-node 1)",
                 "pipeline was left out: 3 layers and both ends make 5 stages, not 6 (--layers)",
-                "tensor was left out: 2 attention heads cannot be shared by 3 ranks",
+                "tensor was left out: 2 attention heads cannot be shared by 3 ranks (--heads)",
             ],
         ),
     ],

@@ -7,7 +7,7 @@ from tabulate import tabulate
 from nccltool.core.text import escaped
 from nccltool.core.units import format_mib, format_seconds
 from nccltool.probe.views.base import circumstances
-from nccltool.train.result import Bubble, TrainingResult, TrainRun
+from nccltool.train.result import Bubble, ModelShape, TrainingResult, TrainRun
 
 HEADERS = (
     *("strategy", "ok", "loss error", "allowed", "step", "samples/s", "tokens/s"),
@@ -52,9 +52,19 @@ def _beside_trainings(run: TrainRun) -> Iterator[str]:
     if slow:
         yield f"slowest without communication, by a quarter and more: {', '.join(slow)}"
     for training in run.trainings:
+        if training.model is not None and training.model.grown:
+            yield _shared(training.strategy, training.model)
+    for training in run.trainings:
         overflowed = [str(step.step) for step in training.steps if step.overflowed]
         if overflowed:
             yield f"{training.strategy}: a gradient overflowed in step {', '.join(overflowed)}; it changed nothing"
+
+
+def _shared(strategy: str, model: ModelShape) -> str:
+    each = f"{model.ranks} ranks have a model between them"
+    replicas = f", {model.replicas} times" if model.replicas > 1 else ""
+    larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
+    return f"{strategy}: {each}{replicas}; for that it has {larger}"
 
 
 def _bubble(strategy: str, bubble: Bubble) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 import torch
 
 from nccltool.launch import events
+from nccltool.train import sharing
 from nccltool.train.checkpoints import Mark
-from nccltool.train.events import NotTrained
+from nccltool.train.events import Built, NotTrained
 from nccltool.train.job import TrainSpec
+from nccltool.train.result import ModelShape
 from nccltool.worker import memory
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint, faults, strategies
@@ -59,18 +61,28 @@ class Trainer:
 
     def _built(self, name: str, saved: Mark | None) -> Strategy | None:
         """None where any rank cannot train so, which is said."""
-        reason, strategy = "", None
+        why, strategy = None, None
         try:
             setup = self.setup(name, saved)
             with setup.communicating("building"):
                 strategy = faults.wrapped(strategies.build(setup))
         except CannotTrain as cannot:
-            reason = str(cannot)
-        if self._group.maximum([bool(reason)])[0] or strategy is None:
-            if reason and self._group.rank == 0:
-                self._tools.channel.emit(NotTrained(strategy=name, reason=reason))
+            why = cannot
+        if self._group.maximum([why is not None])[0] or strategy is None:
+            if why is not None and self._group.rank == 0:
+                self._tools.channel.emit(NotTrained(strategy=name, reason=str(why), applies=why.applies))
             return None
+        if self._group.rank == 0:
+            self._tools.channel.emit(Built(strategy=name, shape=self._shape(strategy)))
         return strategy
+
+    def _shape(self, strategy: Strategy) -> ModelShape:
+        spec, replicas = strategy.setup.spec, strategy.replicas
+        sizes = {size: getattr(spec, size) for size in sharing.SIZES}
+        grown = tuple(size for size, number in sizes.items() if number != getattr(self._spec, size))
+        if strategy.setup.made_for != self._group.size:  # the batch of a rank is what a checkpoint leaves it
+            grown = tuple(size for size in grown if size != "batch")
+        return ModelShape(**sizes, grown=grown, ranks=self._group.size // replicas, replicas=replicas)
 
     def setup(self, name: str, saved: Mark | None = None) -> Setup:
         """What a strategy is built from. Raises CannotTrain when what was saved is of another training."""

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from nccltool.core.verdicts import Verdict
+from nccltool.preflight import host_verdicts
 from nccltool.preflight.stages.train import TrainPart, of_trainings
 from nccltool.train.result import TrainingResult, TrainRun
 from tests import samples
@@ -42,3 +45,28 @@ def test_trainings() -> None:
         ("train/ddp", None): ("pass", ""),
         ("train/fsdp", "n2"): ("fail", "suspected"),
     }
+
+
+@pytest.mark.parametrize(
+    ("strategies", "applies", "status"),
+    [
+        (("ddp", "tensor"), True, "unknown"),
+        (("ddp", "tensor"), False, "unknown"),
+        (("all",), True, "unknown"),
+        (("all",), False, "skip"),
+    ],
+)
+def test_what_was_left_out_is_no_pass(strategies: tuple[str, ...], applies: bool, status: str) -> None:
+    """Of `all`, what is meant for other worlds, or is not installed, is not missed."""
+    reason = "11 ranks do not make groups of 2 to 8"
+    trained = TrainRun(
+        info=samples.info(emulated=False),
+        verdict=Verdict(status="unknown", exit_code=4),
+        findings=(),
+        trainings=(training("ddp"), replace(training("tensor"), status="skip", reason=reason, applies=applies)),
+    )
+    outcomes = list(of_trainings(replace(ran(trained), stage="train"), TrainPart(strategies=strategies)))
+    assert [one.status for one in outcomes] == ["pass", "pass", status]
+    assert outcomes[-1].required
+    assert outcomes[-1].reason.endswith(reason)
+    assert host_verdicts.verdict(outcomes, interrupted=False).exit_code == (4 if status == "unknown" else 0)

@@ -106,6 +106,20 @@ def test_the_losses_go_on_after_a_kill_and_with_another_number_of_ranks(start: S
     assert not half.exists()
 
 
+@pytest.mark.slow
+def test_a_model_that_grew_for_its_ranks_stays_as_it_is_with_others(start: Start, tmp_path: Path) -> None:
+    """Six heads for three ranks, then shared by two, then by three again."""
+    for ranks, steps in ((3, 2), (2, 4), (3, 6)):
+        words = ("--nodes", str(ranks), "--steps", str(steps), "--checkpoint", str(tmp_path), *MOMENTUM)
+        ended = trained(start, "tensor,pipeline", *words)
+        assert (ended.code, ended.problems) == (0, []), ended.said
+        for training in ended.document["trainings"]:
+            assert [step["step"] for step in training["steps"]] == [steps - 1, steps]
+            assert training["checkpoint"]["saved"] == [steps - 1, steps]
+        tensor = ended.document["trainings"][0]
+        assert (tensor["model"]["heads"], tensor["model"]["ranks"]) == (6, ranks)
+
+
 # ---- an error of the program that looks like one of communication
 
 BROKEN = """

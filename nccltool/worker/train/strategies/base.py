@@ -28,6 +28,11 @@ COMPUTING = "computing a micro-batch"
 class CannotTrain(Exception):
     """This strategy cannot run with these options or in this world; the message says why."""
 
+    def __init__(self, reason: str, applies: bool = True) -> None:
+        """`applies`: whether it is meant for such a world and installation at all."""
+        super().__init__(reason)
+        self.applies = applies
+
 
 class Setup:
     """What a strategy is built from."""
@@ -40,7 +45,7 @@ class Setup:
         self.made_for = made_for or self.world
         shared = sharing.of(spec, name, self.world, made_for)
         if shared.reason:
-            raise CannotTrain(shared.reason)
+            raise CannotTrain(shared.reason, shared.applies)
         self.spec, self.sharing = shared.spec, shared.ranks
         """`sharing`: how many ranks have one model between them."""
         spec = self.spec

@@ -31,7 +31,7 @@ class Training(DataParallel):
         super().__init__(setup)
         spec = setup.spec
         if importlib.util.find_spec("deepspeed") is None:
-            raise CannotTrain("DeepSpeed is not installed here (pip install 'nccltool[deepspeed]')")
+            raise CannotTrain("DeepSpeed is not installed here (pip install 'nccltool[deepspeed]')", applies=False)
         if spec.dtype != "float32":
             raise CannotTrain(f"DeepSpeed has settings of its own for -d {spec.dtype}; here it trains in float32")
         if spec.checkpoint:

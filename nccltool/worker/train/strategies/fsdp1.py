@@ -27,7 +27,8 @@ class Training(DataParallel):
         if setup.spec.checkpoint:
             raise CannotTrain("no checkpoint is kept of it: its pieces of parameters have no place in one")
         if _older_api() is None:
-            raise CannotTrain("this torch has no FullyShardedDataParallel any more; fsdp is what replaced it")
+            why = "this torch has no FullyShardedDataParallel any more; fsdp is what replaced it"
+            raise CannotTrain(why, applies=False)
         whole = self.whole_model()
         kinds = {type(part) for part in whole}
         with warnings.catch_warnings():

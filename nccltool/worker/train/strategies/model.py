@@ -33,7 +33,8 @@ class Training(Strategy):
         if setup.world > 1:
             return splitting.stage(parts, self._shared.rank, self._shared.ranks)
         if setup.device.type != "cuda" or torch.cuda.device_count() < 2:
-            raise CannotTrain("its layers need two devices: two ranks, or one on a host with two GPUs")
+            why = "its layers need two devices: two ranks, or one on a host with two GPUs"
+            raise CannotTrain(why, applies=False)
         other = (setup.device.index + 1) % torch.cuda.device_count()
         return Halves(parts, [setup.device, torch.device("cuda", other)])
 
