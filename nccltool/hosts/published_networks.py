@@ -59,7 +59,7 @@ def _fits(one: PublishedNetwork, facts: HostFacts) -> bool:
         return False
     if one.products and or_none(facts.cloud.product_name) not in one.products:
         return False
-    names = [or_none(gpu.name) or "" for gpu in or_none(facts.nvidia.gpus) or ()]
+    names = [or_none(name) or "" for name in or_none(facts.gpu_names) or ()]
     if one.gpu and not (names and all(_is_called(name, one.gpu) for name in names)):
         return False
     if one.gpus and len(names) != one.gpus:

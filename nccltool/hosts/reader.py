@@ -32,7 +32,8 @@ _INNER = 0.4
 """Share of it that one wait inside a source gets; no source has more than two in a row."""
 _Env = Mapping[str, str]
 SOURCES = hosts_sources.every()
-_OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins", "pci", "cloud", "nvidia")
+_OF_THE_NETWORK = ("conf", "interfaces", "rdma", "plugins", "pci", "cloud", "nvidia", "amd")
+_OF_THE_FABRIC = "nvml"
 _TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 
 
@@ -69,18 +70,23 @@ def take(
 
 
 def network_facts(
-    environ: Mapping[str, str], root: Path = Path("/"), seconds: float = 1.0, fabric: bool = False
+    environ: Mapping[str, str],
+    root: Path = Path("/"),
+    seconds: float = 1.0,
+    fabric_s: float = 0.0,
+    sources: tuple[Source, ...] = SOURCES,
 ) -> HostFacts:
     """What decides which network NCCL takes, read in this process: a rank that has a GPU must not fork.
 
-    `fabric`: also what NVML says, which alone knows of NVLink between hosts. It may take a second.
+    `fabric_s`: how long NVML may take, which alone knows of NVLink between hosts and may hang; 0 = not asked.
     """
     tree, env = Tree.at(root), environment.chosen(environ)
-    wanted = (*_OF_THE_NETWORK, "nvml") if fabric else _OF_THE_NETWORK
     parts: dict[str, Any] = {}
-    for one in SOURCES:
-        if one.name in wanted:
+    for one in sources:
+        if one.name in _OF_THE_NETWORK:
             parts[one.part] = _merged(parts.get(one.part), _said(one, tree, env, seconds))
+        elif fabric_s and one.name == _OF_THE_FABRIC:
+            parts[one.part] = _merged(parts.get(one.part), _said_in_time(one, tree, env, fabric_s))
     return HostFacts(host=_host(tree, NOT_READ), env=env, **parts)
 
 
@@ -200,6 +206,15 @@ def _said(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
         return source.read(tree, env, seconds)
     except Exception as error:  # noqa: BLE001 - junk in one file costs one source, not the snapshot
         return _nothing(source.part, f"{source.name} could not be understood: {type(error).__name__}: {error}")
+
+
+def _said_in_time(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
+    """What it says, or that it took too long: its thread is left behind then."""
+    said: list[Any] = []
+    thread = Thread(target=lambda: said.append(_said(source, tree, env, seconds)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return said[0] if said else _nothing(source.part, f"looking at {source.name} took longer than {seconds:g} s")
 
 
 def _nothing(part: str, why: str) -> Any:

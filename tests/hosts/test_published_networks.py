@@ -56,6 +56,14 @@ def test_instances_are_told_apart_by_their_whole_name(
     assert (found and found.devices, found and found.gbps) == (devices, gbps)
 
 
+@pytest.mark.parametrize(
+    ("kind", "title"), [("dgx", "BM.GPU.H100.8"), ("mi300x", "BM.GPU.MI300X.8"), ("tcp", None)]
+)
+def test_shapes_of_oracle_are_told_apart_by_their_gpus(kind: str, title: str | None) -> None:
+    found = published_networks.of_host(other(kind, provider="oci"))
+    assert (found and found.title) == title
+
+
 def test_b200_is_not_gb200() -> None:
     tray = other("gb200", provider="gcp")
     found = published_networks.of_host(tray)
@@ -64,7 +72,7 @@ def test_b200_is_not_gb200() -> None:
 
 
 @pytest.mark.parametrize(
-    "cloud", [Cloud(), Cloud(provider=Unknown("/sys/class/dmi cannot be read")), Cloud(provider="oci")]
+    "cloud", [Cloud(), Cloud(provider=Unknown("/sys/class/dmi cannot be read")), Cloud(provider="gcp")]
 )
 def test_a_fact_that_is_not_known_fits_nothing(cloud: Cloud) -> None:
     assert published_networks.of_host(msgspec.structs.replace(healthy("p5"), cloud=cloud)) is None

@@ -13,7 +13,7 @@ import pytest
 
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import reader
-from nccltool.hosts.facts import NOT_READ, Cloud, HostFacts, ProcessLimits
+from nccltool.hosts.facts import NOT_READ, Cloud, Gpu, HostFacts, Nvidia, ProcessLimits
 from nccltool.hosts.reader import SOURCES
 from nccltool.hosts.sources.base import Source, Tree
 from tests import captured_hosts
@@ -217,3 +217,34 @@ def test_files_that_a_configuration_file_names(tmp_path: Path) -> None:
     host = reader.take(tmp_path, sources=tuple(source for source in SOURCES if source.name == "paths"))
     named = [file for file in host.files if file.asked_by != "well-known"]
     assert [(file.path, file.text) for file in named] == [("/etc/topo.xml", "<system/>")]
+
+
+def fabric(tree: Tree, env: Mapping[str, str], seconds: float) -> Nvidia:
+    return Nvidia(driver=Unknown("not asked"), gpus=(Gpu(pci="0000:01:00.0", fabric_state="completed"),))
+
+
+def stuck(tree: Tree, env: Mapping[str, str], seconds: float) -> Nvidia:
+    time.sleep(60)
+    raise AssertionError("nobody waits so long")
+
+
+@pytest.mark.parametrize(
+    ("fabric_s", "read", "gpus"),
+    [
+        (0.0, stuck, ()),  # nobody asks
+        (5.0, fabric, (Gpu(pci="0000:01:00.0", fabric_state="completed"),)),
+        (0.05, stuck, ()),  # what the files say stands
+    ],
+)
+def test_a_rank_asks_nvml_only_where_it_must_and_not_for_ever(
+    tmp_path: Path, fabric_s: float, read: Callable[..., Nvidia], gpus: tuple[Gpu, ...]
+) -> None:
+    sources = (
+        Source("nvidia", "nvidia", lambda tree, env, seconds: Nvidia(driver="570.1", gpus=())),
+        Source("nvml", "nvidia", read),
+        Source("clock", "clock", stuck),
+    )
+    begin = time.monotonic()
+    found = reader.network_facts({}, tmp_path, fabric_s=fabric_s, sources=sources)
+    assert (found.nvidia.driver, found.nvidia.gpus) == ("570.1", gpus)
+    assert time.monotonic() - begin < 10

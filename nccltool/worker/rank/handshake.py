@@ -18,10 +18,9 @@ from nccltool import __version__
 from nccltool.core import versions
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import named
-from nccltool.hosts import link_rates, nvlink, usable_network
+from nccltool.hosts import link_rates, nvlink, reader, usable_network
 from nccltool.hosts.nccl import settings
 from nccltool.hosts.nccl.host import NcclHost
-from nccltool.hosts.reader import network_facts
 from nccltool.hosts.sources import net
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import backend_choice, rank_agreement
@@ -199,7 +198,7 @@ def _network(backend: str, facts: RankFacts) -> UsableNetwork:
         return usable_network.of_gloo(os.environ.get("GLOO_SOCKET_IFNAME", ""), link_rates.ethernet())
     link = nvlink.nvlink(facts.gpu_name)
     in_a_rack = link is not None and link.between_hosts
-    found = network_facts(os.environ, fabric=in_a_rack)
+    found = reader.network_facts(os.environ, fabric_s=reader.SECONDS if in_a_rack else 0.0)
     host = NcclHost(settings=settings.of(found, versions.parse(own_gpu.nccl_version() or "")), facts=found)
     network = usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
     return replace(network, domain=nvlink.domain(found.nvidia, host.settings)) if in_a_rack else network
