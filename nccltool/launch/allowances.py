@@ -21,8 +21,12 @@ _MESH_S_PER_PAIR = 1e-4
 that."""
 _CONNECT_S_PER_RANK = _COMMUNICATOR_S_PER_RANK
 """The first call of an operation connects to the peers that it needs, at the worst to all of them."""
+_RATE_S = 3.0
+"""The rate between the ranks is told from calls of about a second at most (nccltool.worker.rank.contact)."""
 BELOW_DEADLINE_S = 60.0
 """How much longer than the deadline the nets below it wait: the runner ends a run and names the culprit."""
+UNHEARD_S = 11.0
+"""A host of which nothing came for so long is cut off: its supervisors speak every five seconds."""
 
 
 def of_driver(job: Job, gpus: int) -> float:
@@ -34,8 +38,8 @@ def of_driver(job: Job, gpus: int) -> float:
 def of_first_contact(backend: str, ranks: int) -> float:
     """While ranks connect for the first time."""
     if backend == "nccl":
-        return _COMMUNICATOR_S + _COMMUNICATOR_S_PER_RANK * ranks
-    return _MESH_S_PER_PAIR * ranks**2
+        return _COMMUNICATOR_S + _COMMUNICATOR_S_PER_RANK * ranks + _RATE_S
+    return _MESH_S_PER_PAIR * ranks**2 + _RATE_S
 
 
 def of_first_call(backend: str, ranks: int) -> float:
@@ -53,7 +57,9 @@ def of_run(run: RunState) -> float:
     """Seconds beyond --timeout in which nothing may move where the ranks are now."""
     living = [state for state in run.ranks.values() if not state.ended and not state.said_bye]
     heard_at = max((state.heard_at for state in living), default=0.0)
-    away = [s for s in living if s.is_stopped or s.heard_at < heard_at - run.job.timeout_s / 2]
+    # what a slow link carries besides holds up what is said over it, too
+    unheard_s = max(UNHEARD_S, run.job.timeout_s / 2)
+    away = [state for state in living if state.is_stopped or state.heard_at < heard_at - unheard_s]
     if away:
         return 0.0
     outside = [state for state in living if not state.inside_call]

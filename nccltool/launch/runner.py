@@ -42,8 +42,6 @@ IMPORT_S = 90.0
 """How long importing torch may take on a cold file system before any rank exists."""
 SCHEDULER_QUERY_S = 3.0
 """How long a scheduler may take to say whether it ends us; Slurm leaves 30 s (KillWait) after SIGTERM."""
-UNHEARD_S = 11.0
-"""A node of which nothing came for so long is cut off: its supervisors speak every five seconds."""
 RESOLVE_S = 1.0
 """How long to wait for the address of a name that ssh has just used."""
 
@@ -203,7 +201,7 @@ class _Runner:
             if process.command.host
             and any(node in came and came[node].host_id != host_id for node in process.command.nodes)
         ]
-        if len(elsewhere) < 2 or any(now - process.heard_at < UNHEARD_S for process in elsewhere):
+        if len(elsewhere) < 2 or any(now - process.heard_at < allowances.UNHEARD_S for process in elsewhere):
             return None
         here, others = socket.gethostname(), [process.command.host for process in elsewhere]
         return finding_kinds.HOST_LOST.finding(
