@@ -2,9 +2,12 @@
 
 import os
 import time
+import warnings
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
+import torch.distributed as dist
 
 from nccltool.core import versions
 from nccltool.hosts.facts import NotKnown
@@ -35,6 +38,8 @@ class Contact:
     """Bytes per second: slower than that is no network that works."""
     retries_s: float = 0.0
     """How long an adapter may repeat a packet."""
+    net_s: float | None = None
+    """The time-out of process groups; None = what torch takes."""
 
     @property
     def first_call_s(self) -> float:
@@ -70,3 +75,12 @@ def retries_s(backend: str, one_host: bool, nccl: str | None) -> float:
     except NotKnown:  # then there may be adapters
         pass
     return ib_retries.seconds(host.integer("NCCL_IB_TIMEOUT"), host.integer("NCCL_IB_RETRY_CNT"), version)
+
+
+def let_groups_wait(seconds: float | None) -> None:
+    """As long as the group of all ranks: those that a library made have its own time-out, which may be shorter."""
+    if seconds is None:
+        return
+    for group in dist.distributed_c10d._world.pg_map:
+        with warnings.catch_warnings(category=UserWarning, action="ignore"):  # a backend that has none
+            dist.distributed_c10d._set_pg_timeout(timedelta(seconds=seconds), group)

@@ -89,7 +89,7 @@ def _live(job: Job, place: RankPlace, slot: ProgressPage, channel: Channel) -> N
         channel.report(*rank_agreement.clock_findings(ranks, clocks))
         channel.emit(_world(job, decision, ranks, networks, set_here))
     tools = RankTools(device, slot, channel, injector)
-    tools.contact = _contact(decision, place, facts, tools.group)
+    tools.contact = _contact(job, decision, place, facts, tools.group)
     _work(job, decision, tools)
     slot.phase("leaving")
     dist.destroy_process_group()
@@ -168,13 +168,16 @@ def _net(job: Job) -> timedelta:
     return timedelta(seconds=allowances.of_libraries(job.deadline_s))
 
 
-def _contact(decision: handshake.Decision, place: RankPlace, facts: RankFacts, group: Agreement) -> Contact:
+def _contact(
+    job: Job, decision: handshake.Decision, place: RankPlace, facts: RankFacts, group: Agreement
+) -> Contact:
     return Contact(
         backend=decision.backend,
         ranks=place.world_size,
         ranks_per_host=1 if decision.one_host else place.local_world_size,
         rate=contact.slowest_rate(group),
         retries_s=contact.retries_s(decision.backend, decision.one_host, facts.nccl),
+        net_s=allowances.of_libraries(job.deadline_s),
     )
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import torch
 
-from nccltool.launch import events
-from nccltool.train import sharing
+from nccltool.launch import allowances, events
+from nccltool.train import longest_step, sharing
 from nccltool.train.checkpoints import Mark
 from nccltool.train.events import Built, NotTrained
 from nccltool.train.job import TrainSpec
 from nccltool.train.result import ModelShape
 from nccltool.worker import memory
+from nccltool.worker.rank import contact
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint, faults, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
@@ -45,10 +46,13 @@ class Trainer:
     def _train(self, name: str, base: int) -> None:
         """`base`: the number in the run of its first step."""
         self._tools.slot.phase("between steps", base)
+        self._allow(self._spec.for_one(name), is_first=True)
         saved = self._checkpoints.choose(name) if self._checkpoints is not None else None
         strategy = self._built(name, saved)
         if strategy is None:
             return
+        contact.let_groups_wait(self._tools.contact.net_s)
+        self._allow(strategy.setup.spec, is_first=True)  # its model may have grown with the world
         if self._checkpoints is not None and saved is not None:
             self._checkpoints.load(strategy, saved)
         if not self._compared(strategy, base, saved.step if saved else 0):
@@ -58,6 +62,14 @@ class Trainer:
             time_steps(strategy, self._spec.timed_steps, base + self._spec.steps)
         if self._spec.profile:
             write_trace(strategy, Path(self._spec.profile))
+
+    def _allow(self, spec: TrainSpec, is_first: bool) -> None:
+        """Note how long a rank may wait for others; strategies have groups of their own, which connect in the
+        first step."""
+        seen = self._tools.contact
+        connecting_s = allowances.of_first_contact(seen.backend, seen.ranks) if is_first else 0.0
+        communicating_s = longest_step.inside_s(spec, seen.ranks, seen.rate)
+        self._tools.slot.allow(seen.retries_s + communicating_s + connecting_s)
 
     def _built(self, name: str, saved: Mark | None) -> Strategy | None:
         """None where any rank cannot train so, which is said."""
@@ -102,6 +114,7 @@ class Trainer:
         for number in range(saved + 1, steps + 1):
             _enter(strategy, base + number - 1, f"step {number} of {name}")
             is_right = comparison.step(number)
+            self._allow(strategy.setup.spec, is_first=False)
             if not is_right:
                 break
             if self._checkpoints is not None and number % self._spec.checkpoint_every == 0:

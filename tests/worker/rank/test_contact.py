@@ -1,6 +1,11 @@
 """How slow the way between the ranks may be, from what the first contact showed."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
+import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from nccltool.probe.longest_call import SLOWEST_RATE
@@ -63,3 +68,20 @@ def test_settings_of_nccl_say_how_long_adapters_repeat(monkeypatch: pytest.Monke
 
 def test_the_first_call_connects_over_nccl() -> None:
     assert (Contact().first_call_s, Contact(backend="nccl", ranks=8).first_call_s) == (0.0, 4.0)
+
+
+def test_groups_of_libraries_wait_as_long_as_the_run() -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        groups = (dist.group.WORLD, dist.new_group([0]))
+        contact.let_groups_wait(None)
+        assert timedelta(seconds=3660) not in map(timeout_of, groups)
+        contact.let_groups_wait(3660.0)
+        assert set(map(timeout_of, groups)) == {timedelta(seconds=3660)}
+    finally:
+        dist.destroy_process_group()
+
+
+def timeout_of(group: Any) -> timedelta:
+    timeout: timedelta = group._get_backend(torch.device("cpu")).options._timeout
+    return timeout
