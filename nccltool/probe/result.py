@@ -45,7 +45,8 @@ class Measurement:
     launched: Launched | None = None
     """How the calls came to the device; None = an older release or another tool measured."""
     launch_limited: bool = False
-    """A device waited for its host: the time is that of launching in Python, not that of the fabric."""
+    """A device waited for its host, and it can be seen: the time is that of launching in Python, not of the
+    fabric."""
     limit_busbw_bytes_per_s: float | None = None
     """The most that the wires allow (nccltool.probe.transport); None = not known."""
     limit_may_be_exceeded: bool = False

@@ -46,7 +46,7 @@ def test_a_rank_that_is_stopped_in_a_slow_call_is_named(
     lab: Lab, start: Start, size: str, timeout_s: float
 ) -> None:
     first, second = both(lab, start, size, timeout_s)
-    pid = _pid_of_rank_1(first)
+    pid = _pid_of_rank_1(second)
     os.kill(pid, signal.SIGSTOP)
     ended = first.wait(60.0)
     second.wait(60.0)

@@ -8,6 +8,7 @@ then the ranks meet on their devices, and the marks are stamped at the devices' 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any, Protocol, cast
 
 import torch
@@ -31,7 +32,7 @@ then."""
 _LEAST_HOLD_NS = 20_000
 """And this much at least: a launch and a mark take some microseconds each."""
 _TELLING = 0.01
-"""Share of a call from which its launch could be seen: half of the precision to which rows are measured."""
+"""Share of a time that can be seen: half of the precision to which rows are measured."""
 _FIRST_SPIN = 100_000
 """Ticks of the device's clock, to see how long one takes: 0.05 ms at 2 GHz, 1 ms at the 100 MHz of some AMD
 GPUs."""
@@ -45,9 +46,8 @@ class Batch:
     """Of stream: from the start to the end of each call. Of isolated: of each call."""
     launch_ns: int = 0
     """How long it took to queue one call; 0 = calls are not queued."""
-    starved: bool = False
-    """The device was done with what was queued before the host had queued the last call: it waited for the host,
-    and long enough to tell."""
+    starved: int = 0
+    """How many calls the device waited for: it was done with what was queued before they were launched."""
 
 
 class Clock:
@@ -125,33 +125,28 @@ class QueueClock(Clock):
 
     def offsets(self, call: Call, iterations: int, hold_ns: int = 0) -> Batch:
         self._hold(hold_ns)
-        begin = self._now()
-        marks = [self._stream.mark()]
+        begin, marks, starved = self._now(), [self._stream.mark()], 0
         for _ in range(iterations):
             call()
+            starved += marks[-1].query()
             marks.append(self._stream.mark())
         launch_ns = (self._now() - begin) // iterations
-        is_ahead = not marks[-2].query()
         self._drained(marks)
-        ends = [_ns(marks[0], mark) for mark in marks[1:]]
-        return Batch(
-            ns=ends, launch_ns=launch_ns, starved=not is_ahead and _tells(launch_ns, ends[-1] // iterations)
-        )
+        return Batch(ns=[_ns(marks[0], mark) for mark in marks[1:]], launch_ns=launch_ns, starved=starved)
 
     def durations(self, call: Call, iterations: int, meet: Call, hold_ns: int = 0) -> Batch:
-        spans, launches, is_ahead = [], [], True
+        took, launches, starved = [], [], 0
         for _ in range(iterations):
             meet()
             self._hold(hold_ns)
             begin, before = self._now(), self._stream.mark()
             call()
             launches.append(self._now() - begin)
-            is_ahead = is_ahead and not before.query()
-            spans.append((before, self._stream.mark()))
-            self._drained(spans[-1])
-        took = [_ns(before, after) for before, after in spans]
-        launch_ns = max(launches)
-        return Batch(ns=took, launch_ns=launch_ns, starved=not is_ahead and _tells(launch_ns, min(took)))
+            starved += before.query()
+            after = self._stream.mark()
+            self._drained([before, after])
+            took.append(_ns(before, after))
+        return Batch(ns=took, launch_ns=median_low(launches), starved=starved)
 
     def _hold(self, ns: int) -> None:
         """Keep the device busy for as long as the host will need to queue what follows, and let the ranks meet on
@@ -181,8 +176,9 @@ def _ns(before: StreamMark, after: StreamMark) -> int:
     return round(before.elapsed_time(after) * 1e6)
 
 
-def _tells(launch_ns: int, call_ns: int) -> bool:
-    return launch_ns >= _TELLING * call_ns
+def limits(starved_ns: int, ns: int) -> bool:
+    """Whether launches of so many nanoseconds for which the device waited can be seen in this much time."""
+    return starved_ns > _TELLING * ns
 
 
 def hold_ns(launch_ns: int, call_ns: int, count: int) -> int:

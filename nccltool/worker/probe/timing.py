@@ -5,7 +5,7 @@ There is no barrier and no synchronisation inside the timed region.
 
 import time
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 
 import torch
 
@@ -17,6 +17,9 @@ from nccltool.worker.probe import clocks
 from nccltool.worker.probe.clocks import Batch, Clock
 from nccltool.worker.progress_page import ProgressPage
 
+_HICCUPS = 0.1
+"""Share of calls for which a device may wait because the host was disturbed."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimedCalls:
@@ -25,7 +28,7 @@ class TimedCalls:
     ns: list[int]
     """Of each iteration over all ranks, in the order of measurement."""
     launch_limited: bool
-    """A device waited for its host in some of them."""
+    """A device waited for its host, for long enough to be seen in their time."""
 
 
 class Timer:
@@ -35,7 +38,8 @@ class Timer:
         self.job, self.group, self.clock, self.slot = job, group, clock, slot
         self._launch_ns = self._call_ns = 0
         """Of one call in the last batch, on the slowest rank."""
-        self._starved = False
+        self._starved_ns = 0
+        """Of launches for which a device waited, in the last batch."""
 
     def measure(self, call: Call, timed: Call, first_call_s: float = 0.0) -> TimedCalls:
         """The iterations of `timed`, after warming up with `call` (the same, but for drills), whose first may take
@@ -46,11 +50,11 @@ class Timer:
         estimate_s = self.warm_up(call)
         self.slot.phase("timing")
         samples: list[int] = []
-        limited = False
+        starved_ns = 0
         while count := self._next_batch(samples, time.monotonic() - begin, estimate_s):
             samples += self._counted(timed, count)
-            limited = limited or self._starved
-        return TimedCalls(ns=samples, launch_limited=limited)
+            starved_ns += self._starved_ns
+        return TimedCalls(ns=samples, launch_limited=clocks.limits(starved_ns, sum(samples)))
 
     def _counted(self, call: Call, count: int) -> list[int]:
         """A batch without its edges, where the tool chooses the count; -n is what runs and what is counted."""
@@ -96,11 +100,12 @@ class Timer:
         """The slowest rank of each number; what the batch says of the next one is noted, the same on all ranks."""
         if not self.clock.queues:
             return self.group.maximum(batch.ns)
-        *ns, launch_ns, starved = self.group.maximum([*batch.ns, batch.launch_ns, int(batch.starved)])
-        took_ns = max(ns) if self.job.cadence == "isolated" else ns[-1] // len(ns)
-        # one that was held, and not for long enough, is held for twice as long
-        self._launch_ns = max(launch_ns, 2 * self._launch_ns) if starved else launch_ns
-        self._call_ns, self._starved = took_ns, bool(starved)
+        *ns, launch_ns, starved = self.group.maximum([*batch.ns, batch.launch_ns, batch.starved])
+        # held, and not for long enough: next time for twice as long
+        was_short = starved > _HICCUPS * len(ns)
+        self._launch_ns = max(launch_ns, 2 * self._launch_ns) if was_short else launch_ns
+        self._call_ns = median_low(ns) if self.job.cadence == "isolated" else ns[-1] // len(ns)
+        self._starved_ns = starved * launch_ns
         return ns
 
     def _at_once(self, count: int) -> int:

@@ -20,10 +20,10 @@ def clock_of(device: SimulatedDevice, page: ProgressPage | None = None) -> Queue
     ("launch_us", "call_us", "hold_us", "expected"),
     [
         # the device is done before the next call is launched: it takes as long as a launch
-        (20, 5, 0, Batch(ns=[25 * US, 45 * US, 65 * US], launch_ns=20 * US, starved=True)),
-        (20, 5, 90, Batch(ns=[5 * US, 10 * US, 15 * US], launch_ns=20 * US, starved=False)),
-        (20, 5, 30, Batch(ns=[5 * US, 15 * US, 35 * US], launch_ns=20 * US, starved=True)),  # not long enough
-        (20, 100, 0, Batch(ns=[120 * US, 220 * US, 320 * US], launch_ns=20 * US, starved=False)),
+        (20, 5, 0, Batch(ns=[25 * US, 45 * US, 65 * US], launch_ns=20 * US, starved=3)),
+        (20, 5, 90, Batch(ns=[5 * US, 10 * US, 15 * US], launch_ns=20 * US)),
+        (20, 5, 30, Batch(ns=[5 * US, 15 * US, 35 * US], launch_ns=20 * US, starved=2)),  # not long enough
+        (20, 100, 0, Batch(ns=[120 * US, 220 * US, 320 * US], launch_ns=20 * US, starved=1)),
     ],
     ids=["not held", "held", "held for too short", "long calls"],
 )
@@ -36,8 +36,8 @@ def test_a_batch_in_a_stream(launch_us: int, call_us: int, hold_us: int, expecte
 @pytest.mark.parametrize(
     ("hold_us", "expected"),
     [
-        (0, Batch(ns=[25 * US] * 3, launch_ns=20 * US, starved=True)),
-        (40, Batch(ns=[5 * US] * 3, launch_ns=20 * US, starved=False)),
+        (0, Batch(ns=[25 * US] * 3, launch_ns=20 * US, starved=3)),
+        (40, Batch(ns=[5 * US] * 3, launch_ns=20 * US)),
     ],
     ids=["not held", "held"],
 )
@@ -97,6 +97,13 @@ def test_the_page_moves_with_every_call_that_the_device_has_done() -> None:
 def test_a_processor_holds_nothing_and_is_never_starved() -> None:
     made: list[int] = []
     batch = Clock().offsets(lambda: made.append(1), 3, hold_ns=10**9)
-    assert (len(batch.ns), batch.launch_ns, batch.starved, Clock.queues) == (3, 0, False, False)
-    assert Clock().durations(lambda: made.append(1), 2, lambda: made.append(2)).starved is False
+    assert (len(batch.ns), batch.launch_ns, batch.starved, Clock.queues) == (3, 0, 0, False)
+    assert Clock().durations(lambda: made.append(1), 2, lambda: made.append(2)).starved == 0
     assert made == [1, 1, 1, 2, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("starved_us", "took_us", "limited"), [(0, 100, False), (1, 100, False), (2, 100, True), (20, 0, True)]
+)
+def test_launches_that_can_be_seen(starved_us: int, took_us: int, limited: bool) -> None:
+    assert clocks.limits(starved_us * US, took_us * US) is limited
