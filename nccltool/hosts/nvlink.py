@@ -1,4 +1,4 @@
-"""GPU models with NVLink, and how fast it is: each way, without what protocols add. How far it reaches."""
+"""GPU models with NVLink or Infinity Fabric: its rate each way, without what protocols add. How far it reaches."""
 
 import re
 from collections.abc import Sequence
@@ -11,9 +11,15 @@ from nccltool.hosts.nccl.settings import NcclSettings
 _NVLINK_TABLE = "https://github.com/stas00/ml-engineering/blob/0030e63f5275afee38233676690ce10478647cca/network/README.md#nvlink"
 
 
+_AMD = "https://www.amd.com/content/dam/amd/en/documents/instinct-tech-docs"
+_MI300X_SHEET = f"{_AMD}/data-sheets/amd-instinct-mi300x-data-sheet.pdf"
+_MI325X_SHEET = f"{_AMD}/product-briefs/instinct-mi325x-datasheet.pdf"
+_CDNA4_PAPER = f"{_AMD}/white-papers/amd-cdna-4-architecture-whitepaper.pdf"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NvLinkSpec:
-    """The NVLink of a GPU model."""
+    """The NVLink, or what stands for it, of a GPU model."""
 
     names: str
     """A pattern of the names that CUDA gives; the PCIe and MIG forms of a chip are not in it."""
@@ -22,7 +28,26 @@ class NvLinkSpec:
     """Of all links of a GPU together, each way."""
     between_hosts: bool = False
     """There are systems in which it connects GPUs of several hosts."""
+    kind: str = "NVLink"
+    peers: int | None = None
+    """Without a switch: of so many other GPUs, each has a link of its own. None = any GPU takes all links."""
     source: str = _NVLINK_TABLE
+
+    def rate_to(self, others: int) -> float:
+        """What a GPU can send to so many others together."""
+        return self.bytes_per_s if self.peers is None else self.bytes_per_s * min(others, self.peers) / self.peers
+
+
+def _infinity_fabric(names: str, each: float, source: str) -> NvLinkSpec:
+    """Of a server of eight: seven links at this rate, one to each other GPU. Clouds give it as a VF."""
+    return NvLinkSpec(
+        names=rf"{names}( OAM| VF| HF)*",
+        generation=4,
+        bytes_per_s=7 * each,
+        kind="Infinity Fabric",
+        peers=7,
+        source=source,
+    )
 
 
 NVLINKS = (
@@ -33,8 +58,12 @@ NVLINKS = (
     NvLinkSpec(names=r"NVIDIA GH200 \w+( HBM\w+)?", generation=4, bytes_per_s=450e9, between_hosts=True),
     NvLinkSpec(names=r"NVIDIA B[23]00( SXM6 AC)?", generation=5, bytes_per_s=900e9),
     NvLinkSpec(names=r"NVIDIA GB[23]00", generation=5, bytes_per_s=900e9, between_hosts=True),
+    _infinity_fabric(r"AMD Instinct MI300X", each=64e9, source=_MI300X_SHEET),
+    _infinity_fabric(r"AMD Instinct MI325X", each=64e9, source=_MI325X_SHEET),
+    _infinity_fabric(r"AMD Instinct MI35[05]X", each=76.8e9, source=_CDNA4_PAPER),
 )
-"""The source gives the payload rate of each generation and which chips have it."""
+"""The source of NVLink gives the payload rate of each generation and which chips have it. AMD gives the rate of
+both directions of a link together, 128 and 153.6 GB/s."""
 
 
 def nvlink(gpu_name: str | None) -> NvLinkSpec | None:

@@ -29,6 +29,7 @@ from nccltool.launch import rank_agreement
 from nccltool.launch.events import RankFacts
 from nccltool.probe import collectives
 
+_NAMES = {"NVLink": "nvlink", "Infinity Fabric": "xgmi"}
 _SHOWN = 8
 """Kinds of devices."""
 
@@ -60,7 +61,7 @@ def between_ranks(
     hosts = dict.fromkeys(facts.host_id for facts in ranks)
     links = [nvlink(facts.gpu_name) for facts in ranks] if backend == "nccl" else []
     if len(hosts) == 1:
-        return "nvlink" if links and all(links) else "local" if backend == "gloo" else None, ""
+        return _between_gpus(links) if links else "local" if backend == "gloo" else None, ""
     found = [networks.get(host) for host in hosts]
     kinds = {network.transport if network else None for network in found}
     devices = {network.devices if network else None for network in found}
@@ -69,6 +70,11 @@ def between_ranks(
         kinds = {None} if isinstance(homes, str) else {"nvlink"} if len(set(homes.values())) == 1 else kinds
     nics = None if None in devices else named(sorted(text for text in devices if text), _SHOWN, "; ")
     return kinds.pop() if len(kinds) == 1 else None, nics
+
+
+def _between_gpus(links: Sequence[NvLinkSpec | None]) -> str | None:
+    kinds = {link.kind if link else None for link in links}
+    return _NAMES.get(kinds.pop() or "") if len(kinds) == 1 else None
 
 
 def limits(
@@ -95,9 +101,21 @@ def _inside_a_host(ops: Sequence[str], backend: str, ranks: Sequence[RankFacts])
         facts = ranks[links.index(None)]
         what = f"which links {facts.gpu_name or 'the GPU'} of rank {facts.rank} has"
         return Limits(unknown_reason=f"{what} is not known here")
-    homes, rates = range(len(ranks)), [link.bytes_per_s for link in known]
-    found = {op: largest_busbw(op, homes, rates) for op in ops}
-    return Limits(rows=_rows(found, backend), source=_of_gpus(ranks, known))
+    if why := _partitioned(len(ranks), known):
+        return Limits(unknown_reason=why)
+    others = {op: 1 if collectives.get(op).is_point_to_point else len(ranks) - 1 for op in ops}
+    found = {op: largest_busbw(op, range(len(ranks)), [link.rate_to(others[op]) for link in known]) for op in ops}
+    return Limits(rows=_rows(found, all(link.peers is None for link in known)), source=_of_gpus(ranks, known))
+
+
+def _partitioned(ranks: int, links: Sequence[NvLinkSpec]) -> str:
+    """Why the rate of a rank's links is not known, where more ranks are on a host than its GPUs have links to."""
+    fewest = min((link.peers for link in links if link.peers), default=ranks)
+    return (
+        f"{ranks} ranks on GPUs that come in {fewest + 1}: they share links as partitions"
+        if ranks > fewest + 1
+        else ""
+    )
 
 
 def _between_hosts(
@@ -143,7 +161,7 @@ def _inside_a_domain(
     rates = [link.bytes_per_s for link in links]
     found = {op: largest_busbw(op, range(len(ranks)), rates) for op in ops}
     source = f"{_of_gpus(ranks, links)}; all hosts are in NVLink domain {domain}"
-    return Limits(rows=_rows(found, backend), source=source)
+    return Limits(rows=_rows(found, backend == "nccl"), source=source)
 
 
 def _over_networks(
@@ -167,7 +185,7 @@ def _over_networks(
     if len(sides) < len(names):
         source = f"{source}; {len(names)} hosts in {len(sides)} NVLink domains"
     return Limits(
-        rows=_rows(found, backend),
+        rows=_rows(found, backend == "nccl"),
         source=f"{source}; {_of_gpus(ranks, nvlinks)}" if gpus else source,
         unknown_reason=f"nothing of {', '.join(still)} crosses the network" if still else None,
     )
@@ -184,12 +202,12 @@ def _gpu_rates(homes: Sequence[int], rates: Sequence[float], links: Sequence[NvL
     """What a GPU can take in: its NVLink, and its share of its host's network."""
     inside, total = Counter(homes), list(rates)
     for link, home in zip(links, homes, strict=True):
-        total[home] += link.bytes_per_s
+        total[home] += link.rate_to(inside[home] - 1)
     return [total[home] / inside[home] for home in homes]
 
 
-def _rows(found: Mapping[str, float | None], backend: str) -> tuple[Limit, ...]:
-    by_switches = {op for op in found if backend == "nccl" and collectives.get(op).is_reduced_by_switches}
+def _rows(found: Mapping[str, float | None], has_switches: bool) -> tuple[Limit, ...]:
+    by_switches = {op for op in found if has_switches and collectives.get(op).is_reduced_by_switches}
     return tuple(
         Limit(op=op, busbw_bytes_per_s=busbw, may_be_exceeded=op in by_switches)
         for op, busbw in found.items()
@@ -211,7 +229,8 @@ def _of_gpus(ranks: Sequence[RankFacts], links: Sequence[NvLinkSpec]) -> str:
     names = named(sorted({str(facts.gpu_name) for facts in ranks}), _SHOWN)
     slowest = min(links, key=lambda link: link.bytes_per_s)
     rate = f"{format_gb_per_s(slowest.bytes_per_s)} GB/s each way over all links of a GPU"
-    return f"NVLink {slowest.generation} of {names}: {rate} ({slowest.source})"
+    each = f", {format_gb_per_s(slowest.rate_to(1))} to each other one" if slowest.peers else ""
+    return f"{slowest.kind} {slowest.generation} of {names}: {rate}{each} ({slowest.source})"
 
 
 def _of_network(hosts: Sequence[str], wires: Sequence[UsableNetwork], rates: Sequence[float]) -> str:

@@ -1,8 +1,8 @@
 """What arithmetic GPUs could do at most, and what a training's steps need of it.
 
-Peaks are those of NVIDIA's data sheets in FLOP/s, dense: where a sheet gives the figure with sparsity, half of it.
-float16 and bfloat16 are those of the tensor cores; float32 is that of the CUDA cores, as torch uses no TF32 for it
-unless it is told to.
+Peaks are those of data sheets in FLOP/s, dense: where a sheet gives the figure with sparsity, half of it.
+float16 and bfloat16 are those of the tensor cores, which AMD calls matrix cores; float32 is that of the others, as
+torch uses no TF32 for it unless it is told to.
 """
 
 import re
@@ -29,6 +29,7 @@ class _Model:
     single: float
     sheet: str
     has_bfloat16: bool = True
+    maker: str = "NVIDIA"
 
 
 _MODELS = (
@@ -49,6 +50,10 @@ _MODELS = (
     _Model(r"\bV100-PCIE\b", 112, 14, "V100 PCIe", has_bfloat16=False),
     _Model(r"\bV100\b", 125, 15.7, "V100 SXM2", has_bfloat16=False),
     _Model(r"\bT4\b", 65, 8.1, "T4", has_bfloat16=False),
+    _Model(r"\bMI300X\b", 1307.4, 163.4, "Instinct MI300X", maker="AMD"),
+    _Model(r"\bMI325X\b", 1307.4, 163.4, "Instinct MI325X", maker="AMD"),
+    _Model(r"\bMI350X\b", 2306.9, 144.2, "Instinct MI350X", maker="AMD"),
+    _Model(r"\bMI355X\b", 2516.6, 157.3, "Instinct MI355X", maker="AMD"),
 )
 
 
@@ -58,7 +63,7 @@ def of(gpu_name: str, dtype: str) -> Peak | None:
     if model is None or dtype == "float64" or (dtype == "bfloat16" and not model.has_bfloat16):
         return None
     peak = model.single if dtype == "float32" else model.half
-    return Peak(peak * _TERA, f"NVIDIA's data sheet of {model.sheet}, {dtype}, dense: {peak:g} TFLOP/s")
+    return Peak(peak * _TERA, f"{model.maker}'s data sheet of {model.sheet}, {dtype}, dense: {peak:g} TFLOP/s")
 
 
 def flop_per_token(spec: TrainSpec) -> int:

@@ -36,13 +36,38 @@ from tests.captured_hosts import healthy
         ("NVIDIA GB200", 900),
         ("NVIDIA GB10", None),
         ("NVIDIA L40S", None),
-        ("AMD Instinct MI300X", None),
+        ("AMD Instinct MI300X", 448),
+        ("AMD Instinct MI300X OAM", 448),
+        ("AMD Instinct MI300X VF", 448),
+        ("AMD Instinct MI325X", 448),
+        ("AMD Instinct MI350X", 537.6),
+        ("AMD Instinct MI355X", 537.6),
+        ("AMD Instinct MI300A", None),
+        ("AMD Instinct MI250X", None),
+        ("AMD Radeon PRO W7900", None),
         (None, None),
     ],
 )
 def test_nvlink(name: str | None, gigabytes: float | None) -> None:
     link = nvlink.nvlink(name)
     assert (link and link.bytes_per_s) == (None if gigabytes is None else gigabytes * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "gigabytes"),
+    [
+        ("NVIDIA H200", 1, 450),
+        ("AMD Instinct MI300X", 1, 64),
+        ("AMD Instinct MI300X", 3, 192),
+        ("AMD Instinct MI300X", 7, 448),
+        ("AMD Instinct MI300X", 15, 448),
+        ("AMD Instinct MI355X", 1, 76.8),
+    ],
+)
+def test_without_a_switch_each_other_gpu_has_a_link_of_its_own(name: str, others: int, gigabytes: float) -> None:
+    link = nvlink.nvlink(name)
+    assert link
+    assert link.rate_to(others) == pytest.approx(gigabytes * 1e9)
 
 
 def test_every_rate_has_a_source() -> None:

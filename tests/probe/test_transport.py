@@ -300,6 +300,33 @@ def test_inside_a_host_nvlink_limits() -> None:
     assert of(on_one_host(), wires={}) == Limits(rows=rows(450, 450), source=H200)
 
 
+MI300X = "AMD Instinct MI300X"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "all_gather", "send_recv"), [(2, 64, 64), (4, 192, 64), (8, 448, 64), (9, None, None)]
+)
+def test_without_a_switch_the_links_to_those_that_take_part_count(
+    ranks: int, all_gather: float | None, send_recv: float | None
+) -> None:
+    """Seven links, one to each other GPU. Nothing on the way reduces."""
+    one = on_one_host(gpu_name=MI300X)[0]
+    some = [replace(one, rank=rank, local_rank=rank, gpu=f"GPU-{rank}") for rank in range(ranks)]
+    found = transport.limits(("all_reduce", "all_gather", "send_recv"), "nccl", some, {})
+    if all_gather is None or send_recv is None:
+        assert found == Limits(unknown_reason="9 ranks on GPUs that come in 8: they share links as partitions")
+        return
+    assert [(row.op, round(row.busbw_bytes_per_s / GB, 6), row.may_be_exceeded) for row in found.rows] == [
+        ("all_reduce", all_gather, False),
+        ("all_gather", all_gather, False),
+        ("send_recv", send_recv, False),
+    ]
+    assert found.source is not None
+    assert found.source.startswith(
+        f"Infinity Fabric 4 of {MI300X}: 448.0 GB/s each way over all links of a GPU, 64"
+    )
+
+
 @pytest.mark.parametrize(
     "ranks",
     [
@@ -357,6 +384,7 @@ ONE_HOST = {"host_id": "a", "node_rank": 0}
         ("gloo", {"host_id": "a"}, (), ("emulated", "")),
         ("gloo", ONE_HOST, (), ("local", "")),
         ("nccl", ONE_HOST, (), ("nvlink", "")),
+        ("nccl", ONE_HOST | {"gpu_name": MI300X}, (), ("xgmi", "")),
         ("nccl", ONE_HOST | {"gpu_name": "NVIDIA L40S"}, (), (None, "")),
         ("nccl", {}, (IB, IB), ("ib", "8 x 400 Gb/s InfiniBand")),
         ("nccl", {}, (IB, SLOW), (None, "1 x 80 Gb/s Ethernet; 8 x 400 Gb/s InfiniBand")),

@@ -15,6 +15,12 @@ from nccltool.train.job import TrainSpec
         ("NVIDIA H100 80GB HBM3", "bfloat16", 989.5),
         ("NVIDIA H100 80GB HBM3", "float32", 67),
         ("NVIDIA H100 PCIe", "bfloat16", 756.5),
+        ("AMD Instinct MI300X", "bfloat16", 1307.4),
+        ("AMD Instinct MI300X", "float32", 163.4),
+        ("AMD Instinct MI325X", "float16", 1307.4),
+        ("AMD Instinct MI350X", "bfloat16", 2306.9),
+        ("AMD Instinct MI355X", "bfloat16", 2516.6),
+        ("AMD Instinct MI355X", "float32", 157.3),
         ("NVIDIA H100 NVL", "bfloat16", 835.5),
         ("NVIDIA A100-SXM4-80GB", "bfloat16", 312),
         ("NVIDIA A100 80GB PCIe", "float32", 19.5),
@@ -33,7 +39,7 @@ def test_a_gpu_that_is_known(name: str, dtype: str, tera: float) -> None:
     found = peak_flops.of(name, dtype)
     assert found is not None
     assert found.flop_per_s == tera * 1e12
-    assert found.source.startswith("NVIDIA's data sheet of ")
+    assert found.source.startswith(f"{'AMD' if name.startswith('AMD') else 'NVIDIA'}'s data sheet of ")
     assert found.source.endswith(f", {dtype}, dense: {tera:g} TFLOP/s")
 
 
@@ -44,7 +50,8 @@ def test_a_gpu_that_is_known(name: str, dtype: str, tera: float) -> None:
         ("NVIDIA H100 80GB HBM3", "float64"),
         ("NVIDIA A10G", "bfloat16"),
         ("NVIDIA GeForce RTX 4090", "bfloat16"),
-        ("AMD Instinct MI300X", "bfloat16"),
+        ("AMD Instinct MI210", "bfloat16"),
+        ("AMD Instinct MI300X", "float64"),
         ("", "float32"),
     ],
 )
