@@ -1,11 +1,11 @@
 """How ranks share out the GPUs of their host: how many a node has, which one a rank takes, if they suffice."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
 from nccltool.core.versions import Version
-from nccltool.hosts.facts import HostFacts, NotKnown
+from nccltool.hosts.facts import HostFacts, NotKnown, or_none
 from nccltool.hosts.nccl import settings, values
 from nccltool.hosts.sources import files
 from nccltool.hosts.sources.base import Tree
@@ -25,6 +25,11 @@ def ranks_for(gpus: int | None, nodes: int, nodes_here: int = 1) -> int:
     if gpus is None:
         return 1
     return gpus // nodes_here or (1 if nodes > 1 else 2)
+
+
+def ranks_over_gloo(gpus: Iterable[int | None], nodes: int) -> int:
+    """The same over Gloo, which needs no GPU: as many on each host as the one with the fewest would have."""
+    return min(ranks_for(count, nodes) for count in gpus)
 
 
 def gpu_of(gpus: int, node: int, nodes_here: int, local_rank: int, ranks_of_node: int) -> int:
@@ -57,6 +62,12 @@ def permits(facts: HostFacts, version: Version | None = None) -> bool:
         return bool(settings.of(facts, version).integer(PERMISSION))
     except NotKnown:
         return False
+
+
+def are_enough(facts: HostFacts, ranks_here: int) -> bool:
+    """Whether NCCL would take so many ranks on the GPUs of a host that was looked at, as far as is known."""
+    gpus = or_none(facts.visible_gpus) or 0
+    return gpus >= ranks_here or (gpus > 0 and permits(facts))
 
 
 def require(gpus: int | None, ranks_here: int, env: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from nccltool.core.host_lists import fold
 from nccltool.core.text import named
 from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.failed_calls import FailedCalls
-from nccltool.launch.gpu_shares import ranks_for
+from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job, node_name
 
@@ -209,6 +209,8 @@ class Meeting:
         by_count: dict[int | None, list[str]] = {}
         for node in self._left():
             by_count.setdefault(node.gpus, []).append(self.name(node.node))
+        if self.job.backend == "gloo":
+            return ranks_over_gloo(by_count, len(self.hosts))
         if len(by_count) == 1:
             return ranks_for(next(iter(by_count)), len(self.hosts))
         ranked = sorted(by_count.items(), key=lambda item: -1 if item[0] is None else item[0])

@@ -40,6 +40,7 @@ class PreflightOrder:
     where: LaunchPlan
     words: tuple[str, ...]
     """What every run is told, besides where it runs."""
+    backend: str
     only: tuple[str, ...]
     skip: tuple[str, ...]
     budget_s: float | None
@@ -68,6 +69,7 @@ def from_options(options: PreflightOptions, env: Mapping[str, str]) -> Preflight
         find_platform=word == "auto",
         where=where,
         words=_words(start),
+        backend=start.backend,
         only=_stages("--only", options.only),
         skip=_stages("--skip", options.skip),
         budget_s=parse_duration(options.total_budget, "--budget") if options.total_budget else None,

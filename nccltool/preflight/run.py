@@ -86,6 +86,7 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
         hosts=where.launch.shown_names() if where.launch.remote else here,
         words=ask.words,
         folder=place,
+        backend=ask.backend,
         fault=fault_injection.parse(ask.fault),
         keep_going=ask.keep_going,
         end=time.monotonic() + ask.budget_s if ask.budget_s else None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from nccltool.core.findings import CheckStatus, Finding, FindingKind
 from nccltool.hosts import differences
-from nccltool.launch.finding_kinds import DEADLINE, WORLD_OF_ONE
+from nccltool.launch.finding_kinds import DEADLINE, GPU_UNUSABLE, TORCH_WITHOUT_GPU, WORLD_OF_ONE
 from nccltool.launch.job import node_name
 from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome
 from nccltool.probe.result import Run
@@ -53,12 +53,12 @@ class StageRun:
 
     def of_finding(self, check: Check, finding: Finding, **words: Any) -> CheckOutcome:
         """An outcome that a finding answers, on the host that it names."""
-        host = self._host_of(finding)
+        host = self.host_of(finding)
         words |= {"host": host} if host else {}
         status: CheckStatus = "fail" if finding.is_error else "warn"
         return self.outcome(check, status, reason=finding.message, page=finding.page, findings=(finding,), **words)
 
-    def _host_of(self, finding: Finding) -> str | None:
+    def host_of(self, finding: Finding) -> str | None:
         """None = it names none of ours."""
         subject = finding.subject
         if subject.kind == "rank" and subject.name.isdecimal():
@@ -85,9 +85,18 @@ def completion(ran: StageRun) -> Iterator[CheckOutcome]:
     elif not ran.endings:
         yield ran.outcome(COMPLETED, "pass")
     for finding in ran.endings:
-        # the time that a run was given is the fault of no host, not even where there is but one
-        words: dict[str, Blame] = {"shown": "suspected"} if finding.kind is DEADLINE else {}
-        yield ran.of_finding(COMPLETED, finding, **words)
+        yield ran.of_finding(COMPLETED, finding, **_shown(ran, finding))
+
+
+def _shown(ran: StageRun, finding: Finding) -> dict[str, Blame]:
+    """Where it is known without asking how many hosts took part."""
+    if finding.kind is DEADLINE:  # the time that a run was given is the fault of no host, not even of the only one
+        return {"shown": "suspected"}
+    by_itself = finding.kind in (
+        GPU_UNUSABLE,
+        TORCH_WITHOUT_GPU,
+    )  # a rank says it of its own GPU, before it meets any
+    return {"shown": "alone"} if by_itself and ran.host_of(finding) else {}
 
 
 def others(ran: StageRun, judged: FindingKind) -> Iterator[CheckOutcome]:

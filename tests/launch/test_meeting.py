@@ -153,6 +153,20 @@ def test_ranks_on_each_node(asked_for: int | None, gpus: tuple[int | None, ...],
     assert go.nproc_per_node == ranks
 
 
+@pytest.mark.parametrize(("counts", "ranks"), [((8, 7, 8), 7), ((8, 0, 8), 1), ((8, None, 8), 1), ((8, 8, 8), 8)])
+def test_gloo_needs_no_gpus_and_takes_as_many_ranks_everywhere(counts: tuple[int | None, ...], ranks: int) -> None:
+    there = gathering()
+    there.job = replace(there.job, backend="gloo", nproc_per_node=None)
+    for number, gpus in enumerate(counts):
+        there.hear(node(number, gpus=gpus))
+    asked = there.step(0.0)
+    assert isinstance(asked, instructions.Try)
+    answer(there, asked)
+    go = there.step(0.1)
+    assert isinstance(go, instructions.Go)
+    assert go.nproc_per_node == ranks
+
+
 @pytest.mark.parametrize(
     ("counts", "told"),
     [((8, 7, 8), "7 on n1; 8 on n0, n2"), ((8, None, 8), "an unknown number on n1; 8 on n0, n2")],

@@ -109,6 +109,10 @@ def test_the_lists() -> None:
         ("rank-died", ("n1",), {"n1"}, "alone"),
         ("interface-unusable", ("n1",), {"n1"}, "everywhere"),
         ("interface-unusable", ("n1",), {"n1", "n2"}, "alone"),
+        ("gpu-unusable", ("n1",), {"n1"}, "alone"),
+        ("gpu-unusable", ("n1", "n2"), {"n1", "n2"}, "everywhere"),
+        ("torch-without-gpu", ("n1",), {"n1"}, "everywhere"),
+        ("torch-without-gpu", ("n1",), {"n1", "n2"}, "alone"),
     ],
 )
 def test_what_fails_on_all_hosts_alike_takes_none_out(code: str, failing: Any, hosts: Any, shown: str) -> None:

@@ -20,6 +20,22 @@ def test_a_host_is_not_to_blame_for_the_time_that_a_run_was_given(code: str, sho
     assert outcomes["across/completed", "n1"] == ("fail", shown)
 
 
+@pytest.mark.parametrize("code", ["gpu-unusable", "torch-without-gpu"])
+@pytest.mark.parametrize(
+    ("kind", "name", "host", "shown"),
+    [
+        ("host", "beta", "n2", "alone"),
+        ("rank", "3", "n2", "alone"),  # of four ranks
+        ("host", "n[1-64]", None, "suspected"),  # more than may be told one by one
+    ],
+)
+def test_what_a_rank_says_of_its_own_gpu_needs_no_second_test(
+    code: str, kind: str, name: str, host: str | None, shown: str
+) -> None:
+    outcomes = told(probe_run.judged(ran(run(found(code, kind, name))), PART))
+    assert outcomes == {("across/completed", host): ("fail", shown)} | DATA_SKIP
+
+
 def test_what_fails_on_one_host_alone_is_its_own() -> None:
     alone = ran(run(found("wrong-data", "rank", "1")), "n2", stage="within")
     outcomes = probe_run.judged(alone, PART)

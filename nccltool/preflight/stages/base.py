@@ -1,6 +1,7 @@
 """What a stage stands on: the hosts, the suite, the time that is left, and how to start runs on some hosts."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,9 +10,8 @@ from nccltool.compare.result import Against
 from nccltool.core.documents import RunInfo
 from nccltool.core.run_directory import new_id
 from nccltool.hosts.facts import HostFacts, or_none
-from nccltool.launch import fault_injection, host_survey, start_costs
+from nccltool.launch import fault_injection, gpu_shares, host_survey, start_costs
 from nccltool.launch.fault_injection import Fault
-from nccltool.launch.gpu_shares import ranks_for
 from nccltool.launch.host_survey import Survey
 from nccltool.launch.job import Job
 from nccltool.launch.launchers.base import LaunchPlan
@@ -54,6 +54,8 @@ class StageContext:
     words: tuple[str, ...]
     """Options that every run gets."""
     folder: Path
+    backend: str = "auto"
+    """As in --backend."""
     fault: Fault | None = None
     keep_going: bool = False
     end: float | None = None
@@ -105,16 +107,28 @@ class StageContext:
         counts = {or_none(facts.visible_gpus) for facts in self._seen.values()}
         if not self.surveyed and self.assumed_gpus:
             counts = {self.assumed_gpus}
+        if self.backend == "gloo" and counts:
+            return gpu_shares.ranks_over_gloo(counts, len(self.hosts))
         if len(counts) != 1:
             return None
-        return ranks_for(counts.pop(), len(self.hosts))
+        return gpu_shares.ranks_for(counts.pop(), len(self.hosts))
 
     @property
     def on_gpus(self) -> bool:
-        """Every host has GPUs, as far as is known."""
+        """NCCL takes the ranks of every host on its GPUs, as far as is known."""
+        if self.backend == "gloo":
+            return False
         if not self.surveyed:
             return self.assumed_gpus > 0
-        return bool(self._seen) and all(or_none(facts.visible_gpus) for facts in self._seen.values())
+        ranks = self.ranks_of_hosts
+        return bool(self._seen) and all(
+            gpu_shares.are_enough(facts, ranks[self.hosts[node]]) for node, facts in self._seen.items()
+        )
+
+    @property
+    def ranks_of_hosts(self) -> Mapping[str, int]:
+        """How many ranks each host has; one, where it is not known."""
+        return {host: nodes * (self.nproc or 1) for host, nodes in Counter(self.hosts.values()).items()}
 
     def started(self, nodes: Sequence[int] | None = None) -> Started:
         """Ranks that are started together on these nodes; None = on those that are left."""

@@ -8,6 +8,7 @@ from typing import Annotated
 from nccltool.core.findings import Finding
 from nccltool.doctor import judge
 from nccltool.doctor import run as doctor_run
+from nccltool.hosts.facts import HostFacts, or_none
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.result import Blame, Check, CheckOutcome, of_finding
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
@@ -47,10 +48,19 @@ def run(context: StageContext, part: DoctorPart) -> StageResult:
     emulated = not context.where.launch.remote
     nodes = 1 if emulated else len(context.hosts)
     nproc = context.nproc and context.nproc * len(context.hosts) // nodes
-    hosts = [judge.host_of(facts, None, nodes, nproc, len(snapshots)) for facts in snapshots]
+    hosts = [
+        judge.host_of(facts, None, nodes, _over_nccl(facts, nproc, context.backend), len(snapshots))
+        for facts in snapshots
+    ]
     judgement = judge.judge(hosts, doctor_run.rules_for(part.select, part.ignore))
     differences = () if part.select else doctor_run.differences(snapshots, part.ignore, together=True)
     return StageResult(outcomes=tuple(judged(judgement, differences, context.names)))
+
+
+def _over_nccl(facts: HostFacts, nproc: int | None, backend: str) -> int | None:
+    """Ranks for rules of NCCL: over Gloo, what has no GPU of its own is none of theirs."""
+    gpus = or_none(facts.visible_gpus)
+    return min(nproc, gpus) if nproc and gpus and backend != "nccl" else nproc
 
 
 def judged(

@@ -8,8 +8,8 @@ from typing import Annotated
 from nccltool import __version__
 from nccltool.core.findings import CheckStatus
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import HostFacts
-from nccltool.launch import start_costs
+from nccltool.hosts.facts import HostFacts, or_none
+from nccltool.launch import gpu_shares, start_costs
 from nccltool.launch.finding_kinds import HOST_UNKNOWN
 from nccltool.launch.host_survey import Survey
 from nccltool.preflight import suite_toml as toml
@@ -48,10 +48,12 @@ def plan(context: StageContext, part: InventoryPart) -> tuple[str, ...]:
 
 def run(context: StageContext, part: InventoryPart) -> StageResult:
     survey = context.survey()  # without it the number of ranks may not be known
-    return StageResult(outcomes=tuple(dict.fromkeys(judged(survey, part, context.nproc))))
+    return StageResult(outcomes=tuple(dict.fromkeys(judged(survey, part, context.nproc, context.backend))))
 
 
-def judged(survey: Survey, part: InventoryPart, nproc: int | None) -> Iterator[CheckOutcome]:
+def judged(
+    survey: Survey, part: InventoryPart, nproc: int | None, backend: str = "auto"
+) -> Iterator[CheckOutcome]:
     """Which hosts there are, and whether they have the GPUs that they should."""
     came = [node for node in survey.hosts if node not in survey.lost and node not in survey.unseen]
     for node, host in survey.hosts.items():
@@ -64,7 +66,10 @@ def judged(survey: Survey, part: InventoryPart, nproc: int | None) -> Iterator[C
             yield CheckOutcome(check=PRESENT, host=host, status="pass")
     yield from _releases(survey, came)
     facts = {survey.hosts[node]: survey.snapshots[node] for node in came if node in survey.snapshots}
-    yield from _gpus(facts, part, nproc)
+    nodes = Counter(survey.hosts.values())
+    ranks = {host: nodes[host] * nproc for host in facts} if nproc and backend != "gloo" else {}
+    if backend != "gloo" or part.gpus is not None:  # Gloo needs none
+        yield from _gpus(facts, part, ranks, backend)
     yield _ranks(survey, nproc)
 
 
@@ -94,7 +99,9 @@ def _releases(survey: Survey, came: Sequence[int]) -> Iterator[CheckOutcome]:
         yield passed if there == __version__ else failed
 
 
-def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None) -> Iterator[CheckOutcome]:
+def _gpus(
+    facts: Mapping[str, HostFacts], part: InventoryPart, ranks: Mapping[str, int], backend: str
+) -> Iterator[CheckOutcome]:
     counts = {host: one.visible_gpus for host, one in facts.items()}
     known = Counter(count for count in counts.values() if isinstance(count, int))
     ranked = known.most_common(2)
@@ -103,7 +110,9 @@ def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None
     source = "the suite" if part.gpus is not None else f"what most of the {len(counts)} hosts have"
     is_expected = wanted is not None and (len(counts) > 1 or part.gpus is not None)
     for host, count in counts.items():
-        status, shown, reason = _gpus_of(count, wanted, nproc)
+        status, shown, reason = _gpus_of(count, wanted)
+        if status == "pass" and isinstance(count, int) and not _suffice(facts[host], ranks.get(host, 0)):
+            status, shown, reason = _too_few(count, ranks[host], backend)
         yield CheckOutcome(
             check=GPUS,
             host=host,
@@ -118,7 +127,20 @@ def _gpus(facts: Mapping[str, HostFacts], part: InventoryPart, nproc: int | None
         )
 
 
-def _gpus_of(count: int | Unknown, wanted: int | None, nproc: int | None) -> tuple[CheckStatus, Blame, str]:
+def _suffice(facts: HostFacts, ranks: int) -> bool:
+    """Where there are none, nobody counts on them."""
+    return not or_none(facts.visible_gpus) or gpu_shares.are_enough(facts, ranks)
+
+
+def _too_few(count: int, ranks: int, backend: str) -> tuple[CheckStatus, Blame, str]:
+    """What was asked for is no fault of a host; that Gloo measures without its GPUs must be known."""
+    on = f"{ranks} ranks are to run on {count} GPU{'s' if count > 1 else ''}"
+    if backend == "nccl":
+        return "fail", "everywhere", on
+    return "warn", "everywhere", f"{on}: they use Gloo on CPUs, and no GPU is tested"
+
+
+def _gpus_of(count: int | Unknown, wanted: int | None) -> tuple[CheckStatus, Blame, str]:
     """(status, whether it is shown to be the host's, why)."""
     if isinstance(count, Unknown):
         return "unknown", "", count.reason
@@ -126,6 +148,4 @@ def _gpus_of(count: int | Unknown, wanted: int | None, nproc: int | None) -> tup
         return "fail", "suspected", f"{count} GPUs, and the hosts do not agree on how many there should be"
     if count != wanted:
         return "fail", "alone", f"{count} GPUs are seen, and there should be {wanted}"
-    if nproc is not None and 0 < count < nproc:
-        return "fail", "everywhere", f"{nproc} ranks are to run on {count} GPUs"
     return "pass", "", ""

@@ -1,12 +1,16 @@
 """What stages get: which hosts are left, whose drill it is, and how much time there is."""
 
 import time
+from typing import Any
 
 import pytest
 
+from nccltool.hosts.facts import HostFacts, Nvidia
 from nccltool.launch import fault_injection
+from nccltool.launch.host_survey import Survey
 from nccltool.preflight import stages, suite_reader
 from nccltool.preflight.result import Check, CheckOutcome
+from nccltool.preflight.stages.base import StageContext
 from tests.preflight.stages.test_contract import context, lines
 
 
@@ -74,3 +78,33 @@ def test_how_long_healthy_hosts_take(
         if stage.name in ("inventory", "within", "across", "train")
     }
     assert about == {"inventory": inventory, "within": within, "across": across, "train": train}
+
+
+def of_gpus(*counts: int, hosts: tuple[str, ...] = ("n1", "n2"), **changes: Any) -> StageContext:
+    """Nodes on these hosts, which have so many GPUs."""
+    there = context(len(counts), remote=True, **changes)
+    there.hosts = dict(enumerate(hosts))
+    facts = (HostFacts(host=name, nvidia=Nvidia(visible_gpus=n)) for name, n in zip(hosts, counts, strict=True))
+    there._survey = Survey(hosts=there.hosts, snapshots=dict(enumerate(facts)))
+    return there
+
+
+@pytest.mark.parametrize(
+    ("counts", "changes", "ranks", "on_gpus"),
+    [
+        ((8, 8), {"nproc": None}, 8, True),
+        ((8, 8), {"nproc": 4}, 4, True),
+        ((4, 4), {"nproc": 8}, 8, False),
+        ((8, 8), {"nproc": 4, "hosts": ("n1", "n1")}, 4, True),
+        ((8, 8), {"nproc": 5, "hosts": ("n1", "n1")}, 5, False),
+        ((0, 0), {"nproc": None}, 1, False),
+        ((8, 7), {"nproc": None}, None, True),
+        ((8, 7), {"nproc": None, "backend": "gloo"}, 7, False),
+        ((8, 8), {"nproc": None, "backend": "gloo"}, 8, False),
+    ],
+)
+def test_ranks_and_whether_they_are_on_gpus(
+    counts: tuple[int, ...], changes: dict[str, Any], ranks: int | None, on_gpus: bool
+) -> None:
+    there = of_gpus(*counts, **changes)
+    assert (there.nproc, there.on_gpus) == (ranks, on_gpus)

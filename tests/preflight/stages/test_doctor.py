@@ -7,10 +7,12 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.doctor import judge
 from nccltool.doctor.rules import every
 from nccltool.hosts.facts import HostFacts, ProcessLimits
+from nccltool.launch.host_survey import Survey
 from nccltool.preflight.result import CheckOutcome
 from nccltool.preflight.stages import doctor
 from tests import captured_hosts as machines
 from tests.preflight.samples import told
+from tests.preflight.stages.test_contract import context
 
 
 def diagnosed(*facts: HostFacts, select: str) -> list[CheckOutcome]:
@@ -66,3 +68,15 @@ def test_hosts_that_differ(subject: str, hosts: int, expected: dict[str | None, 
     names = {f"h{number}": f"n{number}" for number in range(1, hosts + 1)}
     outcomes = doctor.judged(judge.Judgement(outcomes=(), problems=()), (finding,), names)
     assert {one.host: one.shown for one in outcomes} == expected
+
+
+@pytest.mark.parametrize(("backend", "expected"), [("auto", {"pass"}), ("gloo", {"pass"}), ("nccl", {"fail"})])
+def test_ranks_that_run_over_gloo_are_none_of_nccls(backend: str, expected: set[str]) -> None:
+    """Three emulated nodes on two GPUs."""
+    there = context(3, 1, backend=backend)
+    host = machines.healthy("dgx")
+    nvidia = msgspec.structs.replace(host.nvidia, visible_gpus=2)
+    facts = msgspec.structs.replace(host, nvidia=nvidia, env={})
+    there._survey = Survey(hosts=there.hosts, snapshots=dict.fromkeys(there.hosts, facts))
+    outcomes = doctor.run(there, doctor.DoctorPart(select=("LCH005",))).outcomes
+    assert {one.status for one in outcomes} == expected

@@ -1,8 +1,10 @@
 """Which hosts came, and what they have: tables of surveys, and the outcomes of each check and host."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from nccltool import __version__
@@ -11,6 +13,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import HostFacts, Nvidia
 from nccltool.launch.events import Node
 from nccltool.launch.host_survey import Survey
+from nccltool.preflight.result import CheckOutcome
 from nccltool.preflight.stages import inventory
 from nccltool.preflight.stages.inventory import InventoryPart
 from tests.preflight.samples import told
@@ -33,7 +36,7 @@ def survey(*facts: HostFacts, **changes: Any) -> Survey:
         ((8, 7), None, None, {1: ("fail", "suspected"), 2: ("fail", "suspected")}),
         ((7, 7), 8, None, {1: ("fail", "alone"), 2: ("fail", "alone")}),
         ((0, 0), None, 2, {1: ("pass", ""), 2: ("pass", "")}),
-        ((4, 4), None, 8, {1: ("fail", "everywhere"), 2: ("fail", "everywhere")}),
+        ((4, 4), None, 8, {1: ("warn", "everywhere"), 2: ("warn", "everywhere")}),
         ((8, Unknown("no driver"), 8), None, None, {1: ("pass", ""), 2: ("unknown", ""), 3: ("pass", "")}),
     ],
 )
@@ -43,6 +46,43 @@ def test_gpus(counts: Any, wanted: int | None, nproc: int | None, expected: dict
     assert {key[1]: value for key, value in found.items() if key[0] == "inventory/gpus"} == {
         f"n{number}": value for number, value in expected.items()
     }
+
+
+def of_gpus(outcomes: Iterable[CheckOutcome]) -> dict[str | None, tuple[str, str, str]]:
+    return {one.host: (one.status, one.shown, one.reason) for one in outcomes if one.code == "inventory/gpus"}
+
+
+GLOO = "2 ranks are to run on 1 GPU: they use Gloo on CPUs, and no GPU is tested"
+PERMITTED = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "nproc", "backend", "env", "expected"),
+    [
+        (8, 4, "auto", {}, ("pass", "", "")),
+        (1, 1, "auto", {}, ("warn", "everywhere", GLOO)),
+        (1, 1, "nccl", {}, ("fail", "everywhere", "2 ranks are to run on 1 GPU")),
+        (1, 1, "nccl", PERMITTED, ("pass", "", "")),
+        (1, 1, "auto", PERMITTED, ("pass", "", "")),
+        (0, 1, "auto", {}, ("pass", "", "")),
+        (1, 1, "gloo", {}, None),
+        (Unknown("ask the driver"), 1, "gloo", {}, None),
+    ],
+)
+def test_two_nodes_of_one_host(
+    gpus: int | Unknown, nproc: int, backend: str, env: dict[str, str], expected: tuple[str, str, str] | None
+) -> None:
+    one = msgspec.structs.replace(host("h1", gpus), env=env)
+    seen = replace(survey(one, one), hosts={0: "n1", 1: "n1"})
+    found = of_gpus(inventory.judged(seen, InventoryPart(), nproc, backend))
+    assert found == ({"n1": expected} if expected else {})
+
+
+def test_over_gloo_hosts_need_not_have_equally_many_gpus_unless_the_suite_says_so() -> None:
+    seen = survey(host("h1", 8), host("h2", 7))
+    assert of_gpus(inventory.judged(seen, InventoryPart(), 7, "gloo")) == {}
+    found = of_gpus(inventory.judged(seen, InventoryPart(gpus=8), 7, "gloo"))
+    assert {name: status for name, (status, _, _) in found.items()} == {"n1": "pass", "n2": "fail"}
 
 
 @pytest.mark.parametrize(("nproc", "status", "ranks"), [(8, "pass", 16.0), (None, "unknown", None)])
