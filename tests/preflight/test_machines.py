@@ -106,9 +106,11 @@ def judged(facts: HostFacts, ran: StageRun, platform: str = "") -> tuple[str, in
 P5 = {"all_reduce": (60.0, 437.0), "all_gather": (55.0, 380.0)}
 DGX = {"all_reduce": (80.0, 449.5), "all_gather": (70.0, 360.0)}
 MEGA = {"all_reduce": (20.0, 150.0), "all_gather": (20.0, 182.0)}
+MI300X = {"all_reduce": (50.0, 350.0), "all_gather": (50.0, 340.0)}
 RACK = {"all_reduce": (150.0, 681.0), "all_gather": (140.0, 600.0)}
 """all_reduce of p5 as AWS publishes it, of DGX as Oracle does for the same parts, of a rack as CoreWeave does for
-72 GPUs; all_gather of A3 Mega as Google does. What is not published is in between."""
+72 GPUs, of MI300X as Oracle asks for; all_gather of A3 Mega as Google publishes it. What nobody publishes is in
+between."""
 ENDED = {"completed": "pass", "data": "pass", "late": "pass"}
 
 
@@ -134,6 +136,8 @@ def share(numbers: Mapping[str, tuple[float, float]], of: float) -> dict[str, tu
             1,
             {"all_reduce-share_of_limit": "fail", "all_gather-busbw-1GiB": "warn"},
         ),
+        ("mi300x", MI300X, "pass", 0, {"all_reduce-share_of_limit": "pass"}),
+        ("mi300x", share(MI300X, 0.5), "fail", 1, {"all_reduce-share_of_limit": "fail"}),
         ("gb200", RACK, "pass", 0, {"all_reduce-share_of_limit": "pass"}),
         ("gb200", share(RACK, 0.5), "fail", 1, {"all_reduce-share_of_limit": "fail"}),
     ],

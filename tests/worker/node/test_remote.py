@@ -192,6 +192,19 @@ def test_what_is_sent_is_there_before_libraries_are_loaded(begin: Begin, tmp_pat
     assert far.said.splitlines() == ["crossed", str(tool), "1 threads"]
 
 
+@pytest.mark.torch
+@pytest.mark.gpu
+@pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no CUDA device here")
+@pytest.mark.parametrize(("mask", "left"), [("", "0"), ("0", "1")])
+def test_a_mask_that_is_sent_hides_gpus(begin: Begin, mask: str, left: str) -> None:
+    """CUDA reads it when torch first asks."""
+    load = "import torch\nsay(str(torch.cuda.device_count()))\nos._exit(0)"
+    far = begin(replace(REMOTE, env={"CUDA_VISIBLE_DEVICES": mask}), load=load)
+    assert far.hear().gpus == int(left)
+    assert far.end(60) == 0
+    assert far.said.splitlines()[-1] == left
+
+
 def test_what_the_loader_and_python_read_is_sent_too_late(begin: Begin, tmp_path: Path) -> None:
     """So that it is refused (launch/remote_variables.py); set before the start, both are found."""
     (tmp_path / "of_the_sender.py").write_text("")
