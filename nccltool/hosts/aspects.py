@@ -74,7 +74,13 @@ def _digest(text: str) -> str:
 
 def _software(host: HostFacts) -> _Told:
     versions, nvidia = host.versions, host.nvidia
-    for name, leaf in (("torch", versions.torch), (NCCL, versions.nccl), ("CUDA of torch", versions.torch_cuda)):
+    for name, leaf in (
+        ("torch", versions.torch),
+        (NCCL, versions.nccl),
+        ("RCCL", versions.rccl),
+        ("CUDA of torch", versions.torch_cuda),
+        ("HIP of torch", versions.torch_hip),
+    ):
         yield Aspect("version-differs", name), leaf if leaf != "" else "not installed"
     for code, name, leaf in (
         ("driver-differs", "NVIDIA driver", nvidia.driver),

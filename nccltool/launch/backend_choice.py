@@ -34,11 +34,11 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
         return job.backend, f"asked for with --backend {job.backend}"
     for here in _by_host(ranks).values():
         if _sharing(here) and (gpus := _too_few(job, here)):
-            return "gloo", f"{_few(gpus, here)}, and NCCL wants one for each"
+            return "gloo", f"{_few(gpus, here)}, and {here[0].library} wants one for each"
     lacking = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
     if lacking:
         return "gloo", _why_gloo(lacking, len(ranks))
-    return "nccl", f"every rank has a GPU and NCCL{_how_shared(ranks)}"
+    return "nccl", f"every rank has a GPU and {ranks[0].library}{_how_shared(ranks)}"
 
 
 def problems(job: Job, backend: str, ranks: Sequence[RankFacts]) -> tuple[Finding, ...]:
@@ -61,7 +61,7 @@ def unusable(facts: RankFacts, problem: GpuProblem) -> Finding:
 def _why_gloo(lacking: Sequence[RankFacts], world_size: int) -> str:
     first = lacking[0]
     if first.gpu is not None:
-        return f"rank {first.rank} on {first.host} has a torch without NCCL"
+        return f"rank {first.rank} on {first.host} has a torch without {first.library}"
     if len(lacking) < world_size:
         return f"rank {first.rank} on {first.host} has no CUDA device"
     hidden = {facts.gpu_problem.text for facts in lacking if facts.gpu_problem}
@@ -114,7 +114,7 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
         if sharing and (gpus := _too_few(job, here)):
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="host", name=here[0].host),
-                message=f"{_few(gpus, here)}, and NCCL wants one for each",
+                message=f"{_few(gpus, here)}, and {here[0].library} wants one for each",
                 remedy=f"start fewer ranks there, or measure on CPUs: --backend gloo; {PERMISSION}=1 lets NCCL "
                 f"{PERMITTED_SINCE} and later share them",
             )
@@ -134,8 +134,8 @@ def _unavailable(ranks: Sequence[RankFacts]) -> Iterator[Finding]:
         lack = f"it has no CUDA device{f': {problem.text}' if problem else ''}"
         yield finding_kinds.BACKEND_UNAVAILABLE.finding(
             subject=Subject(kind="rank", name=str(facts.rank)),
-            message=f"rank {facts.rank} on {facts.host} cannot use NCCL: "
-            + (lack if facts.gpu is None else "its torch has no NCCL"),
+            message=f"rank {facts.rank} on {facts.host} cannot use {facts.library}: "
+            + (lack if facts.gpu is None else f"its torch has no {facts.library}"),
             remedy="use --backend gloo or auto, fewer ranks per node, or a torch built for CUDA",
         )
 

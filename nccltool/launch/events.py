@@ -112,7 +112,7 @@ class RankFacts:
     python: str
     torch: str
     nccl: str | None
-    """None = this torch has no NCCL."""
+    """None = this torch has no NCCL. Of RCCL: the release of NCCL that it says it has."""
     nccltool: str
     gpu: str | None
     """UUID or PCI address of the rank's GPU; None = it has none, or --backend gloo needs none."""
@@ -130,6 +130,13 @@ class RankFacts:
     """NCCL is told here to take several ranks on one GPU, and is a release that does."""
     host_addresses: tuple[str, ...] | None = None
     """What the host's own name resolves to; None = it does not resolve."""
+    has_rccl: bool = False
+    """Its torch is built for GPUs of AMD: what torch calls NCCL is RCCL there."""
+
+    @property
+    def library(self) -> str:
+        """What carries its bytes over GPUs, by its own name."""
+        return "RCCL" if self.has_rccl else "NCCL"
 
 
 class Hello(Event, frozen=True, tag="hello"):

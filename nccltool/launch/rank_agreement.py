@@ -116,12 +116,13 @@ def _versions(ranks: Sequence[RankFacts]) -> Iterable[Finding]:
         minority = min(holders.values(), key=len)
         # NCCL's wire protocol and our own events change between releases; a Python patch release does not matter
         severe = what in ("nccl", "nccltool", "torch")
+        name = "rccl" if what == "nccl" and all(facts.has_rccl for facts in ranks) else what
         yield finding_kinds.VERSION_MISMATCH.finding(
             severity="error" if severe else "warning",
             subject=Subject(kind="host", name=minority[0].host),
-            message=f"{what} differs between ranks: "
+            message=f"{name} differs between ranks: "
             + named((f"{version} on {_hosts(facts)}" for version, facts in sorted(holders.items())), _SHOWN, "; "),
-            remedy=f"install the same {what} on every host",
+            remedy=f"install the same {name} on every host",
         )
 
 

@@ -8,6 +8,7 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,9 +16,26 @@ from nccltool.hosts import reader
 from nccltool.hosts.facts import Address, Gpu, HostFacts, KernelClock, Library, Nvidia, NvLink, Services
 from tests.captured_hosts.build import build
 from tests.captured_hosts.formats.addresses import ipv4_of
-from tests.captured_hosts.kinds import KINDS, NVIDIA, WSL, Kind
+from tests.captured_hosts.kinds import AMD, KINDS, NVIDIA, WSL, Kind
 
 NCCL = "/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
+_LIBNCCL = Library(path=NCCL, real_path=NCCL, origin="wheel", version="2.27.3", size_bytes=417_000_000)
+_TORCH: dict[str, Any] = {
+    "torch": "2.8.0+cu128",
+    "torch_cuda": "12.8",
+    "torch_hip": "",
+    "nccl": "2.27.3",
+    "nccl_source": f"{NCCL} (wheel)",
+    "libnccl": (_LIBNCCL,),
+}
+_TORCH_OF_AMD: dict[str, Any] = {
+    "torch": "2.8.0+rocm6.4",
+    "torch_cuda": "",
+    "torch_hip": "6.4.43482-0f2d60242",
+    "rccl": "2.22.3",
+    "nccl": "",
+    "libnccl": (),
+}
 _MEMORY = "/dev/shm"
 """Hundreds of small files are written there in a fraction of the time that a disk takes."""
 __all__ = ["KINDS", "Kind", "build", "captured", "healthy"]
@@ -57,13 +75,7 @@ def healthy(name: str) -> HostFacts:
             host.versions,
             python="3.12.3",
             glibc="2.39",
-            torch="2.8.0+cu128",
-            torch_cuda="12.8",
-            nccl="2.27.3",
-            nccl_source=f"{NCCL} (wheel)",
-            libnccl=(
-                Library(path=NCCL, real_path=NCCL, origin="wheel", version="2.27.3", size_bytes=417_000_000),
-            ),
+            **(_TORCH_OF_AMD if kind.make is AMD else _TORCH),
         ),
     )
 

@@ -69,6 +69,8 @@ PERMITTED = {"permits_shared_gpus": True}
     ("wanted", "ranks", "choice"),
     [
         (job(), world(), ("nccl", "every rank has a GPU and NCCL")),
+        (job(), world(has_rccl=True), ("nccl", "every rank has a GPU and RCCL")),
+        (job(), world(nccl=None, has_rccl=True), ("gloo", "rank 0 on alpha has a torch without RCCL")),
         (job(), world(gpu=None, nccl=None), ("gloo", "no rank has a CUDA device")),
         (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
         (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch without NCCL")),

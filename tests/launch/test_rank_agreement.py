@@ -159,6 +159,20 @@ LOOPBACK = "Gloo and MASTER_ADDR would hand this address to other hosts, where n
         ),
         pytest.param(
             REAL,
+            [facts(rank, nccl=("2.22.3", "2.27.3")[rank // 2], has_rccl=True) for rank in range(4)],
+            [
+                error(
+                    "version-mismatch",
+                    "host",
+                    "alpha",
+                    "rccl differs between ranks: 2.22.3 on alpha; 2.27.3 on beta",
+                    "install the same rccl on every host",
+                )
+            ],
+            id="two RCCLs",
+        ),
+        pytest.param(
+            REAL,
             [facts(0), facts(1), facts(2), facts(3, torch="2.9.1")],
             [
                 error(

@@ -84,6 +84,11 @@ class Versions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """e.g. `2.13.0+cu130`. Source: the metadata of the package."""
     torch_cuda: Text = NOT_READ
     """CUDA of the torch build, e.g. `13.0`; '' = a build without CUDA. Source: torch/version.py, as text."""
+    torch_hip: Text = NOT_READ
+    """HIP of the torch build, e.g. `6.4.43482-0f2d60242`; '' = a build without HIP. What such a torch calls
+    NCCL is RCCL. Source: torch/version.py, as text."""
+    rccl: Text = NOT_READ
+    """The release of NCCL that RCCL says it has, in the librccl of torch or of /opt/rocm."""
     nccl: Text = NOT_READ
     """The libnccl that torch here would load: the wheel nvidia-nccl-cu*, else the first on the loader path."""
     nccl_source: str = ""

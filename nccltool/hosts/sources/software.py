@@ -28,6 +28,7 @@ _PLUGIN = re.compile(
     r"libnccl-(net|tuner|profiler|env|gin|collnet)\b.*\.so[.\d]*|libnccl-ofi-tuner\.so[.\d]*|libnccl-\w+\.so"
 )
 _SYMBOL = re.compile(rb"nccl(?:Net|CollNet|Tuner|Profiler|Env|Gin)(?:Plugin)?_v\d+\b|nccl\w*Plugin_v\d+\b")
+_RCCL = re.compile(rb"RCCL version\s*:?\s*(\d+\.\d+\.\d+)")
 _VERSIONS = (re.compile(rb"NCCL version (\d+\.\d+\.\d+)"), re.compile(rb"aws-ofi-nccl[ -]v?(\d+\.\d+\.\d+)"))
 
 
@@ -39,7 +40,9 @@ def versions(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
         nccltool=or_none(found.get("nccltool", "")) or "",
         python=platform.python_version() if tree.live else Unknown(CAPTURED),
         torch=found.get("torch", "" if folders else Unknown("no folder of Python packages was found")),
-        torch_cuda=_torch_cuda(tree, folders),
+        torch_cuda=_built_for(tree, folders, "cuda"),
+        torch_hip=_built_for(tree, folders, "hip"),
+        rccl=_rccl(tree, folders),
         packages=packages,
         ofed=_ofed(tree),
         glibc=_glibc() if tree.live else Unknown(CAPTURED),
@@ -73,13 +76,25 @@ def _packages(tree: Tree, folders: tuple[str, ...]) -> Iterator[Setting]:
             yield Setting(name=match[1].replace("_", "-"), value=match[2])
 
 
-def _torch_cuda(tree: Tree, folders: tuple[str, ...]) -> Text:
+def _built_for(tree: Tree, folders: tuple[str, ...], what: str) -> Text:
     for folder in folders:
         text = tree.exact(f"{folder}/torch/version.py")
         if isinstance(text, str):
-            match = re.search(r"^cuda\b[^=]*=\s*(?:'([^']*)'|None)", text, re.MULTILINE)
-            return (match[1] or "") if match else Unknown(f"{folder}/torch/version.py names no CUDA")
+            match = re.search(rf"^{what}\b[^=]*=\s*(?:'([^']*)'|None)", text, re.MULTILINE)
+            return (match[1] or "") if match else Unknown(f"{folder}/torch/version.py names no {what.upper()}")
     return Unknown("torch is not installed")
+
+
+def _rccl(tree: Tree, folders: tuple[str, ...]) -> Text:
+    """torch brings its own, in its folder; the text stands among the read-only data, as in NCCL."""
+    for folder in (*(f"{packages}/torch/lib" for packages in folders), "/opt/rocm/lib"):
+        for name in ("librccl.so.1", "librccl.so"):
+            if tree.exists(f"{folder}/{name}") is True:
+                found = then(tree.real(f"{folder}/{name}"), lambda path: _section(tree, path, b".rodata"))
+                match = None if isinstance(found, Unknown) else _RCCL.search(found)
+                why = Unknown(f"{folder}/{name} holds no text that names its version")
+                return match[1].decode() if match else why
+    return ""
 
 
 def _ofed(tree: Tree) -> Text:

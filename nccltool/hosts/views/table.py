@@ -10,7 +10,18 @@ from tabulate import tabulate
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import NOT_READ, AmdGpu, Gpu, HostFacts, Interface, Limit, Network, or_none, to_json
+from nccltool.hosts.facts import (
+    NOT_READ,
+    AmdGpu,
+    Gpu,
+    HostFacts,
+    Interface,
+    Limit,
+    Network,
+    Versions,
+    or_none,
+    to_json,
+)
 from nccltool.hosts.facts.leaves import then
 
 T = TypeVar("T")
@@ -34,7 +45,7 @@ def _table(host: HostFacts) -> str:
         ("limits", _limits(host)),
         ("shared memory", _word(host.shm.size_bytes, lambda size: f"{_gib(size)}, {free} free")),
         ("container", _word(box.runtime, lambda name: f"{name} ({box.evidence})" if name else "no")),
-        ("torch", f"{_word(versions.torch) or 'not installed'}, NCCL {_word(versions.nccl) or 'not found'}"),
+        ("torch", _torch(versions)),
         ("clock", _clock(host)),
         ("variables", " ".join(f"{name}={value}" for name, value in host.env.items() if name.startswith("NCCL_"))),
         ("files", ", ".join(file.path for file in host.conf_files if file.exists is True)),
@@ -46,6 +57,13 @@ def _table(host: HostFacts) -> str:
 
 def _word(leaf: T | Unknown, shown: Callable[[T], str] = str, otherwise: str = "unknown") -> str:
     return otherwise if isinstance(leaf, Unknown) else shown(leaf)
+
+
+def _torch(versions: Versions) -> str:
+    told = _word(versions.torch) or "not installed"
+    if hip := or_none(versions.torch_hip):
+        return f"{told}, HIP {hip}, RCCL {_word(versions.rccl) or 'not found'}"
+    return f"{told}, NCCL {_word(versions.nccl) or 'not found'}"
 
 
 def _machine(host: HostFacts) -> str:

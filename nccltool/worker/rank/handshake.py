@@ -88,6 +88,7 @@ def facts_of(place: RankPlace, own: OwnGpu) -> RankFacts:
         gpu_problem=own.gpu_problem,
         permits_shared_gpus=own.permits_shared_gpus,
         host_addresses=net.resolve(host, _RESOLVE_S),
+        has_rccl=torch.version.hip is not None,
     )
 
 

@@ -23,6 +23,7 @@ from nccltool.hosts.sources import (
 )
 from nccltool.hosts.sources import files as host_files
 from nccltool.hosts.sources.base import Tree, within
+from tests.captured_hosts.formats.binaries import elf
 
 GONE = "cannot be read: No such file or directory"
 
@@ -626,6 +627,22 @@ class TestVersions:
             f"{base}/torch/version.py": "cuda: Optional[str] = None\n",
         }
         assert software.versions(tree(tmp_path, files), {}, 5.0).torch_cuda == ""
+
+    def test_a_build_for_gpus_of_amd(self, tmp_path: Path) -> None:
+        base = "opt/venv/lib/python3.12/site-packages"
+        files: dict[str, str | bytes] = {
+            f"{base}/torch-2.8.0+rocm6.4.dist-info/x": "",
+            f"{base}/torch/version.py": "cuda: Optional[str] = None\nhip: Optional[str] = '6.4.43482-0f2d60242'\n",
+            f"{base}/torch/lib/librccl.so.1": elf({".rodata": b"\0RCCL version 2.22.3+hip6.4 HEAD:ae2ee2e\0"}),
+        }
+        found = software.versions(tree(tmp_path, files), {}, 5.0)
+        assert (found.torch_cuda, found.torch_hip, found.rccl) == ("", "6.4.43482-0f2d60242", "2.22.3")
+
+    def test_an_rccl_that_names_no_version(self, tmp_path: Path) -> None:
+        path = "opt/rocm/lib/librccl.so.1"
+        found = software.versions(tree(tmp_path, {path: elf({".rodata": b"nothing"})}), {}, 5.0)
+        assert found.rccl == Unknown(f"/{path} holds no text that names its version")
+        assert software.versions(tree(tmp_path / "bare", {"etc/x": ""}), {}, 5.0).rccl == ""
 
     def test_live_imports_nothing(self) -> None:
         found = software.versions(Tree(""), {}, 5.0)
