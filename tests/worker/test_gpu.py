@@ -7,7 +7,10 @@ import torch
 
 from nccltool.probe.collectives.base import Part
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS
+from nccltool.worker.probe import clocks
+from nccltool.worker.probe.clocks import CudaStream, QueueClock
 from nccltool.worker.probe.data import Pattern
+from nccltool.worker.progress_page import ProgressPage
 from tests.support.commands import NCCLTOOL, Ended
 from tests.worker.conftest import Start
 
@@ -87,6 +90,42 @@ def test_a_gpu_is_asked_for_the_check_of_8_gib_once() -> None:
     begin = time.monotonic()
     assert pattern.wrong(buffer, Part(0, length, None, 0), lambda: None)[0] == length
     assert time.monotonic() - begin < 10  # block by block, with 396 kernels each, it took 65 s
+
+
+@pytest.mark.parametrize(("words", "launched"), [((), "queued"), (("--cuda-graph",), "graph")])
+def test_a_row_says_how_its_calls_were_launched(start: Start, words: tuple[str, ...], launched: str) -> None:
+    result = ended(start, "--op", "all_reduce", *words)
+    assert result.code == 0, result.said
+    rows = result.document["measurements"]
+    assert [(row["launched"], row["launch_limited"]) for row in rows] == [(launched, False)] * 2
+
+
+def test_a_device_that_is_held_runs_calls_at_its_own_rate() -> None:
+    page, one = ProgressPage(), torch.zeros(1, device="cuda")
+    clock, count = QueueClock(CudaStream(lambda: None), page), 64
+
+    def call() -> None:
+        one.add_(1)  # a kernel of about a microsecond: launching it from Python takes longer
+
+    clock.offsets(call, count)  # the first launches load kernels
+    eager = clock.offsets(call, count)
+    assert eager.starved > count / 2
+    held = clock.offsets(call, count, clocks.hold_ns(eager.launch_ns, 0, count))
+    assert held.starved == 0
+    assert held.ns[-1] < eager.ns[-1]
+    assert int(one.item()) == 3 * count
+    assert page.read()[2] % 2 == 0
+
+
+def test_a_device_is_held_about_as_long_as_asked() -> None:
+    stream = CudaStream(lambda: None)
+    clock = QueueClock(stream, ProgressPage())
+    for _ in range(2):  # the first tells how fast the device's clock goes
+        before = stream.mark()
+        clock.offsets(lambda: None, 1, 5_000_000)
+        after = stream.mark()
+        after.synchronize()
+    assert before.elapsed_time(after) == pytest.approx(5.0, rel=0.5)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs in one process")
