@@ -1,5 +1,6 @@
 """JUDGE numbers against what a suite or a platform expects of them. Pure."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,9 @@ class MeasuredNumber:
     value: float | None
     what: str
     could_be: tuple[float, float] | None = None
-    """From, to; None = it is not noisy."""
+    """From, to; None = it is neither noisy nor limited by launches."""
+    doubt: str = "too noisy"
+    """Why it could be something else."""
     rank: int | None = None
     why_unknown: str = ""
 
@@ -98,8 +101,8 @@ def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
             return MeasuredNumber(value=row.late_s or 0.0, what=what, rank=row.late_rank)
         case "time":
             middle = row.time_s.median or row.time_s.mean
-            could_be = row.time_s.ci95 or (middle, middle)
-            return MeasuredNumber(value=middle, what=what, could_be=could_be if row.noisy else None)
+            low, high = row.time_s.ci95 or (middle, middle)
+            return _doubted(MeasuredNumber(value=middle, what=what), row, low, high, fabric=(0.0, high))
         case "share_of_limit" if limit is None:
             why = f"what the wires allow is not known: {run.info.limit_unknown_reason or 'nothing limits it'}"
             return MeasuredNumber(value=None, what=what, why_unknown=why)
@@ -108,9 +111,17 @@ def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
         case "algbw":
             share = row.algbw_bytes_per_s / row.busbw_bytes_per_s if row.busbw_bytes_per_s else 0.0
     low, high = (bound * share for bound in row.busbw_interval)
-    return MeasuredNumber(
-        value=row.busbw_bytes_per_s * share, what=what, could_be=(low, high) if row.noisy else None
-    )
+    number = MeasuredNumber(value=row.busbw_bytes_per_s * share, what=what)
+    return _doubted(number, row, low, high, fabric=(low, math.inf))
+
+
+def _doubted(
+    number: MeasuredNumber, row: Measurement, low: float, high: float, fabric: tuple[float, float]
+) -> MeasuredNumber:
+    """`fabric`: what that of the fabric could be where launches took the time, which it is not to blame for."""
+    if row.launch_limited:
+        return replace(number, could_be=fabric, doubt="limited by launches")
+    return replace(number, could_be=(low, high)) if row.noisy else number
 
 
 def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNumber) -> CheckOutcome:
@@ -122,7 +133,7 @@ def against(ran: StageRun, wanted: Expectation, check: Check, number: MeasuredNu
         return unknown(reason=number.why_unknown)
     bounds = [bound for bound in (wanted.low, wanted.high) if bound is not None]
     if number.could_be and any(number.could_be[0] < bound < number.could_be[1] for bound in bounds):
-        return unknown(reason=f"{number.what} cannot be told from it: too noisy")
+        return unknown(reason=f"{number.what} cannot be told from it: {number.doubt}")
     if (wanted.high is None or value <= wanted.high) and (wanted.low is None or value >= wanted.low):
         return ran.outcome(check, "pass", **words)
     words["reason"] = number.what

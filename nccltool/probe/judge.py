@@ -77,6 +77,13 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
         )
     if row.busbw_bytes_per_s >= threshold:
         return None
+    if row.launch_limited:
+        return BUSBW_UNKNOWN.finding(
+            subject=Subject(kind="operation", name=row.op),
+            message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: limited by launches",
+            evidence=evidence,
+            remedy="replay a graph: --cuda-graph; see what else runs on the processors of these hosts",
+        )
     return BUSBW_LOW.finding(
         subject=Subject(kind="operation", name=row.op),
         message=f"{what} is under {min_gb_per_s:g} GB/s",

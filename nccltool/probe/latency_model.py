@@ -106,5 +106,6 @@ def _dip(op: str, small: Measurement, large: Measurement) -> Finding:
 def _by_operation(rows: Iterable[Measurement]) -> dict[tuple[str, Placement], list[Measurement]]:
     groups: dict[tuple[str, Placement], list[Measurement]] = defaultdict(list)
     for row in rows:
-        groups[row.op, row.placement].append(row)
+        if not row.launch_limited:  # that is the time of Python, and says nothing of the operation
+            groups[row.op, row.placement].append(row)
     return groups

@@ -21,6 +21,7 @@ def wanted(metric: str, **changes: Any) -> Expectation:
 SMALL = samples.measurement(bytes=1024, busbw_bytes_per_s=1e9)
 LARGE = samples.measurement(bytes=2**20, busbw_bytes_per_s=300e9, limit_busbw_bytes_per_s=400e9)
 LATE = samples.measurement(bytes=2**20, late_rank=3, late_s=0.05)
+LAUNCHED = samples.measurement(bytes=8, busbw_bytes_per_s=1e9, launch_limited=True)
 NOISY = samples.measurement(busbw_bytes_per_s=300e9, noisy=True)
 
 
@@ -44,6 +45,11 @@ NOISY = samples.measurement(busbw_bytes_per_s=300e9, noisy=True)
         ((LARGE,), wanted("busbw", high=250e9), ("across/all_reduce-busbw", None, "fail", 300e9)),
         ((NOISY,), wanted("busbw", low=310e9), ("across/all_reduce-busbw", None, "unknown", 300e9)),
         ((NOISY,), wanted("busbw", low=500e9), ("across/all_reduce-busbw", None, "fail", 300e9)),
+        # Python's launches took the time: the fabric may be faster, and is not slower
+        ((LAUNCHED,), wanted("busbw", low=2e9), ("across/all_reduce-busbw", None, "unknown", 1e9)),
+        ((LAUNCHED,), wanted("busbw", low=0.5e9), ("across/all_reduce-busbw", None, "pass", 1e9)),
+        ((LAUNCHED,), wanted("time", high=0.001), ("across/all_reduce-time", None, "unknown", 0.002)),
+        ((LAUNCHED,), wanted("time", high=0.1), ("across/all_reduce-time", None, "pass", 0.002)),
         ((LARGE,), wanted("share_of_limit", low=0.5), ("across/all_reduce-share_of_limit", None, "pass", 0.75)),
         ((SMALL,), wanted("share_of_limit", low=0.5), ("across/all_reduce-share_of_limit", None, "unknown", None)),
         ((LARGE,), wanted("late", high=0.02), ("across/late", None, "pass", 0.0)),
@@ -103,3 +109,10 @@ def test_a_number_that_only_warns_does_not_make_the_verdict_unknown() -> None:
     expectation = wanted("share_of_limit", low=0.5, severity="warn")
     outcomes = probe_run.judged(ran(run()), replace(PART, expect=(expectation,)))
     assert [(one.status, one.required) for one in outcomes if one.source == "a page"] == [("unknown", False)]
+
+
+@pytest.mark.parametrize(("row", "doubt"), [(NOISY, "too noisy"), (LAUNCHED, "limited by launches")])
+def test_a_number_that_cannot_be_told_says_why(row: Any, doubt: str) -> None:
+    part = replace(PART, expect=(wanted("busbw", low=310e9),))
+    (one,) = [one for one in probe_run.judged(ran(run(measurements=(row,))), part) if one.source == "a page"]
+    assert one.reason.endswith(f" cannot be told from it: {doubt}")

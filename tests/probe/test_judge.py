@@ -204,3 +204,14 @@ def test_an_operation_that_was_not_measured_cannot_be_told() -> None:
     (finding,) = judge.below((), ("send_recv",), 1.0)
     assert (finding.code, finding.severity, finding.subject.name) == ("busbw-unknown", "warning", "send_recv")
     assert judge.below((), ("send_recv",), None) == ()
+
+
+def test_python_is_no_slow_fabric() -> None:
+    """Devices waited for their hosts: the fabric may be faster, and is not slower."""
+    (found,) = judge.below((row(9.0, launch_limited=True),), (), 10.0)
+    assert (found.code, found.message, found.remedy) == (
+        "busbw-unknown",
+        "all_reduce at 1 MiB: busbw 9.00 GB/s cannot be told from 10 GB/s: limited by launches",
+        "replay a graph: --cuda-graph; see what else runs on the processors of these hosts",
+    )
+    assert judge.below((row(11.0, launch_limited=True),), (), 10.0) == ()

@@ -76,6 +76,7 @@ def test_models_are_made_for_each_operation_and_placement() -> None:
     [
         [],
         [row(size, 1e-3) for size in SIZES[:3]],  # too few sizes
+        [row(size, 1e-3 + size / 1e9, launch_limited=True) for size in SIZES],
         [row(8, 1e-3)] * 10,
         [row(size, 1e-3) for size in SIZES],  # time does not grow with size
         [row(size, 1 / size) for size in SIZES],  # it falls
@@ -108,6 +109,7 @@ def test_a_dip() -> None:
         [row(2**16, 2**16 / 1e9), row(2**20, 2**20 / 0.8e9)],  # within the intervals
         [row(2**16, 2**16 / 4e9), row(2**16, 2**16 / 1e9)],  # the same size again
         [alone(2**16, 4e9), alone(2**20, 1e9)],  # how noisy they are is not known
+        [row(2**16, 2**16 / 4e9), row(2**20, 2**20 / 1e9, launch_limited=True)],  # Python's time
         [row(2**16, 2**16 / 4e9), row(2**20, 2**20 / 1e9, op="gather")],
         [row(2**16, 2**16 / 4e9), row(2**20, 2**20 / 1e9, placement="out-of-place")],
     ],
