@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from nccltool.launch import last_words
 from nccltool.worker.progress_page import ProgressPage
 
 _LONGEST_PAUSE_S = 0.5
@@ -27,8 +28,10 @@ _OF_COMMUNICATION = re.compile(
 
 
 def of_communication(error: BaseException) -> bool:
-    """Whether communication raised this, and not the program that was about to communicate: in a backward pass
-    both come as the same type."""
+    """Whether communication raised this, and not the program that was about to communicate, nor its GPU: in a
+    backward pass all come as the same type, and the stack of a failed kernel may lead through NCCL."""
+    if any((sign := last_words.sign_of(str(one))) and not sign.is_echo for one in _chain(error)):
+        return False
     return any(isinstance(e, dist.DistError) or _OF_COMMUNICATION.search(str(e)) for e in _chain(error))
 
 

@@ -46,6 +46,13 @@ def test_of_communication(error: Exception) -> None:
         RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn"),
         RuntimeError("mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)"),
         RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+        torch.OutOfMemoryError("HIP out of memory. Tried to allocate 2.00 GiB."),
+        RuntimeError(
+            "CUDA error: an illegal memory access was encountered\n"
+            "Exception raised from query at ProcessGroupNCCL.cpp:712 (most recent call first):\nframe #0: run()"
+        ),
+        dist.DistBackendError("NCCL error: unhandled cuda error\nLast error:\nCuda failure 'out of memory'"),
+        wrapped(RuntimeError("CUDA error: uncorrectable ECC error encountered")),
         wrapped(ValueError("a label is out of range")),
     ],
     ids=str,
