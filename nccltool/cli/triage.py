@@ -46,6 +46,8 @@ def command(**options: Any) -> None:
         raise SystemExit(_follow(asked, view))
     if asked.for_s is not None:
         raise click.UsageError("--for has no effect without --follow.")
+    import nccltool.launch.finding_kinds  # noqa: F401  what the findings of a run stand for
+
     incident = run.triage(asked.paths, asked.command, asked.trust_pickle)
     deliver(table.shown(incident, view), view.output)
     raise SystemExit(incident.verdict.exit_code)

@@ -6,6 +6,7 @@ heard any more; a process that is stopped; a rank that is outside of communicati
 
 import signal
 from collections.abc import Sequence
+from itertools import islice
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import listed, named
@@ -244,8 +245,8 @@ def _waiting(run: RunState, *culprits: RankState) -> tuple[str, ...]:
 
 def _echoes(run: RunState) -> tuple[str, ...]:
     """What those that waited said of it first: the lines that NCCL and torch wrote, without the stacks."""
-    echoes = (state for state in culprits.faulted(run) if culprits.end_of(state).is_echo)
-    return tuple(f"log of rank {s.rank}: {s.words.first[0]}" for s in echoes if s.words.first)[:_ECHOES_SHOWN]
+    echoes = (state for state in culprits.faulted(run) if culprits.end_of(state).is_echo and state.words.signs)
+    return tuple(f"log of rank {s.rank}: {s.words.signs[0].text}" for s in islice(echoes, _ECHOES_SHOWN))
 
 
 def _said(state: RankState) -> tuple[str, ...]:

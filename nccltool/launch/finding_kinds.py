@@ -3,13 +3,13 @@
 from nccltool.core.findings import define
 
 # ---- a rank or a node is in trouble
-RANK_DIED = define("rank-died", "incomplete", retry=True)
+RANK_DIED = define("rank-died", "incomplete", retry=True, root_causes=("peer-exited",))
 RANK_ERROR = define("rank-error", "incomplete", retry=True, root_causes=("app-error",))
 GPU_ERROR = define("gpu-error", "incomplete", retry=True, root_causes=("gpu-fault",))
 GPU_OUT_OF_MEMORY = define("gpu-out-of-memory", "incomplete", root_causes=("out-of-memory",))
-RANK_HUNG = define("rank-hung", "incomplete", retry=True)
+RANK_HUNG = define("rank-hung", "incomplete", retry=True, root_causes=("straggler-timeout",))
 TERMINATED = define("terminated", "incomplete", retry=True, root_causes=("preempted",))
-AGENT_KILLED = define("agent-killed", "incomplete", retry=True)
+AGENT_KILLED = define("agent-killed", "incomplete", retry=True, root_causes=("peer-exited",))
 RANK_MISSING = define("rank-missing", "incomplete", root_causes=("rdzv-store",))
 HANG = define("hang", "incomplete", retry=True)
 COLLECTIVE_FAILED = define("collective-failed", "incomplete", retry=True)

@@ -13,9 +13,9 @@ How it is weighed, so that anybody can follow it:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from nccltool.triage import causes
+from nccltool.triage import causes, own_run
 from nccltool.triage.causes.base import ECHOES, Cause, Clue, Clues, all_clues
-from nccltool.triage.incident import Candidate, LogLine, RankedCauses
+from nccltool.triage.incident import Candidate, LogLine, Offender, RankedCauses
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
@@ -61,12 +61,20 @@ def judge(timeline: Timeline) -> RankedCauses:
     return RankedCauses(
         root_cause=best.label,
         confidence=round(best.score * (1 - (runner_up.score if runner_up else 0.0) / 2), 2),
-        offender=best.cause.offender(timeline, best.clues),
+        offender=_offender(timeline, best),
         first_failure=_line(timeline, first) if first else None,
         candidates=tuple(map(_candidate, ranked[:5])),
         evidence=tuple(_line(timeline, event) for event in _one_a_line(best.clues.proofs())[:6]),
         decides="; ".join(f"{one.label}: {one.cause.DECIDES}" for one in decisive),
     )
+
+
+def _offender(timeline: Timeline, best: _Weighed) -> Offender | None:
+    """Of what a run saw, whom it named; of echoes, nobody whom it did not name."""
+    seen = any(clue.event and clue.event.kind == own_run.KIND for clue in best.clues)
+    if seen or (best.label in ECHOES and own_run.has_named(timeline)):
+        return own_run.offender(timeline, best.clues)
+    return best.cause.offender(timeline, best.clues)
 
 
 def _one_a_line(events: Sequence[LogEvent]) -> tuple[LogEvent, ...]:
@@ -93,7 +101,7 @@ def _candidate(one: _Weighed) -> Candidate:
 
 
 def _weigh(label: str, timeline: Timeline) -> _Weighed:
-    clues = all_clues(causes.find(label), timeline)
+    clues = Clues((*all_clues(causes.find(label), timeline), *own_run.clues(label, timeline)))
     against, doubt = 1.0, 1.0
     for strength in _strengths(clues):
         if strength >= 0:

@@ -11,7 +11,7 @@ from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding, Subject, SubjectKind
 from nccltool.core.run_directory import new_id
 from nccltool.core.verdicts import verdict
-from nccltool.triage import causes, flight_recorder, parallel_reader
+from nccltool.triage import causes, flight_recorder, own_run, parallel_reader
 from nccltool.triage.incident import Incident, RankedCauses
 from nccltool.triage.judge import judge
 from nccltool.triage.logs import log_files
@@ -44,13 +44,16 @@ def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
     dumps: list[flight_recorder.RecorderDump] = []
     logs: list[str] = []
     for file in log_files.files(paths):
+        if own_run.is_record(Path(file)):
+            continue
         if recorded := flight_recorder.dump(file, trust_pickle):
             dumps.append(recorded)
         else:
             logs.append(file)
     builder.take(parallel_reader.events(logs, reader))
     builder.take(flight_recorder.events(dumps))
-    return builder.timeline(reader.lines_read + len(dumps))
+    builder.take(found := list(own_run.events(paths)))
+    return builder.timeline(reader.lines_read + len(dumps) + len(found))
 
 
 def of_run(

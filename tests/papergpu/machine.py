@@ -54,6 +54,8 @@ class PaperMachine:
     """Counted, and fails when it is used."""
     watchdog: bool = True
     """Whether NCCL's watchdog looks."""
+    watchdog_s: float | None = None
+    """How long a call may take before it ends the process; None = the time-out of its group."""
     slow_call_s: float = 0.0
     """How long each collective takes at least."""
     slow_bytes_per_s: float | None = None

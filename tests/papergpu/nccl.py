@@ -213,7 +213,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
             group=f"{self._name or 0}({'default_pg' if not self._number else 'undefined'})",
             group_number=self._number,
             rank=self._rank,
-            timeout_s=self.options._timeout.total_seconds(),
+            timeout_s=Device.driver.machine.watchdog_s or self.options._timeout.total_seconds(),
             done=point,
         )
 

@@ -57,7 +57,7 @@ def clues(timeline: Timeline) -> Given:
 
 def _is_of_the_end(event: LogEvent) -> bool:
     """Whether a line only tells that processes were ended, or that they have waited for others."""
-    return event.family in ("job", "mpi", "torch", "store") or event.kind == "app.rank-left"
+    return event.family in ("job", "mpi", "torch", "store", "run") or event.kind == "app.rank-left"
 
 
 def offender(timeline: Timeline, clues: Clues) -> Offender | None:

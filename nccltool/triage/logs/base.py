@@ -13,7 +13,7 @@ healthy jobs print. state: how things are. success: the job, or a part of it, ca
 Family: TypeAlias = Literal[
     "app", "bench", "cuda", "data", "efa", "env", "fabric", "gdr", "gdrcopy", "gloo", "host", "hvd", "ib", "imex",
     "iommu", "job", "kernel", "limits", "mnnvl", "mpi", "nccl", "net", "nvls", "nvml", "nvshmem", "plugin", "ras",
-    "sharp", "shell", "shm", "store", "topology", "torch", "torchrun", "ucx", "version",
+    "run", "sharp", "shell", "shm", "store", "topology", "torch", "torchrun", "ucx", "version",
 ]  # fmt: skip
 """Who says something, or what it is about: the first word of the kind of an event."""
 
