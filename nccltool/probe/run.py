@@ -173,7 +173,7 @@ def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
         limit_unknown_reason=measured.limit_unknown_reason if measured else None,
         transport=measured.transport if measured else None,
         nics=measured.nics if measured else None,
-        gpu=_gpus(facts),
+        gpu="" if world and world.backend == "gloo" else _gpus(facts),
         ranks_per_node=counts.pop() if len(counts) == 1 else None,
         cuda_graph=cuda_graph,
         set_in_ranks=world.set_in_ranks if world else (),

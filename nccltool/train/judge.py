@@ -163,6 +163,12 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
         return None, "not known: no step was timed"
     ranks, spec = heard.state.ranks.values(), heard.spec
     names = {rank.facts.gpu_name if rank.facts else None for rank in ranks} or {None}
+    world = heard.state.world
+    if world is not None and world.backend == "gloo" and None not in names:
+        return (
+            None,
+            "not known: over Gloo ranks use no GPU, and what their cores could do at most is not known",
+        )
     if None in names:
         return None, "not known: a rank has no GPU, and what its cores could do at most is not known"
     dtype = spec.of(fsdp.Options).param_dtype or spec.dtype

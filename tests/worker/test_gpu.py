@@ -4,7 +4,9 @@ import time
 
 import pytest
 import torch
+import torch.distributed as dist
 
+from nccltool.launch.gpu_shares import PERMITTED_SINCE
 from nccltool.probe.collectives.base import Part
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS
 from nccltool.worker.probe import clocks
@@ -25,8 +27,8 @@ MOVING = "all_gather,broadcast,all_to_all"
 LIMIT_S = 180.0
 
 
-def ended(start: Start, *words: str) -> Ended:
-    command = start(*ONE_RANK, *words)
+def ended(start: Start, *words: str, **env: str) -> Ended:
+    command = start(*ONE_RANK, *words, **env)
     result = command.wait(LIMIT_S)
     assert command.everything_gone()
     return result
@@ -49,12 +51,50 @@ def test_auto_chooses_nccl_where_a_gpu_is(start: Start) -> None:
     assert (run["backend"], run["backend_reason"]) == ("nccl", "every rank has a GPU and NCCL")
 
 
-def test_two_ranks_on_one_gpu_are_refused(start: Start) -> None:
-    if torch.cuda.device_count() > 1:
-        pytest.skip("needs a host with one GPU: a rank takes the GPU of its local number")
-    result = ended(start, "--op", "all_reduce", "--nproc-per-node", "2")
-    assert result.code == 3, result.said
-    assert result.document["measurements"] == []
+ONE_OF_THEM = {"CUDA_VISIBLE_DEVICES": "0"}
+TWO_NODES = ("--op", "all_reduce", "--nodes", "2")
+NCCL = torch.cuda.nccl.version()[:3] if torch.cuda.is_available() and dist.is_nccl_available() else (0, 0, 0)
+SHARES = pytest.mark.skipif(NCCL < PERMITTED_SINCE, reason=f"needs NCCL {PERMITTED_SINCE} or later")
+
+
+def test_two_nodes_on_one_gpu_use_gloo_and_say_so(start: Start) -> None:
+    result = ended(start, *TWO_NODES, "--backend", "auto", **ONE_OF_THEM)
+    assert result.code == 0, result.said
+    run = result.document["run"]
+    assert (run["backend"], run["gpu"]) == ("gloo", "")
+    assert run["backend_reason"].endswith(" has 1 GPU for 2 ranks, and NCCL wants one for each")
+
+
+def test_nccl_for_two_nodes_on_one_gpu_is_refused(start: Start) -> None:
+    result = ended(start, *TWO_NODES, **ONE_OF_THEM)
+    assert (result.code, result.stdout) == (2, "")
+    assert "--backend nccl needs a GPU for each rank, and the 2 ranks of a host would have 1 GPU" in result.stderr
+
+
+@SHARES
+@pytest.mark.parametrize("backend", ["auto", "nccl"])
+def test_two_ranks_share_a_gpu_where_nccl_is_told_to(start: Start, backend: str) -> None:
+    permitted = {**ONE_OF_THEM, "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+    result = ended(start, *TWO_NODES, "--backend", backend, **permitted)
+    assert result.code == 0, result.said
+    assert result.document["run"]["backend"] == "nccl"
+    assert [row["wrong"] for row in result.document["measurements"]] == [0, 0]
+
+
+def test_gpus_that_are_hidden_from_all_ranks_are_not_used(start: Start) -> None:
+    result = ended(start, *TWO_NODES, "--backend", "auto", CUDA_VISIBLE_DEVICES="")
+    assert result.code == 0, result.said
+    run = result.document["run"]
+    assert (run["backend"], run["backend_reason"].partition(":")[0]) == ("gloo", "no rank has a CUDA device")
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_two_nodes_share_out_the_gpus(start: Start) -> None:
+    result = ended(start, *TWO_NODES, "--backend", "auto", CUDA_VISIBLE_DEVICES="0,1")
+    assert result.code == 0, result.said
+    run = result.document["run"]
+    reason = "every rank has a GPU and NCCL: each of the 2 nodes has 1 of the 2 GPUs"
+    assert (run["backend"], run["backend_reason"]) == ("nccl", reason)
 
 
 def test_a_rank_killed_on_nccl(start: Start) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from nccltool.launch import events
@@ -11,7 +12,7 @@ from nccltool.train.job import TrainSpec
 from nccltool.train.result import TrainRun
 from nccltool.train.views import table
 from tests.samples import facts
-from tests.train.test_judge import RIGHT, judged
+from tests.train.test_judge import RIGHT, WORLD, judged
 
 
 def rows(run: TrainRun) -> list[list[str]]:
@@ -60,7 +61,7 @@ H100, A100 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"
 )
 def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: float | None, source: str) -> None:
     said = [hello(rank, name) for rank, name in enumerate(names)]
-    run = judged(*said, *RIGHT, **spec)
+    run = judged(msgspec.structs.replace(WORLD, backend="nccl"), *said, *RIGHT, **spec)
     (done,) = run.trainings
     assert done.model_flop_utilisation_source == source
     text = table.render(run)
@@ -73,6 +74,14 @@ def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: 
         assert done.model_flop_utilisation == pytest.approx(need / peak / 2)
         assert "  MFU  " in text
         assert f"  {done.model_flop_utilisation:.1%}  " in text
+
+
+def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
+    run = judged(hello(0, H100), hello(1, H100), *RIGHT)
+    (done,) = run.trainings
+    source = "not known: over Gloo ranks use no GPU, and what their cores could do at most is not known"
+    assert (done.model_flop_utilisation, done.model_flop_utilisation_source) == (None, source)
+    assert (run.info.backend, run.info.gpu) == ("gloo", "")
 
 
 def test_the_slowest_rank_is_shown() -> None:
