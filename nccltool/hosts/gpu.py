@@ -19,6 +19,11 @@ def count(env: Mapping[str, str] = os.environ, root: Path = Path("/")) -> Count:
     return nvidia.counted(tree, env) or amd.counted(tree, env)
 
 
+def are_nvidias(root: Path = Path("/")) -> bool:
+    """Whether those that are counted are of NVIDIA, else of AMD."""
+    return nvidia.counted(Tree.at(root), {}) != 0
+
+
 def at_least(env: Mapping[str, str] = os.environ) -> int:
     """How many there are at least: one, where only its driver knows how many."""
     number = count(env)

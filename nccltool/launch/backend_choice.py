@@ -21,7 +21,7 @@ _LONGEST = 120
 _ON_CPUS = "--backend gloo measures on CPUs"
 _REMEDIES: dict[GpuCause, str] = {
     "torch": f"install a torch that is built for these GPUs (pytorch.org/get-started/locally); {_ON_CPUS}",
-    "driver": f"update the driver, or install a torch for the CUDA that nvidia-smi names; {_ON_CPUS}",
+    "driver": f"update the driver (of a container: give it libcuda), or install a torch for it; {_ON_CPUS}",
     "hidden": f"start all ranks with the same masks: look at the launcher's options and wrappers; {_ON_CPUS}",
     "cuda": f"look there: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
 }

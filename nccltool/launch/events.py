@@ -83,8 +83,8 @@ class Spawned(Event, frozen=True, tag="spawned"):
 
 
 GpuCause = Literal["torch", "driver", "hidden", "cuda"]
-"""torch: it is built for CPUs; driver: it is older than torch needs; hidden: a variable hides all GPUs from the
-rank; cuda: CUDA's own error."""
+"""torch: it is built for CPUs, or for GPUs of another maker; driver: torch finds none, or one that is too old;
+hidden: a variable hides all GPUs from the rank; cuda: CUDA's own error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

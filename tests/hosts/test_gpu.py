@@ -97,6 +97,11 @@ def test_machines(kind: str, env: dict[str, str], count: int | Unknown, machine:
     assert gpu.count(env, machine(kind)) == count
 
 
+@pytest.mark.parametrize(("kind", "theirs"), [("dgx", True), ("wsl2", True), ("mi300x", False), ("laptop", False)])
+def test_whose_they_are(kind: str, theirs: bool, machine: Callable[[str], Path]) -> None:
+    assert gpu.are_nvidias(machine(kind)) is theirs
+
+
 @pytest.mark.parametrize(("count", "least"), [(0, 0), (8, 8), (WINDOWS, 1)])
 def test_gpus_that_are_not_counted_are_there(
     count: int | Unknown, least: int, monkeypatch: pytest.MonkeyPatch

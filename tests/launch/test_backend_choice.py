@@ -159,7 +159,7 @@ FEW_REMEDY = (
 )
 CPUS = "--backend gloo measures on CPUs"
 TORCH = f"install a torch that is built for these GPUs (pytorch.org/get-started/locally); {CPUS}"
-DRIVER = f"update the driver, or install a torch for the CUDA that nvidia-smi names; {CPUS}"
+DRIVER = f"update the driver (of a container: give it libcuda), or install a torch for it; {CPUS}"
 MASKS = f"start all ranks with the same masks: look at the launcher's options and wrappers; {CPUS}"
 LOOK = f"look there: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
 BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs that are counted, and this rank has number 7")

@@ -19,8 +19,9 @@ from nccltool.launch.events import GpuCause, GpuProblem
 from nccltool.launch.inside import RankPlace
 
 _MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-_TOO_OLD = "driver on your system is too old"
-"""Torch's words for cudaErrorInsufficientDriver (c10/cuda/CUDAFunctions.cpp)."""
+_OF_THE_DRIVER = ("driver on your system is too old", "Found no NVIDIA driver on your system")
+"""Torch's words for cudaErrorInsufficientDriver (c10/cuda/CUDAFunctions.cpp): too old for its CUDA, or without
+libcuda, as in a container that has the devices alone."""
 _LONGEST = 300
 """Of an error's first line; an event must fit 4 KiB."""
 
@@ -46,6 +47,7 @@ def look(
     env: Mapping[str, str] = os.environ,
     torch: ModuleType | Any = installed_torch,
     count: Counting = gpu.count,
+    are_nvidias: Callable[[], bool] = gpu.are_nvidias,
 ) -> OwnGpu:
     """The GPU of this rank. The driver may take its time here, or hang."""
     of_host, shown = or_none(count({})), or_none(count(env))
@@ -54,7 +56,7 @@ def look(
     try:
         index, uuid, name = _asked(place, env, torch, shown)
     except _Unusable as reason:
-        problem = None if shown == 0 else reason.problem
+        problem = None if shown == 0 else _of_other_maker(torch, are_nvidias()) or reason.problem
         return OwnGpu(gpus=shown, gpus_of_host=of_host, gpu_problem=problem)
     if shown is None:  # only torch can tell
         shown = torch.cuda.device_count()
@@ -89,8 +91,20 @@ def problem_of(error: Exception, warned: str = "") -> GpuProblem:
     """What torch says of a GPU that it cannot use."""
     said = _first_line(error) or type(error).__name__
     more = f" ({warned})" if warned and warned not in said else ""
-    cause: GpuCause = "driver" if _TOO_OLD in f"{said}{more}" else "cuda"
+    cause: GpuCause = "driver" if any(words in f"{said}{more}" for words in _OF_THE_DRIVER) else "cuda"
     return GpuProblem(cause=cause, text=f"{said[:_LONGEST]}{more[:_LONGEST]}")
+
+
+def _of_other_maker(torch: Any, are_nvidias: bool) -> GpuProblem | None:
+    """A torch that fails where it could not do otherwise. Where GPUs of both are there, it may work."""
+    for built_for, theirs, is_so in (
+        ("CUDA", "AMD's", torch.version.cuda is not None and not are_nvidias),
+        ("ROCm", "NVIDIA's", torch.version.hip is not None and are_nvidias),
+    ):
+        if is_so:
+            text = f"torch {torch.__version__} is built for {built_for}, and the GPUs are {theirs}"
+            return GpuProblem(cause="torch", text=text)
+    return None
 
 
 class _Unusable(Exception):

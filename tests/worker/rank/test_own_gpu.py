@@ -57,7 +57,9 @@ def found(
     cuda: FakeCuda | None = None,
     counted: int | None = 8,
     built_for: str | None = "12.8",
-    **env: str,
+    hip: str | None = None,
+    are_nvidias: bool = True,
+    env: Mapping[str, str] | None = None,
 ) -> OwnGpu:
     def count(env: Mapping[str, str]) -> int | Unknown:
         words = env.get("CUDA_VISIBLE_DEVICES", "all").split(",")
@@ -65,9 +67,9 @@ def found(
             return 0 if words == [""] else Unknown("only the driver knows") if counted is None else counted
         return len(words) if counted is None else min(counted, len(words))
 
-    version = SimpleNamespace(cuda=built_for, hip=None)
+    version = SimpleNamespace(cuda=built_for, hip=hip)
     torch = SimpleNamespace(cuda=cuda or FakeCuda(), version=version, __version__="2.13.0")
-    return own_gpu.look(place, env, torch, count)
+    return own_gpu.look(place, env or {}, torch, count, lambda: are_nvidias)
 
 
 def taken(index: int, gpu: str = "", gpus: int = 8, of_host: int = 8) -> OwnGpu:
@@ -92,9 +94,10 @@ def taken(index: int, gpu: str = "", gpus: int = 8, of_host: int = 8) -> OwnGpu:
 def test_the_gpu_of_a_rank(
     place: RankPlace, visible: int, counted: int | None, env: dict[str, str], expected: OwnGpu
 ) -> None:
-    assert found(place, FakeCuda(devices=visible), counted, **env) == expected
+    assert found(place, FakeCuda(devices=visible), counted, env=env) == expected
 
 
+NO_DRIVER = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU"
 NO_GPU = "No CUDA GPUs are available"
 TOO_OLD = "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver"
 UNKNOWN = "CUDA initialization: CUDA unknown error - this may be due to an incorrectly set up environment"
@@ -109,6 +112,7 @@ UNKNOWN = "CUDA initialization: CUDA unknown error - this may be due to an incor
             GpuProblem(cause="cuda", text=f"{NO_GPU} ({UNKNOWN})"),
         ),
         (FakeCuda(init_error=TOO_OLD), GpuProblem(cause="driver", text=TOO_OLD)),
+        (FakeCuda(init_error=NO_DRIVER), GpuProblem(cause="driver", text=NO_DRIVER)),
         (FakeCuda(dead=7), GpuProblem(cause="cuda", text="CUDA error: unspecified launch failure")),
         (
             FakeCuda(devices=7),
@@ -132,10 +136,26 @@ def test_a_torch_for_cpus_is_not_asked() -> None:
     assert cuda.asked == []
 
 
+@pytest.mark.parametrize(
+    ("built_for", "hip", "are_nvidias", "text"),
+    [
+        ("12.8", None, False, "torch 2.13.0 is built for CUDA, and the GPUs are AMD's"),
+        (None, "6.4", True, "torch 2.13.0 is built for ROCm, and the GPUs are NVIDIA's"),
+    ],
+)
+def test_a_torch_for_gpus_of_another_maker(
+    built_for: str | None, hip: str | None, are_nvidias: bool, text: str
+) -> None:
+    there = found(cuda=FakeCuda(init_error=NO_DRIVER), built_for=built_for, hip=hip, are_nvidias=are_nvidias)
+    assert there.gpu_problem == GpuProblem(cause="torch", text=text)
+    works = found(built_for=built_for, hip=hip, are_nvidias=are_nvidias)
+    assert (works.gpu_problem, works.index) == (None, 0)
+
+
 @pytest.mark.parametrize(("counted", "what"), [(8, "8 GPUs"), (1, "GPU"), (None, "GPUs")])
 def test_gpus_that_are_hidden(counted: int | None, what: str) -> None:
     hidden = GpuProblem(cause="hidden", text=f"CUDA_VISIBLE_DEVICES='' hides the {what} of the host")
-    there = found(cuda=FakeCuda(devices=0), counted=counted, CUDA_VISIBLE_DEVICES="")
+    there = found(cuda=FakeCuda(devices=0), counted=counted, env={"CUDA_VISIBLE_DEVICES": ""})
     assert there == OwnGpu(gpus=0, gpus_of_host=counted, gpu_problem=hidden)
 
 
