@@ -76,9 +76,10 @@ class Driver:
         """By NVML, which touches no device; where it cannot answer, by CUDA."""
         if self.machine.torch_usable is False or not self._sees():
             return 0
-        if self.machine.nvml_error or self.machine.vendor == "amd":
+        seen = len(visible(os.environ, self.machine))
+        if seen and (self.machine.nvml_error or self.machine.vendor == "amd"):
             return self._counted_by_cuda()
-        return len(visible(os.environ, self.machine))
+        return seen
 
     def is_available(self) -> bool:
         if os.environ.get(_NVML_CHECK) == "1":

@@ -83,3 +83,26 @@ def test_what_a_process_needs_to_live_is_its_own(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, check=True)
     own, seen, host = done.stdout.split()
     assert (own, host) == (seen, os.uname().nodename)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("name", "env", "ranks", "reason"),
+    [
+        ("mi300x", {"HIP_VISIBLE_DEVICES": "2,5"}, 2, "every rank has a GPU and RCCL"),
+        ("wsl2", {}, 1, "every rank has a GPU and NCCL"),
+    ],
+)
+def test_ranks_use_the_gpus_of_a_machine(
+    name: str, env: dict[str, str], ranks: int, reason: str, tmp_path: Path
+) -> None:
+    """Torch for GPUs of AMD counts them through HIP: nothing may do so before the ranks are forked."""
+    words = ("probe", "--op", "all_reduce", "-b", "1M", "-e", "1M", "--budget", "1", "--format", "json")
+    code, out = said(name, tmp_path, *words, **env)
+    run = json.loads(out)
+    assert (run["run"]["world_size"], run["run"]["backend"], run["run"]["backend_reason"]) == (
+        ranks,
+        "nccl",
+        reason,
+    )
+    assert (code, [one["severity"] for one in run["findings"] if one["severity"] == "error"]) == (0, [])

@@ -4,6 +4,8 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -85,7 +87,6 @@ def _run_agent(
     if listener is not None:
         listener.close()
     assert job.nodes is not None
-    assert job.nproc_per_node is not None
     # the same on all nodes, whose commands do not know each other's run id
     run_id = job.run_id if job.remote else "emulated" if job.emulated else "joined"
     meeting = FixedRendezvous(store, node_rank, job.nodes, run_id, job.join_timeout_s)
@@ -94,7 +95,41 @@ def _run_agent(
     rendezvous_handler_registry.register(rendezvous.BACKEND, lambda _: meeting)
     logs = Path(job.scratch) / f"elastic-{node_rank}"
     logs.mkdir(parents=True)
-    config = LaunchConfig(
+    with _without_gpus():
+        config = _config(job, run_id, store, logs)
+    try:
+        elastic_launch(config, _one_rank)(job, channel)
+    except CannotStart as error:
+        channel.report(error.finding)
+        return 1
+    except ChildFailedError as error:
+        for rank_number, failure in error.failures.items():
+            if failure.exitcode < 0:  # the supervisor itself was killed; else it has said which rank and how
+                channel.emit(events.Exited(rank=rank_number, code=failure.exitcode))
+        return 1
+    return 0
+
+
+@contextmanager
+def _without_gpus() -> Iterator[None]:
+    """Torch 2.13 counts the GPUs to make a configuration of elastic, and does so by HIP where amdsmi is not
+    installed: no rank that is forked later could use one. An empty mask answers it before."""
+    own = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")}
+    os.environ.update(dict.fromkeys(own, ""))
+    try:
+        yield
+    finally:
+        for name, value in own.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _config(job: Job, run_id: str, store: StoreAddress, logs: Path) -> LaunchConfig:
+    assert job.nodes is not None
+    assert job.nproc_per_node is not None
+    return LaunchConfig(
         min_nodes=job.nodes,
         max_nodes=job.nodes,
         nproc_per_node=job.nproc_per_node,
@@ -107,17 +142,6 @@ def _run_agent(
         logs_specs=DefaultLogsSpecs(log_dir=str(logs)),
         shutdown_timeout=_SHUTDOWN_S,
     )
-    try:
-        elastic_launch(config, _one_rank)(job, channel)
-    except CannotStart as error:
-        channel.report(error.finding)
-        return 1
-    except ChildFailedError as error:
-        for rank_number, failure in error.failures.items():
-            if failure.exitcode < 0:  # the supervisor itself was killed; else it has said which rank and how
-                channel.emit(events.Exited(rank=rank_number, code=failure.exitcode))
-        return 1
-    return 0
 
 
 def _with_traceback(record: logging.LogRecord) -> bool:
