@@ -28,6 +28,7 @@ from nccltool.probe.result import Measurement, Run
 from nccltool.probe.state import ProbeState, measurement
 from nccltool.train import views as train_views
 from nccltool.train.events import Flowed, OfTraining, TimedSteps, TrainedStep
+from nccltool.train.finding_kinds import NOT_COMPARED, REFERENCE_COST
 from nccltool.train.result import TrainRun
 from nccltool.train.state import TrainState
 
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 _REFRESH_S = 0.1
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
 """Formats that have no place for findings: what went wrong is then said beside them."""
-_SAID_AT_ONCE = (LEFT_OUT,)
-"""Kinds of findings that are not kept for the end: what the run will not do."""
+_SAID_AT_ONCE = (LEFT_OUT, NOT_COMPARED, REFERENCE_COST)
+"""Kinds of findings that are not kept for the end: what the run will not do, or will take long for."""
 
 
 def carry_out(

@@ -125,6 +125,14 @@ class Flowed(Event, frozen=True, tag="flowed"):
     running_ns: int
 
 
+class NotCompared(Event, frozen=True, tag="not-compared"):
+    """A rank had too little memory for the reference."""
+
+    strategy: str
+    rank: int
+    reason: str
+
+
 class CheckpointSaved(Event, frozen=True, tag="checkpoint-saved"):
     """Rank 0: a checkpoint of a training is whole."""
 
@@ -171,6 +179,7 @@ OfTraining = (
     | TimedSteps
     | Flowed
     | NotTrained
+    | NotCompared
     | CheckpointSaved
     | Resumed
 )

@@ -3,6 +3,8 @@
 from nccltool.core.findings import define
 
 TRAIN_WRONG = define("train-wrong", "answer", root_causes=("data-corruption",))
+NOT_COMPARED = define("not-compared", "unknown", "warning")
+REFERENCE_COST = define("reference-cost", "note", "info")
 RESUMED = define("resumed", "note", "info")
 CHECKPOINT_DAMAGED = define("checkpoint-damaged", "note", "warning")
 CHECKPOINT_NONE = define("checkpoint-none", "note", "warning")

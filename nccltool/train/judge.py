@@ -53,6 +53,7 @@ class _Heard:
         self.of_ranks = [e for e in said[events.OfRanks] if self.timed and e.step == self.timed.step]
         built: list[events.Built] = said[events.Built]
         self.shape = built[-1].shape if built else None
+        self.not_compared: events.NotCompared | None = next(reversed(said[events.NotCompared]), None)
         self.left_out: events.NotTrained | None = next(reversed(said[events.NotTrained]), None)
 
     @property
@@ -150,6 +151,8 @@ def _status(heard: _Heard) -> tuple[CheckStatus, str]:
         return "skip", heard.left_out.reason
     if heard.wrong:
         return "fail", ""
+    if heard.not_compared is not None:
+        return "unknown", f"not compared: {heard.not_compared.reason}"
     if not heard.all_compared:
         return "unknown", "the run ended before all steps were compared on all ranks"
     if heard.steps and all(step.overflowed for step in heard.steps):

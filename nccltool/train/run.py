@@ -25,7 +25,7 @@ from nccltool.launch.runner import LaunchOutcome, Progress
 from nccltool.probe.result import Run
 from nccltool.probe.run import Probe
 from nccltool.train import document, judge
-from nccltool.train.events import Compared, Diverged, NotTrained, OfTraining, Resumed, TimedSteps
+from nccltool.train.events import Compared, Diverged, NotCompared, NotTrained, OfTraining, Resumed, TimedSteps
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import Restart, TrainRun
 from nccltool.train.state import TrainState, heard
@@ -102,7 +102,7 @@ def _done(spec: TrainSpec, heard: TrainState, ranks: int) -> tuple[str, ...]:
 
 def _is_done(name: str, spec: TrainSpec, heard: TrainState, ranks: int) -> bool:
     said = [event for event in heard.said if event.strategy == name]
-    if any(isinstance(event, NotTrained) for event in said):
+    if any(isinstance(event, NotTrained | NotCompared) for event in said):
         return True
     compared = {event.rank for event in said if isinstance(event, Compared)}
     ended = not spec.timed_steps or any(isinstance(event, Diverged | TimedSteps) for event in said)

@@ -256,6 +256,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         running_ns=NS * RANKS // 1000,
     ),
     of_train.NotTrained: lambda: of_train.NotTrained(strategy="tensor", reason="x" * 1000),
+    of_train.NotCompared: lambda: of_train.NotCompared(strategy="tensor", rank=RANKS, reason="x" * 1000),
     of_train.CheckpointSaved: lambda: of_train.CheckpointSaved(
         strategy="deepspeed", number=10**6, bytes=BYTES, ns=NS
     ),

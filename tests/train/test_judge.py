@@ -13,7 +13,17 @@ from nccltool.probe.events import Samples
 from nccltool.probe.run import ProbeBegun
 from nccltool.train import document as train_document
 from nccltool.train import judge
-from nccltool.train.events import Built, Compared, Diverged, Flowed, NotTrained, OfRanks, TimedSteps, TrainedStep
+from nccltool.train.events import (
+    Built,
+    Compared,
+    Diverged,
+    Flowed,
+    NotCompared,
+    NotTrained,
+    OfRanks,
+    TimedSteps,
+    TrainedStep,
+)
 from nccltool.train.job import TrainJob, TrainSpec
 from nccltool.train.result import ModelShape, TrainRun
 from nccltool.train.views import table
@@ -122,6 +132,24 @@ def test_a_right_training() -> None:
     assert done.oracle.max_abs_error == pytest.approx(1e-5)
     assert done.oracle.tolerance == pytest.approx(2 * TOLERANCE * 5.5)
     assert (done.oracle.loss_error, done.oracle.relative_tolerance) == (1e-7, 2 * TOLERANCE)
+
+
+def test_without_memory_for_the_reference_nothing_is_known() -> None:
+    """The steps that were right, and the times, are shown all the same."""
+    lacking = NotCompared(strategy="ddp", rank=1, reason="rank 1 ran out of memory in the reference")
+    run = judged(step(1), lacking, SAMPLES, *ON_RANKS, TIMED)
+    (done,) = run.trainings
+    assert (done.status, done.reason) == (
+        "unknown",
+        "not compared: rank 1 ran out of memory in the reference",
+    )
+    assert (run.verdict.exit_code, done.throughput_samples_per_s, len(done.steps)) == (4, 400, 1)
+
+
+def test_memory_hides_no_finding() -> None:
+    lacking = NotCompared(strategy="ddp", rank=1, reason="rank 1 ran out of memory in the reference")
+    run = judged(step(1), diverged(0, "gradient"), lacking)
+    assert (run.trainings[0].status, run.verdict.exit_code) == ("fail", 1)
 
 
 def test_what_was_not_timed_is_not_known() -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nccltool.probe.memory import CHECKED_AT_ONCE, GPU_SCRATCH, scratch_per_element
+from nccltool.worker import memory
 
 _WHOLE_NUMBERS = 5
 _FACTOR = 0x1E3779B97F4A7C15
@@ -23,11 +24,7 @@ def block_of(element_size: int, free: int | None) -> int:
 
 
 def _free(device: torch.device) -> int | None:
-    """Also what torch's allocator holds and nobody uses."""
-    if device.type != "cuda":
-        return None
-    unused: int = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(torch.cuda.mem_get_info(device)[0]) + unused
+    return memory.free(device) if device.type == "cuda" else None
 
 
 class Scratch:

@@ -2,16 +2,42 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from nccltool.train import tolerance
-from nccltool.train.events import Compared, Diverged, Shares, TrainedStep
-from nccltool.worker.train.gradients import Scaler
+from nccltool.train import reference_cost, tolerance
+from nccltool.train.events import Compared, Diverged, NotCompared, Shares, TrainedStep
+from nccltool.train.reference_cost import FreeMemory, ModelNumbers
+from nccltool.worker import memory
+from nccltool.worker.train import transformer
+from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Strategy
+
+_MESSAGE = 300
+"""Of an error's text."""
+
+Outcome = Literal["right", "wrong", "not compared"]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What came of one step, as far as it went."""
+
+    differences: list[TensorDifference] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    """Of the reference."""
+    norm: float = math.nan
+    """Of its gradients."""
+    shares: list[float] | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        return any(difference.is_wrong for difference in self.differences)
 
 
 class ReferenceComparison:
@@ -21,53 +47,125 @@ class ReferenceComparison:
         """`base`: the number in the run of the first step."""
         self._strategy, self._setup, self._base = strategy, strategy.setup, base
         self._allowed = tolerance.of(strategy.setup.spec)
-        self._reference = Reference(strategy.setup, strategy.micro_batches, self._allowed)
+        self._made: Reference | None = None
         self._worst: dict[str, TensorDifference] = {}
 
-    def catch_up(self, steps: int) -> None:
-        """The steps that a checkpoint has already, which the reference does by itself."""
+    @property
+    def _reference(self) -> Reference:
+        assert self._made is not None, "begin() has not made it"
+        return self._made
+
+    def begin(self, saved: int) -> bool:
+        """Make the reference, have it do the steps that a checkpoint has already, and say what it costs; whether
+        all ranks have the memory for it."""
+        setup, micro_batches = self._setup, self._strategy.micro_batches
+        needed = reference_cost.needs(setup.spec, _numbers(self._strategy), setup.sequences, micro_batches)
+        device, group = setup.device, setup.group
+        mine = [memory.place(device), _or_unknown(memory.free(device)), needed.total]
+        ranks = [FreeMemory(place=row[0], bytes=row[1], needed=row[2]) for row in group.everybodys(mine)]
+        if reason := reference_cost.too_little(setup.name, ranks):
+            if setup.rank == 0:
+                self._report_not_compared(reason, needed.terms)
+            return False
+        setup.slot.phase("comparing")
+        if (first_ns := self._first_ns()) is None:
+            return False
+        left = setup.spec.steps - saved
+        cost = reference_cost.announced(setup.name, needed, max(left, 0), micro_batches, first_ns / 1e9)
+        if cost is not None and setup.rank == 0:
+            setup.channel.report(cost)
+        setup.slot.phase("catching up")
+        return self._has_memory(lambda: self._catch_up(saved))
+
+    def _first_ns(self) -> int | None:
+        """Of a micro-batch on the slowest rank; None where memory was too little."""
+        took = [0]
+
+        def make() -> None:
+            self._made = Reference(self._setup, self._strategy.micro_batches, self._allowed)
+            took[0] = self._made.first_ns(self._setup.tokens(1))
+
+        return self._setup.group.maximum(took)[0] if self._has_memory(make) else None
+
+    def _catch_up(self, steps: int) -> None:
+        """By itself."""
         scaler = Scaler(self._setup.device) if self._setup.is_half else None
-        self._setup.slot.phase("catching up")
         for number in range(1, steps + 1):
             self._reference.catch_up(self._setup.tokens(number), scaler)
             self._setup.slot.tick()
 
-    def only_parameters(self, number: int) -> bool:
-        """Hold what was saved after the last step against the reference; whether it is right."""
-        difference = self._reference.parameters(self._strategy, number, "parameters")
-        self._report_wrong(number, [difference])
-        self._worst = {"parameters": difference}
-        return not self._is_wrong_anywhere([difference])
+    def _has_memory(self, work: Callable[[], None]) -> bool:
+        """Do what this rank does for the comparison alone; whether memory was enough for it on all ranks.
 
-    def step(self, number: int) -> bool:
-        """Train a step; whether it is right on all ranks."""
-        strategy, reference, setup = self._strategy, self._reference, self._setup
-        tokens = setup.tokens(number)
+        A rank that lacks it says so, and goes on with the others: a failure here is none of the strategy.
+        """
+        reason, group = "", self._setup.group
+        try:
+            work()
+        except (MemoryError, RuntimeError) as error:
+            if not memory.ran_out(error):
+                raise
+            reason = f"rank {group.rank} ran out of memory in the reference: {str(error)[:_MESSAGE]}"
+        lowest = group.maximum([group.size - group.rank if reason else 0])[0]
+        if lowest and lowest == group.size - group.rank:
+            self._report_not_compared(reason)
+        if lowest:
+            self._made = None
+            memory.give_back(self._setup.device)
+        return not lowest
+
+    def only_parameters(self, number: int) -> Outcome:
+        """Hold what was saved after the last step against the reference."""
+        found = _Found()
+
+        def compare() -> None:
+            found.differences.append(self._reference.parameters(self._strategy, number, "parameters"))
+
+        has_memory = self._has_memory(compare)
+        self._report_wrong(number, found)
+        self._worst = {difference.what: difference for difference in found.differences}
+        return self._outcome(found, has_memory)
+
+    def step(self, number: int) -> Outcome:
+        """Train a step, and hold it against the reference."""
+        strategy, setup = self._strategy, self._setup
+        tokens, found = setup.tokens(number), _Found()
         begin = time.perf_counter_ns()
         losses = self._forward_backward(tokens, number)
         mine = {at: float(loss) for at, loss in losses.items()}
         took = time.perf_counter_ns() - begin
         setup.slot.phase("comparing")
-        differences = [reference.parameters(strategy, number, "parameters")]
-        scale = strategy.scaler.scale if strategy.scaler else 1.0
-        theirs = reference.forward_backward(tokens, scale)
-        norm = reference.gradient_norm()
-        differences += [reference.losses(mine, theirs, number), reference.gradients(strategy, number)]
-        shares = reference.shares(strategy, tokens) if differences[-1].is_wrong else None
-        if shares is not None:  # the reference's own gradients were needed for it
-            reference.forward_backward(tokens, scale)
+        if not self._has_memory(lambda: self._before_update(found, mine, tokens, number)):
+            self._report_wrong(number, found)
+            return self._outcome(found, has_memory=False)
         begin = time.perf_counter_ns()
         strategy.update()
         setup.group.settle()
         took += time.perf_counter_ns() - begin
-        reference.update()
+        norms = found.differences[-1].got, found.norm
         setup.slot.phase("comparing")
-        norms = differences[-1].got, norm
-        differences.append(reference.parameters(strategy, number, "update"))
-        self._report_wrong(number, differences, shares or ())
-        self._report_step(number, mine, theirs, norms, took)
-        self._note(differences)
-        return not self._is_wrong_anywhere(differences)
+        has_memory = self._has_memory(lambda: self._after_update(found, number))
+        self._report_wrong(number, found)
+        self._report_step(number, mine, found.losses, norms, took)
+        self._note(found.differences)
+        return self._outcome(found, has_memory)
+
+    def _before_update(self, found: _Found, mine: dict[int, float], tokens: Tensor, number: int) -> None:
+        reference, strategy = self._reference, self._strategy
+        found.differences.append(reference.parameters(strategy, number, "parameters"))
+        scale = strategy.scaler.scale if strategy.scaler else 1.0
+        found.losses = reference.forward_backward(tokens, scale)
+        found.norm = reference.gradient_norm()
+        found.differences.append(reference.losses(mine, found.losses, number))
+        found.differences.append(reference.gradients(strategy, number))
+        if found.differences[-1].is_wrong:
+            found.shares = reference.shares(strategy, tokens, number)
+            if found.shares is not None:  # its own gradients were needed for it
+                reference.forward_backward(tokens, scale)
+
+    def _after_update(self, found: _Found, number: int) -> None:
+        self._reference.update()
+        found.differences.append(self._reference.parameters(self._strategy, number, "update"))
 
     def _forward_backward(self, tokens: Tensor, number: int) -> dict[int, Tensor]:
         strategy, setup = self._strategy, self._setup
@@ -85,15 +183,21 @@ class ReferenceComparison:
             if not difference.error <= self._worst.setdefault(difference.what, difference).error:
                 self._worst[difference.what] = difference
 
-    def _is_wrong_anywhere(self, differences: Sequence[TensorDifference]) -> bool:
-        return bool(self._setup.group.maximum([any(difference.is_wrong for difference in differences)])[0])
+    def _outcome(self, found: _Found, has_memory: bool) -> Outcome:
+        """Of all ranks: what one of them found out is not lost because another one had no memory."""
+        if self._setup.group.maximum([found.is_wrong])[0]:
+            return "wrong"
+        return "right" if has_memory else "not compared"
 
     # ---- what is said of it
 
-    def _report_wrong(
-        self, number: int, differences: Sequence[TensorDifference], shares: Sequence[float] = ()
-    ) -> None:
-        wrong = next((difference for difference in differences if difference.is_wrong), None)
+    def _report_not_compared(self, reason: str, *evidence: str) -> None:
+        setup = self._setup
+        setup.channel.report(reference_cost.not_compared(setup.name, reason, evidence))
+        setup.channel.emit(NotCompared(strategy=setup.name, rank=setup.rank, reason=reason))
+
+    def _report_wrong(self, number: int, found: _Found) -> None:
+        wrong = next((difference for difference in found.differences if difference.is_wrong), None)
         if wrong is None:
             return
         self._setup.channel.emit(
@@ -107,7 +211,7 @@ class ReferenceComparison:
                 expected=repr(wrong.expected),
                 error=repr(wrong.error),
                 tolerance=wrong.tolerance,
-                shares=Shares.of(shares) if shares else None,
+                shares=Shares.of(found.shares) if found.shares else None,
             )
         )
 
@@ -153,3 +257,14 @@ class ReferenceComparison:
                 rule=self._allowed.reason,
             )
         )
+
+
+def _or_unknown(free: int | None) -> int:
+    return -1 if free is None else free
+
+
+def _numbers(strategy: Strategy) -> ModelNumbers:
+    with torch.device("meta"):
+        sizes = [parameter.numel() for parameter in transformer.make(strategy.setup.spec).parameters()]
+    mine = sum(local(parameter).numel() for _, parameter in strategy.named_parameters())
+    return ModelNumbers(all=sum(sizes), largest=max(sizes), mine=mine)

@@ -18,7 +18,7 @@ from nccltool.worker.rank import contact
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import checkpoint, faults, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
-from nccltool.worker.train.comparison import ReferenceComparison
+from nccltool.worker.train.comparison import Outcome, ReferenceComparison
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 from nccltool.worker.train.timed_steps import time_steps, write_trace
 
@@ -55,7 +55,7 @@ class Trainer:
         self._allow(strategy.setup.spec, is_first=True)  # its model may have grown with the world
         if self._checkpoints is not None and saved is not None:
             self._checkpoints.load(strategy, saved)
-        if not self._compared(strategy, base, saved.step if saved else 0):
+        if self._compared(strategy, base, saved.step if saved else 0) == "wrong":
             return
         if self._spec.timed_steps:
             _enter(strategy, base + self._spec.steps, f"the timed steps of {name}")
@@ -103,24 +103,24 @@ class Trainer:
             spec = replace(spec, batch=checkpoint.same_batch(spec, saved, self._group.size))
         return Setup(name, spec, self._tools, saved.made_for or saved.ranks if saved is not None else 0)
 
-    def _compared(self, strategy: Strategy, base: int, saved: int) -> bool:
-        """Train beside the reference, from the step after `saved` to the first that differs; whether none did."""
+    def _compared(self, strategy: Strategy, base: int, saved: int) -> Outcome:
+        """Train beside the reference, from the step after `saved` to the first that differs."""
         comparison, name, steps = ReferenceComparison(strategy, base), strategy.setup.name, self._spec.steps
-        comparison.catch_up(saved)
-        is_right = True
-        if saved >= steps:  # no step is left to do
+        outcome: Outcome = "right" if comparison.begin(saved) else "not compared"
+        if outcome == "right" and saved >= steps:  # no step is left to do
             _enter(strategy, base + steps - 1, f"the checkpoint of step {saved} of {name}")
-            is_right = comparison.only_parameters(saved)
+            outcome = comparison.only_parameters(saved)
         for number in range(saved + 1, steps + 1):
-            _enter(strategy, base + number - 1, f"step {number} of {name}")
-            is_right = comparison.step(number)
-            self._allow(strategy.setup.spec, is_first=False)
-            if not is_right:
+            if outcome != "right":
                 break
-            if self._checkpoints is not None and number % self._spec.checkpoint_every == 0:
+            _enter(strategy, base + number - 1, f"step {number} of {name}")
+            outcome = comparison.step(number)
+            self._allow(strategy.setup.spec, is_first=False)
+            if outcome == "right" and self._checkpoints and number % self._spec.checkpoint_every == 0:
                 self._checkpoints.save(strategy, number)
-        comparison.report_end()
-        return is_right
+        if outcome != "not compared":
+            comparison.report_end()
+        return outcome
 
 
 _OF_ALL = {

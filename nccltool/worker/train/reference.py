@@ -6,6 +6,7 @@ approximate by design (PowerSGD) is done here as well, in a group of one rank.
 
 import contextlib
 import math
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from nccltool.train.strategies import ddp
 from nccltool.train.tolerance import Tolerance
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler, local
+from nccltool.worker.train.shares import Columns, Weights, explained
 from nccltool.worker.train.strategies.base import Setup, Strategy, in_ddp
 
 
@@ -67,7 +69,18 @@ class Reference:
                 scores = transformer.scores_in(self._setup.param_dtype, wrapped or model, part[:, :-1])
                 loss = transformer.loss_of(scores, part[:, 1:])
             (loss / self._micro_batches * scale).backward()
-        return float(loss.detach())
+        value = float(loss.detach())  # waits for a device, so that a tick is work that is done
+        self._setup.slot.tick()
+        return value
+
+    def first_ns(self, tokens: Tensor) -> int:
+        """How long one micro-batch takes; leaves no trace."""
+        begin = time.perf_counter_ns()
+        self._one(tokens.chunk(self._micro_batches)[0], 1.0)
+        self._setup.group.settle()
+        took = time.perf_counter_ns() - begin
+        self._optimizer.zero_grad()
+        return took
 
     def update(self) -> None:
         """Change the parameters, unless a gradient overflowed."""
@@ -125,7 +138,7 @@ class Reference:
         for name, mine in strategy.named_parameters():
             yield mine, own[name]
 
-    def shares(self, strategy: Strategy, tokens: Tensor) -> list[float] | None:
+    def shares(self, strategy: Strategy, tokens: Tensor, number: int) -> list[float] | None:
         """With which weight each micro-batch is in the gradient that this rank holds; all are 1 when all is well.
 
         None when no weights explain it: then it was damaged, not put together wrongly; and where it was
@@ -133,20 +146,26 @@ class Reference:
         """
         if self._compressed is not None:
             return None
-        pairs, home = list(self._pairs(strategy)), torch.empty(0, dtype=torch.float64, device=self._setup.device)
-        mine = torch.cat([_gradient(p).flatten().to(home) for p, _ in pairs])
-        columns = []
+        pairs = list(self._pairs(strategy))
+        mine = [_gradient(p) for p, _ in pairs]
+        columns = Columns(sum(map(Tensor.numel, mine)), self._micro_batches, self._setup.device)
         for part in tokens.chunk(self._micro_batches):
             self._optimizer.zero_grad()
             self._one(part, 1.0)
-            theirs = [_part(strategy, _gradient(own), p).flatten().to(home) for p, own in pairs]
-            columns.append(torch.cat(theirs))
-        basis = torch.stack(columns, 1)
-        if not (basis.isfinite().all() and mine.isfinite().all()):
-            return None  # lstsq raises then
-        weights = torch.linalg.lstsq(basis.T @ basis, basis.T @ mine).solution
-        left = float((basis @ weights - mine).norm() / mine.norm())
-        return [float(weight) for weight in weights] if left <= _EXPLAINED else None
+            columns.add(columns.sample(_part(strategy, _gradient(own), p) for p, own in pairs))
+        limit = max(_EXPLAINED, self._tolerance.at(number))
+        found = explained(columns, mine, limit, lambda weights: self._left(strategy, tokens, weights))
+        return None if found is None else list(found.values)
+
+    def _left(self, strategy: Strategy, tokens: Tensor, weights: Weights) -> float:
+        """How much of a gradient is left when so much of each micro-batch's is taken from it."""
+        self._optimizer.zero_grad()
+        for part, weight in zip(tokens.chunk(self._micro_batches), weights.values, strict=True):
+            self._one(part, weight)
+        pairs = self._pairs(strategy)
+        found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
+        apart = _norm(mine - own for mine, own in found)
+        return apart / (_norm(mine for mine, _ in found) or 1.0)
 
 
 def _compressed(model: nn.Sequential, setup: Setup) -> DistributedDataParallel | None:

@@ -39,7 +39,7 @@ def test_no_weights_explain_what_is_no_number(setup: Setup, where: str) -> None:
     reference = Reference(plain, strategy.micro_batches, tolerance.of(spec))
     tokens = transformer.tokens_of(spec, 1, plain.sequences)
     strategy.forward_backward(tokens)
-    shares = reference.shares(strategy, tokens)
+    shares = reference.shares(strategy, tokens, 1)
     assert shares is not None
     assert shares[0] == pytest.approx(1.0, abs=1e-3)
     if where == "mine":
@@ -48,4 +48,4 @@ def test_no_weights_explain_what_is_no_number(setup: Setup, where: str) -> None:
     else:
         with torch.no_grad():
             next(reference.model.parameters()).fill_(math.nan)
-    assert reference.shares(strategy, tokens) is None
+    assert reference.shares(strategy, tokens, 1) is None
