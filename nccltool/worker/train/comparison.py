@@ -21,6 +21,11 @@ from nccltool.worker.train.strategies.base import Strategy
 _MESSAGE = 300
 """Of an error's text."""
 
+_LONG_STEP_S = 5.0
+"""Of the reference: ranks that are done with it do not wait for the others inside a collective."""
+_PATIENCE_S, _SLOWER = 600.0, 20.0
+"""How long they wait at most: the runner, which sees whether the others move, ends a run before that."""
+
 Outcome = Literal["right", "wrong", "not compared"]
 
 
@@ -49,6 +54,8 @@ class ReferenceComparison:
         self._allowed = tolerance.of(strategy.setup.spec)
         self._made: Reference | None = None
         self._worst: dict[str, TensorDifference] = {}
+        self._step_s, self._meetings = 0.0, 0
+        """How long the reference takes for a step; how often ranks came together when it takes long."""
 
     @property
     def _reference(self) -> Reference:
@@ -70,6 +77,7 @@ class ReferenceComparison:
         setup.slot.phase("comparing")
         if (first_ns := self._first_ns()) is None:
             return False
+        self._step_s = micro_batches * first_ns / 1e9
         left = setup.spec.steps - saved
         cost = reference_cost.announced(setup.name, needed, max(left, 0), micro_batches, first_ns / 1e9)
         if cost is not None and setup.rank == 0:
@@ -106,6 +114,10 @@ class ReferenceComparison:
             if not memory.ran_out(error):
                 raise
             reason = f"rank {group.rank} ran out of memory in the reference: {str(error)[:_MESSAGE]}"
+        if self._step_s > _LONG_STEP_S:  # a rank that looks for what explains its gradient takes a few times that
+            self._meetings += 1
+            patience_s = _PATIENCE_S + _SLOWER * self._step_s
+            group.come_together(f"reference/{self._base}/{self._meetings}", patience_s)
         lowest = group.maximum([group.size - group.rank if reason else 0])[0]
         if lowest and lowest == group.size - group.rank:
             self._report_not_compared(reason)
