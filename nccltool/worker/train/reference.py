@@ -19,7 +19,7 @@ from nccltool.train.strategies import ddp
 from nccltool.train.tolerance import Tolerance
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler, local
-from nccltool.worker.train.shares import Columns, Weights, explained
+from nccltool.worker.train.shares import GradientColumns, Weights, explained
 from nccltool.worker.train.strategies.base import Setup, Strategy, in_ddp
 
 
@@ -148,7 +148,7 @@ class Reference:
             return None
         pairs = list(self._pairs(strategy))
         mine = [_gradient(p) for p, _ in pairs]
-        columns = Columns(sum(map(Tensor.numel, mine)), self._micro_batches, self._setup.device)
+        columns = GradientColumns(sum(map(Tensor.numel, mine)), self._micro_batches, self._setup.device)
         for part in tokens.chunk(self._micro_batches):
             self._optimizer.zero_grad()
             self._one(part, 1.0)

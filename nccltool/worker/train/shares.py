@@ -13,7 +13,7 @@ _LEAST_ROWS = 2
 """Numbers of a gradient for each weight that is sought."""
 
 
-class Columns:
+class GradientColumns:
     """Gradients of micro-batches side by side, in float64; of large ones a sample, the same of each."""
 
     def __init__(self, elements: int, micro_batches: int, device: torch.device) -> None:
@@ -61,7 +61,7 @@ class Weights:
 
 
 def explained(
-    columns: Columns, mine: Iterable[Tensor], limit: float, weighted: Callable[[Weights], float]
+    columns: GradientColumns, mine: Iterable[Tensor], limit: float, weighted: Callable[[Weights], float]
 ) -> Weights | None:
     """The weights that explain a gradient but for `limit` of it. `weighted`: what is left of all of it where the
     columns have a sample only."""

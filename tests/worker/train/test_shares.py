@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from nccltool.train.reference_cost import SHARES_BYTES
-from nccltool.worker.train.shares import Columns, Weights, explained
+from nccltool.worker.train.shares import GradientColumns, Weights, explained
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -18,9 +18,9 @@ def gradients(elements: int) -> Tensor:
     return torch.randn(MICRO_BATCHES, elements, generator=generator)
 
 
-def columns_of(rows: Tensor, elements: int) -> Columns:
+def columns_of(rows: Tensor, elements: int) -> GradientColumns:
     """As if each had so many elements."""
-    columns = Columns(elements, MICRO_BATCHES, CPU)
+    columns = GradientColumns(elements, MICRO_BATCHES, CPU)
     for row in rows:
         columns.add(columns.sample([row[:100], row[100:]]))
     return columns
