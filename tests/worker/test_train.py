@@ -92,6 +92,7 @@ def test_ways_to_train(start: Start, words: tuple[str, ...]) -> None:
         ("pipeline", "--nodes", "4", "--schedule", "interleaved", "--layers", "10", "--stages", "3"),
         ("pipeline,3d", "--nodes", "4", "--schedule", "zbv", "--layers", "6", "-d", "bfloat16"),
         ("fsdp1,fsdp", "--nodes", "4", "--shard", "hybrid", "--accumulate", "2", "--clip-norm", "0.2"),
+        ("tp+fsdp", "--nodes", "4", "--accumulate", "2"),
         ("fsdp1,model,context", "--nodes", "4", "-d", "float64"),
         ("fsdp1,model", "--nodes", "2", "-d", "float16"),
         ("tensor", "--nodes", "4", "--sequence-parallel", "--clip-norm", "0.2", "--momentum", "0.5"),

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import pipelining
@@ -73,10 +74,25 @@ class Pipelined(Strategy):
         self._step = self.flow.running.watched(made.step)
 
     def _stage(self, number: int, part: nn.Module, group: dist.ProcessGroup | None) -> PipelineStage:
-        stage = PipelineStage(part, number, self._count, self.setup.device, group=group)
+        comes, goes = ((self._example(at),) for at in (number, number + 1))
+        stage = PipelineStage(part, number, self._count, self.setup.device, comes, goes, group=group)
         for name in _CALLS:
             setattr(stage, name, self.flow.computing.watched(getattr(stage, name)))
         return stage
+
+    def _example(self, number: int) -> Tensor:
+        """What goes into a stage, without numbers. Where torch is not told, ranks send each other objects about it
+        at the first step, and compute one more micro-batch for that."""
+        spec = self.setup.spec
+        sequences = self.setup.sequences // self.micro_batches
+        if number == 0:
+            return torch.empty(sequences, spec.context, dtype=torch.int64, device="meta")
+        whole = getattr(torch, "float64" if spec.dtype == "float64" else "float32")
+        if number < self._count:  # residuals are not autocast
+            shape, dtype = (sequences, spec.context, spec.width), whole
+        else:
+            shape, dtype = (sequences, spec.context, spec.vocabulary), getattr(torch, spec.dtype)
+        return torch.empty(shape, dtype=dtype, device="meta", requires_grad=True)
 
     def _loss_of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """A schedule begins the backward pass by itself."""

@@ -1,23 +1,22 @@
 """FSDP2 (fully_shard): parameters, gradients and the optimizer's state are spread over ranks, block by block."""
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import torch
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 
 from nccltool.train.strategies.fsdp import Options
 from nccltool.worker.train import splitting
-from nccltool.worker.train.strategies.base import DataParallel, Setup, Strategy
+from nccltool.worker.train.fully_sharded import FullySharded
+from nccltool.worker.train.strategies.base import Setup, Strategy
 
 
-class Training(DataParallel):
+class Training(FullySharded):
     COLLECTIVES: ClassVar = {
         "forward": "all_gather of the parameters",
         "backward": "all_gather of the parameters, reduce_scatter of the gradients",
     }
-    HOLDS = "shards"
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -55,8 +54,3 @@ class Training(DataParallel):
         if share is not None:
             return splitting.mesh_of_shards(setup, share)
         return init_device_mesh(setup.device.type, (setup.world,))
-
-    def synchronising(self, is_last: bool) -> AbstractContextManager[Any]:
-        assert isinstance(self.model, FSDPModule)
-        self.model.set_requires_gradient_sync(is_last)
-        return nullcontext()

@@ -8,15 +8,15 @@ from torch.distributed.fsdp import fully_shard
 
 from nccltool.train.strategies.tp_fsdp import RANKS
 from nccltool.worker.train import splitting
-from nccltool.worker.train.strategies.base import DataParallel, Setup, Strategy
+from nccltool.worker.train.fully_sharded import FullySharded
+from nccltool.worker.train.strategies.base import Setup, Strategy
 
 
-class Training(DataParallel):
+class Training(FullySharded):
     COLLECTIVES: ClassVar = {
         "forward": "all_gather of the parameters, all_reduce of what attention and feed-forward parts put out",
         "backward": "all_gather of the parameters, all_reduce and reduce_scatter of gradients",
     }
-    HOLDS = "shards"
     WITHOUT_SYNC = False
 
     def __init__(self, setup: Setup) -> None:
