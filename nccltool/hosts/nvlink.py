@@ -91,6 +91,9 @@ def domain(nvidia: Nvidia, settings: NcclSettings) -> NvLinkDomain:
     ready, ranks of the same cluster and clique are one domain, and memory is shared through an IMEX channel.
     """
     try:
+        if off := _switched_off(settings):
+            return NvLinkDomain(name="", text=f"{off}: NVLink is not used between hosts")
+        known(nvidia.nvml)  # or why nobody knows of its fabric
         return _domain(known(nvidia.gpus), known(nvidia.imex_channels), settings)
     except NotKnown as why:
         return NvLinkDomain(name=None, text=str(why))
@@ -109,8 +112,6 @@ def _switched_off(settings: NcclSettings) -> str:
 
 
 def _domain(gpus: Sequence[Gpu], channels: Sequence[str], settings: NcclSettings) -> NvLinkDomain:
-    if off := _switched_off(settings):
-        return NvLinkDomain(name="", text=f"{off}: NVLink is not used between hosts")
     for variable in ("NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID", "NCCL_MNNVL_CROSS_CLIQUE"):
         if settings.get(variable) not in (None, "", "-1", "0"):
             raise NotKnown(f"{variable} is set, and decides what NCCL takes for one NVLink domain")

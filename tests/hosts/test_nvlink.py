@@ -116,7 +116,13 @@ OFF = "NVLink is not used between hosts"
         ),
         (msgspec.structs.replace(tray(), imex_channels=()), {}, None, NO_CHANNEL),
         (msgspec.structs.replace(tray(), imex_channels=Unknown("hidden")), {}, None, "hidden"),
-        (Nvidia(gpus=(), imex_channels=()), {}, None, "the driver shows no GPU"),
+        (
+            msgspec.structs.replace(tray(), nvml=Unknown("nvidia-ml-py is missing")),
+            {},
+            None,
+            "nvidia-ml-py is missing",
+        ),
+        (Nvidia(gpus=(), imex_channels=(), nvml="12.570"), {}, None, "the driver shows no GPU"),
     ],
 )
 def test_how_far_it_reaches(nvidia: Nvidia, env: dict[str, str], name: str | None, text: str) -> None:
