@@ -74,6 +74,23 @@ def test_masks(name: str, env: dict[str, str], count: int, tmp_path: Path) -> No
     assert host["amd" if name == "mi300x" else "nvidia"]["visible_gpus"] == count
 
 
+@pytest.mark.parametrize(
+    ("name", "env", "planned"),
+    [
+        ("dgx", {}, "--nproc-per-node 8"),
+        ("gb200", {}, "--nproc-per-node 4"),
+        ("two-of-eight", {}, "--nproc-per-node 2"),
+        ("mi300x", {}, "--nproc-per-node 8"),
+        ("mi300x", {"ROCR_VISIBLE_DEVICES": "0,1,2,3"}, "--nproc-per-node 4"),
+        ("wsl2", {}, "one rank on each node"),
+        ("mig", {}, "one rank on each node"),
+    ],
+)
+def test_what_preflight_would_start(name: str, env: dict[str, str], planned: str, tmp_path: Path) -> None:
+    code, out = said(name, tmp_path, "preflight", "--suite", "smoke", "--dry-run", **env)
+    assert (code, planned in out) == (0, True), out
+
+
 def test_links_and_fabric_are_those_that_nvml_tells(tmp_path: Path) -> None:
     gpus = facts("gb200", tmp_path)["nvidia"]["gpus"]
     assert [len(gpu["nvlinks"]) for gpu in gpus] == [18] * 4

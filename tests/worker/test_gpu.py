@@ -1,11 +1,15 @@
 """NCCL on one GPU: a world of one rank runs every call that has no peer."""
 
+import os
+import subprocess
+import sys
 import time
 
 import pytest
 import torch
 import torch.distributed as dist
 
+from nccltool.hosts import gpu
 from nccltool.launch.gpu_shares import PERMITTED_SINCE
 from nccltool.probe.collectives.base import Part
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS
@@ -49,6 +53,28 @@ def test_auto_chooses_nccl_where_a_gpu_is(start: Start) -> None:
     assert result.code == 0, result.said
     run = result.document["run"]
     assert (run["backend"], run["backend_reason"]) == ("nccl", "every rank has a GPU and NCCL")
+
+
+MASKS = ("", "0", "0,0", "0,99", "1,0", "0,x", "NoDevFiles", "GPU-", "GPU-00000000", "0gpu")
+
+
+@pytest.mark.parametrize("mask", [None, *MASKS])
+def test_gpus_are_counted_as_torch_counts_them(mask: str | None) -> None:
+    """What files and masks tell, against the driver."""
+    env = {name: value for name, value in os.environ.items() if not name.endswith("VISIBLE_DEVICES")}
+    env |= {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
+    asked = [sys.executable, "-c", "import torch; torch.cuda.init(); print(torch._C._cuda_getDeviceCount())"]
+    told = subprocess.run(asked, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert gpu.count(env) == (int(told.stdout) if told.returncode == 0 else 0), told.stderr
+
+
+def test_a_uuid_names_its_gpu() -> None:
+    uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    assert [gpu.count({"CUDA_VISIBLE_DEVICES": mask}) for mask in (uuid, f"{uuid},{uuid}", uuid[:-1] + "?")] == [
+        1,
+        0,
+        0,
+    ]
 
 
 ONE_OF_THEM = {"CUDA_VISIBLE_DEVICES": "0"}

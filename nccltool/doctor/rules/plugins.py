@@ -52,11 +52,19 @@ def net_plugin_missing(host: JudgedHost, variable: Variable, text: str) -> Resul
             yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
 
 
-@rule("PLG002", "info", needs=("plugins",))
+_OF_CLOUDS = (
+    *("/opt/amazon/", "/opt/aws-ofi-nccl/", "/usr/local/gib/", "/usr/local/nvidia/", "/usr/local/fastrak/"),
+    *("/usr/local/tcpx/", "/var/lib/tcpxo/"),
+)
+"""Where AWS and Google put the plugins without which their networks cannot be used."""
+
+
+@rule("PLG002", "info", needs=("plugins", "cloud"))
 def net_plugin_by_accident(host: JudgedHost) -> Results:
     """NCCL loads a libnccl-net.so that nobody named.
 
-    Why: It is on the loader's path, as in images with HPC-X or OFI. It takes the place of the built-in network.
+    Why: It is on the loader's path, as in images with HPC-X or OFI. It takes the place of the built-in network. On
+    machines of AWS and Google their own plugin is there on purpose.
     Example: /opt/hpcx/nccl_rdma_sharp_plugin/lib in LD_LIBRARY_PATH
     Instead: NCCL_NET_PLUGIN=none for the built-in one, or its name
     Source: NCCL user guide, NCCL_NET_PLUGIN
@@ -64,7 +72,8 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
     if host.variable("NCCL_NET_PLUGIN") is not None:
         return
     found = next((one.library for one in known(host.facts.plugins) if one.name == "libnccl-net.so"), None)
-    if found and found.origin != "vendor":
+    on_purpose = host.facts.cloud.provider in ("aws", "gcp") and found and found.path.startswith(_OF_CLOUDS)
+    if found and found.origin != "vendor" and not on_purpose:
         message = "NCCL loads this net plugin, because it is on the loader's path"
         remedy = "if that is not wanted: export NCCL_NET_PLUGIN=none"
         lines = (f"{escaped(found.path)} ({found.origin})",)

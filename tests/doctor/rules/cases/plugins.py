@@ -1,12 +1,19 @@
 """Cases of nccltool/doctor/rules/plugins.py."""
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Library, Plugin, Versions
+from nccltool.doctor.rules.base import JudgedHost
+from nccltool.hosts.facts import Cloud, Library, Plugin, Versions
 from tests.doctor.rules.base import UNREAD, host, of
 
 
 def _plugin(name: str, origin: str = "LD_LIBRARY_PATH") -> Plugin:
     return Plugin(library=Library(path=f"/opt/{name}", origin=origin), name=name)
+
+
+def _of_a_cloud(path: str, provider: str | None) -> JudgedHost:
+    """A plugin that the loader finds in the folder of a vendor."""
+    plugin = Plugin(library=Library(path=path, origin="ldconfig"), name="libnccl-net.so")
+    return host(plugins=(plugin,), cloud=Cloud(provider=provider))
 
 
 def _libraries(*versions: str | Unknown) -> Versions:
@@ -18,6 +25,7 @@ def _libraries(*versions: str | Unknown) -> Versions:
     )
 
 
+_EFA = "/opt/amazon/ofi-nccl/lib64/libnccl-net.so"
 _OFI, _NET = _plugin("libnccl-net-ofi.so"), _plugin("libnccl-net.so")
 
 CASES = (
@@ -37,8 +45,10 @@ CASES = (
     ),
     of(
         "PLG002",
-        fires=[host(plugins=(_NET,))],
+        fires=[host(plugins=(_NET,)), _of_a_cloud(_EFA, None), _of_a_cloud("/opt/hpcx/libnccl-net.so", "aws")],
         silent=[
+            _of_a_cloud(_EFA, "aws"),
+            _of_a_cloud("/var/lib/tcpxo/lib64/libnccl-net.so", "gcp"),
             host(plugins=(_OFI,)),
             host({"NCCL_NET_PLUGIN": "none"}, plugins=(_NET,)),
             host(plugins=(_plugin("libnccl-net.so", "vendor"),)),
