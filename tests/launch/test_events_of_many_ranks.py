@@ -255,6 +255,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         computing_ns=NS * RANKS // 1000,
         running_ns=NS * RANKS // 1000,
     ),
+    of_train.NotCompared: lambda: of_train.NotCompared(strategy="deepspeed", rank=LAST, reason="x" * 1000),
     of_train.NotTrained: lambda: of_train.NotTrained(strategy="tensor", reason="x" * 1000),
     of_train.NotCompared: lambda: of_train.NotCompared(strategy="tensor", rank=RANKS, reason="x" * 1000),
     of_train.CheckpointSaved: lambda: of_train.CheckpointSaved(

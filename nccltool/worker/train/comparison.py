@@ -235,15 +235,12 @@ class ReferenceComparison:
         norms: tuple[float, float],
         took_ns: int,
     ) -> None:
-        """The losses of all micro-batches come together on rank 0."""
+        """The losses of all micro-batches come together."""
         group, scaler = self._setup.group, self._strategy.scaler
-        known = torch.tensor([mine.get(at, math.nan) for at in range(len(theirs))], dtype=torch.float64)
-        everybodys = group.everybodys(known.view(torch.int64).tolist())  # as integers, to travel with the others
-        slowest = group.maximum([took_ns])[0]
+        slowest, *bits = group.maximum([took_ns, *as_integers(mine, len(theirs))])
         if group.rank:
             return
-        columns = torch.tensor(everybodys).view(torch.float64).T.tolist()
-        losses = [next((loss for loss in column if loss == loss), math.nan) for column in columns]
+        losses = from_integers(bits)
         self._setup.channel.emit(
             TrainedStep(
                 step=self._base + number - 1,
@@ -280,3 +277,23 @@ def _numbers(strategy: Strategy) -> ModelNumbers:
         sizes = [parameter.numel() for parameter in transformer.make(strategy.setup.spec).parameters()]
     mine = sum(local(parameter).numel() for _, parameter in strategy.named_parameters())
     return ModelNumbers(all=sum(sizes), largest=max(sizes), mine=mine)
+
+
+_NOT_SEEN = torch.iinfo(torch.int64).min
+"""Less than the bits of any loss."""
+
+
+def as_integers(losses: Mapping[int, float], micro_batches: int) -> list[int]:
+    """The bits of each loss, so that the largest of all ranks is the loss of those that saw the micro-batch.
+
+    Losses are not negative, and one that is no number is above all others. A list of all of each rank would have
+    as many numbers as the square of their count.
+    """
+    seen = torch.tensor([losses.get(at, 0.0) + 0.0 for at in range(micro_batches)], dtype=torch.float64)
+    return [bits if at in losses else _NOT_SEEN for at, bits in enumerate(seen.view(torch.int64).tolist())]
+
+
+def from_integers(bits: Sequence[int]) -> list[float]:
+    """The losses again; one that no rank saw is no number."""
+    losses: list[float] = torch.tensor(bits).view(torch.float64).tolist()
+    return [math.nan if one == _NOT_SEEN else loss for one, loss in zip(bits, losses, strict=True)]

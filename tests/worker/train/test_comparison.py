@@ -1,5 +1,6 @@
 """What the comparison with one process says of a rank, and what it makes of memory that is too little for it."""
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from nccltool.worker.progress_page import CALLS, ProgressPage
 from nccltool.worker.rank.fault import FaultInjector
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import strategies
-from nccltool.worker.train.comparison import ReferenceComparison
+from nccltool.worker.train.comparison import ReferenceComparison, as_integers, from_integers
 from nccltool.worker.train.reference import Reference, TensorDifference
 from nccltool.worker.train.strategies.base import Setup, Strategy
 from tests.worker.train.conftest import CPU, SPEC
@@ -162,3 +163,12 @@ def test_a_reference_that_has_no_room_is_not_begun(said: Said) -> None:
     assert event.reason.startswith("ddp and its reference need 43008.0 GB of memory, rank 0 has ")
     assert isinstance(finding, Reported)
     assert finding.finding.evidence[0].startswith("the strategy's own gradients, optimizer and activations ")
+
+
+def test_losses_of_all_ranks_come_together_as_the_largest_integers() -> None:
+    """Each rank saw some of the micro-batches; the third one had no number, and nobody saw the last one."""
+    ranks = [as_integers(seen, 5) for seen in ({0: 5.5, 1: 0.0}, {1: 0.0, 2: math.nan}, {3: math.inf})]
+    losses = from_integers([max(column) for column in zip(*ranks, strict=True)])
+    assert losses[:2] == [5.5, 0.0]
+    assert [math.isnan(loss) for loss in losses] == [False, False, True, False, True]
+    assert losses[3] == math.inf
