@@ -255,6 +255,7 @@ def _run(merge: _Merge, where: str) -> tuple[Job, Run]:
     assert state is not None
     state.job, nodes, nproc = begun.job, begun.job.nodes, begun.job.nproc_per_node
     state.expected_ranks = nodes * nproc if nodes and nproc else begun.ranks_seen
+    state.one_clock = len(parts) == 1
     state.faults.sort(key=lambda rank: state.ranks[rank].fault_at or 0.0)
     ended = leader.ended if leader else None
     if ended is None:

@@ -32,12 +32,16 @@ def after_fault(run: RunState) -> Finding | None:
     own = culprits.own(run) or culprits.perhaps_own(run)
     if own:
         return _went_down(run, own[0])
-    if ended := culprits.terminated(run):
-        return _terminated(run, ended)
+    ended = culprits.terminated(run)
+    if 0 < len(ended) <= max(1, len(run.ranks) // 2):
+        return _went_down(run, ended[0])
     if absent := culprits.absent(run):
         return _hung(run, absent.ranks, 0.0, absent.reason)
-    faulted = culprits.faulted(run)
-    return _collective_failed(run, faulted) if faulted else None
+    echoes = [state for state in culprits.faulted(run) if culprits.end_of(state).is_echo]
+    if echoes:
+        return _collective_failed(run, echoes)
+    told = ended or culprits.were_told(run)
+    return _terminated(run, told) if told else _whoever(run)
 
 
 def knows(run: RunState) -> bool:
@@ -72,7 +76,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
 def _went_down(run: RunState, state: RankState) -> Finding:
     end = culprits.end_of(state)
     sign, code = end.sign, state.exit_code
-    alike = [one for one in culprits.own(run) if sign and culprits.end_of(one).sign is sign]
+    alike = [one for one in culprits.faulted(run) if sign and culprits.end_of(one).sign is sign]
     if state.failed:
         kind, how = finding_kinds.RANK_ERROR, f"raised {_first_line(state.failed.text)}"
         remedy = "read the traceback in the rank's log"
@@ -91,15 +95,18 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
 
 
+def _whoever(run: RunState) -> Finding | None:
+    """The first to end, where that is all that is known."""
+    faulted = culprits.faulted(run)
+    return _went_down(run, faulted[0]) if faulted else None
+
+
 def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
-    """One rank was ended, and the others echo it; or each node was told to end, and no rank stands out."""
-    nodes = {(state.node_rank, state.host) for state in run.ranks.values()}
-    if len(ended) == 1 or len(ended) < len(nodes):
-        return _went_down(run, ended[0])
+    """Ranks were told to end, and none of them had failed before."""
     hosts = dict.fromkeys(state.host for state in ended)
     return finding_kinds.TERMINATED.finding(
         subject=ALL_RANKS,
-        message=f"ranks of every node were ended by SIGTERM {_where(run, ended[0])}; no rank stands out",
+        message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}, and none had failed before",
         evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
         remedy="somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
     )

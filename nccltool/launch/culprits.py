@@ -17,8 +17,8 @@ GOT_OVER_S = 5.0
 """A rank that got on so long after a line has got over what it tells of; NCCL's watchdog looks every second."""
 STILL_S = 2.0
 """A rank outside of communication is late when it has not moved for so long: its supervisor looks each second."""
-LAUNCHERS_S = 0.5
-"""srun and mpirun end the others when a command has ended, and ours listens longer than this before it does."""
+SOON_S = 0.5
+"""What fails later than this after the first fault may be its consequence."""
 UNHEARD_S = 11.0
 """Supervisors speak every five seconds; of one that was silent for two rounds nothing is known."""
 
@@ -30,6 +30,9 @@ class Role(enum.Enum):
     PERHAPS_OWN = enum.auto()
     """Its own, unless it is known of another rank that it is its fault."""
     TERMINATED = enum.auto()
+    """Somebody sent SIGTERM to it."""
+    TOLD = enum.auto()
+    """Its agent, a launcher or a scheduler ended it: because of another rank, or with the whole job."""
     WAITED = enum.auto()
     LOST = enum.auto()
 
@@ -69,7 +72,7 @@ def end_of(state: RankState) -> RankEnd:
         if not sign.is_echo:
             return RankEnd(Role.PERHAPS_OWN, sign, text)
     if state.failed is None and state.exit_code == SIGTERM_EXIT:
-        return RankEnd(Role.TERMINATED)
+        return RankEnd(Role.TOLD if state.was_told else Role.TERMINATED)
     if echo is not None:
         return RankEnd(Role.WAITED if echo.whose is Whose.WAITED else Role.LOST, echo)
     if state.failed is not None and state.failed.in_collective:
@@ -96,20 +99,21 @@ def own(run: RunState) -> list[RankState]:
 
 def perhaps_own(run: RunState) -> list[RankState]:
     """Ranks whose own fault it may be, as they failed before others had only echoes to tell."""
-    soon = (run.fault_at or 0.0) + LAUNCHERS_S
     those = [state for state in faulted(run) if end_of(state).role is Role.PERHAPS_OWN]
-    return [state for state in those if (state.fault_at or 0.0) <= soon]
+    if len(those) == len(run.faults):
+        return those
+    soon = min((state.fault_at or 0.0 for state in faulted(run)), default=0.0) + SOON_S
+    return [state for state in those if run.one_clock and (state.fault_at or 0.0) <= soon]
 
 
 def terminated(run: RunState) -> list[RankState]:
-    """Ranks that somebody from outside ended by SIGTERM, the first of each node: elastic ends those of a node
-    where one has failed before, and launchers end everybody a while after the first failure anywhere."""
-    first_of_node: dict[tuple[int, str], RankState] = {}
-    for state in faulted(run):
-        first_of_node.setdefault((state.node_rank, state.host), state)
-    latest = (run.fault_at or 0.0) + LAUNCHERS_S
-    ended = [state for state in first_of_node.values() if end_of(state).role is Role.TERMINATED]
-    return ended if ended and (ended[0].fault_at or 0.0) <= latest else []
+    """Ranks that somebody from outside ended by SIGTERM, past those who start and end ranks."""
+    return [state for state in faulted(run) if end_of(state).role is Role.TERMINATED]
+
+
+def were_told(run: RunState) -> list[RankState]:
+    """Ranks that were ended by their agent, a launcher or a scheduler."""
+    return [state for state in faulted(run) if end_of(state).role is Role.TOLD]
 
 
 def absent(run: RunState) -> Absent | None:
@@ -133,24 +137,35 @@ def _absences(run: RunState, others: Sequence[RankState], echoes: Sequence[RankS
         tuple(state for state in living if state.is_stopped),
         "its process is stopped (state T): something sent it SIGSTOP",
     )
+    if run.one_clock:
+        yield _silent(run, living)
+        yield _late(others, echoes)
+    yield _behind(run)
+
+
+def _silent(run: RunState, living: Sequence[RankState]) -> Absent:
     latest = max(state.heard_at for state in run.ranks.values())
     silent = [state for state in living if state.heard_at < latest - UNHEARD_S]
     hosts = ", ".join(dict.fromkeys(state.host for state in silent))
-    yield Absent(
+    return Absent(
         tuple(silent), f"nothing was heard from {hosts} before the others gave up: it is down, or cut off"
     )
+
+
+def _late(others: Sequence[RankState], echoes: Sequence[RankState]) -> Absent:
+    """Where connections break, those that are at work have only not noticed yet."""
     first = min(state.fault_at or 0.0 for state in echoes)
-    if all(end_of(state).role is Role.WAITED for state in echoes):
-        late = [s for s in others if s.beat and not s.inside_call and s.moved_at <= first - STILL_S]
-        yield Absent(tuple(late), "it was outside of communication while the others waited inside")
-    yield _behind(run)
+    waited = all(end_of(state).role is Role.WAITED for state in echoes)
+    late = [s for s in others if waited and s.beat and not s.inside_call and s.moved_at <= first - STILL_S]
+    return Absent(tuple(late), "it was outside of communication while the others waited inside")
 
 
 def _behind(run: RunState) -> Absent:
     """Those that have not made the call in which others waited, as torch counted for each."""
     waited = [state.words.timed_out for state in run.ranks.values() if state.words.timed_out is not None]
     call = min(waited, default=0)
-    late = (state for _, state in sorted(run.ranks.items()) if (state.words.last_enqueued or call) < call)
+    made = {rank: state.words.last_enqueued for rank, state in sorted(run.ranks.items())}
+    late = (run.ranks[rank] for rank, count in made.items() if count is not None and count < call)
     return Absent(tuple(late), f"it had not made call {call}, in which others waited (last enqueued work)")
 
 
@@ -178,7 +193,8 @@ def suspect_host(run: RunState) -> SuspectHost | None:
     first = min((at for at, _, _ in told), default=0.0)
     ends = {frozenset((host, _host_at(run, peer))) for at, host, peer in told if at <= first + _TOGETHER_S}
     ends = {pair for pair in ends if len(pair) == 2}
-    common = frozenset.intersection(*ends) if len(ends) > 1 and not ports else frozenset()
+    known = len(ends) > 1 and not ports and run.one_clock
+    common = frozenset.intersection(*ends) if known else frozenset()
     if len(common) != 1:
         return None
     (host,) = common

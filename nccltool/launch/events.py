@@ -229,6 +229,8 @@ class Exited(Event, frozen=True, tag="exit"):
     rank: int
     code: int
     """Exit code, or minus the signal's number."""
+    told: bool = False
+    """Its supervisor had been told to end it: by the agent, a launcher, a scheduler."""
 
 
 class AgentKilled(Event, frozen=True, tag="agent-killed"):

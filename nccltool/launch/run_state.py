@@ -34,6 +34,8 @@ class RankState:
     raised: Sign | None = None
     """What the text of its exception says of whose fault it was."""
     exit_code: int | None = None
+    was_told: bool = False
+    """It was ended by way of its supervisor, as agents, launchers and schedulers do."""
     said_bye: bool = False
     stack: str = ""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_TAIL))
@@ -101,6 +103,8 @@ class RunState:
         self.fault_at: float | None = None
         self.faults: list[int] = []
         """Ranks in the order in which they failed or died."""
+        self.one_clock = True
+        """Whether the times of all ranks can be compared; not where each command of a run wrote its own."""
         self.agents_killed: list[events.AgentKilled] = []
         self.began: dict[int, float] = {}
         """When the first rank began each step."""
@@ -187,7 +191,7 @@ class RunState:
                 self._fault(state, now)
             case events.Exited():
                 self._ended += not state.ended
-                state.exit_code = event.code
+                state.exit_code, state.was_told = event.code, event.told
                 if state.died:
                     self._fault(state, now)
         self.progress_at = now

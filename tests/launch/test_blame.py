@@ -64,6 +64,10 @@ def died(rank: int, code: int) -> list[Event]:
     return [events.Exited(rank=rank, code=code)]
 
 
+def told_to_end(*ranks: int) -> list[Event]:
+    return [events.Exited(rank=rank, code=-15, told=True) for rank in ranks]
+
+
 def agent_killed(node_rank: int) -> list[Event]:
     return [events.AgentKilled(node_rank=node_rank, host=HOSTS[2 * node_rank], code=-9)]
 
@@ -217,7 +221,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
     ),
     (
         "one terminated, and the others of its node with it",
-        after(TIMING, died(2, -15), died(3, -15), echo(0)),
+        after(TIMING, echo(0), told_to_end(3), died(2, -15)),
         found(
             "rank-died",
             2,
@@ -227,12 +231,13 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
         ),
     ),
     (
-        "terminated on every node: somebody from outside",
-        after(TIMING, died(2, -15), died(0, -15)),
+        "all told to end: somebody from outside",
+        after(TIMING, told_to_end(2, 0)),
         found(
             "terminated",
             NOBODY,
-            "ranks of every node were ended by SIGTERM in all_reduce at 1 MiB (timing); no rank stands out",
+            "ranks 2, 0 on beta, alpha were ended by SIGTERM in all_reduce at 1 MiB (timing), and none had failed"
+            " before",
             ["hosts: beta, alpha", WHO[2], WHO[0]],
             "somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
         ),

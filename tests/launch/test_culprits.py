@@ -5,7 +5,7 @@ import pytest
 from nccltool.launch import culprits, events
 from nccltool.launch.culprits import Role
 from nccltool.launch.run_state import RunState
-from tests.launch.test_blame import TIMING, after, beats, died, echo, log, raised
+from tests.launch.test_blame import TIMING, after, beats, died, echo, log, raised, told_to_end
 
 WATCHDOG = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)"
 ECC = "CUDA error: uncorrectable ECC error encountered"
@@ -20,7 +20,8 @@ LOST = "NCCL error: remote process exited or there was a network error"
         (after(TIMING, died(1, 3)), Role.OWN),
         (after(TIMING, died(1, -15)), Role.TERMINATED),
         (after(TIMING, log(1, WATCHDOG), died(1, -6)), Role.WAITED),
-        (after(TIMING, log(1, WATCHDOG), died(1, -15)), Role.TERMINATED),
+        (after(TIMING, told_to_end(1)), Role.TOLD),
+        (after(TIMING, log(1, WATCHDOG), told_to_end(1)), Role.TOLD),
         (after(TIMING, log(1, LOST), died(1, -11)), Role.LOST),
         (after(TIMING, log(1, "double free or corruption"), died(1, -6)), Role.OWN),
         (after(TIMING, died(1, -6)), Role.PERHAPS_OWN),
@@ -42,6 +43,18 @@ def test_a_rank_that_got_on_has_got_over_what_it_said() -> None:
     run.apply(events.Beat(rank=1, phase="timing", step=0, calls=9, state="R"), 100.0)
     run.apply(events.Exited(rank=1, code=-9), 200.0)
     assert culprits.own(run) == [run.ranks[1]]
+
+
+def test_clocks_of_several_commands_prove_nothing() -> None:
+    """A host that is 15 s behind is not silent, and what failed first cannot be told."""
+    run = after(TIMING)
+    run.one_clock = False
+    for rank in (0, 1):
+        run.apply(events.Log(rank=rank, text=WATCHDOG), 70.0)
+        run.apply(events.Exited(rank=rank, code=-6), 70.0)
+    run.apply(events.Exited(rank=2, code=-6), 55.0)
+    assert culprits.absent(run) is None
+    assert culprits.perhaps_own(run) == []
 
 
 def test_where_most_are_outside_nobody_is_late() -> None:

@@ -180,14 +180,25 @@ IN_SECOND_ROW = r"in all_reduce at 64 KiB( \((warm-up|timing)\))?"
 """Its phase is known where its supervisor could still say so."""
 
 
-def test_a_rank_killed_from_outside(start: Start) -> None:
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_a_rank_killed_from_outside(start: Start, name: str) -> None:
     command, pid = begin_long(start)
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, signal.Signals[name])
     result = ended(command)
     assert_culprit(
-        result, "rank-died", 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) was killed by SIGKILL {IN_SECOND_ROW}"
+        result, "rank-died", 1, rf"rank 1 on {HOST} \(node 1, pid {pid}\) was killed by {name} {IN_SECOND_ROW}"
     )
     assert rows(result) == [("all_reduce", 1024)]
+
+
+def test_all_ranks_are_told_to_end_by_way_of_their_supervisors(start: Start) -> None:
+    command, pid = begin_long(start)
+    other = command.wait_for("spawned", rank=0)["pid"]
+    for rank in (pid, other):
+        os.kill(parent_of(rank), signal.SIGTERM)
+    result = ended(command)
+    (problem,) = result.problems
+    assert (result.code, problem["code"], problem["subject"]["kind"]) == (3, "terminated", "run"), result.said
 
 
 @pytest.mark.quick

@@ -64,10 +64,11 @@ class _Watch:
         self._seen: tuple[object, str] | None = None
         self._still_since = time.monotonic()
         self._asked = False
+        self._told = False
 
     def until_exit(self) -> int:
         # elastic ends all ranks of a node when one has failed; how each of them ended must still be said
-        signal.signal(signal.SIGTERM, lambda number, frame: os.kill(self._pid, signal.SIGTERM))
+        signal.signal(signal.SIGTERM, self._end)
         rank, node_rank, host = self._place.rank, self._place.node_rank, socket.gethostname()
         self._channel.emit(events.Spawned(rank=rank, node_rank=node_rank, host=host, pid=self._pid))
         poll = select.poll()
@@ -83,6 +84,10 @@ class _Watch:
             if time.monotonic() >= next_beat:
                 next_beat += BEAT_S
                 self._beat()
+
+    def _end(self, number: int, frame: object) -> None:
+        self._told = True
+        os.kill(self._pid, signal.SIGTERM)
 
     def _forward_log(self) -> bool:
         lines = self._log.lines()
@@ -126,7 +131,7 @@ class _Watch:
         while self._forward_log() and select.select([self._log.fd], [], [], 0)[0]:
             pass  # up to the end of the file, or to a grandchild that holds it open
         self._emit_beat("X")  # its last position outlives it in the shared page
-        self._channel.emit(events.Exited(rank=self._place.rank, code=code))
+        self._channel.emit(events.Exited(rank=self._place.rank, code=code, told=self._told))
         return code
 
 

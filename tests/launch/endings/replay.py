@@ -7,7 +7,7 @@ A file is a kind of ending, a section of it one ending:
     0 3 never                  the rank never began
     70.0 2,3 log TEXT          seconds, ranks, what happened; {rank} {local} {host} and {pid} are filled in
     70.0 2 frames 14           so many frames of a C++ stack
-    70.1 2 exit -6             its process ended, by a signal or with a code
+    70.1 2 exit -6             its process ended, by a signal or with a code; `-15 told`: by way of its supervisor
     70.1 2 raised TEXT         an exception in a communication call, and exit code 1
     70.1 2 failed TEXT         an exception elsewhere, and exit code 1
     10.0 1 beat calls=42 ...   where it is: calls odd = inside a call; state=T; phase; step
@@ -141,7 +141,8 @@ class _Player:
                 yield events.Failed(rank=rank, in_collective=verb == "raised", text=text.replace("\\n", "\n"))
                 yield from self._ended(rank, 1)
             case "exit":
-                yield from self._ended(rank, int(rest))
+                code, _, told = rest.partition(" ")
+                yield from self._ended(rank, int(code), told == "told")
             case "agent":
                 for other in [one for one in self.beats if self.hosts[one] == host]:
                     del self.beats[other]
@@ -153,11 +154,11 @@ class _Player:
             case _:
                 raise AssertionError(f"{verb} is no verb")
 
-    def _ended(self, rank: int, code: int) -> Iterator[Event]:
+    def _ended(self, rank: int, code: int, told: bool = False) -> Iterator[Event]:
         beat = self.beats.pop(rank, None)
         if beat is not None:
             yield _changed(beat, "state=X")
-        yield events.Exited(rank=rank, code=code)
+        yield events.Exited(rank=rank, code=code, told=told)
 
 
 def _changed(beat: events.Beat, words: str) -> events.Beat:
