@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from nccltool.hosts import gpu
+from nccltool.launch import last_words
 from nccltool.launch.gpu_shares import PERMITTED_SINCE
 from nccltool.probe.collectives.base import Part
 from nccltool.probe.dtypes import ELEMENT_SIZE, REDUCE_OPS
@@ -53,6 +54,7 @@ def test_auto_chooses_nccl_where_a_gpu_is(start: Start) -> None:
     assert result.code == 0, result.said
     run = result.document["run"]
     assert (run["backend"], run["backend_reason"]) == ("nccl", "every rank has a GPU and NCCL")
+    assert run["set_in_ranks"] in (["NCCL_DEBUG=WARN"], [])  # none: a configuration file of NCCL says how much
 
 
 MASKS = ("", "0", "0,0", "0,99", "1,0", "0,x", "NoDevFiles", "GPU-", "GPU-00000000", "0gpu")
@@ -202,3 +204,39 @@ def test_one_process_trains_on_several_gpus(start: Start) -> None:
     assert command.everything_gone()
     assert result.code == 0, result.said
     assert [training["status"] for training in result.document["trainings"]] == ["pass", "pass"]
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+@pytest.mark.parametrize(
+    ("drill", "code"),
+    [("kill", "rank-died"), ("raise", "rank-error"), ("stop", "rank-hung"), ("hang", "rank-hung")],
+)
+def test_drills_with_the_real_watchdog(start: Start, drill: str, code: str) -> None:
+    words = ("--nodes", "1", "--nproc-per-node", "2", "--backend", "nccl", "--op", "all_reduce")
+    fault = f"{drill}:rank=1,size=1MiB"
+    command = start(*words, "--sizes", "1KiB,1MiB", "--timeout", "20", NCCLTOOL_FAULT=fault)
+    result = command.wait(LIMIT_S)
+    assert command.everything_gone()
+    (problem,) = result.problems
+    assert (result.code, problem["code"], problem["subject"]["name"]) == (3, code, "1"), result.said
+
+
+def test_an_assertion_in_a_kernel_is_the_ranks_own() -> None:
+    """The words of the real CUDA are those that are known."""
+    script = (
+        "import torch; torch.zeros(4, device='cuda')[torch.tensor([9], device='cuda')]; torch.cuda.synchronize()"
+    )
+    ended = subprocess.run(
+        (sys.executable, "-c", script), capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    sign = last_words.sign_of(ended.stderr)
+    assert sign is not None
+    assert (sign.whose, sign.kind.code) == (last_words.Whose.OWN, "rank-error")
+
+
+def test_no_memory_is_the_ranks_own() -> None:
+    with pytest.raises(torch.OutOfMemoryError) as raised:
+        torch.empty(2**50, dtype=torch.uint8, device="cuda")
+    sign = last_words.sign_of(str(raised.value))
+    assert sign is not None
+    assert sign.kind.code == "gpu-out-of-memory"
