@@ -90,7 +90,12 @@ def make(spec: TrainSpec) -> nn.Sequential:
 
 def sgd(spec: TrainSpec, model: nn.Module) -> torch.optim.SGD:
     """Plain SGD: Adam would hide a wrong scale of the gradients."""
-    return torch.optim.SGD(model.parameters(), lr=spec.learning_rate, momentum=spec.momentum)
+    parameters = list(model.parameters())
+    # on CUDA torch steps all of them in one call, which refuses DTensors beside plain tensors
+    is_mixed = len({type(parameter) for parameter in parameters}) > 1
+    return torch.optim.SGD(
+        parameters, lr=spec.learning_rate, momentum=spec.momentum, foreach=False if is_mixed else None
+    )
 
 
 def scores_in(dtype: str, model: nn.Module, tokens: Tensor) -> Tensor:
