@@ -189,14 +189,20 @@ class Driver:
         """Raises as torch does when there is no room."""
         device, (free, total) = self.devices[index], self.free_and_total(index)
         if size > free:
-            raise torch.OutOfMemoryError(
-                f"CUDA out of memory. Tried to allocate {_told(size)}. GPU {index} has a total capacity of "
-                f"{_told(total)} of which {_told(free)} is free. Including non-PyTorch memory, this process has "
-                f"{_told(device.allocated)} memory in use. Of the allocated memory {_told(device.allocated)} is "
-                "allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
-            )
+            raise self.no_room(index, size, free, total)
         device.allocated += size
         device.peak = max(device.peak, device.allocated)
+
+    def no_room(self, index: int, size: int, free: int, total: int) -> RuntimeError:
+        """As torch raises it."""
+        mine = self.devices[index].allocated
+        error: RuntimeError = torch.OutOfMemoryError(
+            f"CUDA out of memory. Tried to allocate {_told(size)}. GPU {index} has a total capacity of "
+            f"{_told(total)} of which {_told(free)} is free. Including non-PyTorch memory, this process has "
+            f"{_told(mine)} memory in use. Of the allocated memory {_told(mine)} is allocated by PyTorch, and "
+            "0 bytes is reserved by PyTorch but unallocated."
+        )
+        return error
 
     def release(self, index: int, size: int) -> None:
         self.devices[index].allocated -= size

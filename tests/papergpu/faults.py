@@ -62,12 +62,7 @@ LOSSES: dict[str, Callable[[PaperFault, Driver], Loss]] = {
 
 
 def _no_room(driver: Driver) -> BaseException:
-    free, total = driver.free_and_total(driver.current)
-    try:
-        driver.allocate(driver.current, free + (1 << 30))
-    except torch.OutOfMemoryError as error:
-        return cast(BaseException, error)
-    raise AssertionError(f"{total} bytes were not enough to run out of memory")
+    return driver.no_room(driver.current, 20 << 20, 6 << 20, driver.machine.memory_bytes)
 
 
 def _no_room_for_nccl(driver: Driver) -> BaseException:

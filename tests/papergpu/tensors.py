@@ -156,6 +156,9 @@ def install(driver: Driver) -> None:
     for name in ("tolist", "numpy", "__array__"):
         setattr(tensor, name, _after_all(getattr(torch.Tensor, name), driver))
     tensor._make_wrapper_subclass = _wrapper_of(torch.Tensor._make_wrapper_subclass)
+    module: Any = torch
+    for name in ("tensor", "as_tensor"):
+        setattr(module, name, _numbered(getattr(torch, name), driver))
     torch._C._set_only_lift_cpu_tensors(True)
     driver.on_start.append(lambda: _enter(driver))
 
@@ -166,6 +169,17 @@ def _wrapper_of(original: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, device: Any = None, **options: Any) -> Any:
         real = _CPU if device is not None and torch.device(device).type == "cuda" else device
         return original(*args, device=real, **options)
+
+    return make
+
+
+def _numbered(original: Callable[..., Any], driver: Driver) -> Callable[..., Any]:
+    """They ask for the number of the current device in C++."""
+
+    def make(*args: Any, device: Any = None, **options: Any) -> Any:
+        if device is not None and (named := _named(device)).type == "cuda":
+            device = torch.device("cuda", driver.checked(named.index))
+        return original(*args, device=device, **options)
 
     return make
 
@@ -231,4 +245,4 @@ def _target(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[torch.devic
         dtype = words.pop(0)
         named |= {} if dtype is None else {"dtype": dtype}
     named |= dict(zip(("non_blocking", "copy"), words, strict=False))
-    return (torch.device("cuda", device) if isinstance(device, int) else torch.device(device)), (), named
+    return _named(device), (), named
