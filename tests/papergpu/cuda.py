@@ -125,7 +125,7 @@ class Cuda:
     def _sleep(self, cycles: int) -> None:
         driver, seconds = self.driver, cycles / _CLOCK_HZ
         if driver.nodes is not None:
-            driver.nodes.append(lambda: (driver.stream().put(slept(seconds)), None)[1])
+            driver.nodes.append(lambda: driver.stream().put(slept(seconds)))
         else:
             driver.stream().put(slept(seconds))
 

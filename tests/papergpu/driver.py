@@ -59,7 +59,7 @@ class Driver:
         self._mine = _OfThread()
         self.failed: Callable[[], BaseException] | None = None
         """Makes the exception of each call, once a kernel has failed: the context is lost."""
-        self.nodes: list[Callable[[], None]] | None = None
+        self.nodes: list[Callable[[], object]] | None = None
         """What a graph that is being captured replays; None = no capture."""
         self.on_start: list[Callable[[], None]] = []
         os.register_at_fork(after_in_child=self._forked)

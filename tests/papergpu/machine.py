@@ -58,8 +58,12 @@ class PaperMachine:
     """How long a call may take before it ends the process; None = the time-out of its group."""
     slow_call_s: float = 0.0
     """How long each collective takes at least."""
-    slow_bytes_per_s: float | None = None
-    """How fast its bytes go at most."""
+    bus_bytes_per_s: float | None = None
+    """Bus bandwidth of the collectives on the device's own clock; None = they take there what they take here."""
+    latency_s: float = 5e-6
+    """What each takes besides, on that clock: about as much as NCCL's smallest call in one host."""
+    instant_launch: bool = False
+    """On the device's own clock calls are there as soon as they can begin, however slow the host is."""
     first_call_s: float = 0.0
     """How long the first collective of a group takes at least: NCCL makes its communicator then."""
     start_s: float = 0.0

@@ -9,6 +9,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -20,7 +21,8 @@ from tests.papergpu import faults
 from tests.papergpu.communicator import Communicator, Work
 from tests.papergpu.driver import Driver
 from tests.papergpu.gloo_calls import all_reduce, exchanged, reduce_scatter, wire, wires
-from tests.papergpu.streams import Executor, Point
+from tests.papergpu.pace import begun_by_all, takes_ns
+from tests.papergpu.streams import Executor, Point, Task
 from tests.papergpu.tensors import put_on
 from tests.papergpu.watchdog import Call, Watchdog
 
@@ -30,6 +32,10 @@ _NEVER = threading.Event()
 
 def _numel(tensors: Iterable[Tensor]) -> int:
     return sum(tensor.numel() for tensor in tensors)
+
+
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)
 
 
 def _called_by_torch_in_python() -> bool:
@@ -73,6 +79,17 @@ class Device:
             loss = faults.LOSSES[found.kind](found, cls.driver)
             cls.lost, cls.driver.failed = loss, loss.raised
         return found.kind
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What a call moves."""
+
+    op: str
+    numel_in: int
+    numel_out: int
+    bytes: int
+    """The size, as nccl-tests counts it: of the larger side."""
 
 
 class _Coalesced:
@@ -181,35 +198,35 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
                 raise ValueError("Tensors must be contiguous")
         gloo = (comm or self._main).gloo
         is_async = bool(getattr(options, "asyncOp", True)) if options is not None else True
-        counts = (_numel(out_of), _numel(into))
+        amount = Amount(op, _numel(out_of), _numel(into), max(_bytes(out_of), _bytes(into)))
 
         def launch() -> Point:
-            return self._launched(op, does, gloo, counts, is_async, lane)
+            return self._launched(amount, does, gloo, is_async, lane)
 
         if driver.nodes is not None:
             driver.nodes.append(lambda: driver.stream().join(launch()))
             return Work(Point(time.perf_counter_ns()), list(into), driver)
         return Work(launch(), list(into), driver)
 
-    def _launched(
-        self, op: str, does: Callable[[Any], Any], gloo: Any, counts: tuple[int, int], is_async: bool, lane: str
-    ) -> Point:
+    def _launched(self, amount: Amount, does: Callable[[Any], Any], gloo: Any, is_async: bool, lane: str) -> Point:
         driver, point, fault = Device.driver, Point(), Device.fault()
         self._sequence += 1
         stream = driver.stream()
         if driver.machine.watchdog:
-            Device.watchdog.add(self._call(op, counts, point))
-        self._executor(lane).put(stream.tail, self._work(does, gloo, fault), point)
+            Device.watchdog.add(self._call(amount, point))
+        takes = takes_ns(amount.op, amount.bytes, self._size, driver.machine) if lane == "all" else None
+        work = self._work(does, gloo, fault, takes)
+        self._executor(lane).put(stream.tail, work, point, at=0 if driver.machine.instant_launch else None)
         if not is_async:
             stream.tail = point
         return point
 
-    def _call(self, op: str, counts: tuple[int, int], point: Point) -> Call:
+    def _call(self, amount: Amount, point: Point) -> Call:
         return Call(
             number=self._sequence,
-            op=op,
-            numel_in=counts[0],
-            numel_out=counts[1],
+            op=amount.op,
+            numel_in=amount.numel_in,
+            numel_out=amount.numel_out,
             group=f"{self._name or 0}({'default_pg' if not self._number else 'undefined'})",
             group_number=self._number,
             rank=self._rank,
@@ -217,14 +234,15 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
             done=point,
         )
 
-    def _work(self, does: Callable[[Any], Any], gloo: Any, fault: str | None) -> Callable[[], None]:
-        def work() -> None:
-            begin = time.monotonic()
+    def _work(self, does: Callable[[Any], Any], gloo: Any, fault: str | None, takes_ns: int | None) -> Task:
+        def work(begin: int) -> int | None:
+            since = time.monotonic()
             if fault == "hang":
                 _NEVER.wait()
             if fault is not None:
-                return
+                return None
             try:
+                begin = begin if takes_ns is None else begun_by_all(gloo, begin)
                 does(gloo)
             except RuntimeError as error:
                 if any(word in str(error) for word in _GONE):
@@ -232,9 +250,8 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
                 _broken()
             except BaseException:  # noqa: BLE001
                 _broken()
-            left = Device.slow_s - (time.monotonic() - begin)
-            if left > 0:
-                time.sleep(left)
+            time.sleep(max(0.0, Device.slow_s - (time.monotonic() - since)))
+            return None if takes_ns is None else begin + takes_ns
 
         return work
 

@@ -6,27 +6,29 @@ done; so a collective that nobody joins holds nobody up. Nothing here knows of t
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 
+Task = Callable[[int], int | None]
+"""Gets when it begins on the device's clock; says when it is done there, None = now."""
 _change = threading.Condition(threading.RLock())
 """Of any point; those who wait for one are few."""
 
 
 class Point:
-    """A place in a queue: done at some time, or not yet."""
+    """A place in a queue: done at some time of the device's clock, or not yet."""
 
     __slots__ = ("_after", "ns")
 
     def __init__(self, ns: int = 0) -> None:
         self.ns = ns
-        """When it was done, of time.perf_counter_ns; 0 = it is not."""
+        """When it was done, as time.perf_counter_ns counts; 0 = it is not."""
         self._after: list[Callable[[], None]] = []
 
-    def finish(self) -> None:
-        """Now it is."""
+    def finish(self, ns: int | None = None) -> None:
+        """Now it is; the device's clock may say another time."""
         with _change:
-            self.ns = time.perf_counter_ns()
+            self.ns = ns or time.perf_counter_ns()
             after, self._after = self._after, []
             _change.notify_all()
         for each in after:
@@ -49,12 +51,11 @@ class Point:
 
 def joined(points: Iterable[Point]) -> Point:
     """Done when all are."""
+    points = tuple(points)
     left = [point for point in points if not point.ns]
-    if len(left) == 1:
-        return left[0]
     both = Point()
     if not left:
-        both.ns = time.perf_counter_ns()
+        both.ns = max((point.ns for point in points), default=time.perf_counter_ns())
         return both
     count = len(left)
 
@@ -64,7 +65,7 @@ def joined(points: Iterable[Point]) -> Point:
             count -= 1
             last = not count
         if last:
-            both.finish()
+            both.finish(max(point.ns for point in points))
 
     for point in left:
         point.then(one_done)
@@ -76,22 +77,21 @@ class Executor:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._queue: SimpleQueue[tuple[Point, Callable[[], None], Point]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Point, int, Task, Point]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def put(self, after: Point, work: Callable[[], None], done: Point) -> None:
-        """Do it when `after` is done; then `done` is."""
+    def put(self, after: Point, work: Task, done: Point, at: int | None = None) -> None:
+        """Do it when `after` is done; then `done` is. `at`: when it was launched, where that is not now."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
-        self._queue.put((after, work, done))
+        self._queue.put((after, time.perf_counter_ns() if at is None else at, work, done))
 
     def _run(self) -> None:
         while True:
-            after, work, done = self._queue.get()
+            after, queued, work, done = self._queue.get()
             after.wait()
-            work()
-            done.finish()
+            done.finish(work(max(after.ns, queued)))
 
 
 class Stream:
@@ -101,7 +101,7 @@ class Stream:
         self.tail = Point(time.perf_counter_ns())
         self._executor = Executor(name)
 
-    def put(self, work: Callable[[], None], executor: Executor | None = None) -> Point:
+    def put(self, work: Task, executor: Executor | None = None) -> Point:
         """Behind all that is there."""
         done = Point()
         (executor or self._executor).put(self.tail, work, done)
@@ -110,7 +110,9 @@ class Stream:
 
     def mark(self) -> Point:
         """Behind all that is there; done now when there is nothing left."""
-        return Point(time.perf_counter_ns()) if self.tail.ns else self.tail
+        if self.tail.ns:
+            self.tail = Point(max(time.perf_counter_ns(), self.tail.ns))
+        return self.tail
 
     def join(self, *points: Point) -> None:
         """What comes now waits for these as well."""
@@ -123,16 +125,11 @@ class Stream:
             self.tail.wait()
 
 
-def slept(seconds: float) -> Callable[[], None]:
+def slept(seconds: float) -> Task:
     """Work that only takes its time."""
-    return lambda: time.sleep(seconds)
 
+    def sleep(begin: int) -> int:
+        time.sleep(seconds)
+        return begin + round(seconds * 1e9)
 
-def in_turn(works: Sequence[Callable[[], None]]) -> Callable[[], None]:
-    """One work of several."""
-
-    def run() -> None:
-        for work in works:
-            work()
-
-    return run
+    return sleep

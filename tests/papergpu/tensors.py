@@ -102,12 +102,12 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         result = self._marked(func(*args, **kwargs), where)
         assert self._driver.nodes is not None
 
-        def again() -> None:
+        def again(begin: int) -> None:
             new = func(*args, **kwargs)
             if isinstance(new, torch.Tensor) and new.data_ptr() != result.data_ptr():
                 result.copy_(new)
 
-        self._driver.nodes.append(again)
+        self._driver.nodes.append(lambda: self._driver.stream().put(again))
         return result
 
 
@@ -158,7 +158,9 @@ def install(driver: Driver) -> None:
     tensor._make_wrapper_subclass = _wrapper_of(torch.Tensor._make_wrapper_subclass)
     module: Any = torch
     for name in ("tensor", "as_tensor"):
-        setattr(module, name, _numbered(getattr(torch, name), driver))
+        numbered = _numbered(getattr(torch, name), driver)
+        setattr(module, name, numbered)
+        torch.jit._builtins._register_builtin(numbered, f"aten::{name}")  # scripts find it by its identity
     torch._C._set_only_lift_cpu_tensors(True)
     driver.on_start.append(lambda: _enter(driver))
 

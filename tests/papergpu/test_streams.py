@@ -2,11 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
-from tests.papergpu.streams import Executor, Point, Stream, joined, slept
+from tests.papergpu.streams import Executor, Point, Stream, Task, joined, slept
 
 
 class Gate:
@@ -15,12 +14,12 @@ class Gate:
     def __init__(self) -> None:
         self.event = threading.Event()
 
-    def __call__(self) -> None:
+    def __call__(self, begin: int) -> None:
         assert self.event.wait(10)
 
 
-def noting(notes: list[str], name: str) -> Callable[[], None]:
-    return lambda: notes.append(name)
+def noting(notes: list[str], name: str) -> Task:
+    return lambda begin: notes.append(name)
 
 
 def test_work_returns_at_once_and_is_done_in_order() -> None:
@@ -90,3 +89,15 @@ def test_points_are_joined_when_the_last_is_done(order: tuple[int, int]) -> None
     assert not both.ns
     points[order[1]].finish()
     assert both.ns
+
+
+def test_the_clock_of_the_device_is_not_that_of_the_host() -> None:
+    stream, gate = Stream(), Gate()
+    stream.put(gate)
+    begin = stream.mark()
+    for _ in range(2):
+        stream.put(lambda begin: begin + 1_000)
+    end = stream.mark()
+    gate.event.set()
+    end.wait()
+    assert end.ns - begin.ns == 2_000
