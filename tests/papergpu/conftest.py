@@ -1,7 +1,7 @@
 """Starting commands on paper machines."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,11 +21,17 @@ def on_paper(tmp_path: Path) -> Iterator[OnPaper]:
     numbers = itertools.count()
     with ExitStack() as stack:
 
-        def run(machine: PaperMachine, *words: str, limit_s: float = LIMIT_S, **env: str) -> Ended:
+        def run(
+            machine: PaperMachine,
+            *words: str,
+            argv: Sequence[str] = NCCLTOOL,
+            limit_s: float = LIMIT_S,
+            **env: str,
+        ) -> Ended:
             folder = tmp_path / str(next(numbers))
             own = env_of(machine.kind) if machine.kind else {}
             whole = {**machine.write(tmp_path / "paper"), **own, **env}
-            command = stack.enter_context(Command([*NCCLTOOL, *words], folder, whole))
+            command = stack.enter_context(Command([*argv, *words], folder, whole))
             ended = command.wait(limit_s)
             assert command.everything_gone()
             return ended

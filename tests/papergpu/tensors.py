@@ -60,6 +60,11 @@ class _Trait:
 class Mode(TorchDispatchMode):  # type: ignore[misc]
     """Each operator: devices become the host's, results are marked; what is queued is done before it computes."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else each rank imports a compiler, a second of it."""
+        return False
+
     def __init__(self, driver: Driver) -> None:
         super().__init__()
         self._driver = driver
