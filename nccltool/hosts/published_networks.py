@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from nccltool.hosts.facts import HostFacts, or_none
+from nccltool.hosts.facts import HostFacts, Interface, or_none
 
 _FILE = Path(__file__).with_name("published_networks.toml")
 
@@ -72,6 +72,6 @@ def _is_called(name: str, word: str) -> bool:
     return word in name.replace("-", " ").split()
 
 
-def interfaces_of(facts: HostFacts, driver: str) -> Sequence[str]:
-    """The names of the network interfaces of a driver; none where they are not known."""
-    return [one.name for one in or_none(facts.network.interfaces) or () if one.driver == driver]
+def interfaces_of(facts: HostFacts, driver: str) -> Sequence[Interface]:
+    """The network interfaces of a driver; none where they are not known."""
+    return [one for one in or_none(facts.network.interfaces) or () if one.driver == driver]

@@ -5,7 +5,7 @@ published of a machine stands in for rates that it hides or makes up; where both
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from nccltool.core.unknown import Unknown
@@ -43,19 +43,22 @@ _LISTS = ("NCCL_FASTRAK_IFNAME", "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME")
 """Interfaces that Google's plugins use: https://github.com/GoogleCloudPlatform/container-engine-accelerators."""
 
 
-def of_nccl(host: NcclHost, ethernet: _Rates, rdma: _Rates) -> UsableNetwork:
-    """What NCCL takes of a host's network, by its settings there, and the rates of those links."""
-    published = published_networks.of_host(host.facts)
+def of_nccl(host: NcclHost, ethernet: _Rates, rdma: _Rates, uuids: Collection[str] | None = None) -> UsableNetwork:
+    """What NCCL takes of a host's network, by its settings there, and the rates of those links.
+
+    `uuids`: of the GPUs that have ranks; None = not known: all of the host.
+    """
+    published, gpus = published_networks.of_host(host.facts), _places(host, uuids)
     try:
         if host.network_kind == "Socket":
             return _for_sockets(host, ethernet)
         ports = _ports(host, rdma)
         if not ports and published and host.network_kind == "plugin":
-            return _of_a_plugin(host, ethernet, published)
+            return _of_a_plugin(host, ethernet, published, gpus)
         if not ports:
             return UsableNetwork(text="no port of an RDMA adapter that NCCL may use is active")
         ports, source = _as_published(host, ports, published)
-        ports = _searched(host, ports)
+        ports = _searched(host, ports, gpus)
     except NotKnown as why:
         return UsableNetwork(text=str(why))
     layers = {port.link_layer for port in ports}  # EFA is not told apart here: its plugin decides
@@ -70,7 +73,22 @@ def _ports(host: NcclHost, rdma: _Rates) -> list[LinkRate]:
         names = {port.name for port in host.active_ports}
         return [port for port in ports if port.name in names]
     wanted = host.settings.names("NCCL_IB_HCA")
-    return [port for port in ports if port.up is not False and (wanted is None or _chosen(wanted, port))]
+    up = [port for port in ports if port.up is not False]
+    return [port for port in up if wanted is None or port.link_layer not in _OF_VERBS or _chosen(wanted, port)]
+
+
+_OF_VERBS = ("InfiniBand", "Ethernet")
+"""Link layers of ports that the list is for: the plugin of EFA does not read it."""
+
+
+def _places(host: NcclHost, uuids: Collection[str] | None) -> frozenset[str] | None:
+    """The PCI addresses of GPUs; None = not all of them are known."""
+    if uuids is None:
+        return None
+    wanted = {uuid.removeprefix("GPU-") for uuid in uuids}
+    there = or_none(host.facts.nvidia.gpus) or ()
+    found = {gpu.pci for gpu in there if (or_none(gpu.uuid) or "").removeprefix("GPU-") in wanted}
+    return frozenset(found) if len(found) == len(wanted) else None
 
 
 def _as_published(
@@ -98,7 +116,7 @@ def _device(devices: dict[str, RdmaDevice], port: LinkRate) -> RdmaDevice:
     return devices.get(name) or RdmaDevice(name=name)
 
 
-def _searched(host: NcclHost, ports: list[LinkRate]) -> list[LinkRate]:
+def _searched(host: NcclHost, ports: list[LinkRate], gpus: frozenset[str] | None) -> list[LinkRate]:
     """Those that NCCL's search gives to channels. Raises NotKnown."""
     if any(isinstance(port.bytes_per_s, Unknown) for port in ports):
         return ports  # which has a reason of its own
@@ -112,20 +130,31 @@ def _searched(host: NcclHost, ports: list[LinkRate]) -> list[LinkRate]:
         )
         for port in ports
     ]
-    names = {nic.name for nic in nic_search.used(nics, host.facts.pci)}
+    wanted = host.settings.names("NCCL_IB_HCA")
+    told = wanted is not None and not wanted.exclude
+    names = {nic.name for nic in nic_search.used(nics, host.facts.pci, None if told else gpus)}
     return [port for port in ports if port.name in names]
 
 
-def _of_a_plugin(host: NcclHost, ethernet: _Rates, published: PublishedNetwork) -> UsableNetwork:
-    """The interfaces that a plugin uses instead of RDMA, where the machine is known to have them."""
-    there = published_networks.interfaces_of(host.facts, published.driver)
-    asked = next((text for name in _LISTS if (text := host.get(name))), "")
+def _of_a_plugin(
+    host: NcclHost, ethernet: _Rates, published: PublishedNetwork, gpus: frozenset[str] | None
+) -> UsableNetwork:
+    """The interfaces that a plugin uses instead of RDMA, on a machine that is known to have them."""
+    there = {one.name: one for one in published_networks.interfaces_of(host.facts, published.driver)}
+    asked = tuple(values.split(next((text for name in _LISTS if (text := host.get(name))), "")))
     up = {nic.name for nic in or_none(ethernet) or () if nic.up is not False}
-    if missing := set(values.split(asked)) - up:
+    if missing := set(asked) - up:
         return UsableNetwork(text=f"{', '.join(sorted(missing))} is not up here; {published.text}")
-    count = len(set(values.split(asked))) if asked else len(there) - 1  # one is the host's own
+    nics = [
+        Nic(name=name, layer="Ethernet", bytes_per_s=published.bytes_per_s, pci=or_none(there[name].pci))
+        for name in dict.fromkeys(asked or there)
+        if name in there
+    ]
+    count = len(nic_search.used(nics, host.facts.pci, gpus))
+    if not asked and count == len(there):
+        count -= 1  # one is the host's own, and which one cannot be told
     if not 0 < count <= published.devices:
-        return UsableNetwork(text=f"{count} of its {published.driver} interfaces are for GPUs; {published.text}")
+        return UsableNetwork(text=f"which of its interfaces are for GPUs is not known; {published.text}")
     devices = f"{count} x {published.gbps:g} Gb/s"
     rate = count * published.bytes_per_s
     return UsableNetwork(bytes_per_s=rate, text=f"{devices} ({published.text})", devices=devices)

@@ -1,6 +1,6 @@
 """What a backend can use of a host's network devices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -47,9 +47,11 @@ def network(tree: Path, backend: str, **env: str) -> UsableNetwork:
     return nccl_network(tree, facts(tree), env)
 
 
-def nccl_network(tree: Path, facts: HostFacts, env: dict[str, str]) -> UsableNetwork:
+def nccl_network(
+    tree: Path, facts: HostFacts, env: dict[str, str], uuids: Collection[str] | None = None
+) -> UsableNetwork:
     host = NcclHost(settings=settings.build(env, facts.conf_files), facts=facts)
-    return usable_network.of_nccl(host, link_rates.ethernet(tree), link_rates.rdma(tree))
+    return usable_network.of_nccl(host, link_rates.ethernet(tree), link_rates.rdma(tree), uuids)
 
 
 def two_interfaces(root: Path) -> Sysfs:
@@ -262,13 +264,14 @@ OF_P5 = f"32 x 100 Gb/s are published for p5.48xlarge, p5e.48xlarge: {AWS}"
 IB_8 = f"8 x 400 Gb/s InfiniBand {PORTS}"
 
 
-def machine(root: Path, kind: str, **env: str) -> UsableNetwork:
-    """The network of a captured machine, as a rank there would look at it."""
+def machine(root: Path, kind: str, gpus: int | None = None, **env: str) -> UsableNetwork:
+    """The network of a captured machine, as a rank there looks at it; `gpus` of them have ranks, None = all."""
     described = KINDS[kind]
     build(root, described)
     found = reader.network_facts({**described.env, **env}, root)
     found = msgspec.structs.replace(found, network=healthy(kind).network)  # a tree does not tell all addresses
-    return nccl_network(root, found, {**described.env, **env})
+    uuids = None if gpus is None else [described.uuid(number) for number in range(gpus)]
+    return nccl_network(root, found, {**described.env, **env}, uuids)
 
 
 @pytest.mark.parametrize(
@@ -285,6 +288,7 @@ def machine(root: Path, kind: str, **env: str) -> UsableNetwork:
             "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not each GPU has one of the fastest "
             "beside it; NCCL_IB_HCA names those that are meant",
         ),
+        ("p5", {"NCCL_IB_HCA": "mlx5"}, 400, f"32 x 100 Gb/s ({OF_P5})"),  # which EFA's plugin does not read
         ("p5", {}, 400, f"32 x 100 Gb/s ({OF_P5})"),
         ("aws", {}, 100, f"8 x 100 Gb/s ({OF_P5})"),  # of which 8 are attached
         ("gcp", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s are published for A3 Ultra: {GCP})"),
@@ -308,7 +312,7 @@ def machine(root: Path, kind: str, **env: str) -> UsableNetwork:
     ],
 )
 def test_machines(tmp_path: Path, kind: str, env: dict[str, str], gigabytes: float | None, text: str) -> None:
-    shown = machine(tmp_path, kind, **env)
+    shown = machine(tmp_path, kind, None, **env)
     assert shown.bytes_per_s == (None if gigabytes is None else gigabytes * 1e9)
     assert shown.text == text
 
@@ -335,3 +339,22 @@ def test_of_what_is_published_and_what_ports_say_the_lower_counts(
     differs = rates[0].startswith(("200", "800")) or len(rates) > 8
     assert ("the ports say" in shown.text) == differs
     assert "8 x 400 Gb/s are published for ND H100 v5" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "gpus", "env", "gigabytes", "devices"),
+    [
+        ("dgx", 8, {}, 400, "8 x 400 Gb/s InfiniBand"),
+        ("dgx", 2, {}, 100, "2 x 400 Gb/s InfiniBand"),
+        ("dgx", 2, {"NCCL_IB_HCA": "=mlx5_10,mlx5_11,mlx5_9"}, 150, "3 x 400 Gb/s InfiniBand"),  # far, and meant
+        ("p5", 2, {}, 100, "8 x 100 Gb/s"),
+        ("a3-mega", 2, {}, 50, "2 x 200 Gb/s"),
+        ("azure", 1, {}, 50, "1 x 400 Gb/s InfiniBand"),
+        ("gb200", 4, {}, 200, "4 x 400 Gb/s InfiniBand"),
+    ],
+)
+def test_gpus_without_ranks_bring_no_network(
+    tmp_path: Path, kind: str, gpus: int, env: dict[str, str], gigabytes: float | None, devices: str | None
+) -> None:
+    shown = machine(tmp_path, kind, gpus, **env)
+    assert (shown.bytes_per_s, shown.devices) == (None if gigabytes is None else gigabytes * 1e9, devices)

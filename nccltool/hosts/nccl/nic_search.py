@@ -9,11 +9,12 @@ So where each GPU has a fast NIC below a switch of its own, the others carry not
 slower, or as far away as the processor. In all other mixtures the bandwidth of paths decides: that is not known.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from nccltool.core.text import listed
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import NotKnown, Pci, PciDevice, known
 
 _ACCELERATOR = 0x12
@@ -32,10 +33,13 @@ class Nic:
     """Its PCI address; None = not known."""
 
 
-def used(nics: Sequence[Nic], pci: Pci) -> tuple[Nic, ...]:
-    """Those that carry something. Raises NotKnown where this cannot be told."""
+def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> tuple[Nic, ...]:
+    """Those that carry something. Raises NotKnown where this cannot be told.
+
+    `gpus`: the PCI addresses of those that have ranks; None = all of the host.
+    """
     kinds = {(nic.layer, nic.bytes_per_s) for nic in nics}
-    beside = _beside_gpus(nics, pci)
+    beside = _beside_gpus(nics, pci, gpus)
     if beside is None:
         if len(kinds) > 1:
             raise NotKnown(f"{_mixture(nics)}, and which of them are near GPUs is not known; {_REMEDY}")
@@ -49,6 +53,8 @@ def used(nics: Sequence[Nic], pci: Pci) -> tuple[Nic, ...]:
         return tuple(chosen)
     if len(kinds) > 1:
         raise NotKnown(f"{_mixture(nics)}, and not each GPU has one of the fastest beside it; {_REMEDY}")
+    if gpus is not None and len(beside) < len(_gpus(pci)):
+        raise NotKnown(f"{len(beside)} of its GPUs are used, and not each of them has a port beside it; {_REMEDY}")
     return tuple(nics)
 
 
@@ -60,16 +66,19 @@ def _mixture(nics: Iterable[Nic]) -> str:
     return f"its ports differ ({listed(kinds)})"
 
 
-def _beside_gpus(nics: Iterable[Nic], pci: Pci) -> list[set[str]] | None:
+def _beside_gpus(nics: Sequence[Nic], pci: Pci, used: Collection[str] | None) -> list[set[str]] | None:
     """Of each GPU, the NICs that share a PCI bridge with it; None = not known."""
-    try:
-        places = {device.address: device for device in known(pci.devices)}
-    except NotKnown:
+    if isinstance(pci.devices, Unknown) or any(nic.pci is None for nic in nics):
         return None
-    gpus = [place for place in places.values() if _is_gpu(place)]
-    if not gpus or any(nic.pci is None for nic in nics):
+    places = {device.address: device for device in pci.devices}
+    gpus = [gpu for gpu in _gpus(pci) if used is None or gpu.address in used]
+    if not gpus or (used is not None and len(gpus) < len(used)):
         return None
     return [{nic.name for nic in nics if _share_a_bridge(gpu, places, nic)} for gpu in gpus]
+
+
+def _gpus(pci: Pci) -> list[PciDevice]:
+    return [place for place in known(pci.devices) if _is_gpu(place)]
 
 
 def _is_gpu(place: PciDevice) -> bool:

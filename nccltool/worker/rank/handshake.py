@@ -183,7 +183,9 @@ def networks(
     if decision.one_host:
         return {}
     if place.local_rank == 0:
-        store.set(f"network/{place.rank}", msgspec.json.encode(_network(decision.backend, facts)))
+        gpus = gpus_here(place, store, facts) if decision.backend == "nccl" else None
+        found = _network(decision.backend, facts, gpus)
+        store.set(f"network/{place.rank}", msgspec.json.encode(found))
     if place.rank:
         return {}
     first = {facts.host_id: facts.rank for facts in reversed(ranks) if facts.local_rank == 0}
@@ -193,7 +195,17 @@ def networks(
     }
 
 
-def _network(backend: str, facts: RankFacts) -> UsableNetwork:
+def gpus_here(place: RankPlace, store: PrefixStore, facts: RankFacts) -> frozenset[str] | None:
+    """The GPUs of the ranks of this host, which are numbered one after another; None = they are not."""
+    if place.rank + place.local_world_size > place.world_size:
+        return None
+    ranks = range(place.rank, place.rank + place.local_world_size)
+    theirs = [msgspec.json.decode(_get(store, f"greeting/{rank}"), type=Greeting).facts for rank in ranks]
+    gpus = {one.gpu for one in theirs if one.host_id == facts.host_id and one.gpu is not None}
+    return frozenset(gpus) if len(gpus) == len(ranks) else None
+
+
+def _network(backend: str, facts: RankFacts, gpus: frozenset[str] | None) -> UsableNetwork:
     """The network of this host, as `backend` uses it now that the group is set up."""
     if backend == "gloo":
         return usable_network.of_gloo(os.environ.get("GLOO_SOCKET_IFNAME", ""), link_rates.ethernet())
@@ -201,7 +213,7 @@ def _network(backend: str, facts: RankFacts) -> UsableNetwork:
     in_a_rack = link is not None and link.between_hosts
     found = reader.network_facts(os.environ, fabric_s=reader.SECONDS if in_a_rack else 0.0)
     host = NcclHost(settings=settings.of(found, versions.parse(own_gpu.nccl_version() or "")), facts=found)
-    network = usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma())
+    network = usable_network.of_nccl(host, link_rates.ethernet(), link_rates.rdma(), gpus)
     return replace(network, domain=nvlink.domain(found.nvidia, host.settings)) if in_a_rack else network
 
 

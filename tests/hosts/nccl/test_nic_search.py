@@ -70,6 +70,27 @@ def test_who_gets_channels(
     assert "".join(one.name for one in nic_search.used(nics, tree(gpus, nics, maker, code))) == expected
 
 
+@pytest.mark.parametrize(
+    ("places", "used", "expected"),
+    [
+        (("x", "y"), ("x.gpu0",), "a"),
+        (("x", "y"), ("y.gpu1",), "b"),
+        (("x", "y"), ("x.gpu0", "y.gpu1"), "ab"),
+        (("x", "z"), ("x.gpu0",), "a"),
+        (("x", "z"), ("z.gpu1",), "1 of its GPUs are used, and not each of them has a port beside it"),
+        (("z", "z"), ("z.gpu0", "z.gpu1"), "ab"),  # all of them, and none has one
+        (("x", "y"), ("x.gpu0", "gone"), "ab"),  # not all are in the tree: it says nothing
+    ],
+)
+def test_gpus_without_ranks_bring_no_nics(places: tuple[str, ...], used: tuple[str, ...], expected: str) -> None:
+    pci = tree(places, TRAINING)
+    if len(expected) > 2:
+        with pytest.raises(NotKnown, match=expected):
+            nic_search.used(TRAINING, pci, used)
+        return
+    assert "".join(one.name for one in nic_search.used(TRAINING, pci, used)) == expected
+
+
 def test_without_the_tree_only_ports_of_a_kind_can_be_told() -> None:
     hidden = Pci(devices=Unknown("/sys/bus cannot be read"))
     assert nic_search.used(TRAINING, hidden) == TRAINING

@@ -77,3 +77,25 @@ def test_the_least_memory_of_a_rank_bounds_the_steps_of_all() -> None:
     ]
     steps = plan.steps(asked, decision.backend, 2, decision.bytes_for_step)
     assert [step.layout.bytes for step in steps] == [2**20]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "gpus", "expected"),
+    [
+        ("aabb", ("G0", "G1", "G2", "G3"), frozenset({"G2", "G3"})),
+        ("aaab", ("G0", "G1", "G2", "G3"), None),  # dealt out otherwise
+        ("aabb", ("G0", "G1", "G2", None), None),
+        ("aabb", ("G0", "G1", "G2", "G2"), None),  # which two of them share
+    ],
+)
+def test_the_gpus_of_the_ranks_of_a_host(
+    hosts: str, gpus: tuple[str | None, ...], expected: frozenset[str] | None
+) -> None:
+    store = PrefixStore("ranks", dist.HashStore())
+    theirs = [replace(facts(0), rank=rank, host_id=hosts[rank], gpu=gpu) for rank, gpu in enumerate(gpus)]
+    for one in theirs:
+        greeting = {"facts": asdict(one), "own_address": None, "dialled": None}
+        store.set(f"greeting/{one.rank}", json.dumps(greeting))
+    place = replace(FIRST_OF_TWO, rank=2, world_size=4, local_world_size=2, node_rank=1)
+    assert handshake.gpus_here(place, store, theirs[2]) == (expected if hosts[2] == "b" else None)
+    assert handshake.gpus_here(replace(place, rank=3), store, theirs[3]) is None
