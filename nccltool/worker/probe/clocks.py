@@ -122,6 +122,8 @@ class QueueClock(Clock):
     def __init__(self, stream: Stream, slot: ProgressPage, now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._stream, self._slot, self._now = stream, slot, now
         self._ticks_per_ns = 0.0
+        self._spun: tuple[int, StreamMark, StreamMark] | None = None
+        """Ticks of the last spin, and the marks around it."""
 
     def offsets(self, call: Call, iterations: int, hold_ns: int = 0) -> Batch:
         self._hold(hold_ns)
@@ -131,6 +133,7 @@ class QueueClock(Clock):
             starved += marks[-1].query()
             marks.append(self._stream.mark())
         launch_ns = (self._now() - begin) // iterations
+        self._learn()
         self._drained(marks)
         return Batch(ns=[_ns(marks[0], mark) for mark in marks[1:]], launch_ns=launch_ns, starved=starved)
 
@@ -144,6 +147,7 @@ class QueueClock(Clock):
             launches.append(self._now() - begin)
             starved += before.query()
             after = self._stream.mark()
+            self._learn()
             self._drained([before, after])
             took.append(_ns(before, after))
         return Batch(ns=took, launch_ns=median_low(launches), starved=starved)
@@ -154,13 +158,23 @@ class QueueClock(Clock):
         if not ns:
             return
         if not self._ticks_per_ns:
-            before = self._stream.mark()
-            self._stream.spin(_FIRST_SPIN)
-            after = self._stream.mark()
-            self._drained([after])
-            self._ticks_per_ns = _FIRST_SPIN / max(_ns(before, after), 1)
-        self._stream.spin(round(ns * self._ticks_per_ns))
+            self._spin(_FIRST_SPIN)
+            self._learn()
+        self._spin(round(ns * self._ticks_per_ns))
         self._stream.meet()
+
+    def _spin(self, ticks: int) -> None:
+        before = self._stream.mark()
+        self._stream.spin(ticks)
+        self._spun = ticks, before, self._stream.mark()
+
+    def _learn(self) -> None:
+        """How fast the clock of the device goes now: it goes up under load, and down when it is hot."""
+        if self._spun:
+            ticks, before, after = self._spun
+            self._drained([after])
+            self._ticks_per_ns = ticks / max(_ns(before, after), 1)
+            self._spun = None
 
     def _drained(self, marks: Sequence[StreamMark]) -> None:
         """Wait for the marks one by one, so that the progress page says how far the device is."""

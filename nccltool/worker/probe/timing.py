@@ -37,7 +37,9 @@ class Timer:
     def __init__(self, job: ProbeJob, group: Agreement, clock: Clock, slot: ProgressPage) -> None:
         self.job, self.group, self.clock, self.slot = job, group, clock, slot
         self._launch_ns = self._call_ns = 0
-        """Of one call in the last batch, on the slowest rank."""
+        """Of one call in the last batch, on the slowest rank; a launch stretched as below."""
+        self._stretch = 1
+        """How many times longer than it takes to launch a call the device is held for it."""
         self._starved_ns = 0
         """Of launches for which a device waited, in the last batch."""
 
@@ -46,6 +48,7 @@ class Timer:
         so much longer."""
         begin = time.monotonic()
         self._launch_ns = self._call_ns = 0
+        self._stretch = 1
         self.slot.phase("warm-up", allowance_s=first_call_s)
         estimate_s = self.warm_up(call)
         self.slot.phase("timing")
@@ -101,9 +104,9 @@ class Timer:
         if not self.clock.queues:
             return self.group.maximum(batch.ns)
         *ns, launch_ns, starved = self.group.maximum([*batch.ns, batch.launch_ns, batch.starved])
-        # held, and not for long enough: next time for twice as long
-        was_short = starved > _HICCUPS * len(ns)
-        self._launch_ns = max(launch_ns, 2 * self._launch_ns) if was_short else launch_ns
+        if self._launch_ns and starved > _HICCUPS * len(ns):  # held, and not for long enough
+            self._stretch *= 2
+        self._launch_ns = launch_ns * self._stretch
         self._call_ns = median_low(ns) if self.job.cadence == "isolated" else ns[-1] // len(ns)
         self._starved_ns = starved * launch_ns
         return ns

@@ -2,9 +2,6 @@
 
 from nccltool.probe.collectives.base import Call
 
-TICKS_PER_NS = 0.5
-"""Of the device's clock."""
-
 
 class SimulatedMark:
     """A point in the queue (a StreamMark)."""
@@ -29,10 +26,12 @@ class SimulatedMark:
 class SimulatedDevice:
     """It does what it is given in order, each not before it was launched (a Stream)."""
 
-    def __init__(self, launch_ns: int) -> None:
+    def __init__(self, launch_ns: int, quickens: float = 1.0) -> None:
+        """`quickens`: how much faster its clock goes after each time that it was held."""
         self.host_ns, self.free_ns = 0, 0
         self.longest_queue_ns = 0
         self.meetings = 0
+        self.ticks_per_ns, self._quickens = 0.5, quickens
         self._launch_ns = launch_ns
 
     def mark(self) -> SimulatedMark:
@@ -43,7 +42,8 @@ class SimulatedDevice:
 
     def spin(self, ticks: int) -> None:
         """Busy for so long."""
-        self._launch(round(ticks / TICKS_PER_NS))
+        self._launch(round(ticks / self.ticks_per_ns))
+        self.ticks_per_ns *= self._quickens
 
     def meet(self) -> None:
         """A device meets itself."""

@@ -107,3 +107,13 @@ def test_a_processor_holds_nothing_and_is_never_starved() -> None:
 )
 def test_launches_that_can_be_seen(starved_us: int, took_us: int, limited: bool) -> None:
     assert clocks.limits(starved_us * US, took_us * US) is limited
+
+
+def test_the_clock_of_a_device_goes_faster_under_load() -> None:
+    """Each time it is held it is seen how fast the clock goes: at the next time it is half as fast again."""
+    device = SimulatedDevice(launch_ns=20 * US, quickens=1.5)
+    clock = clock_of(device)
+    for _ in range(10):
+        begin = device.free_ns
+        clock.offsets(device.call(5 * US), 1, 3_000 * US)
+        assert device.free_ns - begin > 1_900 * US

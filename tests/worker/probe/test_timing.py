@@ -125,6 +125,14 @@ def test_a_launch_that_does_not_tell_is_not_told() -> None:
     assert not calls.launch_limited
 
 
+def test_a_device_that_was_held_for_too_short_is_held_for_longer() -> None:
+    """Its clock runs away faster than the margin: at the second batch the time is twice that of a launch."""
+    device = SimulatedDevice(launch_ns=20 * US, quickens=1.6)
+    calls, _ = timed(device, 5 * US, warmup=5, iterations=1000)
+    assert calls.ns[-500:] == [5 * US] * 500
+    assert len(calls.ns) == 1000
+
+
 def test_slow_calls_are_queued_a_few_at_a_time() -> None:
     device = SimulatedDevice(launch_ns=20 * US)
     calls, timer = timed(device, 18_000_000 * US, warmup=3, iterations=6)  # 1 GiB over 1 GbE
