@@ -19,6 +19,21 @@ def has_wide_range(hosts: str, most: int) -> bool:
     return any(int(last[:16]) - int(first) >= most for first, last in _RANGE.findall(hosts))
 
 
+_LONGEST = 200
+"""Characters of names in a sentence."""
+_NAMED = 3
+"""Of names that take more room."""
+
+
+def briefly(names: Iterable[str]) -> str:
+    """The names folded; of many that do not fold, the first and how many there are. For a sentence."""
+    every = set(names)
+    text = fold(every)
+    if len(text) <= _LONGEST or len(every) <= _NAMED:
+        return text
+    return f"{fold(sorted(every)[:_NAMED])} and {len(every) - _NAMED} more"
+
+
 def fold(names: Iterable[str]) -> str:
     """The names, each once, sorted; neighbours that differ in their last number become a range."""
     numbers: dict[tuple[str, str], set[str]] = defaultdict(set)

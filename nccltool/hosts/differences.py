@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from nccltool.core.findings import SEVERITIES, Finding, Severity, Subject, SubjectKind
-from nccltool.core.host_lists import fold
+from nccltool.core.host_lists import briefly, fold
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.aspects import Aspect, aspects
 from nccltool.hosts.facts import HostFacts, Text
@@ -86,9 +86,9 @@ def _difference(aspect: Aspect, seen: _Seen, names: list[str]) -> Iterator[Findi
     if tied:
         message = f"{what} differs between hosts: {len(ranked)} values, and none is that of most"
     elif len(ranked) == 2:
-        message = f"{what} is {_short(other)} on {fold(odd)}, and {_short(norm)} on the other {len(most)}"
+        message = f"{what} is {_short(other)} on {briefly(odd)}, and {_short(norm)} on the other {len(most)}"
     else:
-        message = f"{what} is not {_short(norm)} on {fold(odd)}, as on the other {len(most)}"
+        message = f"{what} is not {_short(norm)} on {briefly(odd)}, as on the other {len(most)}"
     subject = fold(odd) if KINDS[aspect.code][1] == "host" else what
     yield _finding(aspect.code, subject, message, _evidence(ranked, seen, names))
 
@@ -114,20 +114,20 @@ def _short(value: str) -> str:
 
 def _evidence(ranked: list[tuple[str, set[str]]], seen: _Seen, names: list[str]) -> Iterator[str]:
     for value, hosts in ranked[:_MOST_VALUES]:
-        yield f"{_short(value)}: {fold(hosts)} ({len(hosts)})"
+        yield f"{_short(value)}: {briefly(hosts)} ({len(hosts)})"
     if rest := ranked[_MOST_VALUES:]:
-        yield f"{len(rest)} more values: {fold(set().union(*(hosts for _, hosts in rest)))}"
+        yield f"{len(rest)} more values: {briefly(set().union(*(hosts for _, hosts in rest)))}"
     unknown = {why: numbers for why, numbers in seen.items() if isinstance(why, Unknown)}
     if unknown:
         last = max(unknown, key=lambda why: unknown[why][-1])
-        yield f"not known: {fold({names[number] for number in chain(*unknown.values())})}: {last.reason}"
+        yield f"not known: {briefly({names[number] for number in chain(*unknown.values())})}: {last.reason}"
 
 
 def _duplicates(boots: dict[str, set[str]]) -> Iterator[Finding]:
     """Containers of one host share its boot id; two hosts of one name do not."""
     names = [name for name, ids in boots.items() if len(ids) > 1]
     if names:
-        message = f"{fold(names)} is the name of more than one host"
+        message = f"{briefly(names)} is the name of more than one host"
         evidence = (f"{name}: {len(boots[name])} boot ids" for name in names[:_MOST_VALUES])
         yield _finding("name-duplicate", fold(names), message, evidence)
 
@@ -138,6 +138,6 @@ def _clock_spread(clocks: list[tuple[float, str]]) -> Iterator[Finding]:
     middle = sorted(clocks)[len(clocks) // 2][0]
     off = {name: time - middle for time, name in clocks if abs(time - middle) > _CLOCK_S}
     if off:
-        message = f"the clock of {fold(off)} is more than {_CLOCK_S:g} s from that of most"
+        message = f"the clock of {briefly(off)} is more than {_CLOCK_S:g} s from that of most"
         evidence = (f"{name}: {seconds:+.0f} s" for name, seconds in sorted(off.items())[:_MOST_VALUES])
         yield _finding("clock-differs", fold(off), message, evidence)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from nccltool import __version__
 from nccltool.core.findings import Finding, FindingKind, Subject
-from nccltool.core.host_lists import fold
+from nccltool.core.host_lists import briefly, fold
 from nccltool.core.text import named
 from nccltool.launch import events, finding_kinds, instructions
 from nccltool.launch.failed_calls import FailedCalls
@@ -288,7 +288,16 @@ def _folded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         name = fold(finding.subject.name for finding in (first, *others))
         evidence = tuple(finding.evidence[0] for finding in (first, *others) if finding.evidence)[:_SHOWN]
         subject = Subject(kind="host", name=name)
-        one = replace(first, subject=subject, message=f"{name}{what}", evidence=evidence) if others else first
+        one = (
+            replace(
+                first,
+                subject=subject,
+                message=f"{briefly(each.subject.name for each in (first, *others))}{what}",
+                evidence=evidence,
+            )
+            if others
+            else first
+        )
         folded.append(one)
     return tuple(folded)
 

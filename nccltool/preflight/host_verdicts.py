@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from nccltool.core import verdicts
-from nccltool.core.host_lists import fold
+from nccltool.core.host_lists import briefly
 from nccltool.core.text import named
 from nccltool.core.verdicts import Verdict
 from nccltool.preflight.result import Blame, Check, CheckOutcome, HostStatus, HostVerdict
@@ -13,6 +13,8 @@ from nccltool.preflight.result import Blame, Check, CheckOutcome, HostStatus, Ho
 _BY_IT_ALONE = ("alone", "confirmed")
 _NAMED = 3
 """Checks that a reason names."""
+_OTHERS_NAMED = 64
+"""Hosts that took part in a run; more are only counted."""
 _NOT_COMPLETE = ("completion", "presence")
 """Checks that fail when something did not come or did not end in order: exit 3."""
 
@@ -24,8 +26,8 @@ def again(
     without: Sequence[CheckOutcome],
 ) -> tuple[CheckOutcome, ...]:
     """The outcomes after a second test of a suspect with one other partner, and one of the others without it."""
-    partner = fold(name for one in with_partner for name in one.hosts if name != suspect)
-    others = fold(name for one in without for name in one.hosts)
+    partner = briefly(name for one in with_partner for name in one.hosts if name != suspect)
+    others = briefly(name for one in without for name in one.hosts)
     seen = {one.check for one in with_partner if one.status == "fail" and one.host == suspect}
     return tuple(
         _told_again(one, one.check in seen, _fails_without(one.check, without), partner, others)
@@ -120,12 +122,18 @@ def _named(outcomes: Sequence[CheckOutcome]) -> str:
 
 
 def _open(host: str, outcomes: Sequence[CheckOutcome]) -> str:
-    others = {name for one in outcomes for name in one.hosts if name != host}
     named = any(one.host == host for one in outcomes)
     what = f"{_named(outcomes)} {'names it' if named else 'failed with it'}"
-    return (
-        f"{what}, and it was not tested without {fold(others)}" if others else f"{what}, and it is not shown why"
-    )
+    others = _others(host, outcomes)
+    return f"{what}, and it was not tested without {others}" if others else f"{what}, and it is not shown why"
+
+
+def _others(host: str, outcomes: Sequence[CheckOutcome]) -> str:
+    """Who took part with a host. Said of each host, the names of all would be as many as their count squared."""
+    most = max((len(one.hosts) for one in outcomes), default=0)
+    if most > _OTHERS_NAMED:
+        return f"the {most - 1} others"
+    return briefly({name for one in outcomes for name in one.hosts if name != host})
 
 
 def verdict(outcomes: Sequence[CheckOutcome], interrupted: bool) -> Verdict:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nccltool.core.host_lists import fold
+from nccltool.core.host_lists import briefly, fold
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,14 @@ from nccltool.core.host_lists import fold
 )
 def test_fold(names: list[str], folded: str) -> None:
     assert fold(names) == folded
+
+
+def test_many_that_do_not_fold_are_counted() -> None:
+    assert briefly(f"n{number:05}" for number in range(10_000)) == "n[00000-09999]"
+    assert (
+        briefly(f"{number:05}x{number % 7}" for number in range(10_000)) == "00000x0,00001x1,00002x2 and 9997 more"
+    )
+    assert briefly(["n2", "n1"]) == fold(["n1", "n2"])
 
 
 NAMES = st.builds(

@@ -196,6 +196,18 @@ def test_a_device_is_held_about_as_long_as_asked() -> None:
     assert before.elapsed_time(after) == pytest.approx(5.0, rel=0.5)
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_the_gpus_of_a_host_share_a_model_in_each_way_to_train(start: Start) -> None:
+    """A number of ranks that is even; the model grows for up to eight of them."""
+    ranks = torch.cuda.device_count() // 2 * 2
+    words = ("tensor,context,pipeline,model,tp+fsdp", "--nproc-per-node", str(ranks), "--backend", "nccl")
+    result = start(*words, "--time-steps", "2", argv=(*NCCLTOOL, "train")).wait(LIMIT_S)
+    assert result.code == 0, result.said
+    assert {training["status"] for training in result.document["trainings"]} == {"pass"}
+    for training in result.document["trainings"]:
+        assert training["model"]["ranks"] * training["model"]["replicas"] == ranks
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs in one process")
 def test_one_process_trains_on_several_gpus(start: Start) -> None:
     words = ("dp,model", "--nodes", "1", "--nproc-per-node", "1", "--backend", "nccl", "--time-steps", "2")

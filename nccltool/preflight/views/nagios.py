@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nccltool.core import verdicts
-from nccltool.core.host_lists import fold
+from nccltool.core.host_lists import briefly
 from nccltool.core.text import escaped, named, shortened
 from nccltool.core.units import format_bytes
 from nccltool.preflight.result import STATUSES, Preflight
@@ -39,7 +39,7 @@ def _said(preflight: Preflight) -> Iterator[str]:
     for status in ("fail", "missing", "undetermined", "unknown"):
         hosts = [one.host for one in preflight.hosts if one.status == status]
         if hosts:
-            yield f"hosts {status}: {escaped(fold(hosts))}"
+            yield f"hosts {status}: {escaped(briefly(hosts))}"
 
 
 def _figures(preflight: Preflight) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tabulate import tabulate
 
-from nccltool.core.host_lists import fold
+from nccltool.core.host_lists import briefly
 from nccltool.core.text import escaped, named, shortened
 from nccltool.preflight.result import STATUSES, CheckOutcome, HostVerdict, Preflight, worst
 from nccltool.preflight.views import base
@@ -72,7 +72,7 @@ def _alike(outcomes: Sequence[CheckOutcome]) -> list[list[CheckOutcome]]:
 
 def _outcome(alike: Sequence[CheckOutcome]) -> str:
     one = alike[0]
-    hosts = fold(each.host for each in alike if each.host)
+    hosts = briefly(each.host for each in alike if each.host)
     where = f" on {escaped(hosts)}" if hosts else ""
     head = f"{one.status.upper()} {one.code}{where}: {escaped(shortened(one.reason, _MOST_REASONS))}"
     return "\n".join([head, *(f"    {line}" for line in base.lines(one))])
