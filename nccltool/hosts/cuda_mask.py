@@ -30,6 +30,11 @@ def chosen(env: Mapping[str, str], uuids: Sequence[str | None]) -> list[int]:
     return found if len(set(found)) == len(found) else []
 
 
+def has_uuids(env: Mapping[str, str]) -> bool:
+    """The mask names GPUs by what their driver calls them."""
+    return env.get(_MASK, "").lstrip().startswith("GPU-")
+
+
 def _number(word: str) -> int:
     """As strtoul does, CUDA reads a number and lets go of what follows it."""
     number = _NUMBER.match(word)

@@ -53,5 +53,12 @@ def test_uuids_that_are_not_known(mask: str, places: list[int]) -> None:
     assert cuda_mask.chosen({"CUDA_VISIBLE_DEVICES": mask}, (None, None)) == places
 
 
+@pytest.mark.parametrize(
+    ("mask", "has"), [("0", False), ("", False), (" GPU-1", True), ("0,GPU-1", False), ("MIG-1", False)]
+)
+def test_the_driver_is_asked_for_uuids_only(mask: str, has: bool) -> None:
+    assert cuda_mask.has_uuids({"CUDA_VISIBLE_DEVICES": mask}) is has
+
+
 def test_without_gpus_no_mask_makes_one() -> None:
     assert [cuda_mask.chosen({"CUDA_VISIBLE_DEVICES": mask}, ()) for mask in ("0", "GPU-1", "MIG-1")] == [[]] * 3

@@ -120,7 +120,7 @@ def test_ranks_use_the_gpus_of_a_machine(
 ) -> None:
     """Torch for GPUs of AMD counts them through HIP: nothing may do so before the ranks are forked."""
     words = ("probe", "--op", "all_reduce", "-b", "1M", "-e", "1M", "--budget", "1", "--format", "json")
-    code, out = said(name, tmp_path, *words, **env)
+    code, out = said(name, tmp_path, *words, "--cuda-graph", **env)
     run = json.loads(out)
     assert (run["run"]["world_size"], run["run"]["backend"], run["run"]["backend_reason"]) == (
         ranks,

@@ -202,8 +202,12 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
             "node ranks go from 0 to N-1",
         ),
         ("--node-rank 1 --rdzv-endpoint node1:29500", "--node-rank 1 is not under --nodes 1", None),
-        ("--cuda-graph", "--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs"),
-        ("--cuda-graph --backend gloo", "--cuda-graph needs NCCL and a GPU on every rank", "leave it out on CPUs"),
+        ("--cuda-graph", "--cuda-graph needs NCCL or RCCL, and a GPU on every rank", "leave it out on CPUs"),
+        (
+            "--cuda-graph --backend gloo",
+            "--cuda-graph needs NCCL or RCCL, and a GPU on every rank",
+            "leave it out on CPUs",
+        ),
     ],
 )
 def test_a_word_that_cannot_be_used(words: str, message: str, remedy: str | None) -> None:

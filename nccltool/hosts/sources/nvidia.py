@@ -44,7 +44,9 @@ def counted(tree: Tree, env: Mapping[str, str]) -> Count:
     minors = sorted(int(name[6:]) for name in or_none(tree.names("/dev")) or () if _DEVICE.fullmatch(name))
     if not minors:
         return _lent(tree, env)
-    seen = [minors[place] for place in cuda_mask.chosen(env, _uuids(tree, minors))]
+    # a driver in trouble may hang whoever reads its files: they are read for masks that need them only
+    uuids = _uuids(tree, minors) if cuda_mask.has_uuids(env) else [None] * len(minors)
+    seen = [minors[place] for place in cuda_mask.chosen(env, uuids)]
     return min(len(seen), 1) if any(_has_instances(tree, minor) for minor in seen) else len(seen)
 
 

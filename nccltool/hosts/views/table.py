@@ -104,7 +104,8 @@ def _amd_gpu(gpu: AmdGpu) -> str:
 
 def _gpu(gpu: Gpu) -> str:
     links = _word(gpu.nvlinks, lambda all_: f", {sum(one.active for one in all_)} of {len(all_)} NVLinks", "")
-    return _word(gpu.name) + (", no NVLink" if gpu.nvlinks == () else links)
+    mode = " in MIG mode" if gpu.mig is True else ""
+    return _word(gpu.name) + mode + (", no NVLink" if gpu.nvlinks == () else links)
 
 
 def _rdma(host: HostFacts) -> Iterator[tuple[str, str]]:
