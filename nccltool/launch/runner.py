@@ -243,9 +243,18 @@ class _Runner:
         self._ending = finding_kinds.DEADLINE.finding(
             subject=Subject(kind="run", name="deadline"),
             message=f"the run took longer than {format_seconds(limit)}; {done} steps were done",
+            evidence=self._standing_still(now),
             remedy=f"ask for less ({state.product.ask_for_less}), or raise --deadline",
         )
         return True
+
+    def _standing_still(self, now: float) -> tuple[str, ...]:
+        """Where the ranks are, when nothing has moved for so long that only an allowance kept the run going."""
+        waited = now - self._state.progress_at
+        if waited <= self._job.timeout_s or not self._state.ranks:
+            return ()
+        standing = blame.after_timeout(self._state, waited)
+        return (standing.message, *standing.evidence)
 
     def _patience(self) -> float:
         """How long nothing may move."""
