@@ -1,7 +1,8 @@
 """JUDGE a run that did not complete: what is said of the rank or host whose fault it is, in a finding.
 
 Who that is after a fault, `culprits` tells. When nothing moved, it is: a rank that never came; one that is not
-heard any more; a process that is stopped; a rank that is outside of communication while others are inside.
+heard any more; a process that is stopped; one whose log says that its GPU or host failed; a rank that is outside
+of communication while others are inside.
 """
 
 import signal
@@ -67,6 +68,8 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
     looking = [s for s in living if s.is_looking_at_gpu]
     if looking:
         return _driver_silent(run, looking, waited_s)
+    if troubled := culprits.troubled(run):
+        return _troubled(run, troubled[0], waited_s)
     outside = [s for s in living if not s.inside_call and not s.said_bye]
     if outside and len(outside) < len(living):
         return _hung(run, outside, waited_s, "it is outside of communication while the others wait inside")
@@ -109,6 +112,18 @@ def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
         message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}, and none had failed before",
         evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
         remedy="somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
+    )
+
+
+def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
+    """Its GPU or host failed, as its log says; its process is still there."""
+    end = culprits.end_of(state)
+    assert end.sign is not None
+    return end.sign.kind.finding(
+        subject=_subject(state),
+        message=f"{_who(state)} did not get on for {waited_s:.0f} s {_where(run, state)} after: {end.said}",
+        evidence=(*_waiting(run, state), *_said(state)),
+        remedy=end.sign.remedy.format(host=state.host),
     )
 
 

@@ -39,7 +39,7 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RankEnd:
-    """How a rank ended."""
+    """How a rank ended, or would end with what it has said."""
 
     role: Role
     sign: Sign | None = None
@@ -95,6 +95,12 @@ def faulted(run: RunState) -> list[RankState]:
 def own(run: RunState) -> list[RankState]:
     """Ranks whose own fault it surely is, in the order in which they failed or died."""
     return [state for state in faulted(run) if end_of(state).role is Role.OWN]
+
+
+def troubled(run: RunState) -> list[RankState]:
+    """Living ranks whose log says that their GPU or host failed, and that have not got on since."""
+    living = [state for _, state in sorted(run.ranks.items()) if not state.ended]
+    return [state for state in living if (end := end_of(state)).sign is not None and end.role is Role.OWN]
 
 
 def perhaps_own(run: RunState) -> list[RankState]:

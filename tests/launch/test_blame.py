@@ -473,6 +473,22 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         ),
     ),
     (
+        "its GPU failed, and it hangs in the call",
+        after(TIMING, log(3, "n1:3:4 [1] x.cc:9 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'")),
+        found(
+            "gpu-error",
+            3,
+            f"{WHO[3]} did not get on for 30 s in all_reduce at 1 MiB (timing) after: "
+            "n1:3:4 [1] x.cc:9 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
+            [
+                *waiting(0, 1, 2),
+                "log of rank 3: n1:3:4 [1] x.cc:9 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
+            ],
+            "drain beta, so that no other job gets this GPU: dmesg | grep -i -E 'xid|nvrm|amdgpu', "
+            "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace it",
+        ),
+    ),
+    (
         "hung outside of a call",
         after(TIMING, beats((1,), calls=6, state="S"), [events.Stack(rank=1, text=STACK)], log(1, "a last line")),
         found(
