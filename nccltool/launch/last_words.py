@@ -105,7 +105,7 @@ SIGNS = (
         # of a WARN, not of what NCCL tells in passing
         re.compile(
             r"(?:NCCL WARN|Error\b)[\s\S]{0,300}?(?:Too many open files|Cannot allocate memory|[Oo]ut of memory|"
-            r"No space left on device|No buffer space available)"
+            r"No space left on device|No buffer space available|DefaultCPUAllocator: )"
         ),
         finding_kinds.RANK_ERROR,
         _HOST_LACKS,

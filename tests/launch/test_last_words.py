@@ -51,6 +51,11 @@ COMPLETION = (
         ("n1:1:2 [0] x.h:228 NCCL WARN Cuda failure 2 'out of memory'", Whose.OWN, "gpu-out-of-memory"),
         ("NCCL WARN Failed to CUDA calloc async 608 bytes", Whose.OWN, "gpu-out-of-memory"),
         ("NCCL WARN Call to socket failed : Too many open files", Whose.OWN, "rank-error"),
+        (
+            "RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes",
+            Whose.OWN,
+            "rank-error",
+        ),
         ("OSError: [Errno 28] No space left on device: '/dev/shm/nccl-x'", Whose.OWN, "rank-error"),
         (
             "n1:1:2 [0] bootstrap.cc:112 NCCL WARN Bootstrap : no socket interface found",
