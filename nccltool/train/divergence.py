@@ -45,7 +45,7 @@ def _is_finite_alone(event: Diverged) -> bool:
     return math.isfinite(float(event.expected))
 
 
-_TELLING = ("parameters", "loss", "gradient", "update")
+_TELLING = ("parameters", "loss", "gradient", "share", "update")
 """What is of one rank alone comes before what ranks have from each other: parameters that changed between two
 steps spoil every rank's loss, wrong data one rank's loss and every rank's gradient."""
 
@@ -73,16 +73,19 @@ def _ranks(there: Sequence[Diverged], world: int, replicas: int, micro_batches: 
     return "all ranks", None
 
 
+_WORDS = {"update": "the updated parameters", "share": "the weight of a micro-batch in the gradient"}
+
+
 def _what(event: Diverged) -> str:
-    return "the updated parameters" if event.what == "update" else f"the {event.what}"
+    return _WORDS.get(event.what, f"the {event.what}")
 
 
 def _differ(event: Diverged) -> str:
-    return "differs" if event.what in ("loss", "gradient") else "differ"
+    return "differs" if event.what in ("loss", "gradient", "share") else "differ"
 
 
 def _evidence(event: Diverged, is_compressed: bool) -> Iterable[str]:
-    value = "value" if event.what == "loss" else "norm"
+    value = {"loss": "value", "share": "weight"}.get(event.what, "norm")
     yield (
         f"rank {event.rank}: {value} {float(event.got):.9g}, expected {float(event.expected):.9g}; "
         f"off by {float(event.error):.3g}, tolerance {event.tolerance:.3g} (relative)"

@@ -209,7 +209,8 @@ def _oracle(heard: _Heard) -> Oracle | None:
     apart = [(abs(loss - own), number, own) for number, loss, own in losses if math.isfinite(loss + own)]
     error, at, own = max(apart, key=lambda one: one[0], default=(None, 1, 0.0))
     last = max((step.number for step in heard.steps), default=1)
-    relative = max((tolerance for event in heard.compared for _, _, tolerance in event.errors), default=None)
+    of_numbers = [row for event in heard.compared for row in event.errors if row[0] != "share"]
+    relative = max((tolerance for _, _, tolerance in of_numbers), default=None)
     first = min((event.number for event in heard.wrong), default=None)
     return Oracle(
         ok=False if heard.wrong else True if heard.all_compared else None,

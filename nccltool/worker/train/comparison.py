@@ -12,6 +12,7 @@ from torch import Tensor
 from nccltool.train import reference_cost, tolerance
 from nccltool.train.events import Compared, Diverged, NotCompared, Shares, TrainedStep
 from nccltool.train.reference_cost import FreeMemory, ModelNumbers
+from nccltool.train.tolerance import Products
 from nccltool.worker import memory
 from nccltool.worker.train import transformer
 from nccltool.worker.train.gradients import Scaler, local
@@ -48,10 +49,10 @@ class _Found:
 class ReferenceComparison:
     """One strategy and its reference. Every method is called by all ranks together."""
 
-    def __init__(self, strategy: Strategy, base: int) -> None:
+    def __init__(self, strategy: Strategy, base: int, products: Products = "exact") -> None:
         """`base`: the number in the run of the first step."""
         self._strategy, self._setup, self._base = strategy, strategy.setup, base
-        self._allowed = tolerance.of(strategy.setup.spec)
+        self._allowed = tolerance.of(self._setup.spec, self._setup.world, products)
         self._made: Reference | None = None
         self._worst: dict[str, TensorDifference] = {}
         self._step_s, self._meetings = 0.0, 0
@@ -154,7 +155,7 @@ class ReferenceComparison:
         strategy.update()
         setup.group.settle()
         took += time.perf_counter_ns() - begin
-        norms = found.differences[-1].got, found.norm
+        norms = next(one.got for one in found.differences if one.what == "gradient"), found.norm
         setup.slot.phase("comparing")
         has_memory = self._has_memory(lambda: self._after_update(found, number))
         self._report_wrong(number, found)
@@ -166,11 +167,15 @@ class ReferenceComparison:
         reference, strategy = self._reference, self._strategy
         found.differences.append(reference.parameters(strategy, number, "parameters"))
         scale = strategy.scaler.scale if strategy.scaler else 1.0
-        found.losses = reference.forward_backward(tokens, scale)
+        watched = strategy if tolerance.short_sum(self._setup.spec) else None
+        found.losses = reference.forward_backward(tokens, scale, watched)
         found.norm = reference.gradient_norm()
         found.differences.append(reference.losses(mine, found.losses, number))
         found.differences.append(reference.gradients(strategy, number))
-        if found.differences[-1].is_wrong:
+        if (share := reference.share(strategy)) is not None:
+            found.differences.append(share[0])
+            found.shares = share[1] if share[0].is_wrong else None
+        elif found.differences[-1].is_wrong:
             found.shares = reference.shares(strategy, tokens, number)
             if found.shares is not None:  # its own gradients were needed for it
                 reference.forward_backward(tokens, scale)

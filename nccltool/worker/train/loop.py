@@ -16,7 +16,7 @@ from nccltool.train.result import ModelShape
 from nccltool.worker import memory
 from nccltool.worker.rank import contact
 from nccltool.worker.rank.tools import RankTools
-from nccltool.worker.train import checkpoint, faults, strategies
+from nccltool.worker.train import checkpoint, faults, precision, strategies
 from nccltool.worker.train.checkpoint import Checkpoints, CheckpointsFailed
 from nccltool.worker.train.comparison import Outcome, ReferenceComparison
 from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
@@ -55,7 +55,11 @@ class Trainer:
         self._allow(strategy.setup.spec, is_first=True)  # its model may have grown with the world
         if self._checkpoints is not None and saved is not None:
             self._checkpoints.load(strategy, saved)
-        if self._compared(strategy, base, saved.step if saved else 0) == "wrong":
+        products = precision.products(self._group.device)
+        with precision.exact():
+            comparison = ReferenceComparison(strategy, base, products)
+            outcome = self._compared(comparison, strategy, base, saved.step if saved else 0)
+        if outcome == "wrong":
             return
         if self._spec.timed_steps:
             _enter(strategy, base + self._spec.steps, f"the timed steps of {name}")
@@ -103,9 +107,9 @@ class Trainer:
             spec = replace(spec, batch=checkpoint.same_batch(spec, saved, self._group.size))
         return Setup(name, spec, self._tools, saved.made_for or saved.ranks if saved is not None else 0)
 
-    def _compared(self, strategy: Strategy, base: int, saved: int) -> Outcome:
+    def _compared(self, comparison: ReferenceComparison, strategy: Strategy, base: int, saved: int) -> Outcome:
         """Train beside the reference, from the step after `saved` to the first that differs."""
-        comparison, name, steps = ReferenceComparison(strategy, base), strategy.setup.name, self._spec.steps
+        name, steps = strategy.setup.name, self._spec.steps
         outcome: Outcome = "right" if comparison.begin(saved) else "not compared"
         if outcome == "right" and saved >= steps:  # no step is left to do
             _enter(strategy, base + steps - 1, f"the checkpoint of step {saved} of {name}")

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from nccltool.train.strategies import ddp
-from nccltool.train.tolerance import Tolerance
+from nccltool.train.tolerance import SHARE, SHARE_ERRORS, Tolerance
 from nccltool.worker.train import gradients, transformer
 from nccltool.worker.train.gradients import Scaler, local
+from nccltool.worker.train.rounded_sums import RoundedSums
 from nccltool.worker.train.shares import GradientColumns, Weights, explained
 from nccltool.worker.train.strategies.base import Setup, Strategy, in_ddp
 
@@ -41,6 +42,24 @@ class TensorDifference:
         return not self.error <= self.tolerance
 
 
+class _Watched:
+    """The gradient of each micro-batch, from how it changes the sum of those before it."""
+
+    def __init__(self, reference: "Reference", strategy: Strategy, micro_batches: int, factor: float) -> None:
+        self._strategy, self._factor = strategy, factor
+        self._pairs = list(reference.pairs(strategy))
+        elements = sum(local(mine).numel() for mine, _ in self._pairs)
+        self.columns = GradientColumns(elements, micro_batches, strategy.setup.device)
+        self._before: Tensor | None = None
+
+    def take(self, begins_anew: bool) -> None:
+        """`begins_anew`: the next is not added to this one."""
+        parts = (_part(self._strategy, _gradient(own), mine) for mine, own in self._pairs)
+        now = self.columns.sample(parts)
+        self.columns.add((now if self._before is None else now - self._before) * self._factor)
+        self._before = None if begins_anew else now
+
+
 class Reference:
     """One process that trains alone."""
 
@@ -49,18 +68,53 @@ class Reference:
         self.model = transformer.make(replace(setup.spec, recompute=False)).to(setup.device)
         self._optimizer = transformer.sgd(setup.spec, self.model)
         self._compressed = _compressed(self.model, setup)
+        options = setup.spec.of(ddp.Options)
+        self._rounded = RoundedSums.of(self.model, options, setup.world)
+        self._of_rank = options.accumulate if self._rounded else micro_batches
+        """How many micro-batches are added up as they are."""
+        self._columns: GradientColumns | None = None
 
-    def forward_backward(self, tokens: Tensor, scale: float = 1.0) -> list[float]:
+    def forward_backward(self, tokens: Tensor, scale: float = 1.0, of: Strategy | None = None) -> list[float]:
         """The losses of the micro-batches; the gradients are added up in their order.
 
         `scale` is that of the loss in the backward pass, a power of two: what it loses, it must lose here too.
+        `of`: whose share each micro-batch has in it will be asked.
         """
         self._optimizer.zero_grad()
-        parts = tokens.chunk(self._micro_batches)
-        losses = [self._one(part, scale, index == len(parts) - 1) for index, part in enumerate(parts)]
+        parts, rounded = tokens.chunk(self._micro_batches), self._rounded
+        ranks = self._setup.world if rounded else 1
+        watched = None if of is None else _Watched(self, of, self._micro_batches, 1 / scale / ranks)
+        losses = []
+        for index, part in enumerate(parts):
+            losses.append(self._one(part, scale * ranks, index == len(parts) - 1))
+            is_last = (index + 1) % self._of_rank == 0
+            if watched is not None:
+                watched.take(is_last)
+            if rounded and is_last:
+                rounded.take()
+        if rounded:
+            rounded.leave()
         for gradient in self._gradients():
             gradient.mul_(1 / scale)
+        self._columns = watched.columns if watched else None
         return losses
+
+    def share(self, strategy: Strategy) -> tuple[TensorDifference, list[float]] | None:
+        """Of the gradients that `forward_backward` has watched: the weight that is furthest off, and all of them.
+        None where they cannot be told."""
+        overflowed = strategy.scaler is not None and strategy.scaler.overflowed
+        if self._columns is None or overflowed:
+            return None
+        mine = self._columns.sample(_gradient(p) for p, _ in self.pairs(strategy))
+        found = self._columns.weights(mine, each_row_alike=True)
+        if found is None:
+            return None
+        rows = [(w, SHARE + SHARE_ERRORS * error) for w, error in zip(found.values, found.errors, strict=True)]
+        weight, allowed = max(rows, key=lambda row: abs(row[0] - 1) / row[1])
+        difference = TensorDifference(
+            what="share", got=weight, expected=1.0, error=abs(weight - 1), tolerance=allowed
+        )
+        return difference, list(found.values)
 
     def _one(self, part: Tensor, scale: float, is_last: bool = False) -> float:
         model, wrapped = self.model, self._compressed
@@ -123,17 +177,17 @@ class Reference:
                 error=math.inf if self._is_finite() else 0.0,
                 tolerance=self._tolerance.at(number),
             )
-        pairs = self._pairs(strategy)
+        pairs = self.pairs(strategy)
         found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
         return _compared("gradient", found, self._tolerance.at(number))
 
     def parameters(self, strategy: Strategy, number: int, what: str) -> TensorDifference:
         """Of what this rank holds of the parameters: before the update, or after it."""
-        pairs = self._pairs(strategy)
+        pairs = self.pairs(strategy)
         found = [(local(mine.detach()), _part(strategy, own.detach(), mine)) for mine, own in pairs]
         return _compared(what, found, self._tolerance.at(number))
 
-    def _pairs(self, strategy: Strategy) -> Iterator[tuple[Tensor, Tensor]]:
+    def pairs(self, strategy: Strategy) -> Iterator[tuple[Tensor, Tensor]]:
         own = dict(self.model.named_parameters())
         for name, mine in strategy.named_parameters():
             yield mine, own[name]
@@ -146,7 +200,7 @@ class Reference:
         """
         if self._compressed is not None:
             return None
-        pairs = list(self._pairs(strategy))
+        pairs = list(self.pairs(strategy))
         mine = [_gradient(p) for p, _ in pairs]
         columns = GradientColumns(sum(map(Tensor.numel, mine)), self._micro_batches, self._setup.device)
         for part in tokens.chunk(self._micro_batches):
@@ -162,7 +216,7 @@ class Reference:
         self._optimizer.zero_grad()
         for part, weight in zip(tokens.chunk(self._micro_batches), weights.values, strict=True):
             self._one(part, weight)
-        pairs = self._pairs(strategy)
+        pairs = self.pairs(strategy)
         found = [(_gradient(mine), _part(strategy, _gradient(own), mine)) for mine, own in pairs]
         apart = _norm(mine - own for mine, own in found)
         return apart / (_norm(mine for mine, _ in found) or 1.0)

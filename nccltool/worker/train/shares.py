@@ -33,13 +33,22 @@ class GradientColumns:
     def add(self, column: Tensor) -> None:
         self._columns.append(column)
 
-    def weights(self, mine: Tensor) -> "Weights | None":
-        """Those that come closest to a gradient, of which `mine` is the sample; None where they cannot be told."""
+    def weights(self, mine: Tensor, each_row_alike: bool = False) -> "Weights | None":
+        """Those that come closest to a gradient, of which `mine` is the sample; None where they cannot be told.
+
+        `each_row_alike`: numbers are off by a share of themselves, as by rounding, not all by as much.
+        """
         if len(mine) < _LEAST_ROWS * len(self._columns):
             return None
         basis = torch.stack(self._columns, 1)
         if not (basis.isfinite().all() and mine.isfinite().all()):
             return None  # lstsq raises then
+        if each_row_alike:
+            sizes = basis.square().mean(1).sqrt()
+            there = sizes > 0
+            basis, mine = basis[there] / sizes[there, None], mine[there] / sizes[there]
+            if len(mine) < _LEAST_ROWS * len(self._columns):
+                return None
         square = basis.T @ basis
         found = torch.linalg.lstsq(square, basis.T @ mine).solution
         apart, rows = mine - basis @ found, len(mine) - len(self._columns)
