@@ -49,8 +49,13 @@ def _not_for(run: Run, wanted: Expectation) -> str:
     """Why something is not expected of this run; '' = it is."""
     if wanted.backend and run.info.backend not in (None, wanted.backend):
         return f"for {wanted.backend}, and this is {run.info.backend}"
+    if run.info.emulated and (wanted.nodes is not None or wanted.metric == "share_of_limit"):
+        return "for hosts, and these nodes are processes of one"
     if wanted.nodes is not None and wanted.nodes != run.info.nodes:
         return f"for {wanted.nodes} nodes"
+    ranks = wanted.ranks_per_node
+    if ranks is not None and run.info.world_size not in (None, ranks * (run.info.nodes or 1)):
+        return f"for {ranks} ranks on each node"
     return ""
 
 

@@ -53,6 +53,8 @@ class Expectation:
     """Only there; empty = anywhere."""
     nodes: Annotated[int | None, toml.whole(1, 100_000)] = None
     """Only with so many; None = any number."""
+    ranks_per_node: int | None = None
+    """Only with so many; None = any number. Of platforms: one for each GPU, as they were measured."""
     source: Annotated[str, toml.text]
     date: Annotated[str, toml.text] = ""
     measured_on: Annotated[str, toml.text] = ""
@@ -133,12 +135,20 @@ def with_platform(suite: Suite, platform: Platform) -> Suite:
 
     What it expects of the same number, for any count of nodes, stands in for the rule of the suite.
     """
-    more = {
-        name: replace(suite.parts[name], expect=(*_not_replaced(suite.parts[name].expect, expected), *expected))
-        for name, expected in platform.expect.items()
-        if name in suite.parts
-    }
+    more = {}
+    for name, expected in platform.expect.items():
+        if name in suite.parts:
+            theirs = tuple(_on_all_gpus(one, platform) for one in expected)
+            ours = _not_replaced(suite.parts[name].expect, theirs)
+            more[name] = replace(suite.parts[name], expect=(*ours, *theirs))
     return replace(suite, parts={**suite.parts, **more}, platform=platform.name)
+
+
+def _on_all_gpus(expected: Expectation, platform: Platform) -> Expectation:
+    """A bandwidth was measured with a rank for each GPU; a share of what the links of those that take part allow
+    holds for any of them."""
+    is_share = expected.metric == "share_of_limit"
+    return expected if is_share else replace(expected, ranks_per_node=platform.match.gpus)
 
 
 def _not_replaced(ours: Sequence[Expectation], theirs: Sequence[Expectation]) -> Iterator[Expectation]:

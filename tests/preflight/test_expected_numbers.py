@@ -99,6 +99,27 @@ def test_where_a_limit_is_not_known_a_floor_is_judged(
     assert (one.status, one.required, one.reason) == (status, required, reason)
 
 
+@pytest.mark.parametrize(
+    ("emulated", "ranks", "expectation", "reason"),
+    [
+        (True, 4, SHARE, "for hosts, and these nodes are processes of one"),
+        (True, 4, FLOOR, "for hosts, and these nodes are processes of one"),
+        (True, 4, replace(FLOOR, nodes=None), ""),
+        (False, 8, replace(FLOOR, ranks_per_node=8), "for 8 ranks on each node"),
+        (False, 16, replace(FLOOR, ranks_per_node=8), ""),
+        (False, 16, replace(FLOOR, nodes=None, ranks_per_node=8), ""),
+    ],
+)
+def test_what_was_published_of_hosts_is_not_expected_of_parts_of_them(
+    emulated: bool, ranks: int, expectation: Expectation, reason: str
+) -> None:
+    measured = run(measurements=(LARGE,))
+    measured = replace(measured, info=replace(measured.info, emulated=emulated, nodes=2, world_size=ranks))
+    outcomes = probe_run.judged(ran(measured), replace(PART, expect=(expectation,)))
+    (one,) = [outcome for outcome in outcomes if outcome.source == "a page"]
+    assert (one.status, one.reason) == ("skip" if reason else "pass", reason)
+
+
 def test_a_limit_that_is_known_is_judged_beside_a_floor() -> None:
     outcomes = probe_run.judged(ran(run(measurements=(LARGE,))), replace(PART, expect=(FLOOR, SHARE)))
     found = {one.code: one.status for one in outcomes if one.source == "a page"}
