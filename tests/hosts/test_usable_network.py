@@ -257,9 +257,9 @@ def test_where_plugins_are_not_known_nothing_is_claimed(tmp_path: Path) -> None:
     assert (shown.bytes_per_s, shown.transport, shown.text) == (None, None, "/opt cannot be read")
 
 
-AWS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, 2026-06"
-GCP = "https://cloud.google.com/compute/docs/gpus/gpu-network-bandwidth, 2026-06"
-AZURE = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ndh100v5-series, 2026-06"
+AWS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, 2026-11"
+GCP = "https://cloud.google.com/compute/docs/gpus/gpu-network-bandwidth, 2026-11"
+AZURE = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ndh100v5-series, 2026-11"
 OF_P5 = f"32 x 100 Gb/s are published for p5.48xlarge, p5e.48xlarge: {AWS}"
 IB_8 = f"8 x 400 Gb/s InfiniBand {PORTS}"
 
