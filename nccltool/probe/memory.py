@@ -59,7 +59,7 @@ class Room:
         """For a reader."""
         what = "of its GPU" if self.of_gpu else "of memory"
         shared = f", its part of what {self.sharers} ranks share" if self.sharers > 1 else ""
-        return f"rank {self.rank} on {self.host} has {gb(self.free)} {what} free{shared}"
+        return f"rank {self.rank} on {self.host} has {decimal_bytes(self.free)} {what} free{shared}"
 
 
 def least(backend: str, ranks: Sequence[RankFacts], ops: Iterable[str]) -> Room | None:
@@ -99,7 +99,7 @@ class StepNeeds:
     def terms(self) -> str:
         """For a reader."""
         words = {"buffers": self.buffers, "copies of them": self.copies, "the check": self.check}
-        return ", ".join(f"{name} {gb(value)}" for name, value in words.items() if value)
+        return ", ".join(f"{name} {decimal_bytes(value)}" for name, value in words.items() if value)
 
 
 def of_step(
@@ -138,6 +138,6 @@ def _of_backend(backend: str, ranks: Sequence[RankFacts], ops: Iterable[str]) ->
     return connections * _CONNECTION + shared + _NVLS + _BESIDE_NCCL
 
 
-def gb(size: int) -> str:
-    """Decimal, so that a size of 8 GiB is seen to need more than a GPU with 8 GB."""
-    return f"{size / 1e9:.1f} GB"
+def decimal_bytes(size: int) -> str:
+    """So that a size of 8 GiB is seen to need more than a GPU with 8 GB."""
+    return f"{size / 1e9:.1f} GB" if size >= 10**8 else f"{size / 1e6:.1f} MB"

@@ -83,7 +83,7 @@ NEEDED = ReferenceNeeds(model=1, gradients=1, optimizer=0, activations=1, compar
         (
             NEEDED,
             1.5,
-            "ddp and its reference need about 0.0 GB on each rank, and the reference takes about 96 s: "
+            "ddp and its reference need about 0.0 MB on each rank, and the reference takes about 96 s: "
             "1 step of 64 micro-batches, 1.5 s for the first",
         ),
         (
