@@ -99,8 +99,11 @@ def _sharing(ranks: Iterable[RankFacts], permitted: bool = False) -> dict[str, l
 
 def _too_few(job: Job, here: Sequence[RankFacts]) -> int | None:
     """How many GPUs a host has, where it has fewer than ranks. For the ranks of a launcher those that are hidden
-    count too: it may have given the same one to all by mistake."""
+    count too: it may have given the same one to all by mistake. For ours, where torch has some
+    that nobody counted: those."""
     gpus = here[0].gpus if job.node_ranks else here[0].gpus_of_host
+    if job.node_ranks and gpus == 0:
+        gpus = len({facts.gpu for facts in here} - {None})
     return gpus if gpus and gpus < len(here) else None
 
 

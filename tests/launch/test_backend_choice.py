@@ -72,6 +72,11 @@ PERMITTED = {"permits_shared_gpus": True}
         (job(), world(has_rccl=True), ("nccl", "every rank has a GPU and RCCL")),
         (job(), world(nccl=None, has_rccl=True), ("gloo", "rank 0 on alpha has a torch without RCCL")),
         (job(), world(gpu=None, nccl=None), ("gloo", "no rank has a CUDA device")),
+        (
+            job(),
+            [replace(one, gpus=0) for one in one_host(2, 1)],
+            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL wants one for each"),
+        ),
         (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
         (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch without NCCL")),
         (job(), world(nccl=None), ("gloo", "rank 0 on alpha has a torch without NCCL")),
