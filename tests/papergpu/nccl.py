@@ -90,6 +90,8 @@ class Amount:
     numel_out: int
     bytes: int
     """The size, as nccl-tests counts it: of the larger side."""
+    is_of_all: bool
+    """Whether every rank of the group makes this call."""
 
 
 class _Coalesced:
@@ -185,6 +187,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
         options: Any = None,
         comm: Communicator | None = None,
         lane: str = "all",
+        is_of_all: bool = True,
     ) -> Work:
         """`does` gets Gloo's group in a thread of the device."""
         driver = Device.driver
@@ -198,7 +201,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
                 raise ValueError("Tensors must be contiguous")
         gloo = (comm or self._main).gloo
         is_async = bool(getattr(options, "asyncOp", True)) if options is not None else True
-        amount = Amount(op, _numel(out_of), _numel(into), max(_bytes(out_of), _bytes(into)))
+        amount = Amount(op, _numel(out_of), _numel(into), max(_bytes(out_of), _bytes(into)), is_of_all)
 
         def launch() -> Point:
             return self._launched(amount, does, gloo, is_async, lane)
@@ -215,7 +218,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
         if driver.machine.watchdog:
             Device.watchdog.add(self._call(amount, point))
         takes = takes_ns(amount.op, amount.bytes, self._size, driver.machine) if lane == "all" else None
-        work = self._work(does, gloo, fault, takes)
+        work = self._work(does, gloo, fault, takes, amount.is_of_all)
         self._executor(lane).put(stream.tail, work, point, at=0 if driver.machine.instant_launch else None)
         if not is_async:
             stream.tail = point
@@ -234,7 +237,9 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
             done=point,
         )
 
-    def _work(self, does: Callable[[Any], Any], gloo: Any, fault: str | None, takes_ns: int | None) -> Task:
+    def _work(
+        self, does: Callable[[Any], Any], gloo: Any, fault: str | None, takes_ns: int | None, is_of_all: bool
+    ) -> Task:
         def work(begin: int) -> int | None:
             since = time.monotonic()
             if fault == "hang":
@@ -242,7 +247,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
             if fault is not None:
                 return None
             try:
-                begin = begin if takes_ns is None else begun_by_all(gloo, begin)
+                begin = begun_by_all(gloo, begin) if is_of_all and takes_ns is not None else begin
                 does(gloo)
             except RuntimeError as error:
                 if any(word in str(error) for word in _GONE):
@@ -418,6 +423,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
             tensors if is_send else [],
             comm=self._pairs[peer],
             lane=f"{peer}",
+            is_of_all=False,
         )
 
     def _start_coalescing(self, device: Any = None) -> None:
@@ -428,7 +434,7 @@ class PaperNccl(dist.ProcessGroup):  # type: ignore[misc]
         calls, self._batch = self._batch.calls, None
         into = [tensor for is_send, tensor, _ in calls if not is_send]
         out_of = [tensor for is_send, tensor, _ in calls if is_send]
-        return self._queued("COALESCED", lambda gloo: exchanged(gloo, calls), into, out_of)
+        return self._queued("COALESCED", lambda gloo: exchanged(gloo, calls), into, out_of, is_of_all=False)
 
 
 def _broken() -> None:

@@ -109,12 +109,57 @@ def test_a_slow_fabric_is_slow_and_no_hang(on_paper: OnPaper) -> None:
     assert row["time_s"]["median"] > 0.7
 
 
+TOO_OLD = "The NVIDIA driver on your system is too old (found version 11040)."
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["illegal-access", "ecc", "out-of-memory", "nccl-out-of-memory"])
-def test_a_device_that_fails_inside_a_call_is_the_fault_of_its_rank(kind: str, on_paper: OnPaper) -> None:
+@pytest.mark.parametrize(
+    ("changes", "code", "named"),
+    [
+        ({"dead_gpu": 1}, "gpu-unusable", "rank 1 "),
+        ({"usable_ranks": (0, 1, 3)}, "gpu-unusable", "rank 2 "),
+        ({"torch_usable": TOO_OLD}, "torch-without-gpu", TOO_OLD),
+        ({"torch_usable": False}, "torch-without-gpu", "is built for CPUs"),
+        (
+            {"torch_usable": "CUDA unknown error", "nvml_error": "Driver/library version mismatch"},
+            "gpu-unusable",
+            "",
+        ),
+    ],
+)
+@pytest.mark.parametrize("words", ["probe --op all_reduce --sizes 1KiB -n 2 -w 1", "train ddp --steps 1"])
+def test_gpus_that_torch_cannot_use_are_an_error(
+    words: str, changes: dict[str, Any], code: str, named: str, on_paper: OnPaper
+) -> None:
+    machine = replace(DGX, name="unusable", **changes)
+    ended = on_paper(machine, *words.split(), *ONE_NODE, "4")
+    assert (ended.code, list(ended.findings)) == (3, [code]), ended.said
+    assert named in ended.findings[code]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("illegal-access", "gpu-error"),
+        ("ecc", "gpu-error"),
+        ("out-of-memory", "gpu-out-of-memory"),
+        ("nccl-out-of-memory", "gpu-out-of-memory"),
+    ],
+)
+def test_a_device_that_fails_inside_a_call_is_the_fault_of_its_rank(
+    kind: str, code: str, on_paper: OnPaper
+) -> None:
     machine = replace(DGX, name=kind, faults=(PaperFault(rank=1, call=20, kind=kind),))
     ended = on_paper(machine, "probe", *ONE_NODE, "4", "--op", "all_reduce", *SMALL, "-n", "30", "--timeout", "8")
     assert ended.code == 3, ended.said
     (finding,) = ended.problems
-    assert "rank 1 " in finding["message"], finding
+    assert (finding["code"], "rank 1 " in finding["message"]) == (code, True), finding
     assert "network" not in finding["remedy"], finding
+
+
+@pytest.mark.slow
+def test_nobody_is_named_for_a_peer_that_nccl_says_is_gone(on_paper: OnPaper) -> None:
+    machine = replace(DGX, name="gone", faults=(PaperFault(rank=1, call=20, kind="async-error"),))
+    ended = on_paper(machine, "probe", *ONE_NODE, "4", "--op", "all_reduce", *SMALL, "-n", "30", "--timeout", "8")
+    assert (ended.code, list(ended.findings)) == (3, ["collective-failed"]), ended.said
