@@ -252,3 +252,13 @@ def test_no_memory_is_the_ranks_own() -> None:
     sign = last_words.sign_of(str(raised.value))
     assert sign is not None
     assert sign.kind.code == "gpu-out-of-memory"
+
+
+def test_a_model_that_is_cut_is_updated(start: Start) -> None:
+    """Its optimizer has DTensors beside plain tensors."""
+    words = ("tensor", "--nodes", "1", "--nproc-per-node", "1", "--backend", "nccl", "--steps", "2")
+    command = start(*words, "--time-steps", "0", argv=(*NCCLTOOL, "train"))
+    result = command.wait(LIMIT_S)
+    assert command.everything_gone()
+    assert result.code == 0, result.said
+    assert [training["status"] for training in result.document["trainings"]] == ["pass"]
