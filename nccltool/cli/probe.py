@@ -31,7 +31,7 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @option("--budget", type=Number(0.001), default=0.2, help="Seconds that a row may take to get there.")
 @option("--cadence", type=_CADENCES, default="stream", help="Back to back, or one by one.")
 @option("--placement", type=_PLACEMENTS, default="natural", help="Forms of the operations to run.")
-@option("--cuda-graph", is_flag=True, help="Replay a CUDA graph: no launch cost (GPUs only).")
+@option("--cuda-graph", is_flag=True, help="Replay a CUDA graph: cheaper launches (GPUs only).")
 @option("-c", "--checks", type=_COUNT_OR_NONE, default=1, help="Rounds of checking data; 0 = none.")
 @started
 @option("--min-busbw", type=Number(0), help="GB/s that each operation must reach at its largest size.")
