@@ -14,6 +14,7 @@ from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
 from nccltool.launch import culprits, finding_kinds
 from nccltool.launch.events import AgentKilled
+from nccltool.launch.culprits import RankEnd, Role
 from nccltool.launch.last_words import Whose
 from nccltool.launch.run_state import RankState, RunState
 
@@ -79,7 +80,7 @@ def after_timeout(run: RunState, waited_s: float) -> Finding:
 def _went_down(run: RunState, state: RankState) -> Finding:
     end = culprits.end_of(state)
     sign, code = end.sign, state.exit_code
-    alike = [one for one in culprits.faulted(run) if sign and culprits.end_of(one).sign is sign]
+    alike = _alike(run, end)
     if state.failed:
         kind, how = finding_kinds.RANK_ERROR, f"raised {_first_line(state.failed.text)}"
         remedy = "read the traceback in the rank's log"
@@ -91,11 +92,21 @@ def _went_down(run: RunState, state: RankState) -> Finding:
         kind, remedy = sign.kind, sign.remedy.format(host=state.host)
         how += "" if state.failed else f": {end.said}"
     message, subject = f"{_who(state)} {how} {_where(run, state)}", _subject(state)
-    if sign is not None and sign.whose is not Whose.HARDWARE and len(alike) > len(run.ranks) // 2:
+    is_hardware = sign is not None and sign.whose is Whose.HARDWARE
+    if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
         subject, message = ALL_RANKS, f"{message}; so did most of the others, and no rank stands out"
-    also = (f"the same was said by {_several(alike)}",) if len(alike) > 1 else ()
+    also = (f"the same was said by {_several(alike)}",) if sign and len(alike) > 1 else ()
     evidence = (*also, *_waiting(run, state), *_said(state))
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
+
+
+def _alike(run: RunState, end: RankEnd) -> list[RankState]:
+    """Those whose log says the same of their end; or that aborted without a word, as this one did."""
+    if end.sign is None:
+        return [
+            one for one in culprits.faulted(run) if end.role is Role.PERHAPS_OWN and culprits.end_of(one) == end
+        ]
+    return [one for one in culprits.faulted(run) if culprits.end_of(one).sign is end.sign]
 
 
 def _whoever(run: RunState) -> Finding | None:

@@ -10,6 +10,8 @@ import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from nccltool.hosts.sources import net
+from nccltool.launch.allowances import UNHEARD_S
 from nccltool.launch.last_words import Sign, Whose
 from nccltool.launch.run_state import SIGTERM_EXIT, RankState, RunState
 
@@ -19,8 +21,6 @@ STILL_S = 2.0
 """A rank outside of communication is late when it has not moved for so long: its supervisor looks each second."""
 SOON_S = 0.5
 """What fails later than this after the first fault may be its consequence."""
-UNHEARD_S = 11.0
-"""Supervisors speak every five seconds; of one that was silent for two rounds nothing is known."""
 
 
 class Role(enum.Enum):
@@ -61,7 +61,7 @@ class Absent:
 
 def end_of(state: RankState) -> RankEnd:
     """What the end of a rank that failed or died says."""
-    signs = [(one.sign, one.text) for one in state.words.since(state.moved_at - GOT_OVER_S)]
+    signs = [(one.sign, one.text) for one in state.words.since(_stuck_since(state))]
     if state.failed is not None and state.raised is not None:
         signs.append((state.raised, state.failed.text))
     echo = next((one for one, _ in signs if one.is_echo), None)
@@ -77,10 +77,9 @@ def end_of(state: RankState) -> RankEnd:
         return RankEnd(Role.WAITED if echo.whose is Whose.WAITED else Role.LOST, echo)
     if state.failed is not None and state.failed.in_collective:
         return RankEnd(Role.LOST)
+    # what asserts says so; a watchdog's log may be lost
     aborted_silently = state.died and state.exit_code == -signal.SIGABRT and not state.log
-    return RankEnd(
-        Role.PERHAPS_OWN if aborted_silently else Role.OWN
-    )  # what asserts says so; a watchdog's log may be lost
+    return RankEnd(Role.PERHAPS_OWN if aborted_silently else Role.OWN)
 
 
 def _has_echo(signs: Sequence[tuple[Sign, str]]) -> bool:
@@ -190,14 +189,16 @@ InfiniBand retry takes some 30 s with NCCL's defaults."""
 
 def suspect_host(run: RunState) -> SuspectHost | None:
     """The one host that was at an end of all connections that broke first; None = no host stands out."""
-    ports = [(state.host, port, at) for state in run.ranks.values() for port, at in state.words.port_errors]
-    hosts = {host for host, _, _ in ports}
+    states = run.ranks.values()
+    ports = {(s.host, port) for s in states for port, at in s.words.port_errors if at >= _stuck_since(s)}
+    hosts = {host for host, _ in ports}
     if len(hosts) == 1:
-        named = ", ".join(sorted({port for _, port, _ in ports}))
+        named = ", ".join(sorted(port for _, port in ports))
         return SuspectHost(hosts.pop(), f"InfiniBand lost the port there: {named}")
-    told = [(one.at, state.host, one.peer) for state in run.ranks.values() for one in state.words.broken]
-    first = min((at for at, _, _ in told), default=0.0)
-    ends = {frozenset((host, _host_at(run, peer))) for at, host, peer in told if at <= first + _TOGETHER_S}
+    told = [(one.at, s.host, one.peer) for s in states for one in s.words.broken if one.at >= _stuck_since(s)]
+    first, names = min((at for at, _, _ in told), default=0.0), _hosts_by_name(run)
+    early = [(host, peer) for at, host, peer in told if at <= first + _TOGETHER_S]
+    ends = {frozenset((host, names.get(peer) or names.get(_short(peer), peer))) for host, peer in early}
     ends = {pair for pair in ends if len(pair) == 2}
     known = len(ends) > 1 and not ports and run.one_clock
     common = frozenset.intersection(*ends) if known else frozenset()
@@ -210,10 +211,20 @@ def suspect_host(run: RunState) -> SuspectHost | None:
     )
 
 
-def _host_at(run: RunState, peer: str) -> str:
-    """The host that has this address or name; else the address itself."""
+def _stuck_since(state: RankState) -> float:
+    """What its log says before, the rank has got over."""
+    return state.moved_at - GOT_OVER_S
+
+
+def _hosts_by_name(run: RunState) -> dict[str, str]:
+    """The hosts by their names, the short ones too, and by their addresses."""
+    found: dict[str, str] = {}
     for state in run.ranks.values():
         addresses = (state.facts.host_addresses or ()) if state.facts else ()
-        if peer in addresses or peer.partition(".")[0] == state.host.partition(".")[0]:
-            return state.host
-    return peer
+        found |= dict.fromkeys((state.host, _short(state.host), *addresses), state.host)
+    return found
+
+
+def _short(name: str) -> str:
+    """A host's name without its domain; an address has none."""
+    return name if net.is_address(name) else name.partition(".")[0]

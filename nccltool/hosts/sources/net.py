@@ -63,7 +63,7 @@ def _lookup(name: str) -> Texts:
 def _captured(lines: list[list[str]] | Unknown, name: str) -> tuple[str, ...]:
     """Name servers are those of another place; /etc/hosts is the host's own."""
     rows = known(lines)
-    if _is_address(name):
+    if is_address(name):
         return (name,)
     found = tuple(words[0] for words in rows if name in words[1:])
     if not found:
@@ -71,7 +71,8 @@ def _captured(lines: list[list[str]] | Unknown, name: str) -> tuple[str, ...]:
     return found
 
 
-def _is_address(name: str) -> bool:
+def is_address(name: str) -> bool:
+    """Of IPv4 or IPv6, and no name."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
