@@ -19,6 +19,9 @@ from nccltool.worker.progress_page import ProgressPage
 
 _HICCUPS = 0.1
 """Share of calls for which a device may wait because the host was disturbed."""
+_MOST_STRETCH = 16
+"""A device that waits although it was held so many times longer cannot be held: launches that return when their work
+is done (CUDA_LAUNCH_BLOCKING=1) are never ahead of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +42,7 @@ class Timer:
         self._launch_ns = self._call_ns = 0
         """Of one call in the last batch, on the slowest rank; a launch stretched as below."""
         self._stretch = 1
-        """How many times longer than it takes to launch a call the device is held for it."""
+        """How many times longer than it takes to launch a call the device is held for it; 0 = it is not held."""
         self._starved_ns = 0
         """Of launches for which a device waited, in the last batch."""
 
@@ -105,7 +108,7 @@ class Timer:
             return self.group.maximum(batch.ns)
         *ns, launch_ns, starved = self.group.maximum([*batch.ns, batch.launch_ns, batch.starved])
         if self._launch_ns and starved > _HICCUPS * len(ns):  # held, and not for long enough
-            self._stretch *= 2
+            self._stretch = 2 * self._stretch if self._stretch < _MOST_STRETCH else 0
         self._launch_ns = launch_ns * self._stretch
         self._call_ns = median_low(ns) if self.job.cadence == "isolated" else ns[-1] // len(ns)
         self._starved_ns = starved * launch_ns

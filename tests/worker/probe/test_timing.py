@@ -7,7 +7,7 @@ import pytest
 from nccltool.probe.collectives.base import Call
 from nccltool.probe.job import ProbeJob
 from nccltool.worker.agreement import Agreement
-from nccltool.worker.probe.clocks import Batch, Clock, QueueClock
+from nccltool.worker.probe.clocks import LONGEST_HOLD_NS, Batch, Clock, QueueClock
 from nccltool.worker.probe.timing import TimedCalls, Timer
 from nccltool.worker.progress_page import ProgressPage
 from tests.worker.probe.simulated import SimulatedDevice
@@ -131,6 +131,22 @@ def test_a_device_that_was_held_for_too_short_is_held_for_longer() -> None:
     calls, _ = timed(device, 5 * US, warmup=5, iterations=1000)
     assert calls.ns[-500:] == [5 * US] * 500
     assert len(calls.ns) == 1000
+
+
+class Synchronous(SimulatedDevice):
+    """Every launch returns when its work is done, as with CUDA_LAUNCH_BLOCKING=1."""
+
+    def _launch(self, ns: int) -> None:
+        super()._launch(ns)
+        self.settle()
+
+
+@pytest.mark.parametrize("cadence", ["stream", "isolated"])
+def test_a_device_that_cannot_be_held_is_not_held_forever(cadence: str) -> None:
+    device = Synchronous(launch_ns=20 * US)
+    calls, _ = timed(device, 5 * US, cadence=cadence, warmup=5, iterations=2000)
+    assert calls.launch_limited
+    assert device.host_ns < 2000 * 25 * US + 5 * LONGEST_HOLD_NS
 
 
 def test_slow_calls_are_queued_a_few_at_a_time() -> None:
