@@ -59,6 +59,8 @@ _MODELS = (
 
 def of(gpu_name: str, dtype: str) -> Peak | None:
     """The peak of a GPU in this type; None = it is not in the table."""
+    if " MIG " in gpu_name:  # a slice of one
+        return None
     model = next((model for model in _MODELS if re.search(model.pattern, gpu_name, re.IGNORECASE)), None)
     if model is None or dtype == "float64" or (dtype == "bfloat16" and not model.has_bfloat16):
         return None

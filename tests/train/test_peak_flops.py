@@ -49,6 +49,7 @@ def test_a_gpu_that_is_known(name: str, dtype: str, tera: float) -> None:
         ("Tesla T4", "bfloat16"),
         ("NVIDIA H100 80GB HBM3", "float64"),
         ("NVIDIA A10G", "bfloat16"),
+        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", "bfloat16"),
         ("NVIDIA GeForce RTX 4090", "bfloat16"),
         ("AMD Instinct MI210", "bfloat16"),
         ("AMD Instinct MI300X", "float64"),
