@@ -291,10 +291,10 @@ _NOT_SEEN = torch.iinfo(torch.int64).min
 def as_integers(losses: Mapping[int, float], micro_batches: int) -> list[int]:
     """The bits of each loss, so that the largest of all ranks is the loss of those that saw the micro-batch.
 
-    Losses are not negative, and one that is no number is above all others. A list of all of each rank would have
-    as many numbers as the square of their count.
+    Losses are not negative, and one that is no number is above all others; processors write it with a sign, which
+    must not count. A list of all of each rank would have as many numbers as the square of their count.
     """
-    seen = torch.tensor([losses.get(at, 0.0) + 0.0 for at in range(micro_batches)], dtype=torch.float64)
+    seen = torch.tensor([abs(losses.get(at, 0.0)) for at in range(micro_batches)], dtype=torch.float64)
     return [bits if at in losses else _NOT_SEEN for at, bits in enumerate(seen.view(torch.int64).tolist())]
 
 

@@ -167,7 +167,7 @@ def test_a_reference_that_has_no_room_is_not_begun(said: Said) -> None:
 
 def test_losses_of_all_ranks_come_together_as_the_largest_integers() -> None:
     """Each rank saw some of the micro-batches; the third one had no number, and nobody saw the last one."""
-    ranks = [as_integers(seen, 5) for seen in ({0: 5.5, 1: 0.0}, {1: 0.0, 2: math.nan}, {3: math.inf})]
+    ranks = [as_integers(seen, 5) for seen in ({0: 5.5, 1: -0.0}, {1: 0.0, 2: -math.nan}, {2: 7.0, 3: math.inf})]
     losses = from_integers([max(column) for column in zip(*ranks, strict=True)])
     assert losses[:2] == [5.5, 0.0]
     assert [math.isnan(loss) for loss in losses] == [False, False, True, False, True]
