@@ -82,7 +82,7 @@ def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], opt
 
 def _order(asked: ProbeOptions) -> LaunchOrder[ProbeJob]:
     """Reads the command's words as the script will, in an allocation of so many nodes."""
-    start, allocation = slurm.stand_in(asked.start, asked.start.nodes or 1)
+    start, allocation = slurm.stand_in(asked.start)
     return probe_options.from_options(replace(asked, start=start), allocation)
 
 

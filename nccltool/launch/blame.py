@@ -13,8 +13,8 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import listed, named
 from nccltool.core.units import format_bytes
 from nccltool.launch import culprits, finding_kinds
-from nccltool.launch.events import AgentKilled
 from nccltool.launch.culprits import RankEnd, Role
+from nccltool.launch.events import AgentKilled
 from nccltool.launch.last_words import Whose
 from nccltool.launch.run_state import RankState, RunState
 

@@ -288,17 +288,8 @@ def _folded(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         name = fold(finding.subject.name for finding in (first, *others))
         evidence = tuple(finding.evidence[0] for finding in (first, *others) if finding.evidence)[:_SHOWN]
         subject = Subject(kind="host", name=name)
-        one = (
-            replace(
-                first,
-                subject=subject,
-                message=f"{briefly(each.subject.name for each in (first, *others))}{what}",
-                evidence=evidence,
-            )
-            if others
-            else first
-        )
-        folded.append(one)
+        message = f"{briefly(finding.subject.name for finding in (first, *others))}{what}"
+        folded.append(replace(first, subject=subject, message=message, evidence=evidence) if others else first)
     return tuple(folded)
 
 

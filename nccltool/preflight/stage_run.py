@@ -92,10 +92,7 @@ def _shown(ran: StageRun, finding: Finding) -> dict[str, Blame]:
     """Where it is known without asking how many hosts took part."""
     if finding.kind is DEADLINE:  # the time that a run was given is the fault of no host, not even of the only one
         return {"shown": "suspected"}
-    by_itself = finding.kind in (
-        GPU_UNUSABLE,
-        TORCH_WITHOUT_GPU,
-    )  # a rank says it of its own GPU, before it meets any
+    by_itself = finding.kind in (GPU_UNUSABLE, TORCH_WITHOUT_GPU)  # a rank says it of its own GPU, meeting none
     return {"shown": "alone"} if by_itself and ran.host_of(finding) else {}
 
 

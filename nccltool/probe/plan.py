@@ -64,9 +64,9 @@ def too_large(job: ProbeJob, backend: str, world_size: int, room: Room | None) -
     found = []
     for op in job.ops:
         needs = {
-            step.layout.bytes: _needs(job, backend, step)
+            step.layout.bytes: needed
             for step in steps(replace(job, ops=(op,)), backend, world_size)
-            if _needs(job, backend, step).total > room.for_step
+            if (needed := _needs(job, backend, step)).total > room.for_step
         }
         if needs:
             found.append(_too_large(op, needs, room))

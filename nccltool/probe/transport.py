@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from nccltool.core.text import named
 from nccltool.core.units import format_gb_per_s
+from nccltool.core.unknown import Unknown
 from nccltool.hosts.nvlink import NvLinkSpec, nvlink
 from nccltool.hosts.usable_network import UsableNetwork
 from nccltool.launch import rank_agreement
@@ -67,7 +68,7 @@ def between_ranks(
     devices = {network.devices if network else None for network in found}
     if any(link and link.between_hosts for link in links):
         homes = _domains(hosts, networks)
-        kinds = {None} if isinstance(homes, str) else {"nvlink"} if len(set(homes.values())) == 1 else kinds
+        kinds = {None} if isinstance(homes, Unknown) else {"nvlink"} if len(set(homes.values())) == 1 else kinds
     nics = None if None in devices else named(sorted(text for text in devices if text), _SHOWN, "; ")
     return kinds.pop() if len(kinds) == 1 else None, nics
 
@@ -127,8 +128,8 @@ def _between_hosts(
     homes = dict.fromkeys(hosts, "")
     if any(link.between_hosts for link in nvlinks):
         domains = _domains(hosts, wires)
-        if isinstance(domains, str):
-            return Limits(unknown_reason=domains)
+        if isinstance(domains, Unknown):
+            return Limits(unknown_reason=domains.reason)
         homes = domains
         if len(set(homes.values())) == 1 and len(nvlinks) == len(ranks):
             return _inside_a_domain(ops, backend, ranks, nvlinks, homes[ranks[0].host_id])
@@ -143,14 +144,14 @@ def _between_hosts(
 _MISSING = UsableNetwork(bytes_per_s=None, text="it did not say what its network is")
 
 
-def _domains(hosts: Iterable[str], wires: Mapping[str, UsableNetwork]) -> dict[str, str] | str:
+def _domains(hosts: Iterable[str], wires: Mapping[str, UsableNetwork]) -> dict[str, str] | Unknown:
     """Of each host the NVLink domain that it is in, its own where it is alone; or why that is not known."""
     found: dict[str, str] = {}
     for host in hosts:
         domain = wires.get(host, _MISSING).domain
         if domain is None or domain.name is None:
             why = domain.text if domain else "it did not say how far its NVLink reaches"
-            return f"NVLink may connect the GPUs of several hosts: {why}"
+            return Unknown(f"NVLink may connect the GPUs of several hosts: {why}")
         found[host] = domain.name or host
     return found
 

@@ -17,10 +17,6 @@ from nccltool.core.text import listed
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import NotKnown, Pci, PciDevice, known
 
-_ACCELERATOR = 0x12
-_MAKERS = ("0x10de", "0x1002")
-"""NVIDIA and AMD; a display controller of another maker is for the console."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nic:
@@ -78,11 +74,7 @@ def _beside_gpus(nics: Sequence[Nic], pci: Pci, used: Collection[str] | None) ->
 
 
 def _gpus(pci: Pci) -> list[PciDevice]:
-    return [place for place in known(pci.devices) if _is_gpu(place)]
-
-
-def _is_gpu(place: PciDevice) -> bool:
-    return place.is_gpu or (place.kind in (0x03, _ACCELERATOR) and place.vendor in _MAKERS)
+    return [place for place in known(pci.devices) if place.is_gpu]
 
 
 def _share_a_bridge(gpu: PciDevice, places: Mapping[str, PciDevice], nic: Nic) -> bool:

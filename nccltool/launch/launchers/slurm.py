@@ -187,8 +187,9 @@ def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] =
     )
 
 
-def stand_in(options: StartOptions, nodes: int) -> tuple[StartOptions, dict[str, str]]:
-    """Options and an environment in which a command's words are read as on `nodes` nodes that are elsewhere."""
+def stand_in(options: StartOptions) -> tuple[StartOptions, dict[str, str]]:
+    """Options and an environment in which a command's words are read as on so many nodes that are elsewhere."""
+    nodes = options.nodes or 1
     there = {"SLURM_JOB_ID": "0", "SLURM_JOB_NODELIST": f"n[1-{nodes}]" if nodes > 1 else "n1"}
     return replace(options, nodes=nodes, launcher="slurm"), there
 

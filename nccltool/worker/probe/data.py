@@ -34,7 +34,9 @@ _AVG_ULPS = 2
 allows the same)."""
 _PAIRED = 4
 """One part in so many of a rank's range is what neighbours in place share; the rest is for the total."""
-_HALF_A_DRAW = 2**15
+_HALF_BITS = 15
+_HALF_A_DRAW = 2**_HALF_BITS
+"""The lower half of a draw says the place, the upper one what neighbours share."""
 _TOTAL, _PLACE = -1, -2
 """In the place of a rank in a hash: draws that all ranks make alike."""
 
@@ -181,14 +183,14 @@ class Pattern:
         """Into `scratch.second`, from the lower half of a draw: the place of contributor `number` of `ranks`."""
         place = scratch.second
         torch.bitwise_and(scratch.third, _HALF_A_DRAW - 1, out=place)
-        place.mul_(ranks).bitwise_right_shift_(_HALF_A_DRAW.bit_length() - 1).add_(number)
+        place.mul_(ranks).bitwise_right_shift_(_HALF_BITS).add_(number)
         torch.ge(place, ranks, out=scratch.spare)
         place.sub_(scratch.spare, alpha=ranks)
 
     def _add_shared(self, scratch: Scratch, ranks: int, shared: int) -> None:
         """What a rank has of the number that it shares with its neighbour, from the upper half of the draw."""
         number, place = scratch.third, scratch.second
-        number.bitwise_right_shift_(_HALF_A_DRAW.bit_length() - 1).bitwise_and_(shared - 1)
+        number.bitwise_right_shift_(_HALF_BITS).bitwise_and_(shared - 1)
         torch.bitwise_and(place, 1, out=scratch.spare)
         number.bitwise_xor_(scratch.spare.mul_(shared - 1))  # an odd place: what it lacks to the largest
         if ranks % 2:

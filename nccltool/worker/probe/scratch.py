@@ -32,7 +32,7 @@ class Scratch:
 
     def __init__(self, device: torch.device, dtype: torch.dtype, length: int) -> None:
         """For a stretch of `length` elements of this type."""
-        self.device, self.length = device, length
+        self.length = length
         self.block = block = max(min(length, block_of(dtype.itemsize, _free(device))), 1)
         self._steps = torch.arange(block, dtype=torch.int64, device=device).mul_(_FACTOR)
         rows = torch.empty(_WHOLE_NUMBERS - 1, block, dtype=torch.int64, device=device)
@@ -56,7 +56,7 @@ class Scratch:
         self.second, self.third = self._second[:count], self._third[:count]
         self.typed, self.differs = self._typed[:count], self._differs[:count]
 
-    def hash(self, out: Tensor, first: int, key: int) -> None:
+    def _hash(self, out: Tensor, first: int, key: int) -> None:
         """31 well-mixed bits of (index, key), for indices from `first` on: multiply and fold, in int64."""
         torch.add(self.steps, wrapped(first * _FACTOR + key), out=out)
         for shift, factor in ((29, 0x3C6EF372FE94F82B), (32, 0x2545F4914F6CDD1D)):
@@ -66,7 +66,7 @@ class Scratch:
 
     def draw(self, out: Tensor, first: int, key: int, bound: int) -> None:
         """A hash, scaled to 0 .. bound - 1; bound is at most 2**31."""
-        self.hash(out, first, key)
+        self._hash(out, first, key)
         out.mul_(bound).bitwise_right_shift_(31)
 
     def residues(self, first: int, modulus: int, out: Tensor) -> None:

@@ -20,8 +20,8 @@ from nccltool.worker.progress_page import ProgressPage
 _HICCUPS = 0.1
 """Share of calls for which a device may wait because the host was disturbed."""
 _MOST_STRETCH = 16
-"""A device that waits although it was held so many times longer cannot be held: launches that return when their work
-is done (CUDA_LAUNCH_BLOCKING=1) are never ahead of it."""
+"""A device that waits although it was held so many times longer cannot be held: launches that return when their
+work is done (CUDA_LAUNCH_BLOCKING=1) are never ahead of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
