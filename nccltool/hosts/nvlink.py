@@ -120,7 +120,7 @@ def _domain(gpus: Sequence[Gpu], channels: Sequence[str], settings: NcclSettings
     places = {(known(gpu.cluster_uuid), known(gpu.clique_id)) for gpu in gpus}
     states = sorted({known(gpu.fabric_state) for gpu in gpus})
     if states == ["completed"] and {known(gpu.fabric_status) for gpu in gpus} != {"success"}:
-        raise NotKnown(f"the NVLink fabric of a GPU says {known(gpus[0].fabric_status)}")
+        raise NotKnown(f"the NVLink fabric of a GPU reports {known(gpus[0].fabric_status)}")
     if states != ["completed"] or any(uuid == _NO_CLUSTER for uuid, _ in places):
         which = "in no cluster" if states == ["completed"] else ", ".join(states)
         return NvLinkDomain(name="", text=f"its NVLink fabric is {which}: it ends at the host")
@@ -128,5 +128,5 @@ def _domain(gpus: Sequence[Gpu], channels: Sequence[str], settings: NcclSettings
         raise NotKnown("its GPUs are in several NVLink cliques")
     uuid, clique = places.pop()
     if not channels:
-        raise NotKnown("no IMEX channel may be opened, without which NVLink between hosts does not work")
+        raise NotKnown("no IMEX channel can be opened, and NVLink between hosts needs one")
     return NvLinkDomain(name=f"{uuid}/{clique}", text=f"NVLink cluster {uuid}, clique {clique}")

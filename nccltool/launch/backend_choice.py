@@ -18,11 +18,11 @@ _EACH = 4
 """Hosts that have a finding of their own; more with the same trouble are one finding."""
 _LONGEST = 120
 """Of host names in few letters."""
-_ON_CPUS = "--backend gloo measures on CPUs"
+_ON_CPUS = "or measure on CPUs: --backend gloo"
 _REMEDIES: dict[GpuCause, str] = {
-    "torch": f"install a torch that is built for these GPUs (pytorch.org/get-started/locally); {_ON_CPUS}",
-    "driver": f"update the driver (of a container: give it libcuda), or install a torch for it; {_ON_CPUS}",
-    "hidden": f"start all ranks with the same masks: look at the launcher's options and wrappers; {_ON_CPUS}",
+    "torch": f"install a torch built for these GPUs (pytorch.org/get-started/locally); {_ON_CPUS}",
+    "driver": f"update the driver (in a container: provide libcuda), or install a torch that fits it; {_ON_CPUS}",
+    "hidden": f"give all ranks the same masks: check the launcher's options and wrappers; {_ON_CPUS}",
     "cuda": f"look there: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {_ON_CPUS}",
 }
 _Hosts = Mapping[str, Sequence[RankFacts]]
@@ -34,7 +34,7 @@ def choose_backend(job: Job, ranks: Sequence[RankFacts]) -> tuple[str, str]:
         return job.backend, f"asked for with --backend {job.backend}"
     for here in _by_host(ranks).values():
         if _sharing(here) and (gpus := _too_few(job, here)):
-            return "gloo", f"{_few(gpus, here)}, and {here[0].library} wants one for each"
+            return "gloo", f"{_few(gpus, here)}, and {here[0].library} needs one for each"
     lacking = [facts for facts in ranks if facts.gpu is None or facts.nccl is None]
     if lacking:
         return "gloo", _why_gloo(lacking, len(ranks))
@@ -117,7 +117,7 @@ def _duplicates(job: Job, ranks: Sequence[RankFacts]) -> Iterator[Finding]:
         if sharing and (gpus := _too_few(job, here)):
             yield finding_kinds.DUPLICATE_GPU.finding(
                 subject=Subject(kind="host", name=here[0].host),
-                message=f"{_few(gpus, here)}, and {here[0].library} wants one for each",
+                message=f"{_few(gpus, here)}, and {here[0].library} needs one for each",
                 remedy=f"start fewer ranks there, or measure on CPUs: --backend gloo; {PERMISSION}=1 lets NCCL "
                 f"{PERMITTED_SINCE} and later share them",
             )

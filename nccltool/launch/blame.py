@@ -95,7 +95,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     is_hardware = sign is not None and sign.whose is Whose.HARDWARE
     if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
         subject, message = ALL_RANKS, f"{message}; so did most of the others, and no rank stands out"
-    also = (f"the same was said by {_several(alike)}",) if sign and len(alike) > 1 else ()
+    also = (f"{_several(alike)} said the same",) if sign and len(alike) > 1 else ()
     evidence = (*also, *_waiting(run, state), *_said(state))
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
 
@@ -122,7 +122,7 @@ def _terminated(run: RunState, ended: Sequence[RankState]) -> Finding:
         subject=ALL_RANKS,
         message=f"{_several(ended)} were ended by SIGTERM {_where(run, ended[0])}, and none had failed before",
         evidence=(f"hosts: {listed(hosts)}", *(_who(state) for state in ended[:_OTHERS_SHOWN])),
-        remedy="somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
+        remedy="ask who ended the whole job: the scheduler (preemption, a time limit) or an administrator",
     )
 
 
@@ -132,7 +132,7 @@ def _troubled(run: RunState, state: RankState, waited_s: float) -> Finding:
     assert end.sign is not None
     return end.sign.kind.finding(
         subject=_subject(state),
-        message=f"{_who(state)} did not get on for {waited_s:.0f} s {_where(run, state)} after: {end.said}",
+        message=f"{_who(state)} made no progress for {waited_s:.0f} s {_where(run, state)} after: {end.said}",
         evidence=(*_waiting(run, state), *_said(state)),
         remedy=end.sign.remedy.format(host=state.host),
     )
@@ -206,7 +206,7 @@ def _driver_silent(run: RunState, states: Sequence[RankState], waited_s: float) 
         subject=Subject(kind="host", name=first.host) if whole else _subject(first),
         message=f"CUDA has not answered {who} for {waited_s:.0f} s",
         evidence=(
-            *(["state D: the kernel's driver does not come back"] if asleep else []),
+            *(["state D: its process waits for the driver in the kernel"] if asleep else []),
             *_waiting(run, *states),
             *([f"stack: {chr(10).join(stack)}"] if stack else []),
         ),

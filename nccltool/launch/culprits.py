@@ -206,9 +206,7 @@ def suspect_host(run: RunState) -> SuspectHost | None:
         return None
     (host,) = common
     others = sorted(name for pair in ends for name in pair - common)
-    return SuspectHost(
-        host, f"connections between it and each of {', '.join(others)} failed, and no other at first"
-    )
+    return SuspectHost(host, f"its connections to each of {', '.join(others)} failed first, and no others")
 
 
 def _stuck_since(state: RankState) -> float:

@@ -53,8 +53,8 @@ _DRAIN = (
     "nvidia-smi -q -d ECC,ROW_REMAPPER; reset or replace it"
 )
 _KERNEL = (
-    "on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'. Xid 13 or 31, or none: a kernel of the program, which "
-    "compute-sanitizer or CUDA_LAUNCH_BLOCKING=1 finds; any other: the GPU, drain the host"
+    "on {host}: dmesg | grep -i -E 'xid|nvrm|amdgpu'. Xid 13 or 31, or none: suspect a kernel of the program, "
+    "which compute-sanitizer or CUDA_LAUNCH_BLOCKING=1 finds; any other Xid: suspect the GPU, and drain the host"
 )
 _SMALLER = (
     "ask for smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {host} shows who else uses the GPU"
@@ -97,8 +97,8 @@ SIGNS = (
         Whose.OWN,
         re.compile(r"device-side assert(?:ion)? (?:triggered|failed)"),
         finding_kinds.RANK_ERROR,
-        "an assertion in a kernel of the program, mostly an index that is out of range: "
-        "CUDA_LAUNCH_BLOCKING=1 shows which",
+        "an assertion in a kernel of the program failed, mostly an index out of range: "
+        "CUDA_LAUNCH_BLOCKING=1 shows which kernel",
     ),
     Sign(
         Whose.OWN,
@@ -116,15 +116,15 @@ SIGNS = (
             r"Bootstrap ?: no socket interface found|verify NCCL_OOB_NET_IFNAME|NET/IB ?: No IP interface found"
         ),
         finding_kinds.INTERFACE_UNUSABLE,
-        "on {host}: ip -br address; which of them do NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY leave?",
+        "on {host}: ip -br address; do NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY exclude every interface?",
     ),
     Sign(
         Whose.OWN,
         # IBV_WC_LOC_PROT_ERR: the adapter may not reach memory of its own host
         re.compile(r"Got completion .{0,90}?with (?:error |status=)(?:\w+\()?4\b"),
         finding_kinds.COLLECTIVE_FAILED,
-        "nccltool doctor on {host} looks at what keeps adapters from GPUs: ACS of the PCIe bridges (lspci -vvv: "
-        "SrcValid+), the IOMMU, nvidia_peermem",
+        "nccltool doctor on {host} checks what keeps adapters from GPU memory: ACS of the PCIe bridges "
+        "(lspci -vvv: SrcValid+), the IOMMU, nvidia_peermem",
     ),
     Sign(
         Whose.WAITED,

@@ -49,7 +49,7 @@ def forwarded(named: str | None, env: Mapping[str, str]) -> dict[str, str]:
 def _check(name: str, env: Mapping[str, str]) -> None:
     shown = f"--remote-env {name[:60]!r}"
     if "=" in name:
-        raise BadInput(f"{shown} is more than a name", "names only: the values of here go")
+        raise BadInput(f"{shown} is not a name alone", "names only; the values are taken from here")
     if "*" in name:
         raise BadInput(
             f"{shown} is a pattern", f"names only; {', '.join(f'{of}*' for of in OF_THE_LIBRARIES)} go anyway"

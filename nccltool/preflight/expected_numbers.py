@@ -60,7 +60,7 @@ def _not_for(run: Run, wanted: Expectation) -> str:
 
 
 _FLOORS = ("busbw", "algbw")
-_ASK_FOR_ONE = 'a floor would be judged instead: metric = "busbw" in a suite, or in the file of --platform'
+_ASK_FOR_ONE = 'set a floor, which is judged instead: metric = "busbw" in a suite or a platform file'
 
 
 def _share_of_nothing(

@@ -82,7 +82,7 @@ def _against_threshold(row: Measurement, min_gb_per_s: float) -> Finding | None:
             subject=Subject(kind="operation", name=row.op),
             message=f"{what} cannot be told from {min_gb_per_s:g} GB/s: limited by launches",
             evidence=evidence,
-            remedy="replay a graph: --cuda-graph; see what else runs on the processors of these hosts",
+            remedy="use --cuda-graph; see what else runs on the CPUs of these hosts",
         )
     return BUSBW_LOW.finding(
         subject=Subject(kind="operation", name=row.op),

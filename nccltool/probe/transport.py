@@ -113,9 +113,7 @@ def _partitioned(ranks: int, links: Sequence[NvLinkSpec]) -> str:
     """Why the rate of a rank's links is not known, where more ranks are on a host than its GPUs have links to."""
     fewest = min((link.peers for link in links if link.peers), default=ranks)
     return (
-        f"{ranks} ranks on GPUs that come in {fewest + 1}: they share links as partitions"
-        if ranks > fewest + 1
-        else ""
+        f"{ranks} ranks on {fewest + 1} GPUs: they are partitions, and share links" if ranks > fewest + 1 else ""
     )
 
 

@@ -170,7 +170,7 @@ def _utilisation(tokens_per_s: float | None, heard: _Heard) -> tuple[float | Non
     if world is not None and world.backend == "gloo" and None not in names:
         return (
             None,
-            "not known: over Gloo ranks use no GPU, and what their cores could do at most is not known",
+            "not known: over Gloo ranks use no GPU, and the peak of their CPU cores is not known",
         )
     if None in names:
         return None, "not known: a rank has no GPU, and what its cores could do at most is not known"

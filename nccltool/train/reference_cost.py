@@ -116,8 +116,8 @@ def not_compared(strategy: str, reason: str, evidence: tuple[str, ...] = ()) -> 
         subject=Subject(kind="operation", name=strategy),
         message=f"{strategy} is not compared: {reason}",
         evidence=evidence,
-        remedy="a smaller --batch or --context, or a smaller model (--size, --layers, --width): every rank trains "
-        "the whole of it beside the strategy",
+        remedy="use a smaller --batch, --context or model (--size, --layers, --width): every rank trains "
+        "the whole model beside its part of it",
     )
 
 
@@ -134,7 +134,7 @@ def announced(
         message=f"{strategy} and its reference need about {decimal_bytes(needed.total)} on each rank, and the "
         f"reference takes about {format_seconds(seconds)}: {times}, {format_seconds(first_s)} for the first",
         evidence=(needed.terms,),
-        remedy="--steps 1 compares one step; a smaller --batch or model takes less of both",
+        remedy="--steps 1 compares one step; a smaller --batch or model needs less memory and time",
     )
 
 

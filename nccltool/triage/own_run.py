@@ -72,7 +72,7 @@ def _event(finding: Finding, file: str, text: bytes) -> LogEvent:
 def clues(label: str, timeline: Timeline) -> Clues:
     """What a run saw speaks for the root causes that its finding stands for."""
     seen = (event for event in timeline.of(KIND) if label in event.get("causes").split())
-    return Clues(Clue(SAW, f"the run saw it: {event.text.partition(': ')[2]}", event) for event in seen)
+    return Clues(Clue(SAW, f"the run found: {event.text.partition(': ')[2]}", event) for event in seen)
 
 
 def has_named(timeline: Timeline) -> bool:

@@ -89,7 +89,7 @@ def domain(nvidia: Nvidia, nccl: Version | None = None, **env: str) -> NvLinkDom
     return nvlink.domain(nvidia, settings.build(env, (), nccl))
 
 
-NO_CHANNEL = "no IMEX channel may be opened, without which NVLink between hosts does not work"
+NO_CHANNEL = "no IMEX channel can be opened, and NVLink between hosts needs one"
 OFF = "NVLink is not used between hosts"
 
 
@@ -107,7 +107,7 @@ OFF = "NVLink is not used between hosts"
         (tray(fabric_state="not supported"), {}, "", "its NVLink fabric is not supported: it ends at the host"),
         (healthy("dgx").nvidia, {}, "", "its NVLink fabric is in no cluster: it ends at the host"),
         (tray(fabric_state=Unknown("only NVML tells")), {}, None, "only NVML tells"),
-        (tray(fabric_status="Unknown Error"), {}, None, "the NVLink fabric of a GPU says Unknown Error"),
+        (tray(fabric_status="Unknown Error"), {}, None, "the NVLink fabric of a GPU reports Unknown Error"),
         (
             tray(),
             {"NCCL_MNNVL_CLIQUE_ID": "3"},

@@ -285,8 +285,8 @@ def machine(root: Path, kind: str, gpus: int | None = None, **env: str) -> Usabl
             "dgx",
             {"NCCL_IB_HCA": "=mlx5_0,mlx5_1"},
             None,
-            "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not each GPU has one of the fastest "
-            "beside it; NCCL_IB_HCA names those that are meant",
+            "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not every GPU has one of the fastest "
+            "beside it; name the right ones in NCCL_IB_HCA",
         ),
         ("p5", {"NCCL_IB_HCA": "mlx5"}, 400, f"32 x 100 Gb/s ({OF_P5})"),  # which EFA's plugin does not read
         ("p5", {}, 400, f"32 x 100 Gb/s ({OF_P5})"),

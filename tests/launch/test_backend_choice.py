@@ -75,7 +75,7 @@ PERMITTED = {"permits_shared_gpus": True}
         (
             job(),
             [replace(one, gpus=0) for one in one_host(2, 1)],
-            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL wants one for each"),
+            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one for each"),
         ),
         (job(), [*world()[:3], facts(3, gpu=None)], ("gloo", "rank 3 on beta has no CUDA device")),
         (job(), [*world()[:3], facts(3, nccl=None)], ("gloo", "rank 3 on beta has a torch without NCCL")),
@@ -92,8 +92,8 @@ PERMITTED = {"permits_shared_gpus": True}
             one_host(6, 8, nodes=3),
             ("nccl", "every rank has a GPU and NCCL: each of the 3 nodes has 2 of the 8 GPUs"),
         ),
-        (job(), one_host(2, 1), ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL wants one for each")),
-        (job(), one_host(16, 8), ("gloo", "alpha has 8 GPUs for 16 ranks, and NCCL wants one for each")),
+        (job(), one_host(2, 1), ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one for each")),
+        (job(), one_host(16, 8), ("gloo", "alpha has 8 GPUs for 16 ranks, and NCCL needs one for each")),
         (
             job(),
             one_host(2, 1, **PERMITTED),
@@ -102,7 +102,7 @@ PERMITTED = {"permits_shared_gpus": True}
         (
             IN_A_JOB,
             one_host(2, 1, nodes=1),
-            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL wants one for each"),
+            ("gloo", "alpha has 1 GPU for 2 ranks, and NCCL needs one for each"),
         ),
         (
             REAL,
@@ -162,10 +162,10 @@ FEW_REMEDY = (
     "start fewer ranks there, or measure on CPUs: --backend gloo; "
     "NCCL_MULTI_RANK_GPU_ENABLE=1 lets NCCL 2.30.3 and later share them"
 )
-CPUS = "--backend gloo measures on CPUs"
-TORCH = f"install a torch that is built for these GPUs (pytorch.org/get-started/locally); {CPUS}"
-DRIVER = f"update the driver (of a container: give it libcuda), or install a torch for it; {CPUS}"
-MASKS = f"start all ranks with the same masks: look at the launcher's options and wrappers; {CPUS}"
+CPUS = "or measure on CPUs: --backend gloo"
+TORCH = f"install a torch built for these GPUs (pytorch.org/get-started/locally); {CPUS}"
+DRIVER = f"update the driver (in a container: provide libcuda), or install a torch that fits it; {CPUS}"
+MASKS = f"give all ranks the same masks: check the launcher's options and wrappers; {CPUS}"
 LOOK = f"look there: nvidia-smi (amd-smi), dmesg | grep -i -E 'NVRM|Xid|amdgpu'; {CPUS}"
 BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs that are counted, and this rank has number 7")
 
@@ -236,7 +236,7 @@ BUSY = GpuProblem(cause="cuda", text="torch sees 7 of the 8 GPUs that are counte
                     "duplicate-gpu",
                     "host",
                     "alpha",
-                    "alpha has 8 GPUs for 16 ranks, and NCCL wants one for each",
+                    "alpha has 8 GPUs for 16 ranks, and NCCL needs one for each",
                     FEW_REMEDY,
                 )
             ],

@@ -239,7 +239,7 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "ranks 2, 0 on beta, alpha were ended by SIGTERM in all_reduce at 1 MiB (timing), and none had failed"
             " before",
             ["hosts: beta, alpha", WHO[2], WHO[0]],
-            "somebody ended the whole job: a scheduler that needs the hosts, a time limit, an administrator",
+            "ask who ended the whole job: the scheduler (preemption, a time limit) or an administrator",
         ),
     ),
     (
@@ -382,7 +382,7 @@ DRIVER_REMEDY = (
     "on {}: does nvidia-smi hang too? dmesg | grep -i -E 'NVRM|Xid|amdgpu'; "
     "--join-timeout waits longer, --backend gloo needs no GPU"
 )
-ASLEEP = "state D: the kernel's driver does not come back"
+ASLEEP = "state D: its process waits for the driver in the kernel"
 
 AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
     (
@@ -478,7 +478,7 @@ AFTER_TIMEOUTS: list[tuple[str, RunState, Finding]] = [
         found(
             "gpu-error",
             3,
-            f"{WHO[3]} did not get on for 30 s in all_reduce at 1 MiB (timing) after: "
+            f"{WHO[3]} made no progress for 30 s in all_reduce at 1 MiB (timing) after: "
             "n1:3:4 [1] x.cc:9 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
             [
                 *waiting(0, 1, 2),

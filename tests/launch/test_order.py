@@ -109,7 +109,7 @@ def test_variables_that_go_to_other_hosts() -> None:
         (("--hosts", "n1", "--ssh", " "), {}, "--ssh is empty"),
         (("--hosts", "n1", "--ssh", ""), {}, "--ssh is empty"),
         (("--hosts", "n1", "--remote-python", ""), {}, "--remote-python is empty"),
-        (("--hosts", "n1", "--remote-env", "A=1"), {"A": "1"}, "--remote-env 'A=1' is more than a name"),
+        (("--hosts", "n1", "--remote-env", "A=1"), {"A": "1"}, "--remote-env 'A=1' is not a name alone"),
         (("--hosts", "n1", "--ssh", "no-such-ssh -v"), {}, "--ssh 'no-such-ssh' is not a program here"),
         (("--hosts", "n1", "--remote-env", "NOT_SET"), {}, "--remote-env NOT_SET: it is not set here"),
         (

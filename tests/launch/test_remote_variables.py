@@ -86,7 +86,7 @@ def test_what_would_have_no_effect_is_refused_whether_it_is_set_or_not(name: str
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ("A=1", "--remote-env 'A=1' is more than a name"),
+        ("A=1", "--remote-env 'A=1' is not a name alone"),
         ("NCCL_*", "--remote-env 'NCCL_*' is a pattern"),
         ("MY-VAR", "--remote-env 'MY-VAR' is not the name of a variable"),
         ("A B", "--remote-env 'A B' is not the name of a variable"),

@@ -71,7 +71,7 @@ SHARE = wanted("share_of_limit", low=0.5, of="all_reduce")
 FLOOR = wanted("busbw", low=250e9, of="all_reduce", nodes=2)
 UNLIMITED = replace(LARGE, limit_busbw_bytes_per_s=None)
 NOT_KNOWN = "what the wires allow is not known: hidden"
-ASK = '; a floor would be judged instead: metric = "busbw" in a suite, or in the file of --platform'
+ASK = '; set a floor, which is judged instead: metric = "busbw" in a suite or a platform file'
 
 
 @pytest.mark.parametrize(

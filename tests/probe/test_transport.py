@@ -314,7 +314,7 @@ def test_without_a_switch_the_links_to_those_that_take_part_count(
     some = [replace(one, rank=rank, local_rank=rank, gpu=f"GPU-{rank}") for rank in range(ranks)]
     found = transport.limits(("all_reduce", "all_gather", "send_recv"), "nccl", some, {})
     if all_gather is None or send_recv is None:
-        assert found == Limits(unknown_reason="9 ranks on GPUs that come in 8: they share links as partitions")
+        assert found == Limits(unknown_reason="9 ranks on 8 GPUs: they are partitions, and share links")
         return
     assert [(row.op, round(row.busbw_bytes_per_s / GB, 6), row.may_be_exceeded) for row in found.rows] == [
         ("all_reduce", all_gather, False),

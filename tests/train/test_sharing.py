@@ -1,4 +1,4 @@
-"""How many ranks have a model between them, and how large it is then."""
+"""How many ranks share a model, and how large it is then."""
 
 from typing import Any
 

@@ -162,7 +162,7 @@ def test_every_way_to_train_is_done_on_eight_ranks(start: Start) -> None:
         "pipeline": ["layers"],
         "tensor": ["heads"],
     }
-    assert "tensor: 8 ranks have a model between them; for that it has heads 8\n" in result.stdout
+    assert "tensor: 8 ranks share a model; enlarged for that: heads 8\n" in result.stdout
 
 
 def test_what_was_asked_for_by_its_name_and_cannot_be_done_is_no_pass(start: Start) -> None:

@@ -48,13 +48,13 @@ def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> 
     if all_have and is_fast and len({nic.layer for nic in chosen}) == 1:
         return tuple(chosen)
     if len(kinds) > 1:
-        raise NotKnown(f"{_mixture(nics)}, and not each GPU has one of the fastest beside it; {_REMEDY}")
+        raise NotKnown(f"{_mixture(nics)}, and not every GPU has one of the fastest beside it; {_REMEDY}")
     if gpus is not None and len(beside) < len(_gpus(pci)):
-        raise NotKnown(f"{len(beside)} of its GPUs are used, and not each of them has a port beside it; {_REMEDY}")
+        raise NotKnown(f"{len(beside)} of its GPUs are used, and not every one has a port beside it; {_REMEDY}")
     return tuple(nics)
 
 
-_REMEDY = "NCCL_IB_HCA names those that are meant"
+_REMEDY = "name the right ones in NCCL_IB_HCA"
 
 
 def _mixture(nics: Iterable[Nic]) -> str:

@@ -16,7 +16,7 @@ def circumstances(info: RunInfo) -> str:
     if info.backend:
         lines.append(f"backend {info.backend}: {info.backend_reason}")
     if info.set_in_ranks:
-        lines.append(f"set in the ranks, as nothing else says it: {escaped(', '.join(info.set_in_ranks))}")
+        lines.append(f"set in the ranks by nccltool: {escaped(', '.join(info.set_in_ranks))}")
     if info.emulated:
         lines.append("EMULATED: the nodes are processes of one host; no network between nodes was measured")
     return "\n".join(lines)

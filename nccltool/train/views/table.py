@@ -61,10 +61,10 @@ def _beside_trainings(run: TrainRun) -> Iterator[str]:
 
 
 def _shared(strategy: str, model: ModelShape) -> str:
-    each = f"{model.ranks} ranks have a model between them"
+    each = f"{model.ranks} ranks share a model"
     replicas = f", {model.replicas} times" if model.replicas > 1 else ""
     larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
-    return f"{strategy}: {each}{replicas}; for that it has {larger}"
+    return f"{strategy}: {each}{replicas}; enlarged for that: {larger}"
 
 
 def _bubble(strategy: str, bubble: Bubble) -> str:

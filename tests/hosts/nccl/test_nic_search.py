@@ -77,7 +77,7 @@ def test_who_gets_channels(
         (("x", "y"), ("y.gpu1",), "b"),
         (("x", "y"), ("x.gpu0", "y.gpu1"), "ab"),
         (("x", "z"), ("x.gpu0",), "a"),
-        (("x", "z"), ("z.gpu1",), "1 of its GPUs are used, and not each of them has a port beside it"),
+        (("x", "z"), ("z.gpu1",), "1 of its GPUs are used, and not every one has a port beside it"),
         (("z", "z"), ("z.gpu0", "z.gpu1"), "ab"),  # all of them, and none has one
         (("x", "y"), ("x.gpu0", "gone"), "ab"),  # not all are in the tree: it says nothing
     ],
@@ -98,5 +98,5 @@ def test_without_the_tree_only_ports_of_a_kind_can_be_told() -> None:
         nic_search.used((*TRAINING, STORAGE_ETHERNET), hidden)
     assert str(why.value) == (
         "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and which of them are near GPUs is not known; "
-        "NCCL_IB_HCA names those that are meant"
+        "name the right ones in NCCL_IB_HCA"
     )

@@ -79,7 +79,7 @@ def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: 
 def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
     run = judged(hello(0, H100), hello(1, H100), *RIGHT)
     (done,) = run.trainings
-    source = "not known: over Gloo ranks use no GPU, and what their cores could do at most is not known"
+    source = "not known: over Gloo ranks use no GPU, and the peak of their CPU cores is not known"
     assert (done.model_flop_utilisation, done.model_flop_utilisation_source) == (None, source)
     assert (run.info.backend, run.info.gpu) == ("gloo", "")
 
