@@ -3,7 +3,8 @@
 Values are small integers that the element type represents exactly, chosen so that every partial sum or
 product is exact too: the order in which a backend reduces cannot change the result, and the check needs no
 tolerance. A swapped chunk, a swapped rank, a permuted element and a missing contribution all change the
-result. Work goes block by block, in scratch memory of a block.
+result: in nearly all elements of what is moved, and of a sum where the rank contributes; in every other one of a
+product there; in one of as many as there are ranks of a maximum. Work goes block by block, in scratch memory of a block.
 
 What ranks put into a reduction is made from its result, not the result from what they put in: a total is drawn
 for each element and dealt out to the ranks that contribute to it. So its check takes one draw in any world.
@@ -131,7 +132,7 @@ class Pattern:
         few, many = deal.sure_total(deal.least), deal.sure_total(deal.least + 1)
         out.add_(few)
         if deal.more:  # one rank more contributes to some elements
-            scratch.residues(first, deal.stride, scratch.spare)
+            scratch.residues(first + self.seed, deal.stride, scratch.spare)
             scratch.spare.neg_().bitwise_and_(deal.stride - 1).lt_(deal.more)
             out.add_(scratch.spare, alpha=many - few)
         if self.reduce_op == "avg" and not self._divides:
@@ -175,7 +176,7 @@ class Pattern:
         of_nobody = 1 if self.reduce_op == "prod" else 0
         out.add_(1 - of_nobody)
         if deal.stride > 1:
-            scratch.residues(first + rank, deal.stride, scratch.spare)
+            scratch.residues(first + self.seed + rank, deal.stride, scratch.spare)
             out.mul_(scratch.spare.eq_(0))
         out.add_(of_nobody)
 
@@ -223,7 +224,8 @@ class Pattern:
 class _Deal:
     """Who contributes to an element of a sum or product, and how much at most.
 
-    Those are the ranks with (index + rank) % stride == 0; a stride is a power of two.
+    Those are the ranks with (index + seed + rank) % stride == 0; a stride is a power of two. In the next round it is
+    others: a message of one element has but some.
     """
 
     least: int

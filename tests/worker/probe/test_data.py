@@ -302,6 +302,18 @@ def test_a_missing_and_a_doubled_contribution_are_counted(
         assert wrong(pattern, total, [Part(0, len(total), None, 0)]) > 0, name
 
 
+@pytest.mark.parametrize(("reduce_op", "world"), [("sum", 40), ("avg", 8)])
+def test_of_a_single_element_every_rank_is_missed_in_some_round(reduce_op: str, world: int) -> None:
+    part = Part(0, 1, None, 0)
+    for victim in range(world):
+        rounds = [make_pattern("float32", reduce_op, world, seed) for seed in range(4)]
+        found = 0
+        for pattern in rounds:
+            others = [filled(pattern, rank, 1) for rank in range(world) if rank != victim]
+            found += wrong(pattern, combined(reduce_op, others, divide_by=world), [part])
+        assert found, f"rank {victim}"
+
+
 def test_the_first_wrong_element_is_named() -> None:
     pattern = make_pattern("float32", None, 2)
     buffer = torch.cat([filled(pattern, 0, LARGE), filled(pattern, 1, LARGE)])
