@@ -6,6 +6,7 @@ The folder of a run has its logs in log.txt; the events, the job and the documen
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nccltool.core import user_files
 from nccltool.core.documents import RunDocument, decoded
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
@@ -41,9 +42,9 @@ def events(paths: Sequence[str]) -> Iterator[LogEvent]:
 
 def _ends(document: Path) -> Iterator[LogEvent]:
     try:
-        text = document.read_bytes()
+        text = user_files.contents(document, "the record")
         findings = decoded(text, str(document), RunDocument).findings
-    except (OSError, BadInput):  # of another release, or damaged: the logs are judged without it
+    except BadInput:  # of another release, or damaged: the logs are judged without it
         return
     for finding in findings:
         if finding.is_error and finding.effect == "incomplete":

@@ -1,5 +1,6 @@
 """Triage of the folder of a run says what the run said."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,4 +92,11 @@ def test_what_only_looks_like_a_run_is_read_as_logs(tmp_path: Path) -> None:
 def test_a_damaged_document_leaves_the_logs(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "run", ILLEGAL)
     (folder / "run.json").write_text("{")
+    assert judged(folder).root_cause == "gpu-fault"
+
+
+def test_a_record_that_is_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run", ILLEGAL)
+    (folder / "run.json").unlink()
+    os.mkfifo(folder / "run.json")
     assert judged(folder).root_cause == "gpu-fault"
