@@ -62,6 +62,11 @@ def format_mib(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
+def format_decimal_bytes(size: int) -> str:
+    """Of memory, so that a size of 8 GiB is seen to need more than a GPU with 8 GB."""
+    return f"{size / 1e9:.1f} GB" if size >= 10**8 else f"{size / 1e6:.1f} MB"
+
+
 def format_seconds(seconds: float) -> str:
     """A duration to three digits in the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
     for unit, factor in (("us", 1e-6), ("ms", 1e-3)):

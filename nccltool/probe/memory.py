@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from nccltool.core.units import format_decimal_bytes
 from nccltool.launch.events import RankFacts
 from nccltool.probe import collectives
 from nccltool.probe.collectives.base import Layout
@@ -59,7 +60,7 @@ class Room:
         """For a reader."""
         what = "of its GPU" if self.of_gpu else "of memory"
         shared = f", its part of what {self.sharers} ranks share" if self.sharers > 1 else ""
-        return f"rank {self.rank} on {self.host} has {decimal_bytes(self.free)} {what} free{shared}"
+        return f"rank {self.rank} on {self.host} has {format_decimal_bytes(self.free)} {what} free{shared}"
 
 
 def least(backend: str, ranks: Sequence[RankFacts], ops: Iterable[str]) -> Room | None:
@@ -99,7 +100,7 @@ class StepNeeds:
     def terms(self) -> str:
         """For a reader."""
         words = {"buffers": self.buffers, "copies of them": self.copies, "the check": self.check}
-        return ", ".join(f"{name} {decimal_bytes(value)}" for name, value in words.items() if value)
+        return ", ".join(f"{name} {format_decimal_bytes(value)}" for name, value in words.items() if value)
 
 
 def of_step(
@@ -136,8 +137,3 @@ def _of_backend(backend: str, ranks: Sequence[RankFacts], ops: Iterable[str]) ->
         connections += max(_CHANNELS, neighbours)
         shared = _CHANNELS * _SHARED_STEPS
     return connections * _CONNECTION + shared + _NVLS + _BESIDE_NCCL
-
-
-def decimal_bytes(size: int) -> str:
-    """So that a size of 8 GiB is seen to need more than a GPU with 8 GB."""
-    return f"{size / 1e9:.1f} GB" if size >= 10**8 else f"{size / 1e6:.1f} MB"

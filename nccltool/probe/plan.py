@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import listed
-from nccltool.core.units import format_bytes
+from nccltool.core.units import format_bytes, format_decimal_bytes
 from nccltool.probe import collectives, memory
 from nccltool.probe.collectives.base import ALIGNMENT, Layout
 from nccltool.probe.dtypes import ELEMENT_SIZE, why_not
 from nccltool.probe.finding_kinds import LEFT_OUT, UNSUPPORTED
 from nccltool.probe.job import ProbeJob, Sizes
-from nccltool.probe.memory import Room, StepNeeds, decimal_bytes
+from nccltool.probe.memory import Room, StepNeeds
 from nccltool.probe.result import Placement
 
 DEFAULT_LAST = {"gloo": 16 * 2**20, "nccl": 1 * 2**30}
@@ -82,8 +82,8 @@ def _too_large(op: str, needs: Mapping[int, StepNeeds], room: Room) -> Finding:
     end = "end what else uses that GPU" if room.of_gpu else "end what else uses the memory of that host"
     return LEFT_OUT.finding(
         subject=Subject(kind="operation", name=op),
-        message=f"{what}: {which} needs {decimal_bytes(needed.total + room.backend)}, {room.said}",
-        evidence=(f"{needed.terms}, the backend's own buffers and a margin {decimal_bytes(room.backend)}",),
+        message=f"{what}: {which} needs {format_decimal_bytes(needed.total + room.backend)}, {room.said}",
+        evidence=(f"{needed.terms}, the backend's own buffers and a margin {format_decimal_bytes(room.backend)}",),
         remedy=f"ask for smaller sizes (-e); or {end}",
     )
 

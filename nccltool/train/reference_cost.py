@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from nccltool.core.findings import Finding, Subject
-from nccltool.core.units import format_seconds
-from nccltool.probe.memory import decimal_bytes
+from nccltool.core.units import format_decimal_bytes, format_seconds
 from nccltool.train.finding_kinds import NOT_COMPARED, REFERENCE_COST
 from nccltool.train.job import TrainSpec
 from nccltool.train.strategies import ddp
@@ -48,7 +47,7 @@ class ReferenceNeeds:
         """For a reader."""
         words = {"the strategy's own gradients, optimizer and activations": self.beside}
         words |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "beside"}
-        return ", ".join(f"{name} {decimal_bytes(value)}" for name, value in words.items() if value)
+        return ", ".join(f"{name} {format_decimal_bytes(value)}" for name, value in words.items() if value)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,8 +105,8 @@ def too_little(strategy: str, ranks: Sequence[FreeMemory]) -> str:
     shared = sharers[ranks[number].place]
     part = f", its part of what {shared} ranks share" if shared > 1 else ""
     return (
-        f"{strategy} and its reference need {decimal_bytes(ranks[number].needed)} of memory, "
-        f"rank {number} has {decimal_bytes(free)} free{part}"
+        f"{strategy} and its reference need {format_decimal_bytes(ranks[number].needed)} of memory, "
+        f"rank {number} has {format_decimal_bytes(free)} free{part}"
     )
 
 
@@ -131,8 +130,9 @@ def announced(
     times = f"{_count(steps, 'step')} of {_count(micro_batches, 'micro-batch', 'es')}"
     return REFERENCE_COST.finding(
         subject=Subject(kind="operation", name=strategy),
-        message=f"{strategy} and its reference need about {decimal_bytes(needed.total)} on each rank, and the "
-        f"reference takes about {format_seconds(seconds)}: {times}, {format_seconds(first_s)} for the first",
+        message=f"{strategy} and its reference need about {format_decimal_bytes(needed.total)} on each rank, "
+        f"and the reference takes about {format_seconds(seconds)}: {times}, "
+        f"{format_seconds(first_s)} for the first",
         evidence=(needed.terms,),
         remedy="--steps 1 compares one step; a smaller --batch or model needs less memory and time",
     )

@@ -5,8 +5,8 @@ import zlib
 import torch
 
 from nccltool.core import processes
-from nccltool.core.unknown import Unknown
 from nccltool.hosts import free_memory
+from nccltool.hosts.facts import or_none
 from nccltool.hosts.sources import net
 from nccltool.hosts.sources.base import Tree
 
@@ -24,10 +24,20 @@ def give_back(device: torch.device) -> None:
 def free(device: torch.device, tree: Tree = Tree()) -> int | None:  # noqa: B008 - it is frozen
     """Bytes, also those that torch's allocator holds and nobody uses; None = not known."""
     if device.type != "cuda":
-        found = free_memory.of_host(tree)
-        return None if isinstance(found, Unknown) else found
+        return or_none(free_memory.of_host(tree))
     unused: int = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return int(torch.cuda.mem_get_info(device)[0]) + unused
+
+
+def free_before_start(index: int | None) -> int | None:
+    """Bytes of a GPU, after what CUDA itself takes; None = no GPU, or one where CUDA fails, which is said
+    elsewhere."""
+    if index is None:
+        return None
+    try:
+        return int(torch.cuda.mem_get_info(index)[0])
+    except RuntimeError:
+        return None
 
 
 def place(device: torch.device) -> int:

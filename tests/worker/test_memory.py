@@ -1,11 +1,25 @@
-"""What is given back between steps."""
+"""What is free, and given back between steps."""
+
+from pathlib import Path
 
 import pytest
 import torch
 
+from nccltool.hosts.sources.base import Tree
 from nccltool.worker import memory
 
 pytestmark = [pytest.mark.torch]
+
+
+def test_what_is_free_on_this_host(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemAvailable:    1000 kB\n")
+    assert memory.free(torch.device("cpu"), Tree.at(tmp_path)) == 1_024_000
+    assert memory.free(torch.device("cpu"), Tree.at(tmp_path / "nothing")) is None
+
+
+def test_a_rank_without_a_gpu_has_none_free() -> None:
+    assert memory.free_before_start(None) is None
 
 
 def test_a_host_has_nothing_of_cuda_to_give_back() -> None:

@@ -4,7 +4,8 @@ Values are small integers that the element type represents exactly, chosen so th
 product is exact too: the order in which a backend reduces cannot change the result, and the check needs no
 tolerance. A swapped chunk, a swapped rank, a permuted element and a missing contribution all change the
 result: in nearly all elements of what is moved, and of a sum where the rank contributes; in every other one of a
-product there; in one of as many as there are ranks of a maximum. Work goes block by block, in scratch memory of a block.
+product there; in one of as many as there are ranks of a maximum. Work goes block by block, in scratch memory of a
+block.
 
 What ranks put into a reduction is made from its result, not the result from what they put in: a total is drawn
 for each element and dealt out to the ranks that contribute to it. So its check takes one draw in any world.
@@ -224,8 +225,8 @@ class Pattern:
 class _Deal:
     """Who contributes to an element of a sum or product, and how much at most.
 
-    Those are the ranks with (index + seed + rank) % stride == 0; a stride is a power of two. In the next round it is
-    others: a message of one element has but some.
+    Those are the ranks with (index + seed + rank) % stride == 0; a stride is a power of two. In the next round
+    it is others: a message of one element has but some.
     """
 
     least: int

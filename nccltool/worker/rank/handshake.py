@@ -30,7 +30,8 @@ from nccltool.launch.inside import RankPlace
 from nccltool.launch.job import Job
 from nccltool.probe import memory, plan
 from nccltool.probe.job import ProbeJob
-from nccltool.worker.rank import free_memory, own_gpu
+from nccltool.worker import memory as own_memory
+from nccltool.worker.rank import own_gpu
 from nccltool.worker.rank.own_gpu import OwnGpu
 
 _RESOLVE_S = 0.5
@@ -81,8 +82,8 @@ def facts_of(place: RankPlace, own: OwnGpu) -> RankFacts:
         nccltool=__version__,
         gpu=own.gpu,
         gpu_name=own.gpu_name,
-        gpu_free_bytes=free_memory.of_gpu(own.index),
-        host_free_bytes=free_memory.of_host(),
+        gpu_free_bytes=own_memory.free_before_start(own.index),
+        host_free_bytes=own_memory.free(torch.device("cpu")),
         gpus=own.gpus,
         gpus_of_host=own.gpus_of_host,
         gpu_problem=own.gpu_problem,
