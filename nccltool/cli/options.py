@@ -151,7 +151,7 @@ launched = together(
     option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
     option(
         "--remote-env",
-        help="Variables to take there, besides those of the libraries (NCCL_*, TORCH_*, FI_*, ...).",
+        help="More variables to take there; those of the libraries (NCCL_*, TORCH_*, FI_*, ...) go anyway.",
     ),
 )
 """How the nodes are started."""

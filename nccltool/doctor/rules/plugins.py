@@ -64,7 +64,7 @@ def net_plugin_by_accident(host: JudgedHost) -> Results:
     """NCCL loads a libnccl-net.so that nobody named.
 
     Why: It is on the loader's path, as in images with HPC-X or OFI. It takes the place of the built-in network. On
-    machines of AWS and Google their own plugin is there on purpose.
+    machines of AWS and Google, the provider's own plugin belongs there.
     Example: /opt/hpcx/nccl_rdma_sharp_plugin/lib in LD_LIBRARY_PATH
     Instead: NCCL_NET_PLUGIN=none for the built-in one, or its name
     Source: NCCL user guide, NCCL_NET_PLUGIN

@@ -62,7 +62,7 @@ def _beside_trainings(run: TrainRun) -> Iterator[str]:
 
 def _shared(strategy: str, model: ModelShape) -> str:
     each = f"{model.ranks} ranks share a model"
-    replicas = f", {model.replicas} times" if model.replicas > 1 else ""
+    replicas = f", in {model.replicas} replicas" if model.replicas > 1 else ""
     larger = ", ".join(f"{size} {getattr(model, size)}" for size in model.grown)
     return f"{strategy}: {each}{replicas}; enlarged for that: {larger}"
 
