@@ -52,6 +52,10 @@ class ProbeState:
         )
 
 
+_LEAST_S = 1e-9
+"""Samples are whole nanoseconds: what took none took less than one."""
+
+
 def measurement(
     result: Result, samples_ns: tuple[int, ...], world_size: int, limit: Limit | None = None
 ) -> Measurement:
@@ -59,7 +63,7 @@ def measurement(
     nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
     collective = collectives.get(result.op)
     times = statistics.summarise([ns / 1e9 / collective.trips for ns in samples_ns])
-    algbw = result.bytes / times.mean
+    algbw = result.bytes / max(times.mean, _LEAST_S)
     said = msgspec.structs.asdict(result)
     del said["step"]
     return Measurement(

@@ -88,3 +88,8 @@ def test_a_result_without_samples_is_not_a_measurement() -> None:
 def test_bandwidth(op: str, world_size: int, ns: tuple[int, ...], algbw: float, busbw: float) -> None:
     row = measurement(result(op=op), ns, world_size)
     assert (row.algbw_bytes_per_s, row.busbw_bytes_per_s) == pytest.approx((algbw, busbw))
+
+
+def test_calls_that_take_less_than_the_clock_can_tell() -> None:
+    row = measurement(result(), (0, 0, 0), world_size=1)
+    assert (row.time_s.mean, row.algbw_bytes_per_s) == pytest.approx((0.0, 1024e9))
