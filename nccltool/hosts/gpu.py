@@ -28,8 +28,3 @@ def at_least(env: Mapping[str, str] = os.environ) -> int:
     """How many there are at least: one, where only its driver knows how many."""
     number = count(env)
     return 1 if isinstance(number, Unknown) else number
-
-
-def are_here(env: Mapping[str, str] = os.environ) -> bool:
-    """There are some, also where it is not known how many."""
-    return at_least(env) > 0
