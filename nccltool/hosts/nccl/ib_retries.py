@@ -21,4 +21,5 @@ def seconds(timeout: int | None, retries: int | None, nccl: Version | None) -> f
     """From the first packet that is lost to the error, with these settings; None = not set."""
     if timeout is None or not 0 < timeout < _NEVER_ENDS:
         timeout = default_timeout(nccl)
-    return float(TICK_S * 2**timeout * (1 + max(RETRIES if retries is None else retries, 0)))
+    again = RETRIES if retries is None else min(max(retries, 0), RETRIES)  # a field of three bits
+    return float(TICK_S * 2**timeout * (1 + again))

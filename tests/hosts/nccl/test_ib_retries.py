@@ -15,6 +15,7 @@ from nccltool.hosts.nccl import ib_retries
         (None, None, Version(2, 10, 3), 0.54),
         (22, 7, Version(2, 27, 3), 137.4),
         (22, 0, Version(2, 27, 3), 17.2),
+        (22, 100, Version(2, 27, 3), 137.4),
         (0, None, Version(2, 27, 3), 34.4),  # without an end: nobody waits for that
         (32, None, Version(2, 27, 3), 34.4),
     ],
