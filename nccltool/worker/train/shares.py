@@ -42,18 +42,19 @@ class GradientColumns:
             return None
         basis = torch.stack(self._columns, 1)
         if not (basis.isfinite().all() and mine.isfinite().all()):
-            return None  # lstsq raises then
+            return None
         if each_row_alike:
             sizes = basis.square().mean(1).sqrt()
             there = sizes > 0
             basis, mine = basis[there] / sizes[there, None], mine[there] / sizes[there]
             if len(mine) < _LEAST_ROWS * len(self._columns):
                 return None
-        square = basis.T @ basis
-        found = torch.linalg.lstsq(square, basis.T @ mine).solution
+        # not lstsq: on CUDA it takes every column to be independent of the others
+        inverse = torch.linalg.pinv(basis.T @ basis, hermitian=True)
+        found = inverse @ (basis.T @ mine)
         apart, rows = mine - basis @ found, len(mine) - len(self._columns)
         variance = float(apart.norm()) ** 2 / rows
-        errors = (torch.linalg.pinv(square, hermitian=True).diagonal().clamp_min(0) * variance).sqrt()
+        errors = (inverse.diagonal().clamp_min(0) * variance).sqrt()
         left = float(apart.norm() / mine.norm())
         return Weights(tuple(map(float, found)), tuple(map(float, errors)), left)
 

@@ -70,6 +70,15 @@ def test_the_error_of_a_weight_is_that_of_the_numbers() -> None:
     assert max(abs(value - 1) for value in found.values) < 5e-3
 
 
+def test_micro_batches_that_are_alike_count_alike() -> None:
+    rows = gradients(1000)
+    rows[1] = rows[0]
+    columns = columns_of(rows, 1000)
+    found = columns.weights(columns.sample([rows.sum(0)]), each_row_alike=True)
+    assert found is not None
+    assert found.values == pytest.approx([1.0] * MICRO_BATCHES)
+
+
 def test_fewer_numbers_than_weights_tell_nothing() -> None:
     columns = columns_of(gradients(101), 101)
     assert columns.weights(torch.zeros(7, dtype=torch.float64)) is None
