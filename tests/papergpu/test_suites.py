@@ -75,6 +75,23 @@ def test_a_suite_on_a_machine(name: str, suite: str, on_paper: OnPaper, tmp_path
     assert found["run"]["backend"] == (None if alone else "nccl"), ended.said
 
 
+@pytest.mark.parametrize(
+    ("name", "backend", "ranks"),
+    [("dgx", "nccl", 8), ("p5", "nccl", 8), ("gb200", "nccl", 4), ("mi300x", "nccl", 8), ("h100-pcie", "gloo", 2)],
+)
+def test_emulated_nodes_of_a_machine_pass(
+    name: str, backend: str, ranks: int, on_paper: OnPaper, tmp_path: Path
+) -> None:
+    """What is expected of the wires between hosts is not expected of them."""
+    (tmp_path / "short.toml").write_text(short("preflight"))
+    words = ("preflight", "--nodes", "2", "--suite", str(tmp_path / "short.toml"), "--format", "json")
+    ended = on_paper(machine_of(name), *words, limit_s=LIMIT_S)
+    found = document(ended)
+    failed = [(one["code"], one["reason"]) for one in found["outcomes"] if one["status"] in ("fail", "unknown")]
+    assert ended.code == 0, (failed, ended.said)
+    assert (found["run"]["backend"], found["run"]["world_size"]) == (backend, ranks), ended.said
+
+
 @pytest.mark.parametrize("name", GPUS)
 def test_every_training_on_a_machine(name: str, on_paper: OnPaper) -> None:
     words = ("train", "all", "--steps", "2", "--time-steps", "1", "--format", "json")
