@@ -128,7 +128,8 @@ class StageContext:
     @property
     def ranks_of_hosts(self) -> Mapping[str, int]:
         """How many ranks each host has; one, where it is not known."""
-        return {host: nodes * (self.nproc or 1) for host, nodes in Counter(self.hosts.values()).items()}
+        nproc = self.nproc or 1  # which looks at all hosts
+        return {host: nodes * nproc for host, nodes in Counter(self.hosts.values()).items()}
 
     def started(self, nodes: Sequence[int] | None = None) -> Started:
         """Ranks that are started together on these nodes; None = on those that are left."""
@@ -155,7 +156,7 @@ class StageContext:
         if targets := self.where.targets:
             where += ["--hosts", ",".join(targets[node] for node in nodes)]
         where += ["--nodes", str(len(nodes))]
-        where += ["--nproc-per-node", str(self.nproc)] if self.nproc else []
+        where += ["--nproc-per-node", str(nproc)] if (nproc := self.nproc) else []
         number = self._numbers[label] = self._numbers.get(label, 0) + 1
         return Call(
             label=label if number == 1 else f"{label}-{number}",
@@ -176,7 +177,7 @@ class StageContext:
 
     def start(self, stage: str, calls: Sequence[Call], at_once: int = 1) -> list[StageRun]:
         """Run commands, and say what came of each."""
-        came = nested_runs.run(calls, self.folder / "runs", at_once, self.stop)
+        came, names = nested_runs.run(calls, self.folder / "runs", at_once, self.stop), self.names
         return [
             StageRun(
                 stage=stage,
@@ -185,7 +186,7 @@ class StageContext:
                 why_not=one.why_not,
                 repeat=call.line,
                 folder=one.folder,
-                names=self.names,
+                names=names,
             )
             for call, one in zip(calls, came, strict=True)
         ]
@@ -211,7 +212,7 @@ class StageContext:
         """The nodes without those that a run names, and each of these with one of them; () = no test helps."""
         named = {one.host for one in outcomes if one.status == "fail" and one.shown == "suspected" and one.host}
         suspects = [node for node in nodes if self.hosts[node] in named]
-        others = [node for node in nodes if node not in suspects]
+        others = [node for node in nodes if self.hosts[node] not in named]
         if not suspects or len(suspects) > MOST_SUSPECTS or len(others) < 2:
             return []
         if self.left_s() < start_costs.start_s(self.started(others)):

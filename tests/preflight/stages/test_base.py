@@ -8,6 +8,7 @@ import pytest
 from nccltool.hosts.facts import HostFacts, Nvidia
 from nccltool.launch import fault_injection
 from nccltool.launch.host_survey import Survey
+from nccltool.launch.start_costs import Started
 from nccltool.preflight import stages, suite_reader
 from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stages.base import StageContext
@@ -108,3 +109,11 @@ def test_ranks_and_whether_they_are_on_gpus(
 ) -> None:
     there = of_gpus(*counts, **changes)
     assert (there.nproc, there.on_gpus) == (ranks, on_gpus)
+
+
+def test_each_of_thousands_of_hosts_is_looked_at_once() -> None:
+    """And not once for each host, which took a second."""
+    there = of_gpus(*[8] * 3000, hosts=tuple(f"n{number}" for number in range(3000)), nproc=None)
+    begin = time.process_time()
+    assert there.started() == Started(hosts=3000, per_host=8, gpus=True, remote=True)
+    assert time.process_time() - begin < 0.3
