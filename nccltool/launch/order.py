@@ -90,10 +90,12 @@ def joined(options: StartOptions, env: Mapping[str, str]) -> StartOptions:
     )
 
 
-def likely_backend(options: StartOptions, plan: LaunchPlan) -> str:
-    """The backend that the ranks will agree on; empty = other hosts have other devices, and only they can tell."""
-    if options.backend != "auto" or plan.launch.remote or plan.on_gpus is None:
-        return "" if options.backend == "auto" else options.backend
+def likely_backend(options: StartOptions, plan: LaunchPlan) -> str | None:
+    """The backend that the ranks will agree on; None = other hosts have other devices, and only they can tell."""
+    if options.backend != "auto":
+        return options.backend
+    if plan.launch.remote or plan.on_gpus is None:
+        return None
     return "nccl" if plan.on_gpus else "gloo"
 
 

@@ -26,7 +26,7 @@ JOIN = ("--nodes", "2", "--node-rank", "1", "--rdzv-endpoint", "n1:29500")
         (("--nproc-per-node", "16"), 8, PERMITTED, 16, "nccl"),
         (("--nodes", "2"), 0, {}, 1, "gloo"),
         ((), None, {}, 1, "nccl"),
-        (("--nodes", "2"), None, {}, 1, ""),
+        (("--nodes", "2"), None, {}, 1, None),
         (("--nodes", "2", "--backend", "nccl"), None, {}, 1, "nccl"),
         (("--nodes", "2", "--backend", "nccl"), 0, {}, 1, "nccl"),
         (JOIN, 8, {}, 8, "nccl"),
@@ -34,7 +34,7 @@ JOIN = ("--nodes", "2", "--node-rank", "1", "--rdzv-endpoint", "n1:29500")
     ],
 )
 def test_ranks_and_their_backend(
-    words: tuple[str, ...], gpus: int | None, env: dict[str, str], ranks: int, backend: str
+    words: tuple[str, ...], gpus: int | None, env: dict[str, str], ranks: int, backend: str | None
 ) -> None:
     options = of_probe(*words).start
     plan = local.planned(options, env, gpus)
