@@ -3,6 +3,7 @@
 It does nothing else, so it can still speak when the rank is stopped, stuck inside a library, or dead.
 """
 
+import contextlib
 import faulthandler
 import os
 import select
@@ -87,7 +88,8 @@ class _Watch:
 
     def _end(self, number: int, frame: object) -> None:
         self._told = True
-        os.kill(self._pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(self._pid, signal.SIGTERM)
 
     def _forward_log(self) -> bool:
         lines = self._log.lines()
@@ -128,6 +130,7 @@ class _Watch:
             self._channel.emit(events.Stack(rank=self._place.rank, text=text[:_TEXT]))
 
     def _ended(self, code: int) -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing is left to end but what must still be said
         while self._forward_log() and select.select([self._log.fd], [], [], 0)[0]:
             pass  # up to the end of the file, or to a grandchild that holds it open
         self._emit_beat("X")  # its last position outlives it in the shared page
