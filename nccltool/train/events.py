@@ -42,9 +42,10 @@ class Shares:
     """Number and weight of the first of those, and of the last one."""
 
     @classmethod
-    def of(cls, weights: Sequence[float]) -> "Shares":
+    def of(cls, weights: Sequence[float], off: float = SHARE_OFF) -> "Shares":
+        """`off`: how far from 1 a weight is that counts as such; where rounding moves them, more than that."""
         rounded = [round(weight, 4) for weight in weights]
-        odd = [(index, weight) for index, weight in enumerate(rounded) if abs(weight - 1) > SHARE_OFF]
+        odd = [(index, weight) for index, weight in enumerate(rounded) if abs(weight - 1) > off]
         shown = odd if len(odd) <= _ODD_SHOWN else [*odd[: _ODD_SHOWN - 1], odd[-1]]
         return cls(
             micro_batches=len(rounded), least=min(rounded), most=max(rounded), odd=len(odd), shown=tuple(shown)

@@ -10,6 +10,8 @@ from nccltool.train.events import Built, Diverged, Shares
 from tests.train.test_judge import BOTH, BUILT, SHAPE, diverged, judged, step
 
 LOST: dict[str, Any] = {"shares": Shares.of((1.0, 0.0))}
+LOST_IN_A_SHORT_SUM: dict[str, Any] = {"shares": Shares.of((1.03, 0.0), off=0.26)}
+"""Rounding moves the weights of others too."""
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,13 @@ LOST: dict[str, Any] = {"shares": Shares.of((1.0, 0.0))}
             "1",
             "ddp: the gradient of all ranks (the part of rank 1 is wrong in it) differs from the reference "
             "in step 2",
+            "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
+        ),
+        (
+            (diverged(0, "share", **LOST_IN_A_SHORT_SUM), diverged(1, "share", **LOST_IN_A_SHORT_SUM)),
+            "1",
+            "ddp: the weight of a micro-batch in the gradient of all ranks (the part of rank 1 is wrong in it) "
+            "differs from the reference in step 2",
             "the gradient is explained by: micro-batch 1 counts 0 times, the others once",
         ),
         (

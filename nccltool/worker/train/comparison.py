@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nccltool.train import reference_cost, tolerance
-from nccltool.train.events import Compared, Diverged, NotCompared, Shares, TrainedStep
+from nccltool.train.events import SHARE_OFF, Compared, Diverged, NotCompared, Shares, TrainedStep
 from nccltool.train.reference_cost import FreeMemory, ModelNumbers
 from nccltool.train.tolerance import Products
 from nccltool.worker import memory
@@ -217,6 +217,7 @@ class ReferenceComparison:
         wrong = next((difference for difference in found.differences if difference.is_wrong), None)
         if wrong is None:
             return
+        off = next((one.tolerance for one in found.differences if one.what == "share"), SHARE_OFF)
         self._setup.channel.emit(
             Diverged(
                 rank=self._setup.rank,
@@ -228,7 +229,7 @@ class ReferenceComparison:
                 expected=repr(wrong.expected),
                 error=repr(wrong.error),
                 tolerance=wrong.tolerance,
-                shares=Shares.of(found.shares) if found.shares else None,
+                shares=Shares.of(found.shares, off) if found.shares else None,
             )
         )
 
