@@ -48,7 +48,7 @@ def after_fault(run: RunState) -> Finding | None:
 
 def knows(run: RunState) -> bool:
     """Whether who failed is surely among what was said, so that waiting for more tells only of echoes."""
-    return bool(run.agents_killed or culprits.own(run))
+    return bool(run.agents_killed) or culprits.has_own(run)
 
 
 def after_timeout(run: RunState, waited_s: float) -> Finding:

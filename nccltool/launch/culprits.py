@@ -96,6 +96,11 @@ def own(run: RunState) -> list[RankState]:
     return [state for state in faulted(run) if end_of(state).role is Role.OWN]
 
 
+def has_own(run: RunState) -> bool:
+    """Whether there is one; asked again and again while thousands fail."""
+    return any(end_of(state).role is Role.OWN for state in faulted(run))
+
+
 def troubled(run: RunState) -> list[RankState]:
     """Living ranks whose log says that their GPU or host failed, and that have not got on since."""
     living = [state for _, state in sorted(run.ranks.items()) if not state.ended]

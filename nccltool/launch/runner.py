@@ -228,7 +228,7 @@ class _Runner:
         if self._is_late(now):
             return True
         waited = now - state.progress_at
-        if waited > self._patience():
+        if waited > self._job.timeout_s and waited > self._patience():  # which looks at all ranks, and is longer
             nobody = f"no rank was started in {waited:.0f} s"
             blamed = blame.after_timeout(state, waited) if state.ranks else self._node_failed(nobody)
             self._ending = self._cut_off(now) or blamed
