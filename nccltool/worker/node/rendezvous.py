@@ -6,6 +6,7 @@ read, nobody polls, and who is missing has a name. The store is also the one tha
 one port is enough.
 """
 
+import contextlib
 import json
 import socket
 import time
@@ -23,6 +24,8 @@ from nccltool.launch.job import node_name
 BACKEND = "nccltool"
 CONNECTION_ERRORS = (DistError, DistStoreError, RuntimeError, OSError)
 _RETRY_S = 0.2
+_NAME_S = 1.0
+"""A node takes its number in the store, and says a moment later who it is."""
 _SHOWN = 8
 """Nodes in a sentence."""
 
@@ -124,6 +127,8 @@ class FixedRendezvous(RendezvousHandler):
 
     def _twice(self, store: PrefixStore) -> Finding:
         key = f"nodes/{self._node_rank}"
+        with contextlib.suppress(*CONNECTION_ERRORS):
+            store.wait([key], timedelta(seconds=_NAME_S))
         other = json.loads(store.get(key))["host"] if store.check([key]) else "another host"
         return NODE_RANK_TWICE.finding(
             subject=Subject(kind="host", name=socket.gethostname()),

@@ -1,13 +1,14 @@
 """Nodes meet in a store, and who does not come is named: real stores, nodes of this process."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from torch.distributed import TCPStore
+from torch.distributed import PrefixStore, TCPStore
 
-from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress
+from nccltool.worker.node.rendezvous import CannotStart, FixedRendezvous, StoreAddress, connect
 
 pytestmark = [pytest.mark.torch, pytest.mark.quick]
 
@@ -32,6 +33,16 @@ def test_all_are_there_or_one_is_missing_or_there_twice(address: StoreAddress) -
     assert (info.rank, info.world_size, info.bootstrap_store_info.master_port) == (1, 2, address.port)
     twice = f"two nodes say that they are node 1: {here} and {here}"
     assert refusal(address, 1, 2) == ("node-rank-twice", twice)
+
+
+def test_the_first_says_who_it_is_a_moment_after_it_took_the_number(address: StoreAddress) -> None:
+    store = PrefixStore("nccltool/run", connect(address, 5.0))
+    store.add("nodes/claimed/1", 1)
+    later = threading.Timer(0.2, lambda: store.set("nodes/1", '{"host": "n7"}'))
+    later.start()
+    _, message = refusal(address, 1, 2)
+    later.join()
+    assert message == f"two nodes say that they are node 1: n7 and {socket.gethostname()}"
 
 
 def test_nobody_listens() -> None:
