@@ -95,8 +95,9 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     is_hardware = sign is not None and sign.whose is Whose.HARDWARE
     if not is_hardware and len(alike) > max(1, len(run.ranks) // 2):
         subject, message = ALL_RANKS, f"{message}; so did most of the others, and no rank stands out"
-    also = (f"{_several(alike)} said the same",) if sign and len(alike) > 1 else ()
-    evidence = (*also, *_waiting(run, state), *_said(state))
+    others = sorted((one for one in alike if one is not state), key=lambda one: one.rank) if sign else []
+    also = (f"{_several(others)} said the same",) if others else ()
+    evidence = (*also, *_waiting(run, state, *others), *_said(state))
     return kind.finding(subject=subject, message=message, evidence=evidence, remedy=remedy)
 
 

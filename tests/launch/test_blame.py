@@ -102,6 +102,10 @@ NOBODY = Subject(kind="run", name="all ranks")
 NO_DEATH_REMEDY = (
     "no rank died: look at the network between the hosts, the interface that was chosen and firewalls"
 )
+NO_MEMORY = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+MEMORY_REMEDY = (
+    "ask for smaller sizes (probe: -e; train: --size, --batch); nvidia-smi on {} shows who else uses the GPU"
+)
 NETWORK_REMEDY = "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more"
 
 
@@ -339,6 +343,17 @@ AFTER_FAULTS: list[tuple[str, RunState, Finding | None]] = [
             "RuntimeError: [2] Connection closed by peer",
             [],
             NO_DEATH_REMEDY,
+        ),
+    ),
+    (
+        "two of four are out of memory: the first to say so is named, and the other did not wait for it",
+        after(TIMING, raised(3, NO_MEMORY), raised(1, NO_MEMORY)),
+        found(
+            "gpu-out-of-memory",
+            3,
+            f"{WHO[3]} raised {NO_MEMORY} in all_reduce at 1 MiB (timing)",
+            ["rank 1 on alpha said the same", *waiting(0, 2)],
+            MEMORY_REMEDY.format("beta"),
         ),
     ),
     (
