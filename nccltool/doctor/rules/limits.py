@@ -230,11 +230,14 @@ def hidden_sys(host: JudgedHost) -> Results:
         why = devices.reason
     else:
         here = {device.address for device in devices}
-        gone = [gpu.pci for gpu in host.gpus if gpu.pci not in here]
+        gone = [gpu.pci for gpu in host.gpus if not gpu.is_lost and gpu.pci not in here]
         why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
     if why:
         message, evidence = "/sys does not show the GPUs of this host", (escaped(why[:200]),)
         yield report.file("/sys/bus/pci/devices", message, "docker run -v /sys:/sys:ro", evidence=evidence)
+    for gpu in host.gpus:
+        if gpu.is_lost and isinstance(gpu.uuid, Unknown):  # its own fault, and none of /sys
+            yield Unknown(f"the address of {gpu.pci} is not known: {gpu.uuid.reason}")
 
 
 @rule("LIM010", "info", needs=("kernel", "cpu", "nvidia"))

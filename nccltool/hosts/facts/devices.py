@@ -85,7 +85,7 @@ class Gpu(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A GPU of the driver. Source: NVML; without it /proc/driver/nvidia/gpus/<address>/information."""
 
     pci: str
-    """In sysfs notation, e.g. `0000:18:00.0`."""
+    """In sysfs notation, e.g. `0000:18:00.0`; of one that is lost, its number in NVML."""
     minor: Count = NOT_READ
     """N of /dev/nvidiaN."""
     uuid: Text = NOT_READ
@@ -115,6 +115,11 @@ class Gpu(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Of the NVLink domain; all zero = none."""
     clique_id: Count = NOT_READ
     numa_node: Count = NOT_READ
+
+    @property
+    def is_lost(self) -> bool:
+        """NVML counts it, and cannot say where it is: `pci` names it by its number there."""
+        return ":" not in self.pci
 
 
 class Nvidia(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -3,9 +3,10 @@
 from typing import Any
 
 from nccltool.core.unknown import Unknown
-from nccltool.hosts.facts import Cpu, Kernel, Pci
+from nccltool.hosts.facts import Cpu, Gpu, Kernel, Pci
+from nccltool.hosts.facts.leaves import all_unknown
 from tests.doctor.rules.base import UNREAD, host, of
-from tests.doctor.rules.parts import GB200, NO_GPUS, container, limits, namespaces, nvidia, pci
+from tests.doctor.rules.parts import GB200, NO_GPUS, container, gpu, limits, namespaces, nvidia, pci
 
 _GIB = 1 << 30
 _UNLIMITED: dict[str, Any] = {"limits": limits(stack_soft_bytes=None)}
@@ -13,6 +14,7 @@ _SMALL: dict[str, Any] = {"limits": limits(stack_soft_bytes=2 << 20)}
 _BATCH = {"SLURM_JOB_ID": "7"}
 _UVM = container("/dev/nvidia-uvm")
 _HIDDEN = Pci(devices=Unknown("/sys/bus/pci/devices does not exist"))
+_LOST = nvidia(gpus=(gpu(0), all_unknown(Gpu, "NVML: GPU is lost", pci="GPU 1 of NVML")))
 _NODES = Cpu(numa_nodes=("0-47", "48-95"))
 
 
@@ -122,9 +124,15 @@ CASES = (
             host(nvidia=nvidia(), pci=_HIDDEN, root="/"),
             host(nvidia=nvidia(), pci=Pci(devices=())),
             host(nvidia=nvidia(), pci=pci(4)),
+            host(nvidia=_LOST, pci=pci(0)),
         ],
         silent=[host(nvidia=nvidia(), pci=pci()), host(nvidia=NO_GPUS, pci=_HIDDEN)],
-        unknown=[host(), host(nvidia=nvidia(), pci=_HIDDEN, root="/captured"), host(nvidia=nvidia())],
+        unknown=[
+            host(),
+            host(nvidia=nvidia(), pci=_HIDDEN, root="/captured"),
+            host(nvidia=nvidia()),
+            host(nvidia=_LOST, pci=pci()),
+        ],
     ),
     of(
         "LIM010",
