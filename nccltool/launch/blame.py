@@ -18,6 +18,7 @@ from nccltool.launch.events import AgentKilled
 from nccltool.launch.last_words import Whose
 from nccltool.launch.run_state import RankState, RunState
 
+_BETWEEN = "look at the network between the hosts, the interface that was chosen and firewalls"
 _OTHERS_SHOWN = 4
 _NAMED = 8
 """Of ranks or hosts: there may be thousands."""
@@ -168,7 +169,7 @@ def _collective_failed(run: RunState, echoes: Sequence[RankState]) -> Finding:
         evidence=((bad.reason,) if bad else ()) + tuple(first_words),
         remedy=f"look at the network of {bad.host}: link and error counters of its ports, firewall"
         if bad
-        else "no rank died: look at the network between the hosts, the interface that was chosen and firewalls",
+        else f"no rank died: {_on_one_host(run) or _BETWEEN}",
     )
 
 
@@ -222,8 +223,18 @@ def _undetermined(run: RunState, living: Sequence[RankState], waited_s: float) -
         subject=ALL_RANKS,
         message=f"nothing moved for {waited_s:.0f} s {at}; no rank stands out",
         evidence=tuple(f"{_who(s)} waits {_where(run, s)}" for s in living[:_OTHERS_SHOWN]),
-        remedy="suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
+        remedy=_on_one_host(run)
+        or "suspect the network: firewall between the hosts, path MTU, interface; NCCL_DEBUG=INFO shows more",
     )
+
+
+def _on_one_host(run: RunState) -> str:
+    """What to look at where all ranks are on one host: no network is between them. "" = they are not."""
+    hosts = {state.host for state in run.ranks.values()}
+    if len(hosts) != 1 or len(run.ranks) < run.expected_ranks:
+        return ""
+    there = f"look on {min(hosts)}, where all ranks are: dmesg, nvidia-smi (amd-smi), df /dev/shm"
+    return f"{there}; NCCL_DEBUG=INFO shows more"
 
 
 def _subject(state: RankState) -> Subject:

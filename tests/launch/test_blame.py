@@ -590,6 +590,20 @@ def test_after_silence(run: RunState, culprit: Finding) -> None:
     assert blame.after_timeout(run, 30.0) == culprit
 
 
+def test_where_all_ranks_are_on_one_host_no_network_is_suspected() -> None:
+    pair = after(spawned((0, 1)), hello((0, 1)), enter((0, 1)), beats((0, 1)), ranks=2)
+    hung = blame.after_timeout(pair, 30.0)
+    broken = blame.after_fault(
+        after(spawned((0, 1)), hello((0, 1)), enter((0, 1)), beats((0, 1)), echo(1), echo(0), ranks=2)
+    )
+    look = (
+        "look on alpha, where all ranks are: dmesg, nvidia-smi (amd-smi), df /dev/shm; NCCL_DEBUG=INFO shows more"
+    )
+    assert (hung.code, hung.remedy) == ("hang", look)
+    assert broken is not None
+    assert (broken.code, broken.remedy) == ("collective-failed", f"no rank died: {look}")
+
+
 def test_of_many_that_wait_a_few_are_shown() -> None:
     every = range(64)
     streams: list[Sequence[Event]] = [
