@@ -88,7 +88,7 @@ def _went_down(run: RunState, state: RankState) -> Finding:
     else:
         kind = finding_kinds.RANK_DIED
         how = f"was killed by {_signal(-code)}" if code and code < 0 else f"exited with code {code} without a word"
-        remedy = _killed_remedy(state.host, -(code or 0))
+        remedy = killed_remedy(state.host, -(code or 0))
     if sign is not None:
         kind, remedy = sign.kind, sign.remedy.format(host=state.host)
         how += "" if state.failed else f": {end.said}"
@@ -149,7 +149,7 @@ def _agent_killed(run: RunState, agent: AgentKilled) -> Finding:
         subject=Subject(kind="host", name=agent.host),
         message=f"the agent of node {agent.node_rank} on {agent.host} {how}",
         evidence=_waiting(run, *ranks),
-        remedy=_killed_remedy(agent.host, -agent.code),
+        remedy=killed_remedy(agent.host, -agent.code),
     )
 
 
@@ -258,7 +258,8 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _killed_remedy(host: str, number: int) -> str:
+def killed_remedy(host: str, number: int) -> str:
+    """What to do about a process that a signal ended."""
     if number == signal.SIGKILL:
         return f"on {host}: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
     return f"read the rank's log; on {host}: dmesg"

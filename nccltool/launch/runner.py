@@ -338,7 +338,9 @@ class _Runner:
             or f"the node process{f' on {host}' if host else ''} ended (exit code {process.exit_code()}) "
             "before its ranks were done",
             evidence=tuple(process.said)[-10:],
-            remedy="read log.txt in the run directory; does `python -c 'import torch'` work there?",
+            remedy=blame.killed_remedy(host or "this host", signal.SIGKILL)
+            if process.exit_code() == -signal.SIGKILL
+            else "read log.txt in the run directory; does `python -c 'import torch'` work there?",
         )
 
 

@@ -157,6 +157,18 @@ def test_a_node_process_that_fails(play: Play) -> None:
     )
 
 
+def test_a_node_process_that_is_killed(play: Play) -> None:
+    outcome = play("spawned(0)\nos.kill(os.getpid(), 9)")
+    (found,) = outcome.findings
+    assert (found.code, found.message) == (
+        "node-failed",
+        "the node process ended (exit code -9) before its ranks were done",
+    )
+    assert found.remedy == (
+        "on this host: dmesg | grep -i -E 'out of memory|killed process' (the OOM killer sends SIGKILL)"
+    )
+
+
 def test_a_node_process_from_which_nothing_comes(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "IMPORT_S", 0.0)
     monkeypatch.setattr(session, "_TICK_S", 0.02)
