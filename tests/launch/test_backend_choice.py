@@ -14,7 +14,9 @@ from tests.samples import facts, job, world
 
 REAL = job(emulated=False)
 IN_A_JOB = job(emulated=False, node_ranks=())
-CPU_TORCH = GpuProblem(cause="torch", text="torch 2.13.0+cpu is built for CPUs: torch.version.cuda is None")
+CPU_TORCH = GpuProblem(
+    cause="torch", text="torch 2.13.0+cpu is built for CPUs: torch.version.cuda and .hip are None"
+)
 OLD_DRIVER = GpuProblem(cause="driver", text="The NVIDIA driver on your system is too old (found version 11040).")
 DEAD = GpuProblem(cause="cuda", text="CUDA error: unspecified launch failure")
 HIDDEN = GpuProblem(cause="hidden", text="CUDA_VISIBLE_DEVICES='' hides the 8 GPUs of the host")

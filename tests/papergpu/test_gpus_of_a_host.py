@@ -97,7 +97,7 @@ def test_ranks_share_a_gpu_where_nccl_is_told_to(
 @pytest.mark.parametrize(
     ("machine", "code", "subject", "message"),
     [
-        named(CPU_TORCH, "torch-without-gpu", "host", "torch.version.cuda is None"),
+        named(CPU_TORCH, "torch-without-gpu", "host", "torch.version.cuda and .hip are None"),
         named(OLD_DRIVER, "torch-without-gpu", "host", TOO_OLD, slow=True),
         named(NO_DRIVER, "gpu-unusable", "host", UNKNOWN, slow=True),
         named(ONE_DEAD, "gpu-unusable", "rank", BUSY),

@@ -116,7 +116,7 @@ class _Unusable(Exception):
 def _asked(place: RankPlace, env: Mapping[str, str], torch: Any, shown: int | None) -> tuple[int, str, str]:
     """(number, UUID, name) of the GPU. Raises _Unusable."""
     if torch.version.cuda is None and torch.version.hip is None:
-        text = f"torch {torch.__version__} is built for CPUs: torch.version.cuda is None"
+        text = f"torch {torch.__version__} is built for CPUs: torch.version.cuda and .hip are None"
         raise _Unusable(GpuProblem(cause="torch", text=text))
     with warnings.catch_warnings(record=True) as came:
         warnings.simplefilter("always")

@@ -130,7 +130,7 @@ def test_why_it_cannot_use_it(cuda: FakeCuda, problem: GpuProblem) -> None:
 
 def test_a_torch_for_cpus_is_not_asked() -> None:
     cuda = FakeCuda()
-    text = "torch 2.13.0 is built for CPUs: torch.version.cuda is None"
+    text = "torch 2.13.0 is built for CPUs: torch.version.cuda and .hip are None"
     problem = GpuProblem(cause="torch", text=text)
     assert found(cuda=cuda, built_for=None) == OwnGpu(gpus=8, gpus_of_host=8, gpu_problem=problem)
     assert cuda.asked == []
@@ -160,7 +160,7 @@ def test_gpus_that_are_hidden(counted: int | None, what: str) -> None:
 
 
 def test_gpus_whose_number_is_not_known_and_that_cannot_be_used() -> None:
-    text = "torch 2.13.0 is built for CPUs: torch.version.cuda is None"
+    text = "torch 2.13.0 is built for CPUs: torch.version.cuda and .hip are None"
     there = found(counted=None, built_for=None)
     assert there == OwnGpu(gpu_problem=GpuProblem(cause="torch", text=text))
 
