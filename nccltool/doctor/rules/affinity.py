@@ -1,4 +1,4 @@
-"""Processors for NCCL's threads: near the GPU, and allowed."""
+"""CPU affinity of NCCL's threads: close to the GPU, and inside the allowed set."""
 
 import re
 
@@ -33,10 +33,9 @@ def _own(host: JudgedHost, gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
 
 @rule("AFF001", "warning", covers=("P2P-023",), needs=("cpu", "pci", "nvidia", "rank"))
 def far_from_the_gpu(host: JudgedHost) -> Results:
-    """This process may run on no processor that is near its GPU.
+    """None of the CPUs this process may use is close to its GPU.
 
-    Why: NCCL finds no processor that is both near and allowed, and leaves its proxy threads where they are: on the
-    other socket.
+    Why: NCCL finds no CPU that is both close and allowed, so its proxy threads stay on the other socket.
     Example: taskset -c 0-31 around ranks of all sockets
     Instead: srun --cpu-bind=..., numactl --cpunodebind=...; or NCCL_IGNORE_CPU_AFFINITY=1
     Source: NCCL src/graph/topo.cc (ncclTopoGetCpuAffinity); user guide, troubleshooting, affinity
@@ -46,25 +45,25 @@ def far_from_the_gpu(host: JudgedHost) -> Results:
     allowed = known(host.facts.cpu.allowed)
     if far := _far(host, numbers(allowed)):
         gpu, near = far[0]
-        message = f"{len(far)} GPUs have no processor near them that this process may use"
-        remedy = "bind ranks to the socket of their GPU: numactl --cpunodebind=N, srun --cpu-bind"
+        message = f"this process may not use any CPU close to {len(far)} GPUs"
+        remedy = "bind each rank to the socket of its GPU: numactl --cpunodebind=N, srun --cpu-bind"
         lines = (f"allowed {escaped(allowed[:80])}; near {gpu}: {_shown(near)}",)
         yield report.device(f"GPU {gpu}", message, remedy, evidence=lines)
 
 
 def _shown(cpus: frozenset[int]) -> str:
-    return f"{min(cpus)} to {max(cpus)}, {len(cpus)} of them"
+    return f"{len(cpus)} CPUs from {min(cpus)} to {max(cpus)}"
 
 
 @for_number(
     "AFF002", "info", "NCCL_IGNORE_CPU_AFFINITY", covers=("P2P-024",), needs=("limits", "pci", "nvidia", "rank")
 )
 def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int) -> Results:
-    """NCCL_IGNORE_CPU_AFFINITY is on, and the cpuset of the job has no processor near the GPU.
+    """NCCL_IGNORE_CPU_AFFINITY is on, but the job's cpuset has no CPU close to the GPU.
 
-    Why: The kernel refuses processors outside the cpuset: the threads stay where they are.
+    Why: The kernel rejects CPUs outside the cpuset, so the threads stay where they are.
     Example: NCCL_IGNORE_CPU_AFFINITY=1 in a job that got the cores of one socket
-    Instead: ask the scheduler for cores near the GPUs
+    Instead: request cores close to the GPUs
     Source: NCCL user guide, NCCL_IGNORE_CPU_AFFINITY; sched_setaffinity(2)
     """
     if not ignored or not host.gpus:
@@ -72,8 +71,8 @@ def affinity_ignored_in_vain(host: JudgedHost, variable: Variable, ignored: int)
     cpuset = numbers(known(host.facts.limits.cpuset))
     if far := _far(host, cpuset):
         gpu, near = far[0]
-        message = "the cpuset has no processor near the GPU: the kernel refuses the others"
-        remedy = "ask the scheduler for cores near the GPUs, e.g. --gpu-bind=closest"
+        message = "the cpuset has no CPU close to the GPU, and the kernel rejects CPUs outside it"
+        remedy = "request cores close to the GPUs, e.g. srun --gpu-bind=closest"
         lines = (f"near {gpu}: {_shown(near)}; cpuset: {_shown(cpuset or frozenset({0}))}",)
         yield report.about(variable, message, remedy, evidence=lines)
 
@@ -83,10 +82,10 @@ _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|\d+)")
 
 @for_text("AFF003", "warning", "NCCL_PROXY_CPUSET", covers=("P2P-025",), needs=("cpu",))
 def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_PROXY_CPUSET has a word that is no number, or a processor that is not allowed.
+    """NCCL_PROXY_CPUSET contains something other than a number, or a CPU that is not allowed.
 
-    Why: It is a list of single numbers. Of a range the first number counts, any other word is processor 0: all
-    proxy threads then share it. What is not allowed is refused without a word.
+    Why: It is a list of single numbers. NCCL reads a range as its first number and any other word as CPU 0, which
+    all proxy threads then share. CPUs that are not allowed are rejected without a message.
     Example: NCCL_PROXY_CPUSET=0-7
     Instead: NCCL_PROXY_CPUSET=0,1,2,3,4,5,6,7
     Source: NCCL src/include/cpuset.h (ncclStrListToCpuset: strtoull with base 0), src/proxy.cc
@@ -95,14 +94,14 @@ def wrong_proxy_cores(host: JudgedHost, variable: Variable, text: str) -> Result
     odd = [word for word in words if not (match := _NUMBER.match(word)) or word[match.end() :].strip()]
     if odd:
         number = values.integer(odd[0])
-        message = f"NCCL reads {escaped(odd[0][:40])!r} as processor {number.value if number else 0}"
-        yield report.better_unset(variable, message, "write single numbers, separated by commas", part=odd[0])
+        message = f"NCCL reads {escaped(odd[0][:40])!r} as CPU {number.value if number else 0}"
+        yield report.better_unset(variable, message, "list single numbers, separated by commas", part=odd[0])
         return
     allowed = known(host.facts.cpu.allowed)
     wanted = {number.value for word in words if (number := values.integer(word)) and number.value is not None}
     outside = sorted(wanted - numbers(allowed))
     if outside:
-        message = f"processor {outside[0]} is not allowed to this process"
-        remedy = "use processors of Cpus_allowed_list in /proc/self/status"
+        message = f"this process may not use CPU {outside[0]}"
+        remedy = "use CPUs from Cpus_allowed_list in /proc/self/status"
         lines = (f"allowed: {escaped(allowed[:120])}",)
         yield report.better_unset(variable, message, remedy, part=str(outside[0]), evidence=lines)

@@ -1,4 +1,4 @@
-"""NCCL_ALGO and NCCL_PROTO: words, forced choices, functions that are left without an algorithm."""
+"""NCCL_ALGO and NCCL_PROTO: unknown names, forced choices, and functions left without an algorithm."""
 
 from collections.abc import Mapping
 
@@ -40,33 +40,33 @@ def _published(host: JudgedHost, variable: Variable) -> bool:
 
 @for_text("ALG001", "error", *_WORDS)
 def unknown_algorithm(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A word in NCCL_ALGO or NCCL_PROTO is none that NCCL knows, or the list is not built as it must be.
+    """NCCL_ALGO or NCCL_PROTO contains a name that NCCL does not know, or a malformed list.
 
-    Why: From 2.24 on initialization fails; before, the word was dropped without a message.
+    Why: Since 2.24 initialization fails; earlier releases dropped the name without a message.
     Example: NCCL_ALGO=Rings
     Instead: NCCL_ALGO=Ring
     Source: NCCL src/graph/tuning.cc (parseList)
     """
     what = {
-        "word": "is no protocol" if variable.name == "NCCL_PROTO" else "is no algorithm",
-        "function": "is no function",
-        "no function": "has no function, and only the first list may go without",
-        "nothing": "names nothing; NCCL crashes on it",
+        "word": "is not a protocol" if variable.name == "NCCL_PROTO" else "is not an algorithm",
+        "function": "is not a function",
+        "no function": "has no function, which only the first list may omit",
+        "nothing": "is empty; NCCL crashes on it",
     }
     for problem, word in _selected(host, variable).unknown:
         if problem == "word" and word.lower() == "collnet":
             continue  # ALG002
         message = f"{escaped(word[:40])!r} in {variable.name} {what[problem]}"
-        remedy = f"correct the word, or unset {variable.name}"
+        remedy = f"correct the name, or unset {variable.name}"
         lines = (f"known: {', '.join(FUNCTIONS if problem == 'function' else _WORDS[variable.name])}",)
         yield report.better_unset(variable, message, remedy, part=word, evidence=lines)
 
 
 @for_text("ALG002", "error", *_WORDS)
 def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_ALGO has the word CollNet, which was split in two.
+    """NCCL_ALGO contains CollNet, which was split in two.
 
-    Why: From 2.14 on there are CollnetDirect and CollnetChain; the old word is unknown.
+    Why: Since 2.14 there are CollnetDirect and CollnetChain, and the old name is unknown.
     Example: NCCL_ALGO=CollNet
     Instead: NCCL_ALGO=CollnetDirect,CollnetChain
     Source: NCCL user guide, NCCL_ALGO
@@ -81,24 +81,24 @@ def collnet_without_kind(host: JudgedHost, variable: Variable, _: str) -> Result
 def forced_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_ALGO or NCCL_PROTO is set.
 
-    Why: It switches the choice by size and topology off, for every size, and stays when a newer NCCL would do
+    Why: It disables NCCL's own choice by size and topology, and stays in force when a newer NCCL would choose
     better.
     Example: NCCL_ALGO=Ring
-    Instead: unset NCCL_ALGO; use it only while a defect is looked for
+    Instead: unset NCCL_ALGO; set it only while debugging
     Source: NCCL user guide, NCCL_ALGO and NCCL_PROTO
     """
     sharp = text.lower() in _SHARP and host.integer("NCCL_COLLNET_ENABLE")
     if not _published(host, variable) and not sharp:
-        message = f"{variable.name} takes the choice from NCCL, for every size"
+        message = f"{variable.name} overrides NCCL's own choice for every message size"
         yield report.better_unset(variable, message, part="")
 
 
 @for_text("ALG004", "error", "NCCL_ALGO")
 def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_ALGO leaves a function without an algorithm that it can run with.
+    """NCCL_ALGO leaves a function without any algorithm it can use.
 
-    Why: From 2.24 on NCCL does not fall back to Ring: the call fails. Broadcast and Reduce know Ring only;
-    AllGather and ReduceScatter know no Tree; PAT needs one GPU a node.
+    Why: Since 2.24 NCCL does not fall back to Ring: the call fails. Broadcast and Reduce support only Ring,
+    AllGather and ReduceScatter do not support Tree, and PAT needs one GPU per node.
     Example: NCCL_ALGO=Tree
     Instead: NCCL_ALGO=allreduce:Tree
     Source: NCCL src/graph/tuning.cc; https://github.com/pytorch/pytorch/issues/163063
@@ -112,8 +112,8 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
     if only_pat and known(host.local_ranks) > 1:
         short += only_pat
     if short:
-        message = f"NCCL_ALGO leaves no algorithm to {', '.join(short)}: their calls fail"
-        remedy = f"name the function (allreduce:{escaped(text[:40])}), or add Ring"
+        message = f"NCCL_ALGO leaves no algorithm for {', '.join(short)}: these calls fail"
+        remedy = f"name the function (NCCL_ALGO=allreduce:{escaped(text[:40])}), or add Ring"
         yield report.better_unset(variable, message, remedy)
 
 
@@ -121,83 +121,83 @@ def function_without_algorithm(host: JudgedHost, variable: Variable, text: str) 
 def forced_ll128(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_PROTO asks for LL128.
 
-    Why: LL128 relies on stores of 128 bytes that arrive whole. NCCL uses it where they do. Where the hardware may
-    reorder them, as over PCIe or EFA, data is corrupted without a message.
+    Why: LL128 relies on 128-byte stores arriving whole, and NCCL uses it where the hardware guarantees that. Where
+    stores may be reordered, as over PCIe or EFA, data is silently corrupted.
     Example: NCCL_PROTO=LL128
     Instead: unset NCCL_PROTO
     Source: NCCL user guide, NCCL_PROTO; https://github.com/aws/aws-ofi-nccl/pull/359
     """
     if "LL128" in _selected(host, variable).named and not _published(host, variable):
-        message = "LL128 is forced: it corrupts data on hardware that it is not made for"
+        message = "LL128 is forced: on hardware that does not support it, it silently corrupts data"
         remedy = "unset NCCL_PROTO: NCCL uses LL128 where it is safe"
         yield report.better_unset(variable, message, remedy, part="LL128")
 
 
 @for_text("ALG006", "warning", "NCCL_PROTO")
 def only_ll(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_PROTO leaves LL alone.
+    """NCCL_PROTO allows only LL.
 
-    Why: Half of what LL sends are flags, so that it cannot reach the bandwidth of the links.
+    Why: Half of what LL sends is flags, so it cannot reach link bandwidth.
     Example: NCCL_PROTO=LL
     Instead: unset NCCL_PROTO
     Source: NCCL user guide, NCCL_PROTO
     """
     if ("LL",) in _selected(host, variable).left.values():
-        yield report.better_unset(variable, "NCCL_PROTO leaves LL alone: half of the bandwidth is lost", part="")
+        yield report.better_unset(variable, "NCCL_PROTO allows only LL: half of the bandwidth is lost", part="")
 
 
 @for_text("ALG007", "info", "NCCL_PROTO", needs=("cloud",))
 def only_simple(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_PROTO leaves Simple alone.
+    """NCCL_PROTO allows only Simple.
 
-    Why: Small messages take longer. Some plugins need it: TCPX, and OFI where writes may overtake each other.
+    Why: Small messages take longer. Some plugins need it: TCPX, and OFI where writes may arrive out of order.
     Example: NCCL_PROTO=Simple
-    Instead: unset NCCL_PROTO, unless the platform asks for it
+    Instead: unset NCCL_PROTO, unless the platform requires it
     Source: NCCL user guide, NCCL_PROTO
     """
     if ("Simple",) in _selected(host, variable).left.values() and not _published(host, variable):
-        message = "NCCL_PROTO leaves Simple alone: small messages take longer"
-        yield report.better_unset(variable, message, "unset NCCL_PROTO, unless the platform asks for it", part="")
+        message = "NCCL_PROTO allows only Simple: small messages take longer"
+        yield report.better_unset(variable, message, "unset NCCL_PROTO, unless the platform requires it", part="")
 
 
 @for_text("ALG008", "error", *_WORDS)
 def function_list_on_old_nccl(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_ALGO or NCCL_PROTO names functions, and this NCCL does not know such lists.
+    """NCCL_ALGO or NCCL_PROTO has lists per function, which this NCCL does not support.
 
-    Why: Releases before 2.24 take the whole text for one list and drop every word of it that has a : or ; in it.
+    Why: Releases before 2.24 read the whole value as one list and drop every name with a `:` or `;` in it.
     Example: NCCL_ALGO=allreduce:Tree with NCCL 2.21
     Instead: a plain list, or a newer NCCL
     Source: NCCL user guide, NCCL_ALGO
     """
     if (":" in text or ";" in text) and host.nccl_is(before=FUNCTION_LISTS):
         remedy = f"write a plain list, or unset {variable.name}"
-        yield report.better_unset(variable, f"NCCL {host.nccl} does not know lists for functions", remedy)
+        yield report.better_unset(variable, f"NCCL {host.nccl} does not support lists per function", remedy)
 
 
 @for_text("ALG009", "warning", *_WORDS, needs=("plugins",))
 def tuner_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A tuner plugin is there, and NCCL_ALGO or NCCL_PROTO makes it useless.
+    """NCCL_ALGO or NCCL_PROTO overrides an installed tuner plugin.
 
-    Why: What is forced wins over the tuner; the tuner of AWS switches itself off.
+    Why: A forced choice overrides the tuner; the AWS tuner disables itself.
     Example: NCCL_ALGO=Ring with libnccl-tuner.so
-    Instead: one of the two
+    Instead: set only one of the two
     Source: aws-ofi-nccl src/tuner/nccl_ofi_tuner.cpp
     """
     tuner = host.get("NCCL_TUNER_PLUGIN")
     if tuner is None and any(plugin.name == "libnccl-tuner.so" for plugin in known(host.facts.plugins)):
         tuner = "libnccl-tuner.so"
     if tuner and tuner.lower() != "none":
-        message = f"{variable.name} overrules the tuner {escaped(tuner[:80])}"
+        message = f"{variable.name} overrides the tuner {escaped(tuner[:80])}"
         yield report.better_unset(variable, message, part="")
 
 
 @for_text("ALG010", "info", *_WORDS)
 def policy_overruled(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_CTA_POLICY asks for efficiency, and NCCL_ALGO or NCCL_PROTO makes that ineffective.
+    """NCCL_CTA_POLICY asks for efficiency, but has no effect while NCCL_ALGO or NCCL_PROTO is set.
 
-    Why: NCCL does not look at the policy when either is set.
+    Why: NCCL ignores the policy when either variable is set.
     Example: NCCL_CTA_POLICY=EFFICIENCY and NCCL_PROTO=Simple
-    Instead: one of the two
+    Instead: set only one of the two
     Source: NCCL src/enqueue.cc
     """
     policy = host.get("NCCL_CTA_POLICY") or ""

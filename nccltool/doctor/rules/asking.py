@@ -1,20 +1,20 @@
-"""What the doctor thinks, held against what NCCL itself says: a difference is a defect of the doctor."""
+"""What the doctor expects, compared with what NCCL itself reports: a difference is a bug in the doctor."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, escaped, known, rule, shortened
 from nccltool.hosts.nccl import interfaces
 from nccltool.hosts.nccl.settings import of
 
-_REPORT = "report it, with this output and that of `nccltool facts`; until then believe NCCL"
+_REPORT = "report it with this output and that of `nccltool facts`; until it is fixed, trust NCCL"
 
 
 @rule("ASK001", "warning", covers=(), needs=("env", "env_source", "conf_files"))
 def different_variable(host: JudgedHost) -> Results:
-    """After reading its configuration files NCCL has another value for a variable than the doctor thinks.
+    """After reading its configuration files, NCCL has a different value for a variable than the doctor expects.
 
-    Why: What the doctor says about this variable is wrong.
-    Example: a release of NCCL that reads its files in another way
-    Instead: a report of the defect
+    Why: The doctor's findings about this variable may be wrong.
+    Example: an NCCL release that reads its files differently
+    Instead: report the bug
     Source: ncclGetUniqueId of the library that was asked
     """
     answer = known(host.answer)
@@ -23,7 +23,9 @@ def different_variable(host: JudgedHost) -> Results:
     overridden = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"}
     for name in sorted((mine.keys() | theirs.keys()) - overridden):
         if mine.get(name) != theirs.get(name):
-            message = f"NCCL {answer.version} has another value for {escaped(name[:80])} than the doctor"
+            message = (
+                f"NCCL {answer.version} has a different value for {escaped(name[:80])} than the doctor expects"
+            )
             lines = (f"doctor: {_shown(mine.get(name))}", f"NCCL: {_shown(theirs.get(name))}")
             yield report.variable(name, message, _REPORT, evidence=lines)
 
@@ -34,11 +36,11 @@ def _shown(value: str | None) -> str:
 
 @rule("ASK002", "warning", covers=(), needs=("env", "env_source", "conf_files", "network"))
 def different_interface(host: JudgedHost) -> Results:
-    """NCCL chooses another interface for bootstrap than the doctor thinks.
+    """NCCL chooses a different bootstrap interface than the doctor expects.
 
-    Why: What the doctor says about interfaces is wrong for this host.
-    Example: a release of NCCL that chooses in another way
-    Instead: a report of the defect
+    Why: The doctor's findings about interfaces may be wrong on this host.
+    Example: an NCCL release that chooses differently
+    Instead: report the bug
     Source: ncclGetUniqueId of the library that was asked
     """
     answer = known(host.answer)
@@ -48,6 +50,6 @@ def different_interface(host: JudgedHost) -> Results:
     if (ours and (ours.name, ours.address)) != chosen:
         mine = f"{ours.name} {ours.address} ({choice.why})" if ours else f"none ({choice.failure})"
         theirs = f"{answer.interface} {answer.address}" if answer.interface else f"none ({answer.error})"
-        message = f"NCCL {answer.version} chooses another interface for bootstrap than the doctor"
+        message = f"NCCL {answer.version} chooses a different bootstrap interface than the doctor expects"
         lines = (f"doctor: {escaped(mine)}", f"NCCL: {escaped(theirs)}")
         yield report.interface(answer.interface or "none", message, _REPORT, evidence=lines)

@@ -1,4 +1,4 @@
-"""AWS: EFA, its plugin, and libfabric."""
+"""AWS: EFA, aws-ofi-nccl and libfabric."""
 
 import re
 
@@ -34,9 +34,9 @@ def _net_plugins(host: JudgedHost) -> list[Plugin]:
 
 @rule("AWS001", "error", needs=("rdma", "plugins"))
 def efa_without_plugin(host: JudgedHost) -> Results:
-    """There are EFA devices, and no network plugin that the loader finds.
+    """The host has EFA devices, but the loader finds no network plugin.
 
-    Why: What is built into NCCL cannot use EFA: it takes TCP over the ordinary interface.
+    Why: NCCL's built-in transports cannot use EFA, so it falls back to TCP over the ordinary interface.
     Example: a container without aws-ofi-nccl
     Instead: aws-ofi-nccl on LD_LIBRARY_PATH; NCCL_NET="AWS Libfabric" makes NCCL fail without it
     Source: https://github.com/aws/aws-ofi-nccl, README and doc/efa-env-var.md
@@ -46,17 +46,19 @@ def efa_without_plugin(host: JudgedHost) -> Results:
         return
     elsewhere = [one.library.path for one in known(host.facts.plugins) if one.name.startswith("libnccl-net")]
     folder = escaped(elsewhere[0].rpartition("/")[0][:160]) if elsewhere else ""
-    message = f"{len(devices)} EFA devices, and no plugin for them: NCCL will use TCP"
+    message = f"{len(devices)} EFA devices but no plugin for them: NCCL will use TCP"
     remedy = f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH" if folder else "install aws-ofi-nccl"
-    lines = (f"not searched by the loader: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",)
+    lines = (
+        f"outside the loader's search path: {escaped(elsewhere[0][:160])}" if elsewhere else "no libnccl-net*.so",
+    )
     yield report.device(f"{devices[0].name}, ...", message, remedy, evidence=lines)
 
 
 @rule("AWS002", "info", needs=("rdma", "network"))
 def several_network_interfaces(host: JudgedHost) -> Results:
-    """There are several network interfaces, and NCCL_SOCKET_IFNAME does not choose.
+    """The host has several network interfaces, and NCCL_SOCKET_IFNAME does not choose one.
 
-    Why: NCCL may take a second interface or a bridge of containers to meet over.
+    Why: NCCL may bootstrap over a secondary interface or a container bridge.
     Example: p5.48xlarge with 32 network interfaces
     Instead: NCCL_SOCKET_IFNAME=^docker,lo,veth
     Source: https://github.com/aws-samples/awsome-distributed-training, EFA cheat sheet
@@ -65,7 +67,7 @@ def several_network_interfaces(host: JudgedHost) -> Results:
         return
     own = [one.name for one in known(host.facts.network.interfaces) if one.driver == "ena"]
     if len(own) > 1 and host.several_nodes:
-        message = f"NCCL may choose any of {len(own)} interfaces to meet over"
+        message = f"NCCL may choose any of {len(own)} interfaces for bootstrap"
         fix = report.export("NCCL_SOCKET_IFNAME", "^docker,lo,veth")
         yield report.variable("NCCL_SOCKET_IFNAME", message, evidence=(escaped(", ".join(own)[:160]),), fix=fix)
 
@@ -74,7 +76,7 @@ def several_network_interfaces(host: JudgedHost) -> Results:
 def obsolete_efa_switch(host: JudgedHost, variable: Variable, _: str) -> Results:
     """FI_EFA_USE_DEVICE_RDMA or RDMAV_FORK_SAFE is set for a plugin that needs neither.
 
-    Why: They do nothing good with aws-ofi-nccl 1.7 or newer; RDMAV_FORK_SAFE slows registration down.
+    Why: aws-ofi-nccl 1.7 and newer do not need them, and RDMAV_FORK_SAFE slows memory registration.
     Example: FI_EFA_USE_DEVICE_RDMA=1
     Instead: unset both
     Source: aws-ofi-nccl doc/efa-env-var.md
@@ -96,16 +98,16 @@ def _plugin_version(host: JudgedHost) -> Version | None:
 
 @for_text("AWS004", "warning", *_DEFAULTS, needs=("rdma",))
 def plugin_overruled(host: JudgedHost, variable: Variable, value: str) -> Results:
-    """A variable that the plugin of AWS tunes is set by hand, to something else.
+    """A variable that the AWS plugin tunes is set to a different value.
 
-    Why: The plugin sets its values, which are measured for the instance, only where nothing is set.
+    Why: The plugin applies the values measured for this instance type only where nothing is set.
     Example: NCCL_BUFFSIZE=4194304 on p5
     Instead: unset it
     Source: aws-ofi-nccl src/platform-aws.cpp
     """
     own = _DEFAULTS[variable.name]
     if _efa(host) and value != own:
-        message = f"the plugin of AWS would set {variable.name} for this instance"
+        message = f"{variable.name} overrides the AWS plugin's value for this instance type"
         yield report.better_unset(variable, message, evidence=(f"the plugin sets {own}",) if own else ())
 
 
@@ -123,9 +125,9 @@ _FATAL_IF_SET = ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "OFI_NCCL_RDMA_MAX_P
 
 @rule("AWS005", "error")
 def bad_plugin_setting(host: JudgedHost) -> Results:
-    """A variable of aws-ofi-nccl has a value that the plugin does not understand, or is one that it removed.
+    """An aws-ofi-nccl variable has an invalid value, or was removed from the plugin.
 
-    Why: The plugin refuses to start (EINVAL), and NCCL goes on with TCP.
+    Why: The plugin does not start (EINVAL), and NCCL falls back to TCP.
     Example: OFI_NCCL_PROTOCOL=RMDA
     Instead: OFI_NCCL_PROTOCOL=RDMA
     Source: aws-ofi-nccl include/nccl_ofi_param.h, include/nccl_ofi_param_impl.h
@@ -133,7 +135,7 @@ def bad_plugin_setting(host: JudgedHost) -> Results:
     for variable, entry in host.listed("OFI_NCCL_"):
         if why := _refused(entry, variable.value):
             remedy = f"unset {variable.name}, or correct it"
-            yield report.better_unset(variable, f"the plugin refuses to start: {why}", remedy)
+            yield report.better_unset(variable, f"the plugin does not start: {why}", remedy)
 
 
 def _refused(entry: KnownVariable, value: str) -> str:
@@ -141,19 +143,19 @@ def _refused(entry: KnownVariable, value: str) -> str:
         return "this variable was removed"
     words = _WORDS.get(entry.name)
     if words:
-        return "" if value.upper() in words else f"known are {', '.join(words)}"
+        return "" if value.upper() in words else f"expected one of {', '.join(words)}"
     number = _INTEGER.fullmatch(value)
     if entry.type == "ofi boolean":
-        return "" if number or value.lower() in ("true", "false") else "it takes true, false, or a number"
+        return "" if number or value.lower() in ("true", "false") else "expected true, false, or a number"
     if entry.is_number or entry.type in ("integer", "bytes"):
         negative = value.lstrip().startswith("-") and entry.name not in _SIGNED
-        return "" if number and not negative else "it takes a number"
+        return "" if number and not negative else "expected a number"
     return ""
 
 
 @for_text("AWS006", "error", "FI_PROVIDER", needs=("rdma",))
 def other_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """FI_PROVIDER keeps libfabric from using EFA on a host that has it.
+    """FI_PROVIDER excludes EFA on a host that has it.
 
     Why: The plugin finds no EFA device.
     Example: FI_PROVIDER=tcp
@@ -163,14 +165,14 @@ def other_provider(host: JudgedHost, variable: Variable, text: str) -> Results:
     words = {word for part in values.split(text.removeprefix("^").lower()) for word in part.split(";")}
     allowed = ("efa" in words) != text.startswith("^")
     if not allowed and _efa(host):
-        yield report.better_unset(variable, "libfabric may not use EFA")
+        yield report.better_unset(variable, "FI_PROVIDER excludes EFA")
 
 
 @rule("AWS007", "info", needs=("rdma", "limits"))
 def fork_with_huge_pages(host: JudgedHost) -> Results:
-    """Huge pages are set aside on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.
+    """Huge pages are reserved on a host with EFA, and FI_EFA_USE_HUGE_PAGE is not set.
 
-    Why: libfabric takes huge pages for its buffers; a fork of a data loader then may fail with ENOMEM.
+    Why: libfabric uses huge pages for its buffers, and a data loader's fork may then fail with ENOMEM.
     Example: vm.nr_hugepages=5128
     Instead: FI_EFA_USE_HUGE_PAGE=0, if forks fail
     Source: aws-ofi-nccl doc/efa-env-var.md
@@ -179,7 +181,7 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
         return
     pages = known(host.facts.limits.hugepages_total)
     if pages > 0:
-        message = "forks of data loaders may fail with ENOMEM"
+        message = "data loaders may fail to fork with ENOMEM"
         remedy = "export FI_EFA_USE_HUGE_PAGE=0, if forks fail"
         lines = (f"HugePages_Total: {pages}",)
         fix = report.export("FI_EFA_USE_HUGE_PAGE", "0")
@@ -190,11 +192,11 @@ def fork_with_huge_pages(host: JudgedHost) -> Results:
 def dead_tip(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_SHM_USE_CUDA_MEMCPY is set, and this NCCL does not read it.
 
-    Why: The advice for g5 and g6 is about older releases: the variable left the sources in 2.30.7.
+    Why: The advice for g5 and g6 instances concerns older releases; 2.30.7 removed the variable.
     Example: NCCL_SHM_USE_CUDA_MEMCPY=1 with NCCL 2.30.7
-    Instead: measure without it
+    Instead: unset it, and measure again
     Source: the sources of NCCL 2.13.4 to 2.30.7; awsome-distributed-training, EFA cheat sheet
     """
     if host.nccl_is(since=(2, 30, 7)):
-        remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure"
+        remedy = "unset NCCL_SHM_USE_CUDA_MEMCPY, and measure again"
         yield report.better_unset(variable, f"NCCL {host.nccl} does not read it", remedy, part="")

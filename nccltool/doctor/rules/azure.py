@@ -9,10 +9,10 @@ _FILES = ("/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv4/topo.xml", "/opt/
 
 @rule("AZ001", "warning", needs=("cloud", "rdma", "nvidia", "files"))
 def azure_without_topology(host: JudgedHost) -> Results:
-    """An ND machine of Azure has InfiniBand, and NCCL_TOPO_FILE is not set.
+    """An Azure ND VM has InfiniBand, but NCCL_TOPO_FILE is not set.
 
-    Why: The machine hides its PCI tree: NCCL does not know which adapter is near which GPU. Azure's image sets it
-    in /etc/nccl.conf, which containers do not see.
+    Why: The VM hides its PCI tree, so NCCL does not know which adapter is close to which GPU. Azure's image sets
+    the variable in /etc/nccl.conf, which containers do not see.
     Example: a container on ND H100 v5 without /etc/nccl.conf and /opt/microsoft
     Instead: NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml, mounted; and NCCL_IB_PCI_RELAXED_ORDERING=1
     Source: https://github.com/Azure/azhpc-images
@@ -26,9 +26,9 @@ def azure_without_topology(host: JudgedHost) -> Results:
     if any(port.link_layer == "InfiniBand" for port in ports):
         files = [path for path in _FILES if (file := host.facts.file(path)) is not None and file.exists is True]
         path = (*files, *_FILES)[0]
-        there = f"{escaped(path)} {'is' if files else 'is not'} there"
-        message = "this machine hides its PCI tree, and NCCL_TOPO_FILE is not set"
-        remedy = f"export NCCL_TOPO_FILE={path}; in a container mount /opt/microsoft, too"
+        there = f"{escaped(path)} {'exists' if files else 'does not exist'}"
+        message = "this VM hides its PCI tree, and NCCL_TOPO_FILE is not set"
+        remedy = f"export NCCL_TOPO_FILE={path}; in a container, mount /opt/microsoft as well"
         lines = (f"{len(gpus)} GPUs, {len(ports)} ports; {there}",)
         fix = report.export("NCCL_TOPO_FILE", path) if files else ()
         yield report.variable("NCCL_TOPO_FILE", message, remedy, evidence=lines, fix=fix)

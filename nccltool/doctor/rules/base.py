@@ -2,17 +2,14 @@
 
 A rule is a function whose name is that of the rule, and whose docstring is its page:
 
-    @for_number("IB001", "warning", "NCCL_IB_DISABLE", needs=("rdma",))
-    def rdma_off(host: JudgedHost, variable: Variable, disabled: int) -> Results:
-        '''NCCL_IB_DISABLE switches RDMA off although ports are active.
+@for_number("IB001", "warning", "NCCL_IB_DISABLE", needs=("rdma",)) def rdma_off(host: JudgedHost, variable:
+Variable, disabled: int) -> Results: '''NCCL_IB_DISABLE switches RDMA off although ports are active.
 
-        Why: Traffic between nodes falls back to TCP, at a fraction of the bandwidth.
-        Example: NCCL_IB_DISABLE=1
-        Instead: unset NCCL_IB_DISABLE
-        Source: NCCL user guide, NCCL_IB_DISABLE
-        '''
-        if disabled and host.active_ports:
-            yield report.better_unset(variable, "RDMA is switched off")
+Why: Traffic between nodes falls back to TCP, at a fraction of the bandwidth.
+Example: NCCL_IB_DISABLE=1
+Instead: unset NCCL_IB_DISABLE
+Source: NCCL user guide, NCCL_IB_DISABLE ''' if disabled and host.active_ports: yield report.better_unset(variable,
+"RDMA is switched off")
 
 What it is made with says what it takes: `@rule` a host, `@across` all hosts of a job; `@for_number`, `@for_text`,
 `@for_value` and `@for_names` a host, a variable that is set there, and what NCCL reads from it.
@@ -49,11 +46,11 @@ __all__ = ["NotKnown", "Unknown", "Variable", "escaped", "known", "shortened"]
 
 T = TypeVar("T")
 
-NO_NCCL = Unknown("the version of NCCL is not known; say it with --nccl-version")
-NO_TORCH = Unknown("the version of torch is not known")
-NO_NODES = Unknown("how many nodes the job has is not known; say it with --nodes")
-NOT_ASKED = Unknown("NCCL itself was not asked; see --ask-nccl")
-NO_LOCAL_RANKS = Unknown("how many ranks a node has is not known; say it with --nproc-per-node")
+NO_NCCL = Unknown("NCCL version unknown; pass --nccl-version")
+NO_TORCH = Unknown("torch version unknown")
+NO_NODES = Unknown("number of nodes unknown; pass --nodes")
+NOT_ASKED = Unknown("NCCL was not queried; pass --ask-nccl")
+NO_LOCAL_RANKS = Unknown("ranks per node unknown; pass --nproc-per-node")
 
 RACK = re.compile(r"\bGB[23]00\b")
 """In the names of GPUs of systems whose NVLink spans nodes."""

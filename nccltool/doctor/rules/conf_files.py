@@ -33,9 +33,9 @@ def _at(file: ParsedConfFile, line: ConfLine, why: str, remedy: str) -> report.R
 
 @rule("CNF001", "error")
 def unreadable_conf_file(host: JudgedHost) -> Results:
-    """NCCL_CONF_FILE names a file that is not there, or that may not be read.
+    """NCCL_CONF_FILE names a file that does not exist or cannot be read.
 
-    Why: NCCL goes on without a message. ~/.nccl.conf is not read then either.
+    Why: NCCL continues without a message, and does not read ~/.nccl.conf either.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf, which the container does not mount
     Instead: mount the file, or unset NCCL_CONF_FILE
     Source: NCCL src/misc/param.cc (initEnvFunc)
@@ -44,7 +44,7 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
         if file.role == "NCCL_CONF_FILE" and isinstance(file.lines, Unknown):
             path = escaped(file.path)
             message = f"NCCL_CONF_FILE names {path}, which cannot be read"
-            remedy = f"make it readable for the user of the job: ls -l {path}"
+            remedy = f"make it readable by the job's user; check with ls -l {path}"
             yield report.file(file.path, message, remedy, evidence=(file.lines.reason,))
 
 
@@ -52,23 +52,24 @@ def unreadable_conf_file(host: JudgedHost) -> Results:
 def tilde_in_path(_: JudgedHost, variable: Variable, path: str) -> Results:
     """A path begins with ~.
 
-    Why: Only a shell expands ~, and only where it is not in quotes. NCCL looks for a folder that is called ~.
+    Why: Only a shell expands ~, and only outside quotes. NCCL looks for a directory named ~.
     Example: NCCL_TOPO_FILE="~/topo.xml"
     Instead: NCCL_TOPO_FILE=$HOME/topo.xml
     Source: NCCL user guide, NCCL_CONF_FILE and NCCL_DEBUG_FILE
     """
     if path.startswith("~"):
         message = f"{variable.name} begins with ~, which nothing expands"
-        yield report.about(variable, message, "write the whole path", part="~")
+        yield report.about(variable, message, "write the absolute path", part="~")
 
 
 @for_text("CNF003", "info", "NCCL_CONF_FILE", needs=("conf_files",))
 def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
-    """There is a ~/.nccl.conf, and NCCL_CONF_FILE hides it.
+    """NCCL_CONF_FILE hides an existing ~/.nccl.conf.
 
-    Why: NCCL_CONF_FILE replaces the file of the home folder completely; only /etc/nccl.conf is read after it.
+    Why: NCCL_CONF_FILE replaces the file in the home directory completely; NCCL then reads only /etc/nccl.conf as
+    well.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf, and a ~/.nccl.conf
-    Instead: one file with all the lines
+    Instead: merge them into one file
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
     for file in host.facts.conf_files:
@@ -80,37 +81,38 @@ def hidden_home_file(host: JudgedHost, _: Variable, path: str) -> Results:
 
 @rule("CNF004", "info")
 def overridden_line(host: JudgedHost) -> Results:
-    """A line of a configuration file has no effect: the variable is set elsewhere, to something else.
+    """A line in a configuration file has no effect: the variable has another value elsewhere.
 
-    Why: The environment comes first, then the user's file, then /etc/nccl.conf; in one file the first line wins.
+    Why: The environment wins over the user's file, which wins over /etc/nccl.conf; within a file the first line
+    wins.
     Example: NCCL_DEBUG=INFO in the environment, NCCL_DEBUG=WARN in /etc/nccl.conf
-    Instead: one of them
+    Instead: set it in one place
     Source: NCCL src/misc/param.cc (setenv without overwriting)
     """
     for file, line in host.settings.lines():
         if line.fate == "overridden" and line.winner is not None and line.winner.value != line.value:
             where = escaped(f"{line.winner.name}={shortened(line.winner.value, 80)} in {line.winner.origin}")
-            why = f"{escaped(line.name[:60])} is set to something else before this line"
-            yield _at(file, line, why, f"delete the line; what counts is {where}")
+            why = f"{escaped(line.name[:60])} already has another value before this line"
+            yield _at(file, line, why, f"delete the line; the effective setting is {where}")
 
 
 _SLIPS = (
-    (re.compile(r"\s+\S"), "it begins with a blank, which becomes part of the name"),
+    (re.compile(r"\s+\S"), "it begins with a space, which becomes part of the name"),
     (re.compile(r"export\s"), "the word export becomes part of the name"),
     (re.compile(r"set\s+\S+="), "the word set becomes part of the name"),
-    (re.compile(r"[^=]*\s="), "the blank before = becomes part of the name"),
-    (re.compile(r"[^=]*=\s+\S"), "the blank after = becomes part of the value"),
-    (re.compile(r"[^=]*=.*\s#"), "a comment behind a value becomes part of the value"),
+    (re.compile(r"[^=]*\s="), "the space before = becomes part of the name"),
+    (re.compile(r"[^=]*=\s+\S"), "the space after = becomes part of the value"),
+    (re.compile(r"[^=]*=.*\s#"), "a comment after the value becomes part of it"),
     (re.compile(r"\ufeff"), "the file begins with a byte order mark, which becomes part of the name"),
 )
 
 
 @rule("CNF005", "error")
 def malformed_line(host: JudgedHost) -> Results:
-    """A line of a configuration file does not mean what it says.
+    """A line in a configuration file is malformed.
 
-    Why: NCCL neither trims nor unquotes: blanks and `export` become part of the name, everything behind = becomes
-    the value, a line without = is dropped, and a name or value ends after 1023 bytes. Nothing of this is said.
+    Why: NCCL neither trims nor unquotes: spaces and `export` become part of the name, everything after = becomes
+    the value, a line without = is dropped, and names and values are cut after 1023 bytes. It prints no message.
     Example: export NCCL_DEBUG = INFO   # for a while
     Instead: NCCL_DEBUG=INFO
     Source: NCCL src/misc/param.cc (setEnvFile)
@@ -118,7 +120,7 @@ def malformed_line(host: JudgedHost) -> Results:
     for file, line in host.settings.lines():
         why = _slip(line)
         if why:
-            yield _at(file, line, why, f"{escaped(file.path)}:{line.number}: write NAME=value and nothing else")
+            yield _at(file, line, why, f"{escaped(file.path)}:{line.number}: write only NAME=value")
 
 
 def _slip(line: ConfLine) -> str:
@@ -133,12 +135,12 @@ def _slip(line: ConfLine) -> str:
 
 @rule("CNF006", "warning", needs=("cloud",))
 def debugging_made_permanent(host: JudgedHost) -> Results:
-    """A configuration file sets a variable that is meant for debugging.
+    """A configuration file sets a debugging variable.
 
-    Why: NVIDIA asks that these are kept neither in scripts nor in files: they defeat the automatic choice, also
-    that of the next release. A forgotten ~/.nccl.conf in a shared home changes every job of its user.
+    Why: NVIDIA advises against keeping these in scripts or files: they override NCCL's own choices, also in later
+    releases. A forgotten ~/.nccl.conf in a shared home affects every job of its user.
     Example: NCCL_P2P_DISABLE=1 in ~/.nccl.conf
-    Instead: export it in the script of the experiment, and remove it afterwards
+    Instead: export it in the experiment's script, and remove it afterwards
     Source: NCCL user guide, introduction of the variables; https://github.com/NVIDIA/nccl/issues/790
     """
     for file, line in host.settings.lines():
@@ -146,18 +148,18 @@ def debugging_made_permanent(host: JudgedHost) -> Results:
         if line.fate != "used" or entry is None or not entry.debugging:
             continue
         if line.name not in _OF_IMAGES.get(str(host.facts.cloud.provider), ()):
-            why = f"{line.name} is meant for debugging, and this file sets it for every job"
-            yield _at(file, line, why, "move it into the script of the experiment")
+            why = f"{line.name} is a debugging variable, and this file sets it for every job"
+            yield _at(file, line, why, "move it to the experiment's script")
 
 
 @across("CNF007", "error", needs=("conf_files",))
 def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
-    """A configuration file is not the same on all hosts.
+    """A configuration file differs between hosts.
 
-    Why: Files of single hosts are the usual source of settings that differ between ranks, which end in hangs or in
-    algorithms that do not fit each other.
+    Why: Per-host files are the usual source of settings that differ between ranks, which cause hangs or mismatched
+    algorithms.
     Example: /etc/nccl.conf with NCCL_IB_HCA on some hosts only
-    Instead: the same file everywhere
+    Instead: the same file on all hosts
     Source: https://github.com/NVIDIA/nccl/issues/626
     """
     for role in ("NCCL_CONF_FILE", "HOME", "home", "system"):
@@ -177,18 +179,18 @@ def different_conf_files(hosts: Sequence[JudgedHost]) -> Results:
 
 def _first(text: str | None) -> str:
     if text is None:
-        return "there is none"
+        return "no such file"
     lines = [line for line in text.splitlines() if line.strip()]
-    return f"{len(lines)} lines, the first {escaped(shortened(lines[0], 60))!r}" if lines else "empty"
+    return f"{len(lines)} lines, first {escaped(shortened(lines[0], 60))!r}" if lines else "empty"
 
 
 @for_text("CNF008", "warning", "NCCL_CONF_FILE")
 def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_CONF_FILE is set, and this version of NCCL does not read it.
+    """NCCL_CONF_FILE is set, but this NCCL version does not read it.
 
     Why: Releases before 2.23 read ~/.nccl.conf and /etc/nccl.conf only.
     Example: NCCL_CONF_FILE=/opt/site/nccl.conf with NCCL 2.21
-    Instead: export the variables, or a newer NCCL
+    Instead: export the variables, or use a newer NCCL
     Source: NCCL user guide, NCCL_CONF_FILE
     """
     if known(host.nccl) < CONF_FILE:
@@ -198,22 +200,22 @@ def conf_file_not_read(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @rule("CNF009", "info", needs=("plugins",))
 def environment_plugin(host: JudgedHost) -> Results:
-    """A plugin answers when NCCL looks for a variable.
+    """An environment plugin may change the values that NCCL reads.
 
-    Why: It may answer with values of its own: what the doctor sees is then not what NCCL sees.
+    Why: The plugin may return values of its own, which the doctor does not see.
     Example: NCCL_ENV_PLUGIN=gcp
-    Instead: compare with the lines "set by environment" of a log at the level INFO
+    Instead: compare with the lines "set by environment" in a log with NCCL_DEBUG=INFO
     Source: NCCL user guide, NCCL_ENV_PLUGIN
     """
-    other = "other values than those that are seen here"
-    compare = "compare with `set by environment` in a log of NCCL_DEBUG=INFO"
+    other = "values other than those shown here"
+    compare = "compare with `set by environment` in a log with NCCL_DEBUG=INFO"
     if variable := host.variable("NCCL_ENV_PLUGIN"):
         if variable.value.lower() != "none":
-            yield report.about(variable, f"a plugin may give NCCL {other}", compare, part="")
+            yield report.about(variable, f"a plugin may supply NCCL with {other}", compare, part="")
         return
     found = next((plugin for plugin in known(host.facts.plugins) if plugin.name == "libnccl-env.so"), None)
     if found and host.nccl_is(since=(2, 28, 7)):
-        message = f"NCCL loads libnccl-env.so, which may give it {other}"
+        message = f"NCCL loads libnccl-env.so, which may supply {other}"
         remedy = f"{compare}, or export NCCL_ENV_PLUGIN=none"
         fix = report.export("NCCL_ENV_PLUGIN", "none")
         yield report.file(found.library.path, message, remedy, evidence=(escaped(found.library.path),), fix=fix)
@@ -221,14 +223,19 @@ def environment_plugin(host: JudgedHost) -> Results:
 
 @rule("CNF010", "warning")
 def not_for_nccl_conf(host: JudgedHost) -> Results:
-    """A configuration file of NCCL sets a variable of the loader, of CUDA or of torch.
+    """An NCCL configuration file sets a variable of the loader, CUDA or torch.
 
-    Why: NCCL puts the lines into the environment when it initializes. The loader, CUDA and torch have looked by
+    Why: NCCL exports these lines when it initializes; the loader, CUDA and torch have read the environment by
     then.
     Example: LD_LIBRARY_PATH=/opt/plugin in /etc/nccl.conf
-    Instead: set it where the job is launched
+    Instead: set it in the job's environment
     Source: NCCL src/misc/param.cc (initEnvFunc)
     """
     for file, line in host.settings.lines():
         if re.fullmatch(r"LD_LIBRARY_PATH|LD_PRELOAD|(CUDA|TORCH|PYTORCH|OMP|GLOO)_\w+", line.name):
-            yield _at(file, line, f"{line.name} comes too late in this file", "set it where the job is launched")
+            yield _at(
+                file,
+                line,
+                f"{line.name} takes effect too late when set in this file",
+                "set it in the job's environment",
+            )

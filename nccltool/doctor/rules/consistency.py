@@ -34,9 +34,10 @@ def _values(hosts: Sequence[JudgedHost]) -> Generator[Unknown, None, dict[str, d
 def different_settings(hosts: Sequence[JudgedHost]) -> Results:
     """A variable that must be the same on all ranks has different values.
 
-    Why: Ranks make different channels, or choose different algorithms: a hang, "message truncated", or wrong data.
+    Why: Ranks build different channels or choose different algorithms, which ends in a hang, "message truncated",
+    or wrong data.
     Example: NCCL_ALGO=Ring on some nodes, NCCL_ALGO=Tree on others
-    Instead: the same environment everywhere: srun --export=ALL, mpirun -x, one script for torchrun
+    Instead: the same environment on all ranks: srun --export=ALL, mpirun -x, one script for torchrun
     Source: https://github.com/NVIDIA/nccl/issues/626; https://github.com/NVIDIA/nccl/issues/1328
     """
     for name, values in (yield from _values(hosts)).items():
@@ -45,8 +46,8 @@ def different_settings(hosts: Sequence[JudgedHost]) -> Results:
             others = sorted((names, value) for value, names in values.items() if value != usual)
             yield report.variable(
                 name,
-                f"{name} has {len(values)} values; it must be the same on all ranks",
-                "export it once, and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
+                f"{name} has {len(values)} different values; it must be the same on all ranks",
+                "export it once and forward it: srun --export=ALL, mpirun -x, torchrun from one script",
                 evidence=(
                     f"most hosts: {name}={_shown(usual)}",
                     *(f"{escaped(fold(names)[:160])}: {name}={_shown(value)}" for names, value in others[:4]),
@@ -60,10 +61,10 @@ def _shown(value: str) -> str:
 
 @across("CON002", "error")
 def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
-    """A variable is set on some ranks, and not on others.
+    """A variable is set on some ranks but not on others.
 
-    Why: Mostly the launcher did not forward what was exported on the first node.
-    Example: export NCCL_IB_HCA=mlx5_0 in front of mpirun, without -x NCCL_IB_HCA
+    Why: Usually the launcher did not forward what was exported on the first node.
+    Example: export NCCL_IB_HCA=mlx5_0 before mpirun, without -x NCCL_IB_HCA
     Instead: mpirun -x NCCL_IB_HCA, srun --export=ALL
     Source: https://github.com/NVIDIA/nccl/pull/605; https://github.com/NVIDIA/nccl/issues/260
     """
@@ -77,8 +78,8 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
         without = everywhere - there
         if without:
             few, word = (without, "not set") if without.total() <= there.total() else (there, "set")
-            message = f"{name} is set on {there.total()} ranks, and not on {without.total()}"
-            remedy = f"mpirun -x {name}, or srun --export=ALL; or set it nowhere"
+            message = f"{name} is set on {there.total()} ranks but not on {without.total()}"
+            remedy = f"mpirun -x {name}, or srun --export=ALL; or unset it on all ranks"
             lines = (f"{word} on {escaped(fold(few)[:200])}",)
             yield report.variable(
                 name, message, remedy, evidence=lines, severity=None if entry.must_match else "warning"
@@ -87,11 +88,11 @@ def set_on_some_ranks(hosts: Sequence[JudgedHost]) -> Results:
 
 @across("CON003", "warning", needs=("rdma",))
 def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
-    """Hosts have different numbers of active ports among the adapters that NCCL may use.
+    """Hosts differ in the number of active ports that NCCL may use.
 
-    Why: The host with the fewest decides how many channels all have.
+    Why: The host with the fewest ports sets the number of channels for all.
     Example: seven of eight ports are active on one host
-    Instead: repair it; NCCL_IGNORE_NET_MISMATCH=0 makes NCCL 2.30 refuse to start so
+    Instead: repair it; with NCCL_IGNORE_NET_MISMATCH=0, NCCL 2.30 refuses to start with a mismatch
     Source: NCCL user guide, NCCL_IGNORE_NET_MISMATCH
     """
     counts: dict[str, int] = {}
@@ -108,7 +109,7 @@ def different_number_of_adapters(hosts: Sequence[JudgedHost]) -> Results:
         odd = {count: [name for name in counts if counts[name] == count] for count in sorted(set(counts.values()))}
         del odd[usual]
         message = f"most hosts have {usual} active ports, others {min(odd)}"
-        remedy = "rdma link show, on these hosts; take them out of the job until they are repaired"
+        remedy = "check `rdma link show` on these hosts; exclude them from the job until repaired"
         lines = tuple(f"{escaped(fold(names)[:160])}: {count}" for count, names in [*odd.items()][:4])
         yield report.device("RDMA ports", message, remedy, evidence=lines)
 
@@ -123,11 +124,11 @@ def _active(host: JudgedHost, devices: Sequence[RdmaDevice]) -> Iterator[int]:
 
 @rule("CON004", "warning", needs=("process",))
 def changed_by_the_program(host: JudgedHost) -> Results:
-    """The program has changed a variable of NCCL since it was started.
+    """The program has changed an NCCL variable since it started.
 
-    Why: NCCL keeps the value that it reads first: what is set after the first communicator has no effect, unless
-    NCCL_NO_CACHE names the variable.
-    Example: os.environ["NCCL_ALGO"] = "Ring" behind init_process_group
+    Why: NCCL caches the first value it reads: setting the variable after the first communicator has no effect,
+    unless NCCL_NO_CACHE names it.
+    Example: os.environ["NCCL_ALGO"] = "Ring" after init_process_group
     Instead: set it before torch is imported, or in the launcher
     Source: NCCL src/misc/param.cc
     """
@@ -136,18 +137,18 @@ def changed_by_the_program(host: JudgedHost) -> Results:
     changed = known(host.facts.process.changed)
     cached = (host.get("NCCL_NO_CACHE") or "").split(",")
     for name in (escaped(name[:80]) for name in changed if name not in cached and "ALL" not in cached):
-        message = f"{name} is not what the process was started with"
+        message = f"{name} differs from what the process was started with"
         remedy = "set it in the launcher, or before torch is imported"
-        yield report.variable(name, message, remedy, evidence=("NCCL reads a variable once",))
+        yield report.variable(name, message, remedy, evidence=("NCCL reads each variable once",))
 
 
 @for_value("CON005", "error", "OMPI_MCA_btl_tcp_if_exclude")
 def include_and_exclude(host: JudgedHost, exclude: Variable, _: str) -> Results:
     """OMPI_MCA_btl_tcp_if_include and OMPI_MCA_btl_tcp_if_exclude are both set.
 
-    Why: Open MPI takes one of them only, and refuses both.
+    Why: Open MPI accepts only one of them, and refuses to start with both.
     Example: OMPI_MCA_btl_tcp_if_include=eth0 and OMPI_MCA_btl_tcp_if_exclude=lo
-    Instead: the first one alone
+    Instead: set only the first
     Source: NCCL user guide, troubleshooting, MPI
     """
     if include := host.variable("OMPI_MCA_btl_tcp_if_include"):
@@ -169,16 +170,16 @@ _OF_PROFILES = frozenset({
 
 @rule("CON006", "info")
 def undocumented_variable(host: JudgedHost) -> Results:
-    """A variable is set that NVIDIA's guide does not have, nor the profile of a cloud.
+    """A variable is set that neither NVIDIA's guide nor any cloud's profile documents.
 
-    Why: It may mean something else in the next release, or nothing: four names that came in 2.28 and 2.29 were
-    gone in 2.30.
+    Why: Its meaning may change or disappear in the next release: four names added in 2.28 and 2.29 were gone in
+    2.30.
     Example: NCCL_CHUNK_SIZE=16384
-    Instead: unset it, unless the vendor asked for it
+    Instead: unset it, unless the vendor requires it
     Source: the sources of NCCL 2.3.5 to 2.30.7 beside the user guide
     """
     for variable, entry in host.listed("NCCL_"):
         name, ours = variable.name, entry.component == "nccl" and entry.status == "live"
         if ours and not entry.documented and name not in _OF_PROFILES:
-            remedy = f"unset {name}, unless the vendor asked for it"
-            yield report.better_unset(variable, f"the guide of NCCL does not have {name}", remedy, part="")
+            remedy = f"unset {name}, unless the vendor requires it"
+            yield report.better_unset(variable, f"the NCCL user guide does not document {name}", remedy, part="")

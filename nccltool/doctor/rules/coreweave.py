@@ -6,12 +6,12 @@ from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text
 
 @for_text("CW001", "error", "NCCL_NET_PLUGIN")
 def collnet_without_any_plugin(host: JudgedHost, variable: Variable, plugin: str) -> Results:
-    """NCCL_COLLNET_ENABLE=1, and NCCL_NET_PLUGIN=none.
+    """NCCL_COLLNET_ENABLE=1 together with NCCL_NET_PLUGIN=none.
 
-    Why: CollNet is in the plugin that is switched off.
+    Why: CollNet is part of the plugin that this disables.
     Example: NCCL_COLLNET_ENABLE=1 and NCCL_NET_PLUGIN=none
     Instead: unset NCCL_NET_PLUGIN
     Source: https://github.com/coreweave/nccl-tests
     """
     if plugin.lower() == "none" and host.integer("NCCL_COLLNET_ENABLE") == 1:
-        yield report.better_unset(variable, "CollNet is in the plugin that this switches off")
+        yield report.better_unset(variable, "CollNet is part of the plugin that this disables")

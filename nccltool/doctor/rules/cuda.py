@@ -24,25 +24,25 @@ def _newest(gpus: Sequence[Gpu]) -> float:
 def one_hardware_queue(host: JudgedHost, variable: Variable, queues: str) -> Results:
     """CUDA_DEVICE_MAX_CONNECTIONS=1 on Blackwell or newer GPUs.
 
-    Why: Streams that have nothing to do with each other wait in one queue. Megatron's overlap on Hopper and older
-    GPUs wants that; FSDP, torchtitan and newer GPUs do not.
+    Why: Independent streams wait in one queue. Megatron's overlap needs this on Hopper and older GPUs; FSDP,
+    torchtitan and newer GPUs do not.
     Example: CUDA_DEVICE_MAX_CONNECTIONS=1 on B200
     Instead: unset CUDA_DEVICE_MAX_CONNECTIONS
     Source: https://github.com/pytorch/torchtitan/issues/1147; https://github.com/NVIDIA/Megatron-LM/issues/533
     """
     if queues.strip() == "1" and _newest(host.gpus) >= _BLACKWELL:
         message = "independent streams wait for each other in one queue"
-        remedy = "unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework asks for 1"
+        remedy = "unset CUDA_DEVICE_MAX_CONNECTIONS, unless the framework requires 1"
         lines = (f"compute capability {_newest(host.gpus)}",)
         yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
 @rule("CUD002", "info", needs=("nvidia", "versions"))
 def several_queues_for_megatron(host: JudgedHost) -> Results:
-    """Megatron is installed, on GPUs before Blackwell, and CUDA_DEVICE_MAX_CONNECTIONS is not 1.
+    """Megatron is installed on a host with GPUs older than Blackwell, and CUDA_DEVICE_MAX_CONNECTIONS is not 1.
 
-    Why: With tensor or sequence parallel overlap Megatron refuses to start, or loses the order it needs. Whether a
-    job uses that cannot be seen from outside.
+    Why: With tensor- or sequence-parallel overlap, Megatron refuses to start or loses the order it needs. Whether
+    a job uses overlap is not visible from outside.
     Example: megatron-core on H100 without the variable
     Instead: CUDA_DEVICE_MAX_CONNECTIONS=1
     Source: https://github.com/NVIDIA/Megatron-LM/issues/533
@@ -51,8 +51,8 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
         return
     installed = any(one.name == "megatron-core" for one in known(host.facts.versions.packages))
     if installed and _newest(host.gpus) < _BLACKWELL:
-        message = "Megatron's tensor parallel overlap needs a single queue on these GPUs"
-        remedy = "export CUDA_DEVICE_MAX_CONNECTIONS=1, for jobs of Megatron"
+        message = "Megatron's tensor-parallel overlap needs a single hardware queue on these GPUs"
+        remedy = "export CUDA_DEVICE_MAX_CONNECTIONS=1 for Megatron jobs"
         lines = (f"megatron-core is installed; compute capability {_newest(host.gpus)}",)
         fix = report.export("CUDA_DEVICE_MAX_CONNECTIONS", "1")
         yield report.variable("CUDA_DEVICE_MAX_CONNECTIONS", message, remedy, evidence=lines, fix=fix)
@@ -62,22 +62,22 @@ def several_queues_for_megatron(host: JudgedHost) -> Results:
 def synchronous_launches(_: JudgedHost, variable: Variable, text: str) -> Results:
     """CUDA_LAUNCH_BLOCKING is on.
 
-    Why: Every kernel waits for the one before; NCCL with several GPUs in a process can deadlock.
+    Why: Every launch waits for its kernel to finish; NCCL with several GPUs per process can deadlock.
     Example: CUDA_LAUNCH_BLOCKING=1
     Instead: unset CUDA_LAUNCH_BLOCKING
     Source: NCCL src/misc/cudawrap.cc
     """
     if text != "0":
-        yield report.better_unset(variable, "every kernel is waited for")
+        yield report.better_unset(variable, "every launch waits for its kernel to finish")
 
 
 @across("CUD004", "error", needs=("boot_id", "names", "rank"))
 def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
-    """Two ranks of a node see the same GPU as their first one.
+    """Two ranks on a node have the same first GPU.
 
-    Why: Both take it: NCCL refuses, or runs out of memory.
+    Why: Both use it: NCCL fails, or runs out of memory.
     Example: CUDA_VISIBLE_DEVICES=0 for all ranks
-    Instead: the whole list for all ranks, and LOCAL_RANK to choose; or one GPU each
+    Instead: the whole list for all ranks, with each choosing by LOCAL_RANK; or one GPU each
     Source: NCCL src/init.cc (duplicate GPU)
     """
     nodes = yield from by_value(hosts, _node)
@@ -87,8 +87,8 @@ def gpu_shared_by_ranks(hosts: Sequence[JudgedHost]) -> Results:
             if len(numbers) > 1:
                 gpu = f"GPU {escaped(device[:60])}"
                 message = f"{len(owners)} ranks use {gpu}"
-                remedy = "give all ranks the whole list, and choose by LOCAL_RANK; or each its own GPU"
-                lines = (f"first of CUDA_VISIBLE_DEVICES of ranks {escaped(', '.join(numbers[:6])[:80])}",)
+                remedy = "give all ranks the whole list and choose by LOCAL_RANK, or give each rank its own GPU"
+                lines = (f"first in CUDA_VISIBLE_DEVICES of ranks {escaped(', '.join(numbers[:6])[:80])}",)
                 yield report.device(f"{gpu} of {escaped(name[:60])}", message, remedy, evidence=lines)
 
 
@@ -113,11 +113,11 @@ def _first(ranks: Sequence[JudgedHost]) -> dict[str, list[JudgedHost]]:
 
 @across("CUD005", "info", needs=("rank",))
 def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
-    """CUDA_VISIBLE_DEVICES has another order on other nodes.
+    """The order of CUDA_VISIBLE_DEVICES differs between nodes.
 
-    Why: The rank with the same number has another GPU there, and another adapter near it: rings change rails.
+    Why: Ranks with the same local number use different GPUs and adapters, so rings cross rails.
     Example: 0,1,2,3 on one node and 3,2,1,0 on another
-    Instead: the same order everywhere
+    Instead: the same order on all nodes
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
     orders = defaultdict[tuple[str, ...], dict[tuple[str, ...], list[str]]](dict)
@@ -128,7 +128,7 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
     for variants in orders.values():
         if len(variants) > 1 and not set.intersection(*map(set, variants.values())):
             least = min(variants, key=lambda words: len(variants[words]))
-            message = f"GPUs come in {len(variants)} different orders"
+            message = f"nodes list their GPUs in {len(variants)} different orders"
             remedy = "set the same order on every node"
             lines = (f"{escaped(','.join(least)[:80])} on {escaped(fold(variants[least])[:160])}",)
             yield report.variable("CUDA_VISIBLE_DEVICES", message, remedy, evidence=lines)
@@ -138,8 +138,8 @@ def other_gpu_order(hosts: Sequence[JudgedHost]) -> Results:
 def mixed_gpus(host: JudgedHost) -> Results:
     """The host has GPUs of different models, and CUDA_DEVICE_ORDER is not PCI_BUS_ID.
 
-    Why: CUDA counts the fastest first: its numbers are not those of nvidia-smi.
-    Example: an L4 beside an H100
+    Why: CUDA numbers the fastest GPU first, so its numbers differ from nvidia-smi's.
+    Example: an L4 and an H100 in one host
     Instead: CUDA_DEVICE_ORDER=PCI_BUS_ID
     Source: CUDA C++ programming guide, environment variables
     """
@@ -147,26 +147,26 @@ def mixed_gpus(host: JudgedHost) -> Results:
         return
     names = sorted({known(gpu.name) for gpu in host.gpus})
     if len(names) > 1:
-        message = "numbers of GPUs differ between CUDA and nvidia-smi"
+        message = "CUDA and nvidia-smi number the GPUs differently"
         fix = report.export("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
         yield report.variable("CUDA_DEVICE_ORDER", message, evidence=(escaped(", ".join(names)[:160]),), fix=fix)
 
 
 @for_value("CUD007", "error", "CUDA_VISIBLE_DEVICES", needs=("nvidia",))
 def bad_gpu_list(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """CUDA_VISIBLE_DEVICES has a blank, a GPU twice, or one that is not there.
+    """CUDA_VISIBLE_DEVICES contains a space, a duplicate, or a GPU that does not exist.
 
-    Why: CUDA stops at the first word that it does not accept: that GPU and all behind it are gone.
+    Why: CUDA stops at the first invalid entry: that GPU and all after it are invisible.
     Example: CUDA_VISIBLE_DEVICES=0,1,8
     Instead: CUDA_VISIBLE_DEVICES=0,1,7
     Source: CUDA C++ programming guide, environment variables
     """
     words = text.split(",") if text not in _NOTHING else []
-    gone = ((word, "is not there") for word in words if _is_gone(host, word))
+    gone = ((word, "does not exist") for word in words if _is_gone(host, word))
     if wrong := next(chain(_wrong(words), gone), None):
         word, why = wrong
-        message = f"{escaped(word[:60])!r} {why}: CUDA leaves it out, and all behind it"
-        remedy = "write numbers from 0 on, or UUIDs of `nvidia-smi -L`, separated by commas"
+        message = f"{escaped(word[:60])!r} {why}: CUDA ignores it and all entries after it"
+        remedy = "list indices from 0, or UUIDs from `nvidia-smi -L`, separated by commas"
         yield report.better_unset(variable, message, remedy, part=word)
 
 
@@ -174,11 +174,11 @@ def _wrong(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for word in words:
         if word != word.strip() or not word:
-            yield word, "has a blank" if word else "is empty"
+            yield word, "contains a space" if word else "is empty"
         elif word in seen:
-            yield word, "stands there twice"
+            yield word, "is listed twice"
         elif not (word.isascii() and word.isdecimal()) and not word.startswith(("GPU-", "MIG-")):
-            yield word, "is no GPU"
+            yield word, "is not a GPU"
         seen.add(word)
 
 
@@ -192,7 +192,7 @@ def _is_gone(host: JudgedHost, word: str) -> bool:
 
 @for_text("CUD008", "error", "NVIDIA_DRIVER_CAPABILITIES", needs=("nvidia",))
 def container_without_nvml(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NVIDIA_DRIVER_CAPABILITIES leaves out `utility`.
+    """NVIDIA_DRIVER_CAPABILITIES does not include `utility`.
 
     Why: The container gets no libnvidia-ml, which NCCL needs.
     Example: NVIDIA_DRIVER_CAPABILITIES=compute
