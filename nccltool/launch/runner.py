@@ -34,6 +34,9 @@ HURRIED_S = 0.3
 """The same after a launcher's SIGTERM, where it leaves a second."""
 ECHOES_S = 5.0
 """The same while only echoes have come: elastic takes a while to see that a supervisor of its own is dead."""
+REASON_S = 10.0
+"""How long a scheduler's reason may come after its end of the nodes: srun learns of a cancelled step, and of the
+deaths of tasks, from others than the one slurmstepd that writes why. Slurm leaves us 30 s (KillWait)."""
 LEAVE_S = 8.0
 """After the last rank said bye, how long the processes may take to end."""
 FOLLOWER_S = 5.0
@@ -220,7 +223,8 @@ class _Runner:
             # where rank 0 is elsewhere, the node process ends by itself when it has told that one
             all_said = self._leads and state.everybody_spawned and state.everybody_ended
             # a scheduler's signal comes to the ranks before its reason comes to us
-            unexplained = self._launch.scheduler_query is not None and self.session.announcer is None
+            queried = self._launch.scheduler_query is not None and self.session.announcer is None
+            unexplained = queried or self.session.awaits_reason
             return now - state.fault_at > self._settle_s() or (all_said and not unexplained)
         if state.everybody_left:
             self._left_at = self._left_at or now
@@ -268,6 +272,8 @@ class _Runner:
         return max(self._job.join_timeout_s, timeout_s) + (5.0 if self._state.ranks else IMPORT_S)
 
     def _settle_s(self) -> float:
+        if self.session.awaits_reason:
+            return REASON_S
         said = any(finding.is_error for finding in self._state.findings)
         return SETTLE_S if said or self._explained or blame.knows(self._state) else ECHOES_S
 
@@ -279,12 +285,13 @@ class _Runner:
     def _by_the_scheduler(self) -> Finding | None:
         """Why a scheduler has ended the nodes, or is about to end us too."""
         announcer, query = self.session.announcer, self._launch.scheduler_query
-        if announcer is not None:
-            return self._launch.explain(announcer.command.host, 0, announcer.words)
-        if query is None or not (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed):
-            return None  # it may have ended nodes, and neither srun's word nor its signal to us be here yet
+        heard = self._launch.explain(announcer.command.host, 0, announcer.words) if announcer else None
+        # without an announcer, it may have ended nodes, and neither srun's word nor its signal to us be here yet
+        signalled = announcer is None and (self._signal in (signal.SIGTERM, signal.SIGHUP) or self._state.killed)
+        if query is None or not (signalled or self.session.awaits_reason):
+            return heard
         done = external_commands.run(query.argv, SCHEDULER_QUERY_S)
-        return query.read(done.out) if isinstance(done, external_commands.Done) else None
+        return (query.read(done.out) if isinstance(done, external_commands.Done) else None) or heard
 
     def _findings(self, interrupted: bool) -> tuple[Finding, ...]:
         state = self._state

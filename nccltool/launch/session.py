@@ -26,7 +26,7 @@ from nccltool.launch import instructions
 from nccltool.launch.events import RECORD_SEPARATOR, Event
 from nccltool.launch.instructions import Instruction
 from nccltool.launch.job import Job
-from nccltool.launch.launchers.base import Command, NodeCommands, Unwrap
+from nccltool.launch.launchers.base import Command, EndWord, NodeCommands, Unwrap
 
 ALIVE_S = 5.0
 """How often remote nodes hear of us; they end when they do not."""
@@ -51,6 +51,7 @@ class Session:
         self.processes: list[NodeProcess] = []
         self.announcer: NodeProcess | None = None
         """The one that has said that its nodes are being ended, while it still ran."""
+        self._reason_heard = False
         self._ended: set[NodeProcess] = set()
         self._told_at = time.monotonic()
 
@@ -92,10 +93,16 @@ class Session:
                 yield stream.process, line, event
 
     def _hear(self, stream: "_LineStream", text: str) -> None:
-        announces = not stream.is_events and self.launch.announces_end(text)
-        stream.process.hear(text, is_telling=announces)
-        if announces:
+        word = None if stream.is_events else self.launch.end_word(text)
+        stream.process.hear(text, is_telling=word is not None)
+        if word is not None:
             self.announcer = stream.process
+        self._reason_heard |= word is EndWord.REASON
+
+    @property
+    def awaits_reason(self) -> bool:
+        """Whether nodes are being ended, and nothing has said why."""
+        return self.announcer is not None and not self._reason_heard
 
     def newly_ended(self) -> "Iterator[NodeProcess]":
         """Those that have ended and were not named before."""

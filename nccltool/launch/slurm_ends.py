@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 
 from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import listed
 from nccltool.launch import finding_kinds
-from nccltool.launch.launchers.base import EndCause, SchedulerQuery
+from nccltool.launch.launchers.base import EndCause, EndWord, SchedulerQuery
 
 _CANCELLED = re.compile(
     r"\*\*\* (STEP|JOB) (\S+) ON (\S+) CANCELLED AT (\S+?)(?: DUE TO ([A-Z ]+?))?(?:,[^*]*)? \*\*\*"
@@ -13,6 +14,10 @@ _CANCELLED = re.compile(
 """slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-21T07:53:21 DUE TO TIME LIMIT ***"""
 _NODE_FAILURE = re.compile(r"error: Node failure on (\S+)")
 _TASK = re.compile(r"error: (\S+): tasks? [\d,-]+: (Killed|Terminated|Segmentation fault|Bus error|Aborted)")
+_ABORTED = re.compile(r"srun: Job step aborted")
+"""The controller told srun that the step or its job is ended; srun also writes it after an error of its own."""
+_OWN_ERROR = re.compile(r"srun: error: (?!\S+: tasks? [\d,-]+: )")
+_STEP_ID = re.compile(r"StepId=([\d.]+)")
 _OF_SLURM = re.compile(
     r"(?: *\d+: )?(?:srun|slurmstepd\S*|salloc): (?!cluster configuration lacks support|Warning: )"
 )
@@ -87,9 +92,14 @@ _COMPLAINTS = (
 )
 
 
-def announces_end(line: str) -> bool:
-    """Whether a line of srun says that the step is ended, or that a node of it is lost."""
-    return any(pattern.search(line) for pattern in (_CANCELLED, _NODE_FAILURE, _TASK))
+def end_word(line: str) -> EndWord | None:
+    """What a line of srun says about the end of the step, or of a node in it.
+
+    Why a step ends, only the slurmstepd of its first node writes; the others may be faster.
+    """
+    if _CANCELLED.search(line) or _NODE_FAILURE.search(line):
+        return EndWord.REASON
+    return EndWord.HAPPENS if _TASK.search(line) or _ABORTED.search(line) else None
 
 
 def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
@@ -99,7 +109,8 @@ def explain(host: str, exit_code: int, lines: Sequence[str]) -> Finding | None:
         _from_failed_node(of_slurm)
         or _from_cancellation(of_slurm)
         or _from_complaint(lines, of_slurm)
-        or _from_task(of_slurm)
+        or _from_abort(of_slurm)
+        or _from_tasks(of_slurm)
     )
 
 
@@ -153,16 +164,27 @@ def _from_complaint(lines: Sequence[str], of_slurm: Sequence[str]) -> Finding | 
     return None
 
 
-def _from_task(lines: Sequence[str]) -> Finding | None:
-    match = next((match for line in lines if (match := _TASK.search(line))), None)
-    if match is None:
+def _from_abort(lines: Sequence[str]) -> Finding | None:
+    """The step is ended by Slurm, and what slurmstepd has to say of it never came."""
+    if not any(map(_ABORTED.search, lines)) or any(map(_OWN_ERROR.search, lines)):
         return None
-    host, how = match[1], match[2]
+    step = next((f"step {match[1]}" for line in lines if (match := _STEP_ID.search(line))), "step")
+    return _ended(_CANCEL, step, ", says srun; slurmstepd gave no reason", lines)
+
+
+def _from_tasks(lines: Sequence[str]) -> Finding | None:
+    ended = {match[1]: match[2] for line in lines if (match := _TASK.search(line))}
+    if not ended:
+        return None
+    hosts, how = listed(ended), listed(dict.fromkeys(ended.values()))
+    is_one = len(ended) == 1
     return finding_kinds.SLURM_TASK_KILLED.finding(
-        subject=Subject(kind="host", name=host),
-        message=f"the node process on {host} was ended by somebody: {how}",
+        subject=Subject(kind="host", name=hosts) if is_one else Subject(kind="run", name="step"),
+        message=f"the node process on {hosts} was ended by somebody: {how}"
+        if is_one
+        else f"the node processes on {hosts} were ended, and Slurm does not say why: {how}",
         evidence=tuple(lines[:_EVIDENCE]),
-        remedy=f"on {host}, look for the OOM killer: dmesg | grep -i -E 'out of memory|killed process'",
+        remedy=f"on {hosts}, look for the OOM killer: dmesg | grep -i -E 'out of memory|killed process'",
     )
 
 

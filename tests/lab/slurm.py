@@ -83,6 +83,7 @@ class Slurm:
         self.env = {"SLURM_CONF": str(self.folder / "slurm.conf")}
         """What commands need to find it."""
         self._daemons: list[tuple[Host, subprocess.Popen[bytes]]] = []
+        self.slurmds: dict[str, subprocess.Popen[bytes]] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> "Slurm":
@@ -120,7 +121,7 @@ class Slurm:
 
     def start_slurmd(self, host: Host) -> None:
         """Start the daemon of a host."""
-        self._start(host, "slurmd", "-D", "-N", host.name)
+        self.slurmds[host.name] = self._start(host, "slurmd", "-D", "-N", host.name)
 
     def jobs(self, *columns: str) -> list[list[str]]:
         """The queue, finished jobs included: these columns of `squeue -O`, a row for each job."""
@@ -154,7 +155,7 @@ class Slurm:
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o600)
 
-    def _start(self, host: Host, tool: str, *words: str) -> None:
+    def _start(self, host: Host, tool: str, *words: str) -> subprocess.Popen[bytes]:
         log = self._stack.enter_context((self.folder / f"{tool}-{host.name}-output.log").open("ab"))
         argv: Sequence[str] = (*host.inside, _path(tool) or tool, *words)
         env = {**os.environ, **self.env}
@@ -163,6 +164,7 @@ class Slurm:
         )
         self._daemons.append((host, daemon))
         host.services.add(daemon.pid)
+        return daemon
 
     def _idle(self) -> int:
         try:

@@ -249,19 +249,39 @@ def urgent(cluster: Slurm) -> str:
 def test_a_step_is_cancelled(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(run, cluster, lambda job: cluster.run("scancel", f"{job}.0"))
     code, message = only_error(ended)
-    assert code == "slurm-cancelled"
-    assert re.fullmatch(r"step \d+\.0 of Slurm was cancelled at 2\S+, says slurmstepd on n1", message)
+    assert code == "slurm-cancelled", ended.said
+    with_reason = r"step \d+\.0 of Slurm was cancelled at 2\S+, says slurmstepd on n1"
+    assert re.fullmatch(with_reason, message) or message == CANCELLED_WITHOUT_REASON, ended.said
+
+
+CANCELLED_WITHOUT_REASON = "step of Slurm was cancelled, says srun; slurmstepd gave no reason"
+"""On a busy machine: the first node, which writes the reason, hears of it after its processes have failed."""
+
+
+@pytest.mark.slow
+def test_the_first_node_does_not_hear_that_its_step_is_cancelled(run: Run, cluster: Slurm) -> None:
+    daemon = cluster.slurmds[cluster.first.name]
+
+    def cancel(job: str) -> None:
+        daemon.send_signal(signal.SIGSTOP)
+        cluster.run("scancel", f"{job}.0")
+
+    try:
+        ended = end_of_salloc(run, cluster, cancel)
+    finally:
+        daemon.send_signal(signal.SIGCONT)
+    assert only_error(ended) == ("slurm-cancelled", CANCELLED_WITHOUT_REASON), ended.said
 
 
 @pytest.mark.slow
 def test_a_job_is_cancelled(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(run, cluster, lambda job: cluster.run("scancel", job))
-    assert only_error(ended)[0] == "slurm-cancelled"
+    assert only_error(ended)[0] == "slurm-cancelled", ended.said
 
 
 def test_a_job_is_preempted(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(run, cluster, lambda job: urgent(cluster))
-    assert only_error(ended)[0] == "slurm-preempted"
+    assert only_error(ended)[0] == "slurm-preempted", ended.said
 
 
 @pytest.mark.slow
@@ -272,8 +292,8 @@ def test_a_node_fails(run: Run, cluster: Slurm) -> None:
         )
     finally:
         cluster.run("scontrol", "update", "nodename=n2", "state=idle")
-    code, message = only_error(ended)
-    assert (code, message) == ("slurm-node-failed", "Slurm says that n2 failed, and ended the step")
+    told = ("slurm-node-failed", "Slurm says that n2 failed, and ended the step")
+    assert only_error(ended) == told, ended.said
 
 
 @pytest.mark.slow
@@ -283,8 +303,9 @@ def test_a_node_process_is_killed(run: Run, cluster: Slurm) -> None:
     def kill(job: str) -> None:
         os.kill(min(pid for pid in two.pids() if b"nccltool.worker" in words_of(pid)), signal.SIGKILL)
 
-    code, message = only_error(end_of_salloc(run, cluster, kill))
-    assert (code, message) == ("slurm-task-killed", "the node process on n2 was ended by somebody: Killed")
+    ended = end_of_salloc(run, cluster, kill)
+    told = ("slurm-task-killed", "the node process on n2 was ended by somebody: Killed")
+    assert only_error(ended) == told, ended.said
 
 
 @pytest.mark.slow
@@ -293,7 +314,7 @@ def test_the_time_limit(run: Run, cluster: Slurm) -> None:
     ended = end_of_salloc(
         run, cluster, lambda job: cluster.run("scontrol", "update", f"jobid={job}", "endtime=now"), "-N2 -t 1"
     )
-    assert only_error(ended)[0] == "slurm-time-limit"
+    assert only_error(ended)[0] == "slurm-time-limit", ended.said
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             why="a test",
             commands=(Command(argv=(sys.executable, "-I", "-S", "-c", PREAMBLE + program), nodes=(0,)),),
             explain=slurm_ends.explain,
-            announces_end=slurm_ends.announces_end,
+            end_word=slurm_ends.end_word,
             scheduler_query=SchedulerQuery(argv=asked, read=lambda text: slurm_ends.from_job("3", text)),
         )
         order = LaunchOrder(job=ONE, leads=True, ranks_seen=1, launch=launch)
@@ -84,6 +84,47 @@ time.sleep(60)
 """
     )
     assert codes(outcome) == ["slurm-cancelled"]
+
+
+ABORTED = "srun: Job step aborted: Waiting up to 4 seconds for job step to finish."
+TASK = "srun: error: n2: task 1: Killed"
+
+
+def spoken(*lines: str) -> str:
+    """A program whose rank dies while srun says this, and then nothing for longer than ranks are listened to."""
+    said = f"print({chr(10).join(lines)!r}, file=sys.stderr, flush=True)"
+    return f"spawned(0); {said}; say('exit', rank=0, code=-9); time.sleep(1.2); "
+
+
+@pytest.mark.parametrize("lines", [(ABORTED, TASK), (TASK, ABORTED), (TASK,)])
+def test_the_reason_comes_late(play: Play, lines: tuple[str, ...]) -> None:
+    """The slurmstepd that writes it is on a busy host; srun has heard of the deaths on the others."""
+    outcome = play(spoken(*lines) + f"print({CANCELLED!r}, file=sys.stderr, flush=True); time.sleep(60)")
+    assert codes(outcome) == ["slurm-cancelled"]
+    assert "says slurmstepd on n1" in outcome.findings[0].message
+
+
+@pytest.mark.parametrize("end", ["", "time.sleep(60)"])
+@pytest.mark.parametrize(
+    ("lines", "state", "reason", "expected"),
+    [
+        ((ABORTED, TASK), "RUNNING", "None", "slurm-cancelled"),
+        ((ABORTED, TASK), "COMPLETING", "TimeLimit", "slurm-time-limit"),
+        ((TASK,), "PREEMPTED", "None", "slurm-preempted"),
+        ((TASK,), "RUNNING", "None", "slurm-task-killed"),
+    ],
+)
+def test_the_reason_never_comes(
+    play: Play,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: tuple[str, ...],
+    state: str,
+    reason: str,
+    expected: str,
+    end: str,
+) -> None:
+    monkeypatch.setattr(runner, "REASON_S", 2.0)
+    assert codes(play(spoken(*lines) + end, answer=JOB.format(state, reason))) == [expected]
 
 
 def test_a_rank_that_dies_by_itself(play: Play) -> None:

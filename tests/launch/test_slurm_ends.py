@@ -4,6 +4,7 @@ import pytest
 
 from nccltool.core.findings import Finding
 from nccltool.launch import slurm_ends
+from nccltool.launch.launchers.base import EndWord
 
 
 def said(text: str) -> list[str]:
@@ -51,6 +52,29 @@ srun: error: n2: task 1: Killed
 srun: error: n1: task 0: Exited with exit code 1
 srun: Force Terminated StepId=10.0
 """
+# the slurmd of n1 was stopped
+REASON_IS_LATE = """
+srun: Job step aborted: Waiting up to 4 seconds for job step to finish.
+srun: error: n2: task 1: Killed
+"""
+# by hand: srun stops listening to slurmstepd after a task that was killed
+REASON_NEVER_CAME = """
+srun: Job step aborted: Waiting up to 4 seconds for job step to finish.
+srun: error: n1: task 0: Killed
+srun: error: n2: task 1: Killed
+srun: Force Terminated StepId=10.0
+"""
+# by hand: nor did what the controller tells srun
+ALL_KILLED = """
+srun: error: n1: task 0: Killed
+srun: error: n2: task 1: Killed
+"""
+# by hand, after the texts in the source of Slurm
+ABORTED_BY_AN_ERROR = """
+srun: error: Timed out waiting for job step to complete
+srun: Job step aborted
+srun: error: n2: task 1: Killed
+"""
 # by hand, after the texts in the source of Slurm: jobs here have no cgroup
 OUT_OF_MEMORY = """
 1: slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.
@@ -95,6 +119,10 @@ srun: error: Unable to confirm allocation for job 4: Unable to contact slurm con
         (NODE_FAILURE_OF_STEP, "slurm-node-failed", "step 7.0", "was ended because a node failed at "),
         (UNKNOWN_REASON, "slurm-cancelled", "step 9.1", "was cancelled (lunar eclipse) at 2026-11-21T07:53:24"),
         (TASK_KILLED, "slurm-task-killed", "n2", "the node process on n2 was ended by somebody: Killed"),
+        (REASON_IS_LATE, "slurm-cancelled", "step", "step of Slurm was cancelled, says srun; slurmstepd gave no"),
+        (REASON_NEVER_CAME, "slurm-cancelled", "step 10.0", "was cancelled, says srun; slurmstepd gave no reason"),
+        (ALL_KILLED, "slurm-task-killed", "step", "on n1, n2 were ended, and Slurm does not say why: Killed"),
+        (ABORTED_BY_AN_ERROR, "slurm-task-killed", "n2", "the node process on n2 was ended by somebody: Killed"),
         (OUT_OF_MEMORY, "slurm-out-of-memory", "n2", "n2: a process was ended because the job's memory was used"),
         (NO_PYTHON, "host-misconfigured", "n1", "n1, n2: the Python of this command does not run there"),
         (NO_PACKAGE, "host-misconfigured", "n2", "n2: the Python of this command does not run there"),
@@ -122,19 +150,22 @@ def test_what_says_nothing_of_slurm(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "alarms"),
+    ("line", "word"),
     [
-        *[(line, True) for text in (UNKNOWN_REASON, NODE_FAILED, TASK_KILLED) for line in said(text)[:1]],
-        ("srun: error: n1: task 0: Terminated", True),
-        ("srun: error: n1: tasks 0-3,7: Killed", True),
-        ("srun: error: n1: task 0: Exited with exit code 1", False),
-        ("srun: cluster configuration lacks support for cpu binding", False),
-        ("0: slurmstepd: error: couldn't chdir to `/x': No such file or directory: going to /tmp instead", False),
-        ("0: RuntimeError: Connection closed by peer", False),
+        (UNKNOWN_REASON, EndWord.REASON),
+        ("srun: error: Node failure on n2", EndWord.REASON),
+        ("srun: error: n2: task 1: Killed", EndWord.HAPPENS),
+        ("srun: error: n1: task 0: Terminated", EndWord.HAPPENS),
+        ("srun: error: n1: tasks 0-3,7: Killed", EndWord.HAPPENS),
+        ("srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", EndWord.HAPPENS),
+        ("srun: error: n1: task 0: Exited with exit code 1", None),
+        ("srun: cluster configuration lacks support for cpu binding", None),
+        ("0: slurmstepd: error: couldn't chdir to `/x': No such file or directory: going to /tmp instead", None),
+        ("0: RuntimeError: Connection closed by peer", None),
     ],
 )
-def test_lines_that_end_a_run(line: str, alarms: bool) -> None:
-    assert slurm_ends.announces_end(line) is alarms
+def test_lines_that_end_a_run(line: str, word: EndWord | None) -> None:
+    assert slurm_ends.end_word(line) is word
 
 
 JOB = (

@@ -1,5 +1,6 @@
 """What a launcher makes of a job: the commands to start, and what their ends mean."""
 
+import enum
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +46,17 @@ def last_said(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line.strip()[:300] for line in lines if line.strip())[-4:]
 
 
+class EndWord(enum.Enum):
+    """What a line on standard error says about the end of a command's nodes, while the command still runs."""
+
+    HAPPENS = enum.auto()
+    """They are being ended. The reason takes another path, and may come later."""
+    REASON = enum.auto()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchedulerQuery:
-    """A short command to ask, after a signal, whether a scheduler sent it."""
+    """A short command to ask, after a signal or an end without a reason, whether a scheduler caused it."""
 
     argv: tuple[str, ...]
     read: Callable[[str], Finding | None]
@@ -67,8 +76,8 @@ class NodeCommands:
     """The nodes are on other hosts: they meet before they start ranks, and end when they hear no more of us."""
     explain: Callable[[str, int, Sequence[str]], Finding | None] = lambda host, exit_code, lines: None
     """Why a command ended before its nodes were done, by its last lines on standard error."""
-    announces_end: Callable[[str], bool] = lambda line: False
-    """Whether a line on standard error says that the nodes of a command are ended, while it still runs."""
+    end_word: Callable[[str], EndWord | None] = lambda line: None
+    """What a line on standard error says about the end of a command's nodes."""
     scheduler_query: SchedulerQuery | None = None
     unwrapper: Callable[[], Unwrap] | None = None
     """Makes what reads the output of one command, where lines of its nodes come wrapped."""

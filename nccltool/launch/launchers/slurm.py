@@ -28,7 +28,7 @@ from nccltool.launch.launchers.base import (
 )
 from nccltool.launch.named_hosts import named_hosts
 from nccltool.launch.options import StartOptions
-from nccltool.launch.slurm_ends import announces_end, explain, job_query
+from nccltool.launch.slurm_ends import end_word, explain, job_query
 
 NODE_VARIABLE = "SLURM_NODEID"
 """It numbers the nodes of a step, in the order of their list."""
@@ -179,7 +179,7 @@ def launch(allocated: Allocation, nodes: int, python: str, only: Sequence[str] =
         commands=(Command(argv=argv, nodes=tuple(range(nodes))),),
         remote=True,
         explain=explain,
-        announces_end=announces_end,
+        end_word=end_word,
         scheduler_query=job_query(allocated.job_id),
         unwrapper=Labels,
         hosts=tuple(hosts),
