@@ -46,10 +46,10 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
 @stored
 def listed(form: str, output: str | None, store: str | None) -> None:
     """The baselines there are."""
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver, look_of
     from nccltool.compare.views import baseline
 
-    deliver(baseline.render_list(_store(store).all(), form), output)
+    deliver(baseline.render_list(_store(store).all(), form, look_of(output)), output)
 
 
 @command.command("show")
@@ -109,9 +109,9 @@ def _store(file: str | None) -> "Store":
 
 
 def _show(name: str, form: str, output: str | None, store: str | None) -> None:
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver, look_of
     from nccltool.compare import judge
     from nccltool.compare.views import baseline
 
     found = _store(store).load(name)
-    deliver(baseline.render(found, judge.summary(found), form), output)
+    deliver(baseline.render(found, judge.summary(found), form, look_of(output)), output)

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from nccltool.cli.options import CommandEnded, exit_styled, formats, group, launched, option, written
+from nccltool.cli.options import CommandEnded, exit_styled, formats, group, launched, option, verbose, written
 from nccltool.doctor.views import FORMATS, renderer
 
 
@@ -29,6 +29,7 @@ from nccltool.doctor.views import FORMATS, renderer
 )
 @option("--list-rules", is_flag=True, help="List the rules.")
 @option("--list-variables", is_flag=True, help="List the variables that are known.")
+@verbose
 @formats(*FORMATS)
 @exit_styled
 @written
@@ -38,7 +39,7 @@ def command(**options: Any) -> None:
     Exit code 1 when there is an error, 4 when nothing could be judged. `nccltool explain CODE` has the page of a
     rule.
     """
-    from nccltool.cli.screen import deliver, put
+    from nccltool.cli.screen import deliver, look_of, put
     from nccltool.core.documents import this_command
     from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run
@@ -53,7 +54,8 @@ def command(**options: Any) -> None:
     if options["fix"]:
         put("".join(f"{line}\n" for line in diagnosis.fixes))
     else:
-        deliver(renderer(options["form"], options["show_settings"])(diagnosis), options["output"])
+        look = look_of(options["output"])
+        deliver(renderer(options["form"], look, options["show_settings"])(diagnosis), options["output"])
     raise CommandEnded(diagnosis.verdict.status, diagnosis.verdict.exit_code)
 
 

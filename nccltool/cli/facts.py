@@ -16,7 +16,7 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
 
     With --output the snapshot is saved as JSON, to be judged elsewhere.
     """
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver, look_of
     from nccltool.core.errors import BadInput
     from nccltool.hosts import reader
     from nccltool.hosts.views import table
@@ -28,4 +28,4 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
         raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
     host = reader.take(folder)
     asked = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
-    deliver(table.render(host, "json" if output and not asked else form), output)
+    deliver(table.render(host, "json" if output and not asked else form, look_of(output)), output)

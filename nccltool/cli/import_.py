@@ -2,7 +2,7 @@
 
 import click
 
-from nccltool.cli.options import kept, option, shown
+from nccltool.cli.options import kept, option, shown, verbose
 
 
 @click.command("import")
@@ -11,6 +11,7 @@ from nccltool.cli.options import kept, option, shown
 @option("--ranks", type=click.IntRange(1), help="How many ranks there were, where files do not list them.")
 @option("--keep", is_flag=True, help="Store the runs, so that `nccltool runs` lists them.")
 @shown
+@verbose
 @kept
 def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: bool, **shown: str | None) -> None:
     """Read what nccl-tests or rccl-tests printed (text or JSON) into runs, and judge it.
@@ -18,7 +19,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     FILE is the unchanged output of one or more tests; - is standard input. Files that are cut, and numbers that
     cannot be read, are refused; numbers that do not fit each other are findings.
     """
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver, look_of
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.interop import import_results
@@ -29,5 +30,6 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
         base = run_directory.base_folder(shown["run_dir"])
         for imported in found:
             click.echo(f"kept in {import_results.keep(imported, base)}", err=True)
-    deliver(views.joined([imported.run for imported in found], str(shown["form"])), shown["output"])
+    runs, output = [imported.run for imported in found], shown["output"]
+    deliver(views.joined(runs, str(shown["form"]), look_of(output)), output)
     raise SystemExit(import_results.exit_code(found))

@@ -6,7 +6,8 @@ import math
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -84,9 +85,34 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return lambda function: functools.reduce(lambda made, one: one(made), reversed(decorators), function)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Style:
+    """What a user asks of what is drawn; `obj` of the command's context."""
+
+    color: Literal["auto", "always", "never"] = "auto"
+    verbose: bool = False
+
+
+def _into_style(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    context.obj = replace(context.obj or Style(), **{str(parameter.name): value})
+
+
+_COLORS = click.Choice(("auto", "always", "never"))
+color = option(
+    "--color", type=_COLORS, default="auto", expose_value=False, callback=_into_style, help="When to use colors."
+)
+verbose = option(
+    *("-v", "--verbose"), is_flag=True, expose_value=False, callback=_into_style, help="Show every row and detail."
+)
+"""Of commands whose table leaves something out."""
+
+
 def formats(*names: str) -> Callable[[F], F]:
-    """--format: how the result is shown."""
-    return option("--format", "form", type=click.Choice(names), default="table", help="How to show it.")
+    """--format: how the result is shown, and --color."""
+    return together(
+        option("--format", "form", type=click.Choice(names), default="table", help="How to show the result."),
+        color,
+    )
 
 
 written = option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")

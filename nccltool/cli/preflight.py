@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @option("--metrics", multiple=True, metavar="WAY", help="Hand it over: textfile:FILE.prom, pushgateway:URL.")
 @shared.laddered
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@shared.verbose
 @shared.formats(*FORMATS)
 @shared.exit_styled
 @shared.written
@@ -39,7 +40,7 @@ def command(**options: Any) -> None:
     what depends on it. Exit code 1 when a check failed, 3 when a host or rank is missing, 4 when nothing could be
     judged.
     """
-    from nccltool.cli.screen import deliver, put, writable
+    from nccltool.cli.screen import deliver, look_of, put, writable
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
@@ -65,7 +66,7 @@ def command(**options: Any) -> None:
     found = run.preflight(ask, base, this_command(), tell)
     if hand_over:
         found = hand_over(found)
-    deliver(renderer(options["form"])(found), options["output"])
+    deliver(renderer(options["form"], look_of(options["output"]))(found), options["output"])
     tell(f"kept in {found.folder}")
     observed = found.would_exit is not None
     raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)

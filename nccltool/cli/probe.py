@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, exit_styled, group, injected_fault, kept, option, shown, started
+from nccltool.cli.options import Number, exit_styled, group, injected_fault, kept, option, shown, started, verbose
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -38,7 +38,7 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 @option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
 @option("--loop", help="Measure again and again, so long from start to start: 10min.")
 @option("--serve", metavar="HOST:PORT", help="With --loop: serve what was found, as `nccltool serve` does.")
-@option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
+@verbose
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @shown
 @exit_styled

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
-from nccltool.cli.options import CommandEnded
+from nccltool.cli.options import CommandEnded, Style
 from nccltool.core import signals
 from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
+from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from nccltool.probe.run import Probe
 
 _REFRESH_S = 0.1
+_SIGNS = "±█"
+"""Some of what `Look` draws where the locale can show it."""
 _WITHOUT_FINDINGS = ("csv", "nccl-tests", "nccl-tests-json")
 """Formats that have no place for findings: what went wrong is then said beside them."""
 _SAID_AT_ONCE = (LEFT_OUT, NOT_COMPARED, REFERENCE_COST)
@@ -75,7 +79,7 @@ class _Screen:
 
     def __init__(self, options: Mapping[str, Any], leads: bool) -> None:
         self._form, self._output, self._leads = options["form"], options["output"], leads
-        self._quiet, self._verbose = options["quiet"], options["verbose"]
+        self._quiet, self._verbose = options["quiet"], _style().verbose
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty() and not self._quiet and leads
         self._shown_rows = self._seen_findings = 0
         self._drawn_at = 0.0
@@ -96,7 +100,7 @@ class _Screen:
         if not self._leads:
             _name_errors(run)
             return
-        text = text_of(run, self._form)
+        text = text_of(run, self._form, look_of(self._output))
         deliver(text, self._output)
         if self._form in _WITHOUT_FINDINGS:
             _name_errors(run)
@@ -174,16 +178,54 @@ def _trained_row(event: OfTraining, heard: TrainState) -> str | None:
     return None
 
 
-def text_of(run: Run | Preflight, form: str) -> str:
+def text_of(run: Run | Preflight, form: str, look: Look) -> str:
     """A run in a format. Raises BadInput where that has no place for what was run."""
     match run:
         case Preflight():
             _fits(form, ("table", "json"), "a preflight")
-            return preflight_views.renderer(form)(run)
+            return preflight_views.renderer(form, look)(run)
         case TrainRun():
             _fits(form, train_views.FORMATS, "trainings")
-            return train_views.renderer(form)(run)
-    return views.renderer(form)(run)
+            return train_views.renderer(form, look)(run)
+    return views.renderer(form, look)(run)
+
+
+def look_of(output: str | None = None) -> Look:
+    """What the reader of the result can see: a terminal, or with --output and in a pipe only text."""
+    style = _style()
+    if output or sys.stdout is None or not sys.stdout.isatty():
+        return Look(
+            colors=style.color == "always", unicode=bool(output) or _shows_unicode(), verbose=style.verbose
+        )
+    width, height = shutil.get_terminal_size()
+    colors = style.color == "always" or (style.color == "auto" and _is_colorful(os.environ))
+    return Look(width=width, height=height, colors=colors, unicode=_shows_unicode(), verbose=style.verbose)
+
+
+def _style() -> Style:
+    context = click.get_current_context(silent=True)
+    style = context.obj if context else None
+    return style if isinstance(style, Style) else Style()
+
+
+def _is_colorful(environ: Mapping[str, str]) -> bool:
+    """As https://no-color.org says; TERM is dumb in editors and in CI."""
+    return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
+
+
+def _shows_unicode() -> bool:
+    """Python takes UTF-8 also in the locale C, which it then says in LC_CTYPE: what the user set decides."""
+    of_user = (os.environ.get("LC_ALL"), os.environ.get("LC_CTYPE"), os.environ.get("LANG"))
+    named = next((name for name in of_user if name), "")
+    if named == "C.UTF-8" and not of_user[0]:
+        named = of_user[2] or named
+    if named.upper() in ("C", "POSIX") or ("." in named and "UTF8" not in named.upper().replace("-", "")):
+        return False
+    try:
+        _SIGNS.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def _fits(form: str, known: Sequence[str], what: str) -> None:

@@ -90,7 +90,7 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
 @option("--profile", type=_FOLDER, help="Folder for a trace of three steps of each rank, on its own host.")
 @option("--tensorboard", type=_FOLDER, help="Folder for a TensorBoard event file of each strategy.")
 @option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
-@option("-v", "--verbose", is_flag=True, help="Show each row on standard error as it is measured.")
+@shared.verbose
 @option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @shared.formats("table", "json")
 @shared.exit_styled

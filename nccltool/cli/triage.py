@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, formats, group, option, written
+from nccltool.cli.options import Number, formats, group, option, verbose, written
 
 if TYPE_CHECKING:
     from nccltool.triage.follow import FollowOptions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     "--settle", "settle_s", type=Number(0), default=10.0, help="Seconds in which nothing may change what is sure."
 )
 @option("--for", "for_s", type=Number(0), help="Seconds to follow at most; then say what is known.")
+@verbose
 @formats("table", "json")
 @written
 def command(**options: Any) -> None:
@@ -32,14 +33,14 @@ def command(**options: Any) -> None:
     With --follow it waits for lines, and for files that are not there yet. What a running job writes into a pipe
     (JOB 2>&1 | nccltool triage -) is judged as it comes too, and read to its end.
     """
-    from nccltool.cli.screen import deliver
+    from nccltool.cli.screen import deliver, look_of
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.triage import follow, run, table
     from nccltool.triage.logs import tail
 
     asked = group(follow.FollowOptions, options, command=this_command())
-    view = group(table.TriageView, options)
+    view = group(table.TriageView, options, look=look_of(options["output"]))
     if "" in asked.paths:  # which would be this folder: "$LOG" with LOG not set
         raise BadInput("a PATH is empty", "name a log, a folder of logs, or - for standard input")
     if asked.follow or (asked.paths == ("-",) and tail.input_is_live()):

@@ -9,9 +9,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from nccltool.core.look import PLAIN, Look, Tone
 from nccltool.core.text import escaped
 
 Severity = Literal["error", "warning", "info"]
+_INDENT = "    "
+_TONES: dict[Severity, Tone] = {"error": "fail", "warning": "warn", "info": "dim"}
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 """The worst first."""
 
@@ -143,9 +146,13 @@ class Finding:
         """`ERROR rank-died: what happened`, as it came."""
         return f"{self.severity.upper()} {self.code}: {self.message}"
 
-    def lines(self) -> list[str]:
+    def lines(self, look: Look = PLAIN) -> list[str]:
         """All of it for people. Hosts and ranks are quoted in it: nothing of that acts on a terminal."""
-        evidence = [f"    {line}" for text in self.evidence for line in text.splitlines()]
-        remedy = [f"    -> {self.remedy}"] if self.remedy else []
-        page = [f"    page: {self.page}"] if self.severity != "info" else []
-        return [escaped(line) for line in (self.headline, *evidence, *remedy, *page)]
+        word, _, rest = escaped(self.headline).partition(" ")
+        head, *more = look.wrapped(f"{word} {rest}", _INDENT)
+        evidence = [line for text in self.evidence for line in text.splitlines()]
+        remedy = [f"-> {self.remedy}"] if self.remedy else []
+        page = [f"nccltool explain {self.code}"] if self.severity != "info" else []
+        below = [escaped(f"{_INDENT}{line}") for line in (*evidence, *remedy, *page)]
+        lines = [line for text in below for line in look.wrapped(text, 2 * _INDENT)]
+        return [look.painted(word, _TONES[self.severity]) + head.removeprefix(word), *more, *lines]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from tabulate import tabulate
-
 from nccltool.core import documents, run_directory
 from nccltool.core.errors import BadInput
+from nccltool.core.look import PLAIN, Look
+from nccltool.core.text import escaped
 from nccltool.core.verdicts import Status
 from nccltool.preflight import document as preflight_document
 from nccltool.preflight.result import Preflight
@@ -68,16 +68,20 @@ def nameless(folder: Path, status: Status) -> Entry:
     return Entry(id=folder.name, path=str(folder), status=status)
 
 
-def render(entries: Sequence[Entry], form: str) -> str:
-    return {"table": _table, "json": _json, "csv": _csv}[form](entries)
+def render(entries: Sequence[Entry], form: str, look: Look = PLAIN) -> str:
+    return _table(entries, look) if form == "table" else {"json": _json, "csv": _csv}[form](entries)
 
 
-def _table(entries: Sequence[Entry]) -> str:
+def _table(entries: Sequence[Entry], look: Look) -> str:
     if not entries:
         return "no runs yet\n"
     headers = ("run", "started", "status", "rows", "command")
-    rows = [(one.id, one.started, one.status, one.measurements, " ".join(one.command)) for one in entries]
-    return f"{tabulate(rows, headers, tablefmt='simple', disable_numparse=True, missingval='?')}\n"
+    return look.table(headers, [_row(one) for one in entries], flexible=len(headers) - 1) + "\n"
+
+
+def _row(one: Entry) -> tuple[str, ...]:
+    rows = "?" if one.measurements is None else str(one.measurements)
+    return tuple(escaped(text) for text in (one.id, one.started or "?", one.status, rows, " ".join(one.command)))
 
 
 def _json(entries: Sequence[Entry]) -> str:

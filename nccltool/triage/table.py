@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.text import escaped, shortened
 from nccltool.triage.incident import Incident, LogLine, Overview, incident_to_json
 
@@ -19,16 +20,17 @@ class TriageView:
     form: str
     summary: bool
     output: str | None
+    look: Look = PLAIN
 
 
 def shown(incident: Incident, view: TriageView) -> str:
     """The incident in the form that is asked for."""
     if view.form == "json":
         return incident_to_json(incident) + "\n"
-    return summary(incident.overview) if view.summary else render(incident)
+    return summary(incident.overview, view.look) if view.summary else render(incident, view.look)
 
 
-def render(incident: Incident) -> str:
+def render(incident: Incident, look: Look = PLAIN) -> str:
     lines = [*_answer(incident), *_lines(incident), *_others(incident)]
     if incident.verdict.status == "fail":
         lines += ["", *_what_to_do(incident)]
@@ -93,14 +95,12 @@ def _last_line(incident: Incident) -> str:
     return f"{said}, exit code {incident.verdict.exit_code}"
 
 
-def summary(overview: Overview) -> str:
+def summary(overview: Overview, look: Look = PLAIN) -> str:
     """The overview of the run: tables, then what differs between hosts."""
-    from tabulate import tabulate
-
     blocks = []
     for table in overview.tables:
         rows = [[escaped(shortened(cell, _LONGEST_CELL)) for cell in row] for row in table.rows]
-        blocks.append(str(tabulate(rows, table.headers, tablefmt="simple", disable_numparse=True)) + "\n")
+        blocks.append(look.table(table.headers, rows) + "\n")
     if not blocks:
         return "no line of NCCL was found: set NCCL_DEBUG=INFO\n"
     differ = ["hosts differ", *(f"    {escaped(text)}" for text in overview.differences)]

@@ -17,7 +17,7 @@ def test_lists_of_runs_the_latest_and_a_baseline(nccltool: Nccltool, tmp_path: P
     assert (saved.code, saved.out) == (0, "baseline night: 5 runs\n")
     assert nccltool("compare", "baseline:night", "latest").code == 1
     assert "quiet" in nccltool("baseline", "list").out
-    assert " 5       " in nccltool("baseline", "show", "night").out
+    assert "  5  " in nccltool("baseline", "show", "night").out
     file = tmp_path / "night.json"
     assert nccltool("baseline", "export", "night", "--output", str(file)).code == 0
     assert nccltool("baseline", "import", str(file), "--as", "day").out == "baseline day: 5 runs\n"

@@ -98,7 +98,7 @@ def test_metrics_that_nobody_takes_do_not_hide_the_verdict(nccltool: Nccltool, t
     assert [one["code"] for one in found["findings"]] == ["metrics-not-handed-over"]
     assert done.err.startswith("WARNING metrics-not-handed-over: the metrics were not handed over: ")
     assert done.err.splitlines()[1].startswith("    -> ")
-    assert done.err.splitlines()[2] == "    page: docs/findings.md#metrics-not-handed-over"
+    assert done.err.splitlines()[2] == "    nccltool explain metrics-not-handed-over"
     assert json.loads((Path(found["folder"]) / "run.json").read_text()) == found
     assert good.exists()
     failed = nccltool("preflight", "--nodes", "2", "--only", "doctor", "-q", *words, NCCL_SOCKET_IFNAME="ib9")

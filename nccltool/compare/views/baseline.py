@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
 from nccltool.compare.result import Baseline, BaselineRow
 from nccltool.compare.run_samples import OF_A_RUN, shown
 from nccltool.core.documents import SCHEMA, encoded
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.text import escaped, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
@@ -18,7 +17,7 @@ def saved(baseline: Baseline) -> str:
     return f"baseline {escaped(baseline.name)}: {count} run{'' if count == 1 else 's'}\n"
 
 
-def render_list(baselines: Sequence[Baseline], form: str) -> str:
+def render_list(baselines: Sequence[Baseline], form: str, look: Look = PLAIN) -> str:
     if form == "json":
         listed = [
             {
@@ -33,7 +32,7 @@ def render_list(baselines: Sequence[Baseline], form: str) -> str:
         return "no baselines yet\n"
     headers = ("baseline", "runs", "changed", "nodes", "ranks", "transport", "GPU", "versions", "note")
     rows = [tuple(escaped(text) for text in _listed(baseline)) for baseline in baselines]
-    return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True)) + "\n"
+    return look.table(headers, rows, flexible=len(headers) - 1) + "\n"
 
 
 def _listed(baseline: Baseline) -> tuple[str, ...]:
@@ -46,7 +45,7 @@ def _listed(baseline: Baseline) -> tuple[str, ...]:
     return (baseline.name, *changed, *numbers, of.transport or "?", gpu, versions, baseline.note)
 
 
-def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> str:
+def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str, look: Look = PLAIN) -> str:
     """Text, with a newline at its end; `expected` is worked out of its runs."""
     if form == "json":
         document = {"schema": SCHEMA, "kind": "baseline", "baseline": baseline, "expected": expected}
@@ -57,7 +56,7 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> st
         *([baseline.note] if baseline.note else []),
         *(f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN),
         "",
-        *_rows(expected).split("\n"),
+        *_rows(expected, look).split("\n"),
         "time: median over the runs of their medians   busbw: GB/s = 10**9 B/s, of that time",
         "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
         "",
@@ -68,7 +67,7 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str) -> st
     return "\n".join(map(escaped, lines)) + "\n"
 
 
-def _rows(expected: Sequence[BaselineRow]) -> str:
+def _rows(expected: Sequence[BaselineRow], look: Look) -> str:
     headers = ("op", "size", "dtype", "reduce", "placement", "cadence", "runs", "time", "busbw", "spread", "range")
     rows = [
         (
@@ -80,4 +79,4 @@ def _rows(expected: Sequence[BaselineRow]) -> str:
         )
         for row in expected
     ]
-    return str(tabulate(rows, headers, tablefmt="simple", disable_numparse=True))
+    return look.table(headers, rows)

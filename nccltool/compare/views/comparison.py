@@ -11,11 +11,12 @@ from tabulate import tabulate
 
 from nccltool.compare.result import ComparedRow, Comparison, Effect, Side
 from nccltool.core.documents import SCHEMA, encoded
+from nccltool.core.look import PLAIN, Align, Look
 from nccltool.core.text import escaped, escaped_lines, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
-_ALIGN = ("left", *("right" for _ in HEADERS[1:-1]), "left")
+_ALIGN: tuple[Align, ...] = tuple("left" if name in ("op", "verdict") else "right" for name in HEADERS)
 _DETAILS = ("dtype", "reduce_op", "placement", "cadence")
 _WORDS = {"worse": "WORSE", "better": "better", "same": "same", "cannot-tell": "cannot tell"}
 _LEGEND = (
@@ -30,8 +31,10 @@ CSV_COLUMNS = (
 )
 
 
-def render(comparison: Comparison, form: str) -> str:
-    return {"table": _table, "json": _json, "csv": _csv, "markdown": _markdown}[form](comparison)
+def render(comparison: Comparison, form: str, look: Look = PLAIN) -> str:
+    if form == "table":
+        return _table(comparison, look)
+    return {"json": _json, "csv": _csv, "markdown": _markdown}[form](comparison)
 
 
 def _json(comparison: Comparison) -> str:
@@ -57,8 +60,8 @@ def _cell(row: ComparedRow, name: str) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _table(comparison: Comparison) -> str:
-    rows = str(tabulate(_rows(comparison), HEADERS, tablefmt="simple", colalign=_ALIGN, disable_numparse=True))
+def _table(comparison: Comparison, look: Look) -> str:
+    rows = look.table(HEADERS, list(_rows(comparison)), _ALIGN)
     text = "\n".join((*_head(comparison), rows, *_foot(comparison)))
     return "\n".join(escaped_lines(text)) + "\n"
 

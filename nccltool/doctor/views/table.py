@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from nccltool.core.findings import Finding, Severity
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.text import escaped, escaped_lines, named, shortened
 from nccltool.doctor.diagnosis import Diagnosis
 
@@ -12,14 +13,14 @@ _MOST_CODES = 6
 _TITLES: tuple[tuple[Severity, str], ...] = (("error", "error"), ("warning", "warning"), ("info", "hint"))
 
 
-def render(diagnosis: Diagnosis, with_settings: bool = False) -> str:
+def render(diagnosis: Diagnosis, look: Look = PLAIN, with_settings: bool = False) -> str:
     names = {rule.code: rule.name for rule in diagnosis.rules}
     blocks = [_circumstances(diagnosis)]
     blocks += ["\n".join(_settings(diagnosis))] if with_settings else []
     for severity, title in _TITLES:
         found = [finding for finding in diagnosis.findings if finding.severity == severity]
         if found:
-            shown = [_finding(one, names.get(one.code, "")) for one in found]
+            shown = [_finding(one, names.get(one.code, ""), look) for one in found]
             blocks.append("\n".join([_counted(len(found), title), *shown]))
     blocks += ["\n".join(lines)] if (lines := list(_unknown(diagnosis))) else []
     return "\n\n".join([*blocks, _last_line(diagnosis)]) + "\n"
@@ -42,15 +43,15 @@ def _settings(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"    {escaped(one.name)}={escaped(shortened(one.value, 160))}    ({escaped(one.origin)})"
 
 
-def _finding(finding: Finding, name: str) -> str:
+def _finding(finding: Finding, name: str, look: Look) -> str:
     title = f"{finding.code} {name}".rstrip()
     lines = [f"{finding.severity.upper()} {title}: {escaped(finding.message)}"]
     lines += [f"    {line}" for text in finding.evidence for line in escaped_lines(text)]
     if finding.remedy:
         lines.append(f"    -> {escaped(finding.remedy)}")
-    if not name:  # of a rule, `nccltool explain` shows it
-        lines.append(f"    page: {finding.page}")
-    return "\n".join(lines)
+    if not name:  # of a rule, nobody needs to be told
+        lines.append(f"    nccltool explain {finding.code}")
+    return "\n".join(line for text in lines for line in look.wrapped(text, "        "))
 
 
 def _unknown(diagnosis: Diagnosis) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 from tabulate import tabulate
 
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
@@ -29,11 +30,11 @@ FORMATS = ("table", "json")
 _MOST_REASONS = 20
 
 
-def render(host: HostFacts, form: str) -> str:
-    return to_json(host) + "\n" if form == "json" else _table(host)
+def render(host: HostFacts, form: str, look: Look = PLAIN) -> str:
+    return to_json(host) + "\n" if form == "json" else _table(host, look)
 
 
-def _table(host: HostFacts) -> str:
+def _table(host: HostFacts, look: Look) -> str:
     versions, box, free = host.versions, host.container, _word(host.shm.free_bytes, _gib)
     rows = [
         ("host", f"{host.host}, {_word(versions.os)}, Linux {_word(host.kernel.release)}"),

@@ -1,9 +1,11 @@
 """SHOW a preflight to people and programs: one format a file, found by listing this folder."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from nccltool.core import members
+from nccltool.core.look import PLAIN, Look
 
 if TYPE_CHECKING:  # the command line takes the names from here, and imports nothing heavy
     from nccltool.preflight.result import Preflight
@@ -11,6 +13,7 @@ if TYPE_CHECKING:  # the command line takes the names from here, and imports not
 FORMATS = members.names(__path__, first=("table", "json", "junit", "ctrf", "nagios", "hosts"))
 
 
-def renderer(name: str) -> "Callable[[Preflight], str]":
-    """The function that turns a preflight into text in this format."""
-    return cast("Callable[[Preflight], str]", members.module(__name__, name).render)
+def renderer(name: str, look: Look = PLAIN) -> "Callable[[Preflight], str]":
+    """The function that turns a preflight into text in this format; the table is for a screen."""
+    render = members.module(__name__, name).render
+    return cast("Callable[[Preflight], str]", partial(render, look=look) if name == "table" else render)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tabulate import tabulate
 
 from nccltool.core.host_lists import briefly
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.text import escaped, named, shortened
 from nccltool.preflight.result import STATUSES, CheckOutcome, HostVerdict, Preflight, worst
 from nccltool.preflight.views import base
@@ -15,7 +16,7 @@ _MOST_REASONS = 300
 _MOST_HOSTS = 24
 
 
-def render(preflight: Preflight) -> str:
+def render(preflight: Preflight, look: Look = PLAIN) -> str:
     blocks = [_circumstances(preflight), _stages(preflight)]
     for status in ("fail", "unknown", "warn"):
         told = [_outcome(some) for some in _alike(_worth_a_line(preflight.outcomes, status))]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tabulate import tabulate
 
 from nccltool.core.documents import RunInfo
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.probe import collectives
 from nccltool.probe.result import LatencyModel, Measurement, Run
@@ -20,7 +21,7 @@ LEGEND = (
 )
 
 
-def render(run: Run) -> str:
+def render(run: Run, look: Look = PLAIN) -> str:
     blocks = [circumstances(run.info)]
     if run.measurements:
         blocks += [_rows(run), LEGEND, *_limits(run)]
@@ -28,7 +29,7 @@ def render(run: Run) -> str:
         blocks.append(_models(run))
     rows = f"{len(run.measurements)} measurement{'' if len(run.measurements) == 1 else 's'}"
     last = f"{run.verdict.status}: {rows}, exit code {run.verdict.exit_code}"
-    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines()), last]) + "\n"
+    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines(look)), last]) + "\n"
 
 
 def _rows(run: Run) -> str:

@@ -1,14 +1,17 @@
 """SHOW smoke trainings to people and programs: one format a file, found by listing this folder."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from nccltool.core import members
+from nccltool.core.look import PLAIN, Look
 from nccltool.train.result import TrainRun
 
 FORMATS = members.names(__path__, first=("table", "json"))
 
 
-def renderer(name: str) -> Callable[[TrainRun], str]:
-    """The function that turns a run into text in this format."""
-    return cast(Callable[[TrainRun], str], members.module(__name__, name).render)
+def renderer(name: str, look: Look = PLAIN) -> Callable[[TrainRun], str]:
+    """The function that turns a run into text in this format; the table is for a screen."""
+    render = members.module(__name__, name).render
+    return cast(Callable[[TrainRun], str], partial(render, look=look) if name == "table" else render)

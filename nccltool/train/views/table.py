@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tabulate import tabulate
 
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.text import escaped
 from nccltool.core.units import format_mib, format_seconds
 from nccltool.probe.views.base import circumstances
@@ -21,13 +22,13 @@ LEGEND = (
 )
 
 
-def render(run: TrainRun) -> str:
+def render(run: TrainRun, look: Look = PLAIN) -> str:
     blocks = [circumstances(run.info)]
     if run.trainings:
         blocks += [_trainings(run), LEGEND, *_beside_trainings(run)]
     right = sum(training.status == "pass" for training in run.trainings)
     last = f"{run.verdict.status}: {right} of {len(run.trainings)} right, exit code {run.verdict.exit_code}"
-    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines()), last]) + "\n"
+    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines(look)), last]) + "\n"
 
 
 def _trainings(run: TrainRun) -> str:

@@ -7,6 +7,7 @@ import click
 import pytest
 
 from nccltool.cli.options import shown
+from nccltool.core.look import Look
 from nccltool.probe import views
 from nccltool.probe.result import Run
 from tests.samples import RUNS
@@ -28,7 +29,8 @@ def test_the_command_line_offers_every_format() -> None:
 @formats
 def test_the_signature(form: str) -> None:
     parameters = inspect.signature(views.renderer(form)).parameters
-    assert {name: parameter.annotation for name, parameter in parameters.items()} == {"run": Run}
+    look = {"look": Look} if form == "table" else {}
+    assert {name: parameter.annotation for name, parameter in parameters.items()} == {"run": Run, **look}
 
 
 @formats
