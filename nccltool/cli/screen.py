@@ -155,7 +155,7 @@ def _status(state: RunState, now: float) -> str:
 
 def _row(row: Measurement) -> str:
     return (
-        f"{row.op:15} {format_bytes(row.bytes):>9} {format_seconds(row.time_s.mean):>9} "
+        f"{row.op:15} {format_bytes(row.bytes):>9} {format_seconds(row.time_s.seconds):>9} "
         f"busbw {format_gb_per_s(row.busbw_bytes_per_s):>7} GB/s  wrong {'-' if row.wrong is None else row.wrong}"
     )
 

@@ -2,7 +2,7 @@
 
 A run counts as one observation: its iterations follow one another and share connections, paths and neighbours, so
 that their own spread says little about the next run (Hunold and Carpen-Amarie 2016, Reproducible MPI Benchmarking
-is Still Not as Easy as You Think). Each run gives one number a row, the logarithm of its median time; sides are
+is Still Not as Easy as You Think). Each run gives one number a row, the logarithm of its mean time; sides are
 compared by the medians over their runs, in units of the spread between runs of one side.
 
 That spread is the standard deviation pooled over both sides, or the typical one of all rows if that is larger: a

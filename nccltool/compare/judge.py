@@ -6,11 +6,12 @@ from statistics import median
 
 from nccltool.compare import result, run_samples, significance
 from nccltool.compare.effects import MEASURED_FREEDOM, CompareSettings, effects_of
-from nccltool.compare.paired_rows import PairedRow, RowOfRuns, busbw_at, paired, rows_of, typical_time
+from nccltool.compare.paired_rows import PairedRow, RowOfRuns, busbw_at, paired, rows_of
 from nccltool.compare.result import Comparable, ComparedRow, Effect, Side
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Subject, define
+from nccltool.core.statistics import STATISTIC
 from nccltool.core.text import named
 from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import verdict
@@ -22,7 +23,7 @@ SLOWER = define("slower", "answer")
 def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> result.Comparison:
     """B against A. Raises BadInput when they are not comparable; it names the keys that differ."""
     ignored = _comparable(a, b, settings.ignore)
-    pairs, only_a, only_b, statistic = paired(a, b, settings.ignore)
+    pairs, only_a, only_b = paired(a, b, settings.ignore)
     effects, overall = effects_of(pairs, len(a.runs), len(b.runs), settings)
     rows = tuple(_row(pair, effect) for pair, effect in zip(pairs, effects, strict=True))
     outcome = _outcome(overall, rows, settings.margin)
@@ -37,10 +38,10 @@ def compare(info: RunInfo, a: Side, b: Side, settings: CompareSettings) -> resul
         only_a=only_a,
         only_b=only_b,
         ignored=ignored,
-        statistic="median" if statistic else "mean",
+        statistic=STATISTIC,
         margin=settings.margin,
         alpha=settings.alpha,
-        notes=tuple(_notes(a, b, pairs, bool(statistic))),
+        notes=tuple(_notes(a, b, pairs)),
         findings=_findings(a, b, overall, rows) if outcome == "worse" else (),
     )
 
@@ -96,12 +97,10 @@ def _outcome(overall: Effect | None, rows: Sequence[ComparedRow], margin: float)
     return every[0].outcome if not open_ones else "cannot-tell"
 
 
-def _notes(a: Side, b: Side, pairs: Sequence[PairedRow], by_median: bool) -> list[str]:
+def _notes(a: Side, b: Side, pairs: Sequence[PairedRow]) -> list[str]:
     found = [text for side in (a, b) for run in side.runs for text in run.left_out]
     if {run.id for run in a.runs} & {run.id for run in b.runs}:
         found.append("A and B have runs in common: what they share cannot differ")
-    if not by_median:
-        found.append("times are means over iterations: a source keeps no medians")
     if any(pair.freedom < MEASURED_FREEDOM for pair in pairs):
         found.append(
             f"{len(a.runs)} against {len(b.runs)} run{'' if len(b.runs) == 1 else 's'}: how far runs spread is "
@@ -141,8 +140,7 @@ def summary(baseline: result.Baseline) -> tuple[result.BaselineRow, ...]:
 
 
 def _summarised(rows: RowOfRuns) -> result.BaselineRow:
-    by_median = all(row.median_s for row in rows)
-    times = [typical_time(row, by_median) for row in rows]
+    times = [row.seconds for row in rows]
     middle = median(times)
     return result.BaselineRow(
         key=rows[0].key,

@@ -51,20 +51,16 @@ _RowsByKey = dict[tuple[object, ...], RowOfRuns]
 
 def paired(
     a: Side, b: Side, ignore: Collection[str]
-) -> tuple[list[PairedRow], tuple[RowKey, ...], tuple[RowKey, ...], bool]:
-    """(rows of both sides, those of A only, those of B only, whether all have medians). Raises BadInput."""
+) -> tuple[list[PairedRow], tuple[RowKey, ...], tuple[RowKey, ...]]:
+    """(rows of both sides, those of A only, those of B only). Raises BadInput."""
     ours, theirs = rows_of(a, ignore), rows_of(b, ignore)
     both = [key for key in ours if key in theirs]
     if not both:
         _nothing_in_common(a, b, ours, theirs)
-    used = [row for key in both for row in (*ours[key], *theirs[key])]
-    statistic = all(row.median_s for row in used)
-    pairs = [_pair(ours[key], theirs[key], statistic) for key in both]
     return (
-        pairs,
+        [_pair(ours[key], theirs[key]) for key in both],
         tuple(ours[key][0].key for key in ours if key not in theirs),
         tuple(theirs[key][0].key for key in theirs if key not in ours),
-        statistic,
     )
 
 
@@ -93,8 +89,8 @@ def _nothing_in_common(a: Side, b: Side, ours: _RowsByKey, theirs: _RowsByKey) -
     )
 
 
-def _pair(ours: RowOfRuns, theirs: RowOfRuns, by_median: bool) -> PairedRow:
-    times = [[typical_time(row, by_median) for row in side] for side in (ours, theirs)]
+def _pair(ours: RowOfRuns, theirs: RowOfRuns) -> PairedRow:
+    times = [[row.seconds for row in side] for side in (ours, theirs)]
     within = [_within(side) for side in (ours, theirs)]
     return PairedRow(
         key=ours[0].key,
@@ -111,11 +107,6 @@ def _within(rows: RowOfRuns) -> float | None:
     return median(known) if len(known) == len(rows) else None
 
 
-def typical_time(row: RowSample, by_median: bool) -> float:
-    """Of one run: its median, or its mean where a source keeps no medians."""
-    return row.median_s if by_median and row.median_s else row.mean_s
-
-
 def busbw_at(rows: RowOfRuns, time_s: float) -> float:
     """At this time; size and factor are the same in all rows."""
-    return rows[0].busbw_bytes_per_s * rows[0].mean_s / time_s
+    return rows[0].busbw_bytes_per_s * rows[0].seconds / time_s

@@ -53,7 +53,12 @@ class RowSample:
     """Relative standard deviation of single iterations, without their tail; None = not known."""
     iterations: int | None
     busbw_bytes_per_s: float
-    """Of the mean time."""
+    """Of its time."""
+
+    @property
+    def seconds(self) -> float:
+        """The one number (nccltool.core.statistics.Stats.seconds); other statistics say how it may vary."""
+        return self.mean_s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +92,7 @@ class BaselineRow:
     key: RowKey
     runs: int
     time_s: float
-    """Median over the runs of their medians."""
+    """Median over the runs."""
     busbw_bytes_per_s: float
     """Of that time."""
     spread: float | None
@@ -164,8 +169,8 @@ class Comparison:
     only_b: tuple[RowKey, ...]
     ignored: tuple[Difference, ...]
     """Keys that differ, and were not to matter."""
-    statistic: Literal["median", "mean"]
-    """Of the iterations of a run; the mean where a source has no median."""
+    statistic: Literal["mean"]
+    """Of the iterations of a run."""
     margin: float
     """Relative effects below it do not matter."""
     alpha: float

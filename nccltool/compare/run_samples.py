@@ -26,7 +26,7 @@ WORDS = tuple(name.replace("_", "-") for name in (*OF_A_RUN, *OF_A_ROW, "version
 
 def of_run(info: RunInfo, measurements: Sequence[Measurement]) -> RunSample:
     """The sample of a run, of what it has so far; measurements with wrong data are left out."""
-    usable = [row for row in measurements if not row.wrong and row.time_s.mean > 0]
+    usable = [row for row in measurements if not row.wrong and row.time_s.seconds > 0]
     wrong = [row for row in measurements if row.wrong]
     return RunSample(
         id=info.id,
@@ -48,7 +48,7 @@ def _of_row(row: Measurement) -> RowSample:
     return RowSample(
         key=key_of(row),
         median_s=middle or None,
-        mean_s=row.time_s.mean,
+        mean_s=row.time_s.seconds,
         spread=math.log(tail / middle) / P90_SIGMAS if middle and tail else None,
         iterations=row.iterations,
         busbw_bytes_per_s=row.busbw_bytes_per_s,

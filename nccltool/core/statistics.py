@@ -7,6 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Final
+
+STATISTIC: Final = "mean"
+"""What every output takes as the time of a row (Stats.seconds); docs/concepts.md#one-number says why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +27,25 @@ class Stats:
     max: float | None
     ci95: tuple[float, float] | None
     """95 % interval of the median; None when there are too few samples."""
+
+    @property
+    def seconds(self) -> float:
+        """The one number: tables, bandwidths, comparisons, thresholds and metrics are all made of it."""
+        return self.mean
+
+    @property
+    def seconds_between(self) -> tuple[float, float]:
+        """What it could be: the 95 % interval of the median, widened to the mean where a tail pulls that away."""
+        low, high = self.ci95 or (self.seconds, self.seconds)
+        return min(low, self.seconds), max(high, self.seconds)
+
+    @property
+    def relative_error(self) -> float | None:
+        """How far off it could be, as a share of it; None when there are too few samples."""
+        if self.ci95 is None or not self.seconds:
+            return None
+        low, high = self.seconds_between
+        return max(high - self.seconds, self.seconds - low) / self.seconds
 
 
 MIN_FOR_P99 = 100

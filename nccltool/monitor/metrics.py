@@ -277,7 +277,7 @@ METRICS = (
     _of_training(
         "train_step_seconds",
         "Mean time of a step on the slowest rank.",
-        lambda training: training.step_time_s.mean if training.step_time_s else None,
+        lambda training: training.step_time_s.seconds if training.step_time_s else None,
     ),
     _of_training(
         "train_loss_error",

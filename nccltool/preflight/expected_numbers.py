@@ -105,9 +105,9 @@ def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
         case "late":
             return MeasuredNumber(value=row.late_s or 0.0, what=what, rank=row.late_rank)
         case "time":
-            middle = row.time_s.median or row.time_s.mean
-            low, high = row.time_s.ci95 or (middle, middle)
-            return _doubted(MeasuredNumber(value=middle, what=what), row, low, high, fabric=(0.0, high))
+            low, high = row.time_s.seconds_between
+            number = MeasuredNumber(value=row.time_s.seconds, what=what)
+            return _doubted(number, row, low, high, fabric=(0.0, high))
         case "share_of_limit" if limit is None:
             why = f"what the wires allow is not known: {run.info.limit_unknown_reason or 'nothing limits it'}"
             return MeasuredNumber(value=None, what=what, why_unknown=why)

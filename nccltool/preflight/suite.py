@@ -25,7 +25,7 @@ _SHARE = {"%": 0.01}
 METRICS = {
     "busbw": Metric("B/s", _BANDWIDTH),  # bus bandwidth
     "algbw": Metric("B/s", _BANDWIDTH),  # algorithm bandwidth
-    "time": Metric("s", SECONDS),  # median time of one call
+    "time": Metric("s", SECONDS),  # time of one call
     "late": Metric("s", SECONDS),  # how long the others wait for the last rank
     "share_of_limit": Metric("ratio", _SHARE),  # bus bandwidth over what the wires allow
     "throughput": Metric("samples/s", {"samples/s": 1.0}),  # sequences a second

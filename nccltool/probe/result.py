@@ -54,11 +54,10 @@ class Measurement:
 
     @property
     def busbw_interval(self) -> tuple[float, float]:
-        """What the bus bandwidth could be, B/s: from the 95 % interval of the median time to the mean time."""
-        mean = self.time_s.mean
-        fast, slow = self.time_s.ci95 or (mean, mean)
-        work = self.busbw_bytes_per_s * mean
-        return work / max(slow, mean), work / min(fast, mean)
+        """What the bus bandwidth could be, B/s."""
+        fast, slow = self.time_s.seconds_between
+        work = self.busbw_bytes_per_s * self.time_s.seconds
+        return work / slow, work / fast
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -59,11 +59,11 @@ _LEAST_S = 1e-9
 def measurement(
     result: Result, samples_ns: tuple[int, ...], world_size: int, limit: Limit | None = None
 ) -> Measurement:
-    """One row: algbw = bytes / mean time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
+    """One row: algbw = bytes / time, busbw = algbw x the operation's factor (doc/PERFORMANCE.md of
     nccl-tests). Times are averaged before dividing: the mean of rates would hide slow iterations."""
     collective = collectives.get(result.op)
     times = statistics.summarise([ns / 1e9 / collective.trips for ns in samples_ns])
-    algbw = result.bytes / max(times.mean, _LEAST_S)
+    algbw = result.bytes / max(times.seconds, _LEAST_S)
     said = msgspec.structs.asdict(result)
     del said["step"]
     return Measurement(

@@ -93,7 +93,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
 def _training(heard: _Heard) -> TrainingResult:
     status, reason = _status(heard)
     timed, times = heard.timed, _times(heard)
-    rate = timed.sequences / times.mean if timed and times else None
+    rate = timed.sequences / times.seconds if timed and times else None
     tokens_per_s = rate * timed.tokens / timed.sequences if timed and rate else None
     utilisation, source = _utilisation(tokens_per_s, heard)
     without_sync = _of_a_step(timed.without_sync_ns if timed else None, times)

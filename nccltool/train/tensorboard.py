@@ -67,7 +67,7 @@ def _scalars(training: TrainingResult) -> Iterator[tuple[int, float, dict[str, f
         )
     peak = [size for size in training.peak_memory_bytes if size is not None]
     timed: dict[str, float | None] = {
-        "step_time_s": training.step_time_s.mean if training.step_time_s else None,
+        "step_time_s": training.step_time_s.seconds if training.step_time_s else None,
         "samples_per_s": training.throughput_samples_per_s,
         "tokens_per_s": training.throughput_tokens_per_s,
         **{name: getattr(training, name) for name in _OF_TIMED_STEPS},

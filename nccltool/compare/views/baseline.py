@@ -57,7 +57,7 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str, look:
         *(f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN),
         "",
         *_rows(expected, look).split("\n"),
-        "time: median over the runs of their medians   busbw: GB/s = 10**9 B/s, of that time",
+        "time: median over the runs of their means   busbw: GB/s = 10**9 B/s, of that time",
         "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
         "",
         *(f"run {run.id}, {run.started}, {named(run.hosts, 8)}" for run in baseline.runs[:_RUNS_SHOWN]),

@@ -120,7 +120,7 @@ def _row(line: TableLine) -> str:
 
 
 def _half(row: Measurement, is_measured: bool) -> str:
-    time = number(row.time_s.mean * 1e6, 7)
+    time = number(row.time_s.seconds * 1e6, 7)
     algbw, busbw = number(row.algbw_bytes_per_s / 1e9, 6), number(row.busbw_bytes_per_s / 1e9, 6)
     wrong = "    N/A" if row.wrong is None or not is_measured else f"  {float(row.wrong):6g}"
     return f"  {time}  {algbw}  {busbw}{wrong}"

@@ -119,7 +119,7 @@ def _result(line: TableLine) -> dict[str, Any]:
 def _half(mine: Measurement | None, other: Measurement) -> dict[str, Any]:
     row = mine or other
     half: dict[str, Any] = {
-        "time": row.time_s.mean * 1e6,
+        "time": row.time_s.seconds * 1e6,
         "alg_bw": row.algbw_bytes_per_s / 1e9,
         "bus_bw": row.busbw_bytes_per_s / 1e9,
         "nwrong": mine.wrong if mine else None,

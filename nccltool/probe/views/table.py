@@ -6,6 +6,7 @@ from tabulate import tabulate
 
 from nccltool.core.documents import RunInfo
 from nccltool.core.look import PLAIN, Look
+from nccltool.core.statistics import STATISTIC
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 from nccltool.probe import collectives
 from nccltool.probe.result import LatencyModel, Measurement, Run
@@ -16,7 +17,7 @@ _LIMIT = HEADERS.index("% of limit")
 _HEAVY_TAIL = 1.25
 """A mean this far above the median is that of a few slow iterations, and the row says so."""
 LEGEND = (
-    "size: as in nccl-tests, 1 MiB = 2**20 B   time: mean over iterations of the slowest rank\n"
+    f"size: as in nccl-tests, 1 MiB = 2**20 B   time: {STATISTIC} over iterations of the slowest rank\n"
     "algbw, busbw: GB/s = 10**9 B/s   wrong: elements over all ranks"
 )
 
@@ -45,7 +46,7 @@ def _row(row: Measurement, info: RunInfo) -> tuple[str, ...]:
     return (
         row.op,
         format_bytes(row.bytes),
-        format_seconds(row.time_s.mean),
+        format_seconds(row.time_s.seconds),
         format_gb_per_s(row.algbw_bytes_per_s),
         format_gb_per_s(row.busbw_bytes_per_s),
         _share(row),
@@ -83,7 +84,7 @@ def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
     if row.cadence == "isolated":
         yield "isolated"
     middle = row.time_s.median
-    if middle is not None and row.time_s.mean > _HEAVY_TAIL * middle:
+    if middle is not None and row.time_s.seconds > _HEAVY_TAIL * middle:
         yield f"tail: median {format_seconds(middle)}"
     if row.noisy:
         yield f"noisy: {_spread(row)}"
@@ -99,10 +100,8 @@ def _is_rare(row: Measurement | LatencyModel) -> bool:
 
 
 def _spread(row: Measurement) -> str:
-    if row.time_s.ci95 is None:
-        return "too few iterations"
-    low, high = row.time_s.ci95
-    return f"+-{(high - low) / 2 / (row.time_s.median or row.time_s.mean) * 100:.0f} %"
+    error = row.time_s.relative_error
+    return "too few iterations" if error is None else f"+-{error * 100:.0f} %"
 
 
 def _about(size: float) -> str:

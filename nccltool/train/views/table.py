@@ -88,7 +88,7 @@ def _training_row(training: TrainingResult) -> tuple[str, ...]:
         words[training.status],
         _or_unknown(oracle.max_abs_error if oracle else None, ".2g"),
         _or_unknown(oracle.tolerance if oracle else None, ".2g"),
-        format_seconds(times.mean) if times else "?",
+        format_seconds(times.seconds) if times else "?",
         _rate(training.throughput_samples_per_s),
         _rate(training.throughput_tokens_per_s),
         _or_unknown(training.exposed_communication_ratio, ".0%"),
