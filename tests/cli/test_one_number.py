@@ -44,9 +44,7 @@ def _row() -> Measurement:
 
 
 def _keep() -> None:
-    run = Run(
-        info=info(id=RUN), verdict=Verdict(status="pass", exit_code=0), measurements=(_row(),), findings=()
-    )
+    run = Run(info=info(id=RUN), verdict=Verdict(status="pass", exit_code=0), measurements=(_row(),), findings=())
     folder = run_dir_of(run_directory.base_folder(), job(run_id=RUN))
     folder.finish(to_json(run))
     folder.close()
