@@ -153,7 +153,8 @@ def test_every_variable_has_its_row() -> None:
 
 
 def _keys(heading: str) -> list[str]:
-    section = (DOCS / "json.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    pages = "\n".join((DOCS / name).read_text() for name in ("json.md", "json-train.md", "json-checks.md"))
+    section = pages.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
 
 
