@@ -10,6 +10,7 @@ from nccltool.core.verdicts import Verdict
 from nccltool.launch.events import RankFacts
 from nccltool.launch.run_state import RunState
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.result import LatencyModel, Measurement, Run
 from nccltool.probe.state import ProbeState
 
@@ -157,6 +158,7 @@ def good_run() -> Run:
                 noisy=True,
                 late_rank=3,
                 late_s=0.0042,
+                late_ranks=(RankLateness(rank=3, late_s=0.0042),),
             ),
             measurement(
                 op="ping_pong",

@@ -10,6 +10,7 @@ from nccltool.core.units import format_bytes
 from nccltool.preflight.result import Check, CheckOutcome
 from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import Expectation
+from nccltool.probe import late_rank
 from nccltool.probe.result import Measurement, Run
 
 
@@ -88,13 +89,28 @@ def _numbers(run: Run, wanted: Expectation) -> Iterator[tuple[Check, MeasuredNum
     rows = [row for row in run.measurements if wanted.of in ("", row.op)]
     if wanted.metric == "late" and not wanted.of:
         if rows:
-            yield wanted.check(), _number(max(rows, key=lambda row: row.late_s or 0.0), wanted, run)
+            yield wanted.check(), _lateness(rows, run)
         return
     for op in dict.fromkeys(row.op for row in rows):
         mine = [row for row in rows if row.op == op and wanted.size in (None, row.bytes)]
-        if mine:
+        if mine and wanted.metric == "late":
+            yield wanted.check().about(op, wanted.size), _lateness(mine, run)
+        elif mine:
             row = max(mine, key=lambda one: one.bytes)
             yield wanted.check().about(op, wanted.size), _number(row, wanted, run)
+
+
+def _lateness(rows: Sequence[Measurement], run: Run) -> MeasuredNumber:
+    """How long the others wait for one rank in at least half of the rows; 0 where none is so late so often."""
+    arrivals = [row.late_ranks for row in rows]
+    if all(late is None for late in arrivals):
+        return MeasuredNumber(value=None, what="", why_unknown="arrivals were not measured")
+    ranks = run.info.world_size or 1
+    found = [one for one in late_rank.over_rows(arrivals, ranks) if one.is_typical]
+    worst = max(found, key=lambda one: one.late_s, default=None)
+    if worst is None:
+        return MeasuredNumber(value=0.0, what="")
+    return MeasuredNumber(value=worst.late_s, what=f"late in {worst.share_text('row')}", rank=worst.rank)
 
 
 def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
@@ -102,8 +118,6 @@ def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:
     limit = row.limit_busbw_bytes_per_s
     share = 1.0
     match wanted.metric:
-        case "late":
-            return MeasuredNumber(value=row.late_s or 0.0, what=what, rank=row.late_rank)
         case "time":
             low, high = row.time_s.seconds_between
             number = MeasuredNumber(value=row.time_s.seconds, what=what)

@@ -14,7 +14,7 @@ from nccltool.preflight.result import PAGE, Check, CheckOutcome
 from nccltool.preflight.stage_run import StageRun
 from nccltool.preflight.suite import Expectation
 from nccltool.probe import collectives
-from nccltool.probe.finding_kinds import WRONG_DATA
+from nccltool.probe.finding_kinds import LATE_RANK, WRONG_DATA
 from nccltool.probe.result import Run
 
 DATA = Check(stage="", name="data", kind="data")
@@ -71,7 +71,8 @@ def judged(ran: StageRun, part: ProbePart) -> Iterator[CheckOutcome]:
     if ran.run is None:
         return
     yield from _data(ran, ran.run, part)
-    yield from stage_run.others(ran, WRONG_DATA)
+    expects_late = any(wanted.metric == "late" for wanted in part.expect)
+    yield from stage_run.others(ran, WRONG_DATA, *([LATE_RANK] if expects_late else []))
     for wanted in part.expect:
         yield from expected_numbers.numbers(ran, ran.run, wanted, part.expect)
 

@@ -96,10 +96,10 @@ def _shown(ran: StageRun, finding: Finding) -> dict[str, Blame]:
     return {"shown": "alone"} if by_itself and ran.host_of(finding) else {}
 
 
-def others(ran: StageRun, judged: FindingKind) -> Iterator[CheckOutcome]:
+def others(ran: StageRun, *judged: FindingKind) -> Iterator[CheckOutcome]:
     """What else a run found: warnings, and errors that have no check of their own. The doctor told differences."""
     for finding in ran.run.findings if ran.run else ():
-        done = finding.effect == "incomplete" or (finding.is_error and finding.kind is judged)
+        done = finding.effect == "incomplete" or (finding.is_error and finding.kind in judged)
         if done or finding.severity == "info" or finding.code in differences.KINDS or finding.kind is WORLD_OF_ONE:
             continue
         yield ran.of_finding(Check(stage=ran.stage, name=finding.code), finding)

@@ -44,6 +44,8 @@ class Result(Event, frozen=True, tag="result"):
     wrong: int | None
     late_rank: int | None = None
     late_s: float | None = None
+    late_ranks: tuple[tuple[int, float], ...] | None = None
+    """(rank, seconds) of all that came late, the latest first; None = not measured."""
     launched: Launched | None = None
     launch_limited: bool = False
 

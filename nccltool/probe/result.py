@@ -7,6 +7,7 @@ from nccltool.core.documents import RunInfo
 from nccltool.core.findings import Finding
 from nccltool.core.statistics import Stats
 from nccltool.core.verdicts import Verdict
+from nccltool.probe.late_rank import RankLateness
 
 Placement = Literal["in-place", "out-of-place"]
 
@@ -42,6 +43,8 @@ class Measurement:
     late_rank: int | None = None
     """The rank that the others waited for; None = no rank stood out."""
     late_s: float | None = None
+    late_ranks: tuple[RankLateness, ...] | None = None
+    """All of these, the latest first; None = not measured, or by an older release."""
     launched: Launched | None = None
     """How the calls came to the device; None = an older release or another tool measured."""
     launch_limited: bool = False

@@ -23,7 +23,7 @@ from nccltool.launch.job import run_dir as run_dir_of
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.printed_events import Begun, StreamEnd, Teller, ToldRunDir
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import document, latency_model, plan
+from nccltool.probe import document, late_findings, latency_model, plan
 from nccltool.probe import judge as probe_judge
 from nccltool.probe.events import MeasuredWorld
 from nccltool.probe.job import ProbeJob
@@ -131,6 +131,7 @@ def judged(outcome: LaunchOutcome, begun: ProbeBegun) -> Run:
     findings = (
         *outcome.findings,
         *probe_judge.below(measurements, ops, begun.min_busbw_gb_per_s),
+        *late_findings.of_rows((row.late_ranks for row in measurements), state),
         *latency_model.dips(measurements),
         *(differences.compare(snapshots) if len(snapshots) > 1 else ()),
         *(plan.left_out(job, state.world.backend, state.world.world_size) if state.world else ()),

@@ -5,7 +5,7 @@ import msgspec
 from nccltool.core import statistics
 from nccltool.core.findings import Finding
 from nccltool.launch.events import EVERYWHERE, Event, EventReader, World
-from nccltool.probe import collectives, judge
+from nccltool.probe import collectives, judge, late_rank
 from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
 from nccltool.probe.result import Measurement
 from nccltool.probe.transport import Limit
@@ -66,8 +66,10 @@ def measurement(
     algbw = result.bytes / max(times.seconds, _LEAST_S)
     said = msgspec.structs.asdict(result)
     del said["step"]
+    late = said.pop("late_ranks")
     return Measurement(
         **said,
+        late_ranks=None if late is None else late_rank.of_pairs(late),
         iterations=len(samples_ns),
         time_s=times,
         algbw_bytes_per_s=algbw,

@@ -72,6 +72,7 @@ EVENTS: list[events.Event] = [
         wrong=None,
         late_rank=1,
         late_s=0.002,
+        late_ranks=((1, 0.002),),
     ),
     WrongData(
         rank=1,

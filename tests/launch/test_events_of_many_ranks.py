@@ -19,7 +19,7 @@ from nccltool.launch import (
 )
 from nccltool.launch.events import MAX_LINE, Event, EventReader, GpuProblem, RankFacts
 from nccltool.launch.run_state import RunState
-from nccltool.probe import transport
+from nccltool.probe import late_rank, transport
 from nccltool.probe.collectives import NAMES
 from nccltool.probe.events import OF_PROBES, MeasuredWorld, Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
@@ -194,6 +194,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         wrong=BYTES,
         late_rank=LAST,
         late_s=1 / 3e300,
+        late_ranks=((LAST, 1 / 3e300),) * late_rank.MOST_NAMED,
     ),
     WrongData: lambda: WrongData(
         rank=LAST,

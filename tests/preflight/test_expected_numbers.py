@@ -8,6 +8,7 @@ import pytest
 from nccltool.preflight import probe_run
 from nccltool.preflight.probe_run import ProbePart
 from nccltool.preflight.suite import Expectation
+from nccltool.probe.late_rank import RankLateness
 from tests import samples
 from tests.preflight.samples import ran, run
 
@@ -20,7 +21,8 @@ def wanted(metric: str, **changes: Any) -> Expectation:
 
 SMALL = samples.measurement(bytes=1024, busbw_bytes_per_s=1e9)
 LARGE = samples.measurement(bytes=2**20, busbw_bytes_per_s=300e9, limit_busbw_bytes_per_s=400e9)
-LATE = samples.measurement(bytes=2**20, late_rank=3, late_s=0.05)
+IN_TIME = samples.measurement(bytes=2**20, late_ranks=())
+LATE = samples.measurement(bytes=2**20, late_ranks=(RankLateness(rank=3, late_s=0.05),))
 LAUNCHED = samples.measurement(bytes=8, busbw_bytes_per_s=1e9, launch_limited=True)
 NOISY = samples.measurement(busbw_bytes_per_s=300e9, noisy=True)
 
@@ -52,8 +54,12 @@ NOISY = samples.measurement(busbw_bytes_per_s=300e9, noisy=True)
         ((LAUNCHED,), wanted("time", high=0.1), ("across/all_reduce-time", None, "pass", 0.002)),
         ((LARGE,), wanted("share_of_limit", low=0.5), ("across/all_reduce-share_of_limit", None, "pass", 0.75)),
         ((SMALL,), wanted("share_of_limit", low=0.5), ("across/all_reduce-share_of_limit", None, "unknown", None)),
-        ((LARGE,), wanted("late", high=0.02), ("across/late", None, "pass", 0.0)),
-        ((LARGE, LATE), wanted("late", high=0.02), ("across/late", "n2", "fail", 0.05)),
+        ((LARGE,), wanted("late", high=0.02), ("across/late", None, "unknown", None)),
+        ((LARGE, IN_TIME), wanted("late", high=0.02), ("across/late", None, "pass", 0.0)),
+        ((IN_TIME, LATE), wanted("late", high=0.02), ("across/late", "n2", "fail", 0.05)),
+        ((IN_TIME, LATE, IN_TIME), wanted("late", high=0.02), ("across/late", None, "pass", 0.0)),
+        ((IN_TIME, LATE), wanted("late", high=0.1), ("across/late", None, "pass", 0.05)),
+        ((LATE,), wanted("late", high=0.02, of="all_reduce"), ("across/all_reduce-late", "n2", "fail", 0.05)),
         ((LARGE,), wanted("time", high=0.001), ("across/all_reduce-time", None, "fail", 0.002)),
         ((), wanted("late", high=0.02), ("across/late", None, "skip", None)),
     ],

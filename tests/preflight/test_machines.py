@@ -83,7 +83,12 @@ def run_of(kind: str, found: UsableNetwork, gigabytes: Mapping[str, tuple[float,
 
 def row(op: str, size: int, busbw: float, limit: float | None) -> Measurement:
     return samples.measurement(
-        op=op, bytes=size, busbw_bytes_per_s=busbw, algbw_bytes_per_s=busbw / 2, limit_busbw_bytes_per_s=limit
+        late_ranks=(),
+        op=op,
+        bytes=size,
+        busbw_bytes_per_s=busbw,
+        algbw_bytes_per_s=busbw / 2,
+        limit_busbw_bytes_per_s=limit,
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from nccltool.core.statistics import Stats
 from nccltool.launch.events import Event, World
 from nccltool.probe.events import Result, Samples
+from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.result import Measurement
 from nccltool.probe.state import ProbeState, measurement
 
@@ -44,7 +45,9 @@ def test_samples_belong_to_their_step() -> None:
         Samples(step=0, ns=(1_000_000, 2_000_000)),
         Samples(step=1, ns=(5,)),
         Samples(step=0, ns=(3_000_000,)),
-        result(noisy=True, late_rank=2, late_s=0.004, launched="queued", launch_limited=True),
+        result(
+            noisy=True, late_rank=2, late_s=0.004, late_ranks=((2, 0.004),), launched="queued", launch_limited=True
+        ),
     )
     assert run.done == {0}
     assert run.measurements() == (
@@ -65,6 +68,7 @@ def test_samples_belong_to_their_step() -> None:
             noisy=True,
             late_rank=2,
             late_s=0.004,
+            late_ranks=(RankLateness(rank=2, late_s=0.004),),
             launched="queued",
             launch_limited=True,
         ),

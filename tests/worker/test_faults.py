@@ -126,9 +126,15 @@ def test_a_rank_that_stands_still(start: Start, place: str) -> None:
 
 def test_a_rank_that_is_slow_is_waited_for(start: Start) -> None:
     result = ended(start(*SWEEP, NCCLTOOL_FAULT="slow:rank=1,op=broadcast,ms=100"))
-    assert (result.code, result.problems) == (0, []), result.said
+    (error,) = result.problems
+    assert (result.code, result.document["status"]) == (1, "fail"), result.said
+    assert (error["code"], error["subject"]) == ("late-rank", {"kind": "rank", "name": "1"})
+    assert re.match(
+        rf"rank 1 on {HOST} \(node 1\) came late in 2 of 4 rows, by \S+ ms in the median; ", error["message"]
+    )
     slow = [row for row in result.document["measurements"] if row["op"] == "broadcast"]
     assert [row["late_rank"] for row in slow] == [1, 1]
+    assert [[late["rank"] for late in row["late_ranks"]] for row in slow] == [[1], [1]]
     assert all(row["late_s"] > 0.05 < row["time_s"]["mean"] for row in slow)
 
 

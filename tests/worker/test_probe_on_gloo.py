@@ -49,6 +49,7 @@ MEASUREMENT_KEYS = {
     "wrong",
     "late_rank",
     "late_s",
+    "late_ranks",
 }
 TIME_KEYS = {"mean", "median", "p90", "p99", "min", "max", "ci95"}
 

@@ -1,16 +1,18 @@
 """One step on one rank: buffers, timing, check, report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from nccltool.launch import events
-from nccltool.probe import collectives, longest_call, stopping
+from nccltool.probe import collectives, late_rank, longest_call, stopping
 from nccltool.probe.collectives.base import Call, Part
 from nccltool.probe.dtypes import ELEMENT_SIZE
 from nccltool.probe.events import Result, Samples, WrongData
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.plan import Step
 from nccltool.probe.result import Launched
 from nccltool.worker import memory
@@ -50,7 +52,7 @@ class Prober:
         timed = captured(call, self._group) if self._job.cuda_graph else call
         disturbed = self._injector.disturbed(timed, op, size)
         took = self.timer.measure(timed, disturbed, self._contact.first_call_s)
-        late = self.timer.latest(self._injector.pause(op, size))
+        late = self.timer.came_late(self._injector.pause(op, size))
         if self._group.rank == 0:
             self._channel.emit(*Samples.of(step.index, took.ns))
         self._slot.phase("checking", allowance_s=outside_s)
@@ -94,8 +96,8 @@ class Prober:
             return "graph"
         return "queued" if self.timer.clock.queues else "blocking"
 
-    def _report(self, step: Step, took: TimedCalls, late: tuple[int, float] | None, wrong: int | None) -> None:
-        late_rank, late_s = late or (None, None)
+    def _report(self, step: Step, took: TimedCalls, late: Sequence[RankLateness], wrong: int | None) -> None:
+        latest = late[0] if late else None
         self._channel.emit(
             Result(
                 step=step.index,
@@ -111,8 +113,9 @@ class Prober:
                 launched=self._launched,
                 launch_limited=took.launch_limited,
                 wrong=wrong,
-                late_rank=late_rank,
-                late_s=late_s,
+                late_rank=latest.rank if latest else None,
+                late_s=latest.late_s if latest else None,
+                late_ranks=late_rank.as_pairs(late),
             )
         )
         self._slot.phase("waiting for the result to be saved")

@@ -12,6 +12,7 @@ import torch
 from nccltool.probe import late_rank, stopping
 from nccltool.probe.collectives.base import Call
 from nccltool.probe.job import ProbeJob
+from nccltool.probe.late_rank import RankLateness
 from nccltool.worker.agreement import Agreement
 from nccltool.worker.probe import clocks
 from nccltool.worker.probe.clocks import Batch, Clock
@@ -118,8 +119,8 @@ class Timer:
         """As many of these calls as may be queued before somebody waits for them. The same on all ranks."""
         return min(count, clocks.most(self._launch_ns, self._call_ns)) if self.clock.queues else count
 
-    def latest(self, pause: Call | None) -> tuple[int, float] | None:
-        """(rank that the others wait for, seconds); see nccltool.probe.late_rank."""
+    def came_late(self, pause: Call | None) -> tuple[RankLateness, ...]:
+        """The ranks that the others wait for; see nccltool.probe.late_rank."""
         waits = []
         for _ in range(late_rank.ROUNDS):
             if pause is not None:
@@ -127,7 +128,7 @@ class Timer:
             begin = time.perf_counter_ns()
             self.group.meet()
             waits.append(time.perf_counter_ns() - begin)
-        return late_rank.latest(self.group.everybodys(waits))
+        return late_rank.in_row(self.group.everybodys(waits))
 
     def _next_batch(self, samples: list[int], spent_s: float, estimate_s: float | None) -> int:
         job = self.job

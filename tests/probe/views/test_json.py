@@ -39,6 +39,7 @@ MEASUREMENT = {
     "wrong",
     "late_rank",
     "late_s",
+    "late_ranks",
 }
 TIME = {"mean", "median", "p90", "p99", "min", "max", "ci95"}
 

@@ -1,0 +1,111 @@
+"""JUDGE the rows of a run together: findings for the ranks and hosts that came late. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from nccltool.core.findings import Finding, Subject
+from nccltool.core.text import named
+from nccltool.core.units import format_seconds
+from nccltool.launch.job import node_name
+from nccltool.launch.run_state import RunState
+from nccltool.probe import late_rank
+from nccltool.probe.finding_kinds import LATE_RANK
+from nccltool.probe.late_rank import LateRank, Row
+
+Unit = Literal["row", "training"]
+"""What arrivals were measured in."""
+_RANKS_NAMED = 16
+_LEAST_CHANCE = 1e-6
+"""Less is not worth telling apart."""
+_MEASURED: Mapping[Unit, str] = {
+    "row": f"arrivals at {late_rank.ROUNDS} empty all-reduces after each row: time in transfer does not count",
+    "training": "arrivals between forward and backward, in steps after the timed ones: time in transfer does not "
+    "count",
+}
+_CHECK = "top (other processes on its cores), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a rank is: a node, which is a host unless nodes are emulated."""
+
+    host: str
+    node: int
+    emulated: bool
+
+    @property
+    def subject(self) -> str:
+        return node_name(self.node) if self.emulated else self.host
+
+    @property
+    def text(self) -> str:
+        return f"{self.host} ({node_name(self.node)})" if self.emulated else self.host
+
+
+def of_rows(rows: Iterable[Row], state: RunState, unit: Unit = "row") -> tuple[Finding, ...]:
+    """A finding for each rank that came late too often for chance; one for all of a host among several."""
+    late = late_rank.over_rows(rows, state.world_size)
+    emulated = state.world.emulated if state.world else state.job.emulated
+    places = {rank: _Place(one.host, one.node_rank, emulated) for rank, one in state.ranks.items()}
+    groups = defaultdict[_Place | None, list[LateRank]](list)
+    for one in late:
+        groups[places.get(one.rank)].append(one)
+    several_places = len(set(places.values())) > 1
+    found: list[Finding] = []
+    for place, ranks in groups.items():
+        if place is not None and several_places and len(ranks) > 1:
+            found.append(_of_host(place, ranks, unit))
+        else:
+            found += (_of_rank(place, one, unit) for one in ranks)
+    return tuple(found)
+
+
+def _of_rank(place: _Place | None, one: LateRank, unit: Unit) -> Finding:
+    on = f" on {place.text}" if place else ""
+    return LATE_RANK.finding(
+        severity="error" if one.fails else "warning",
+        subject=Subject(kind="rank", name=str(one.rank)),
+        message=f"rank {one.rank}{on} came late in {one.share_text(unit)}, by {format_seconds(one.late_s)} in the "
+        "median; the others waited for it",
+        evidence=_evidence([one], unit),
+        remedy=_remedy(place),
+    )
+
+
+def _of_host(place: _Place, ranks: Sequence[LateRank], unit: Unit) -> Finding:
+    names = named((str(one.rank) for one in ranks), _RANKS_NAMED)
+    typical = sorted(ranks, key=lambda one: one.rows)[len(ranks) // 2]
+    late_s = median(one.late_s for one in ranks)
+    return LATE_RANK.finding(
+        severity="error" if any(one.fails for one in ranks) else "warning",
+        subject=Subject(kind="host", name=place.subject),
+        message=f"ranks {names} on {place.text} came late in {typical.share_text(unit)}, by "
+        f"{format_seconds(late_s)} in the median; the others waited for them",
+        evidence=_evidence(ranks, unit),
+        remedy=_remedy(place),
+    )
+
+
+def _evidence(ranks: Sequence[LateRank], unit: Unit) -> tuple[str, ...]:
+    least, most = min(one.least_s for one in ranks), max(one.most_s for one in ranks)
+    chance = max(one.chance for one in ranks)
+    between = f"between {format_seconds(least)} and {format_seconds(most)}, "
+    if ranks[0].rows == 1:
+        between = ""
+    return (f"{between}by chance in less than {_share(chance)} of healthy runs", _MEASURED[unit])
+
+
+def _share(chance: float) -> str:
+    """Rounded up: 1 in 1,000."""
+    power = min(int(-math.log10(max(chance, _LEAST_CHANCE))), 6)
+    return f"1 in {10**power:,}" if power > 1 else f"{chance:.1%}"
+
+
+def _remedy(place: _Place | None) -> str:
+    if place is None:
+        return f"on its host: {_CHECK}"
+    return f"on {place.host}: {_CHECK}" + ("" if place.emulated else "; repeat the run without it")
