@@ -113,7 +113,7 @@ FAMILIES = (
         "monitor.alerts",
         "monitor.exporters",
     ),
-    *("interop.manifests", "train.strategies", "worker.train.strategies"),
+    *("interop.manifests", "train.strategies", "worker.train.strategies", "cli.help_pages"),
 )
 
 

@@ -4,12 +4,17 @@ import click
 
 
 @click.command("explain")
-@click.argument("word", metavar="WORD")
-def command(word: str) -> None:
-    """The page of a rule (SYN009, quoted-value), of a variable (NCCL_IB_HCA), of a root cause (ib-link) or of an
-    alert (NccltoolWrongData).
+@click.argument("words", nargs=-1, metavar="[WORD]")
+def command(words: tuple[str, ...]) -> None:
+    """Explain any word that nccltool prints.
+
+    WORD is a finding (rank-died), a check (reach/ports), a rule (SYN009), a root cause (ib-link), a variable
+    (NCCL_IB_HCA), an alert, a metric, an exit code (exit 3), a column (busbw), a JSON key, a suite, or a word of
+    the glossary, in any spelling: rank-died, rank_died, Rank died.
+
+    Without WORD, list the kinds of words. With a kind, such as findings, list its words.
     """
     from nccltool.cli import help_pages
     from nccltool.cli.screen import put
 
-    put(help_pages.find(word))
+    put(help_pages.find(" ".join(words)) if words else help_pages.overview())

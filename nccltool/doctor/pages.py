@@ -3,18 +3,15 @@
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
 
 from nccltool.doctor.diagnosis import RulePage
 from nccltool.hosts.nccl.variables import KnownVariable
 
-_WIDTH = 100
 _DOCS_WIDTH = 115
-_INDENT = "    "
 
 
 def variable(entry: KnownVariable, rules: Iterable[RulePage]) -> str:
-    """Everything that the catalogue has about a variable, and the rules that are about it."""
+    """Everything that the catalogue has about a variable, and the rules that are about it, in Markdown."""
     low, high = ("any" if limit is None else str(limit) for limit in (entry.min, entry.max))
     bounded = entry.min is not None or entry.max is not None
     rows = {
@@ -32,13 +29,9 @@ def variable(entry: KnownVariable, rules: Iterable[RulePage]) -> str:
         "rules": ", ".join(f"{page.code} {page.name}" for page in rules),
         "source": entry.source,
     }
-    width = max(len(title) for title, text in rows.items() if text)
-    lines = [entry.name, ""]
-    lines += [*textwrap.wrap(entry.summary, _WIDTH), ""] if entry.summary else []
-    wrap = partial(textwrap.wrap, width=_WIDTH, subsequent_indent=" " * (width + 2), break_long_words=False)
-    lines += [line for title, text in rows.items() if text for line in wrap(f"{title:{width}}  {text}")]
-    lines += ["", *textwrap.wrap(entry.note, _WIDTH)] if entry.note else []
-    return "\n".join(lines) + "\n"
+    table = [f"| {title} | {_cell(text)} |" for title, text in rows.items() if text]
+    parts = [f"# {entry.name}", plain(entry.summary), "\n".join(table), plain(entry.note)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _reader(entry: KnownVariable) -> str:
@@ -60,6 +53,7 @@ def rules(pages: Sequence[RulePage]) -> str:
 
 
 def rule(page: RulePage) -> str:
+    """The page of one rule, in Markdown."""
     parts = (
         ("What it finds", page.what),
         ("Why this is bad", page.why),
@@ -67,11 +61,8 @@ def rule(page: RulePage) -> str:
         ("Use instead", page.instead),
         ("Source", page.source),
     )
-    lines = [f"{page.code} {page.name} ({page.severity})"]
-    for title, text in parts:
-        wrapped = textwrap.wrap(text, _WIDTH - len(_INDENT), break_long_words=False)
-        lines += ["", title, *(f"{_INDENT}{line}" for line in wrapped)]
-    return "\n".join(lines) + "\n"
+    sections = (f"## {title}\n\n{plain(text)}\n" for title, text in parts if text)
+    return "\n".join([f"# {page.code} {page.name} ({page.severity})\n", *sections])
 
 
 def family(name: str, summary: str, pages: Sequence[RulePage]) -> str:
@@ -91,6 +82,10 @@ def _section(page: RulePage) -> Iterator[str]:
 def _wrapped(text: str, raw: bool = False) -> list[str]:
     shown = text if raw else plain(text)
     return textwrap.wrap(shown, _DOCS_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def plain(text: str) -> str:

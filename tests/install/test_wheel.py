@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import nccltool
+from tests.support.explained import pages_read
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.install
@@ -45,13 +46,14 @@ def _files(folder: str) -> Iterator[str]:
             yield str(path.relative_to(ROOT))
 
 
-def test_it_holds_the_package_and_the_checks_and_nothing_else(wheel: Path) -> None:
+def test_it_holds_the_package_the_checks_the_pages_of_explain_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     about = f"nccltool-{nccltool.__version__}.dist-info"
     assert names == {
         *_files("nccltool"),
         *(f"nccltool/{name}" for name in _files("checks")),
+        *(f"nccltool/docs/{name}" for name in pages_read()),
         *(f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")),
     }
     assert {"nccltool/py.typed", "nccltool/checks/README.md"} <= names
@@ -88,6 +90,7 @@ def test_it_works_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> N
     program = "import nccltool; print(nccltool.__path__[0])"
     assert _run(env / "bin/python", "-c", program, cwd=tmp_path) == f"{site / 'nccltool'}\n"
     assert (site / "nccltool/checks/README.md").read_text() == (ROOT / "checks/README.md").read_text()
+    assert _run(command, "explain", "rank died", cwd=tmp_path).startswith("rank-died (finding)\n")
     assert _run(command, "runs", cwd=tmp_path, XDG_STATE_HOME=str(tmp_path)) == "no runs yet\n"
     assert _run(command, "checks", "list", cwd=tmp_path).endswith(f"in {site / 'nccltool/checks'}\n")
     assert _run(command, "checks", "validate", cwd=tmp_path).endswith(" files, nothing wrong\n")

@@ -20,7 +20,7 @@ NEEDS = ()
 PRESENT = Check(stage="inventory", name="present", kind="presence")
 RELEASE = Check(stage="inventory", name="nccltool", page="docs/findings.md#version-mismatch")
 GPUS = Check(stage="inventory", name="gpus", page=f"{PAGE}#inventorygpus")
-RANKS = Check(stage="inventory", name="ranks")
+RANKS = Check(stage="inventory", name="ranks", page=f"{PAGE}#inventoryranks")
 _SNAPSHOT_S = 0.5
 """A snapshot of this host took 0.1 to 0.4 s here."""
 

@@ -33,6 +33,9 @@ def lines(one: CheckOutcome) -> Iterator[str]:
             yield from escaped_lines(text)
         if finding.remedy:
             yield f"-> {escaped(finding.remedy)}"
-    for name, value in (("again", one.repeat), ("page", one.page), ("evidence", one.evidence)):
-        if value:
-            yield f"{name}: {escaped(value)}"
+    if one.repeat:
+        yield f"again: {escaped(one.repeat)}"
+    if one.page:
+        yield f"nccltool explain {escaped(one.findings[0].code if one.findings else one.code)}"
+    if one.evidence:
+        yield f"evidence: {escaped(one.evidence)}"
