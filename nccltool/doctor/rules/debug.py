@@ -25,7 +25,7 @@ def _level(host: JudgedHost) -> str | None:
 def trace_left_on(_: JudgedHost, variable: Variable, level: str) -> Results:
     """NCCL_DEBUG is TRACE.
 
-    Why: It slows the job, and what it adds needs a library that was built for tracing.
+    Why: It slows the job, and its extra lines appear only in a library built with tracing.
     Example: NCCL_DEBUG=TRACE
     Instead: NCCL_DEBUG=WARN
     Source: NCCL user guide, NCCL_DEBUG
@@ -36,9 +36,9 @@ def trace_left_on(_: JudgedHost, variable: Variable, level: str) -> Results:
 
 @for_text("DBG002", "info", "NCCL_DEBUG")
 def info_on_many_ranks(host: JudgedHost, variable: Variable, level: str) -> Results:
-    """NCCL_DEBUG is INFO in a large job, and all ranks write to one output.
+    """NCCL_DEBUG is INFO in a large job whose ranks all write to one output.
 
-    Why: Each rank prints hundreds of lines for each communicator.
+    Why: Each rank prints hundreds of lines per communicator.
     Example: NCCL_DEBUG=INFO with 64 ranks or more
     Instead: NCCL_DEBUG=WARN, or NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log
     Source: NCCL user guide, troubleshooting, logging
@@ -53,39 +53,39 @@ def info_on_many_ranks(host: JudgedHost, variable: Variable, level: str) -> Resu
 
 @for_text("DBG003", "error", "NCCL_DEBUG")
 def unknown_log_level(_: JudgedHost, variable: Variable, level: str) -> Results:
-    """NCCL_DEBUG is no level that NCCL knows.
+    """NCCL_DEBUG is not a log level that NCCL knows.
 
-    Why: NCCL then logs nothing at all, and does not say so.
+    Why: NCCL then logs nothing at all, without a warning.
     Example: NCCL_DEBUG=DEBUG
     Instead: NCCL_DEBUG=INFO
     Source: NCCL src/debug.cc
     """
     if level.upper() not in LEVELS:
         meant = "WARN" if level.upper() in ("ERROR", "WARNING", "0") else "INFO"
-        message = "NCCL does not know this level, and logs nothing at all"
+        message = "NCCL does not know this level and logs nothing at all"
         yield report.better_set(variable, meant, message, evidence=(f"known: {', '.join(LEVELS)}",))
 
 
 @rule("DBG004", "info")
 def no_log_level(host: JudgedHost) -> Results:
-    """NCCL_DEBUG is not set in a job of several nodes.
+    """NCCL_DEBUG is not set in a multi-node job.
 
     Why: Without it NCCL does not print the warnings that explain a failure.
-    Example: no NCCL_DEBUG
+    Example: NCCL_DEBUG is not set
     Instead: NCCL_DEBUG=WARN
     Source: NCCL user guide, troubleshooting
     """
     if host.variable("NCCL_DEBUG") is None and host.several_nodes:
-        message = "NCCL_DEBUG is not set: NCCL will not say why something fails"
+        message = "NCCL_DEBUG is not set: NCCL will not print why something fails"
         yield report.variable("NCCL_DEBUG", message, fix=report.export("NCCL_DEBUG", "WARN"))
 
 
 @for_text("DBG005", "error", "NCCL_DEBUG_FILE", needs=("files",))
 def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
-    """All processes write into one file.
+    """All processes write to one log file.
 
-    Why: Each process empties NCCL_DEBUG_FILE when it opens it, and they write over each other. %p stands for the
-    process, and %h for the host, which is needed where hosts share the file system.
+    Why: Each process truncates NCCL_DEBUG_FILE when it opens it, so processes overwrite each other's lines. %p is
+    replaced by the process id and %h by the host name, which is needed on a shared file system.
     Example: NCCL_DEBUG_FILE=/shared/nccl.log
     Instead: NCCL_DEBUG_FILE=/shared/nccl.%h.%p.log
     Source: NCCL user guide, NCCL_DEBUG_FILE
@@ -100,32 +100,32 @@ def shared_log_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     if missing:
         better = re.sub(r"(\.\w+)?$", r".%h.%p\1", path.replace("%p", "").rstrip("."), count=1)
         who = "processes" if missing == "%p" else "hosts"
-        message = f"NCCL_DEBUG_FILE has no {missing}: {who} write over each other"
+        message = f"NCCL_DEBUG_FILE has no {missing}: {who} overwrite each other's lines"
         yield report.better_set(variable, better, message, f"export NCCL_DEBUG_FILE={escaped(better[:200])}")
 
 
 @for_text("DBG006", "error", "NCCL_DEBUG_FILE", needs=("files",))
 def log_folder_not_writable(host: JudgedHost, variable: Variable, path: str) -> Results:
-    """The folder of NCCL_DEBUG_FILE is not there, or may not be written.
+    """The directory of NCCL_DEBUG_FILE does not exist or is not writable.
 
-    Why: NCCL does not say that it cannot open the file; the log goes to standard output, or nowhere.
-    Example: NCCL_DEBUG_FILE=/logs/nccl.%h.%p.log without a folder /logs
-    Instead: make the folder on every node
+    Why: NCCL does not report that it cannot open the file; the log goes to standard output or is lost.
+    Example: NCCL_DEBUG_FILE=/logs/nccl.%h.%p.log without a directory /logs
+    Instead: create the directory on every node
     Source: NCCL src/debug.cc
     """
     file = host.facts.file("NCCL_DEBUG_FILE") if path not in _STREAMS else None
     if file is not None and known(file.parent_writable) is False:
         folder = path.rpartition("/")[0] or "."
         shown = escaped(folder[:120])
-        message = f"nothing can be written in {shown}"
-        yield report.about(variable, message, f"mkdir -p {shown}, on every node", part=folder)
+        message = f"{shown} does not exist or is not writable"
+        yield report.about(variable, message, f"run on every node: mkdir -p {shown}", part=folder)
 
 
 @for_text("DBG007", "warning", "NCCL_DEBUG_FILE")
 def log_file_without_level(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_DEBUG_FILE is set, and there is nothing to write into it.
+    """NCCL_DEBUG_FILE is set, but logging is off.
 
-    Why: The file is only opened at a level above VERSION.
+    Why: NCCL opens the file only at a level above VERSION.
     Example: NCCL_DEBUG_FILE=/tmp/nccl.%h.%p.log without NCCL_DEBUG
     Instead: NCCL_DEBUG=WARN
     Source: NCCL src/debug.cc
@@ -137,9 +137,9 @@ def log_file_without_level(host: JudgedHost, variable: Variable, _: str) -> Resu
 
 @for_text("DBG008", "warning", "NCCL_DEBUG_SUBSYS")
 def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_DEBUG_SUBSYS is set, and the level is not INFO or TRACE.
+    """NCCL_DEBUG_SUBSYS is set, but the level is not INFO or TRACE.
 
-    Why: It chooses among the lines of these levels only.
+    Why: It filters only the lines of these levels.
     Example: NCCL_DEBUG=WARN and NCCL_DEBUG_SUBSYS=NET
     Instead: NCCL_DEBUG=INFO
     Source: NCCL user guide, NCCL_DEBUG_SUBSYS
@@ -154,10 +154,10 @@ def subsystems_without_info(host: JudgedHost, variable: Variable, _: str) -> Res
 
 @for_text("DBG009", "error", "NCCL_DEBUG_SUBSYS")
 def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """A word in NCCL_DEBUG_SUBSYS is no subsystem.
+    """NCCL_DEBUG_SUBSYS contains a name that is not a subsystem.
 
-    Why: From 2.30 on one wrong word discards the whole list, and INIT,BOOTSTRAP,ENV is used; before, the word
-    alone was dropped. ^ stands at the beginning only, and is for all words.
+    Why: Since 2.30 one wrong name discards the whole list in favor of INIT,BOOTSTRAP,ENV; earlier releases dropped
+    only that name. ^ is valid only at the beginning, and applies to all names.
     Example: NCCL_DEBUG_SUBSYS=INIT,NETWORK
     Instead: NCCL_DEBUG_SUBSYS=INIT,NET
     Source: NCCL src/debug.cc, src/include/param/parser_bitset.h
@@ -167,8 +167,8 @@ def unknown_subsystem(host: JudgedHost, variable: Variable, text: str) -> Result
         version = or_none(host.nccl)
         whole = version is None or version >= (2, 30, 3)
         outcome = "discards the whole list" if whole else "drops it"
-        message = f"{escaped(wrong[0][:40])!r} is no subsystem; NCCL {outcome}"
-        remedy = "correct the word"
+        message = f"{escaped(wrong[0][:40])!r} is not a subsystem; NCCL {outcome}"
+        remedy = "correct the name"
         lines = (f"known: {', '.join(SUBSYSTEMS)}",)
         yield report.about(
             variable, message, remedy, part=wrong[0], evidence=lines, severity="error" if whole else "warning"
@@ -181,11 +181,11 @@ def _subsystems(text: str) -> list[str]:
 
 @for_text("DBG010", "warning", "NCCL_DEBUG_SUBSYS")
 def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The log has lines for each single operation.
+    """The log has lines for every single operation.
 
-    Why: They are printed while the job runs, and slow it down.
+    Why: NCCL prints them while the job runs, which slows it down.
     Example: NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=ALL
-    Instead: NCCL_DEBUG_SUBSYS=INIT,ENV,NET for anything but short runs
+    Instead: NCCL_DEBUG_SUBSYS=INIT,ENV,NET except for short runs
     Source: NCCL user guide, troubleshooting, logging
     """
     if _level(host) not in ("INFO", "TRACE"):
@@ -193,7 +193,7 @@ def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Re
     named, invert = {word.upper() for word in _subsystems(text)}, text.startswith("^")
     loud = [word for word in _COSTLY if (word in named) != invert] if named else []
     if loud and not (invert and "ALL" in named):
-        message = f"NCCL prints lines for each operation ({', '.join(loud)})"
+        message = f"NCCL prints lines for every operation ({', '.join(loud)})"
         few = "INIT,ENV,NET"
         remedy = f"export NCCL_DEBUG_SUBSYS={few}, unless the run is short"
         yield report.better_set(variable, few, message, remedy)
@@ -203,29 +203,29 @@ def log_of_each_operation(host: JudgedHost, variable: Variable, text: str) -> Re
 def own_time_stamps(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_DEBUG_TIMESTAMP_FORMAT is set.
 
-    Why: What reads the log must know the format; underscores are printed as blanks.
+    Why: Log readers must know the format; underscores are printed as spaces.
     Example: NCCL_DEBUG_TIMESTAMP_FORMAT=%s_
-    Instead: the default, or a note of the format beside the log
+    Instead: the default, or store the format with the log
     Source: NCCL user guide, NCCL_DEBUG_TIMESTAMP_FORMAT
     """
-    remedy = f"unset {variable.name}, or keep the format with the log"
-    yield report.better_unset(variable, "the log has time stamps in a format of its own", remedy, part="")
+    remedy = f"unset {variable.name}, or store the format with the log"
+    yield report.better_unset(variable, "the log has timestamps in a custom format", remedy, part="")
 
 
 @rule("DBG012", "info", needs=("network", "container"))
 def ras_port_taken(host: JudgedHost) -> Results:
     """Another user's process listens on the port of NCCL's RAS service.
 
-    Why: One process at a time can own the port: ncclras then shows the other job, or nothing.
+    Why: Only one process can own the port: ncclras then shows the other job, or nothing.
     Example: two jobs on one host
-    Instead: NCCL_RAS_ADDR=localhost:PORT, another one for each job
+    Instead: NCCL_RAS_ADDR=localhost:PORT, with a different port for each job
     Source: NCCL user guide, NCCL_RAS_ADDR
     """
     if host.integer("NCCL_RAS_ENABLE") == 0 or host.get("NCCL_RAS_ADDR"):
         return
     taken = next((one for one in known(host.facts.network.listeners) if one.port == 28028), None)
     if taken and taken.uid != known(host.facts.container.uid):
-        message = "a process of another user listens on port 28028, that of NCCL's RAS service"
+        message = "another user's process listens on port 28028, which NCCL's RAS service uses"
         lines = (f"{taken.address}:{taken.port}, uid {taken.uid}",)
         fix = report.export("NCCL_RAS_ADDR", "localhost:28029")
         yield report.host("port 28028", message, evidence=lines, fix=fix)
@@ -235,7 +235,7 @@ def ras_port_taken(host: JudgedHost) -> Results:
 def ras_open_to_all(host: JudgedHost, variable: Variable, address: str) -> Results:
     """NCCL's RAS service listens on an address that other hosts can reach.
 
-    Why: It answers whoever asks: there is no authentication.
+    Why: The service has no authentication.
     Example: NCCL_RAS_ADDR=0.0.0.0:28028
     Instead: NCCL_RAS_ADDR=localhost:28028
     Source: NCCL user guide, NCCL_RAS_ADDR
@@ -243,18 +243,18 @@ def ras_open_to_all(host: JudgedHost, variable: Variable, address: str) -> Resul
     name = address.rpartition(":")[0].strip("[]").lower()
     local = name in ("", "localhost", "::1") or name.startswith("127.")
     if not local and host.integer("NCCL_RAS_ENABLE") != 0:
-        message = "other hosts can reach NCCL's RAS service, which asks nobody who they are"
+        message = "other hosts can reach NCCL's RAS service, which has no authentication"
         yield report.better_set(variable, "localhost:28028", message)
 
 
 @for_number("DBG014", "info", "NCCL_RAS_ENABLE")
 def ras_switched_off(_: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_RAS_ENABLE=0 switches the RAS service off.
+    """NCCL_RAS_ENABLE=0 disables the RAS service.
 
-    Why: ncclras cannot look into a job that hangs.
+    Why: ncclras cannot inspect a job that hangs.
     Example: NCCL_RAS_ENABLE=0
     Instead: unset NCCL_RAS_ENABLE
     Source: NCCL user guide, NCCL_RAS_ENABLE
     """
     if not enabled:
-        yield report.better_unset(variable, "ncclras cannot look into a job that hangs", part="")
+        yield report.better_unset(variable, "ncclras cannot inspect a job that hangs", part="")

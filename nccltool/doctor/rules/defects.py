@@ -7,31 +7,31 @@ from nccltool.hosts.nccl.settings import CONF_FILE
 
 @for_text("BUG001", "warning", "NCCL_COMM_ID", covers=())
 def comm_id_chooses_wrongly(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_COMM_ID is set, and this release of NCCL chooses an interface that is not in its subnet.
+    """NCCL_COMM_ID is set, and this NCCL release chooses an interface outside its subnet.
 
-    Why: The releases 2.29.2 to 2.29.7 compare IPv4 subnets the wrong way round: they take the first interface that
-    is not in the subnet of the address, mostly lo, and ranks on other hosts cannot connect.
+    Why: Releases 2.29.2 to 2.29.7 compare IPv4 subnets the wrong way round: they take the first interface outside
+    the address's subnet, usually lo, and ranks on other hosts cannot connect.
     Example: NCCL_COMM_ID=10.0.0.1:29500 with NCCL 2.29.7
-    Instead: unset NCCL_COMM_ID, or another release of NCCL
+    Instead: unset NCCL_COMM_ID, or another NCCL release
     Source: NCCL src/os/linux.cc (matchSubnet); seen with the library itself
     """
     if host.nccl_is(since=(2, 29, 2), before=(2, 30, 3)):
-        message = f"NCCL {host.nccl} chooses the first IPv4 interface that is not in the subnet of this address"
+        message = f"NCCL {host.nccl} chooses the first IPv4 interface outside the subnet of this address"
         yield report.better_unset(variable, message, "unset NCCL_COMM_ID, or use NCCL 2.30.3 or newer")
 
 
 @rule("BUG002", "error", covers=())
 def long_name_overwrites_memory(host: JudgedHost) -> Results:
-    """A line of a configuration file has a name of more than 1023 characters.
+    """A line in a configuration file has a name longer than 1023 characters.
 
-    Why: Releases before 2.23.4 write behind the end of their buffer then: variables of NCCL change, or it crashes.
-    Example: a file that is no configuration file, named /etc/nccl.conf
+    Why: Releases before 2.23.4 then write past the end of a buffer: NCCL variables change, or NCCL crashes.
+    Example: some other file saved as /etc/nccl.conf
     Instead: lines of the form NAME=value
     Source: NCCL src/misc/param.cc (setEnvFile); seen with the library itself
     """
     for file, line in host.settings.lines():
         if len(line.name.encode(errors="replace")) >= 1023 and known(host.nccl) < CONF_FILE:
-            message = f"NCCL {host.nccl} writes behind the end of its buffer when it reads this line"
+            message = f"NCCL {host.nccl} writes past the end of its buffer when it reads this line"
             remedy = f"remove line {line.number} of {escaped(file.path)}"
             lines = (f"{escaped(file.path)}:{line.number}: {escaped(shortened(line.text, 80))}",)
             yield report.file(file.path, message, remedy, evidence=lines)

@@ -28,11 +28,11 @@ _PROFILE = {
 
 @rule("GCP001", "error", needs=("cloud", "network", "files"))
 def fastrak_without_interfaces(host: JudgedHost) -> Results:
-    """An A3 Mega has the TCPXO plugin, and is not told which interfaces to use.
+    """An A3 Mega VM has the TCPXO plugin, but no setting names the interfaces it uses.
 
     Why: The plugin needs both NCCL_FASTRAK_CTRL_DEV and NCCL_FASTRAK_IFNAME.
     Example: NCCL_FASTRAK_IFNAME is not set
-    Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh, in the container
+    Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh in the container
     Source: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md
     """
     missing = [name for name in ("NCCL_FASTRAK_CTRL_DEV", "NCCL_FASTRAK_IFNAME") if not host.get(name)]
@@ -42,16 +42,16 @@ def fastrak_without_interfaces(host: JudgedHost) -> Results:
     files = [file for path in _LIBRARIES if (file := host.facts.file(path))] if len(nics) > _DATA_NICS else []
     there = [file.path for file in files if known(file.exists)]
     if there:
-        message = f"the TCPXO plugin is here, and {' and '.join(missing)} not set"
-        lines = (f"{there[0]}; {len(nics)} interfaces of Google",)
+        message = f"the TCPXO plugin is installed, but {' and '.join(missing)} not set"
+        lines = (f"{there[0]}; {len(nics)} Google interfaces",)
         yield report.variable(missing[0], message, "source ${NCCL_LIB_DIR}/nccl-env-profile.sh", evidence=lines)
 
 
 @for_value("GCP002", "warning", *_PROFILE)
 def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> Results:
-    """The TCPXO plugin is in use, and a variable is not what Google's profile says.
+    """The TCPXO plugin is in use, and a variable differs from Google's profile.
 
-    Why: A checker in the plugin compares them: it warns, or refuses; NCCL_NVLSTREE_MAX_CHUNKSIZE is enforced.
+    Why: The plugin compares them, and warns or refuses to start; NCCL_NVLSTREE_MAX_CHUNKSIZE is enforced.
     Example: NCCL_BUFFSIZE=4194304 on A3 Mega
     Instead: source ${NCCL_LIB_DIR}/nccl-env-profile.sh last
     Source: GoogleCloudPlatform/container-engine-accelerators, gpudirect-tcpxo/README.md
@@ -60,17 +60,17 @@ def other_than_the_profile(host: JudgedHost, variable: Variable, value: str) -> 
     published = _PROFILE[variable.name]
     if in_use and value not in published:
         message = f"Google's profile has {variable.name}={published[0]}"
-        remedy = "source ${NCCL_LIB_DIR}/nccl-env-profile.sh, after everything else"
+        remedy = "source ${NCCL_LIB_DIR}/nccl-env-profile.sh after all other settings"
         yield report.better_unset(variable, message, remedy)
 
 
 @rule("GCP003", "warning", needs=("files",))
 def gib_without_profile(host: JudgedHost) -> Results:
-    """gIB is installed, and its settings are not in use.
+    """gIB is installed, but its settings are not in use.
 
-    Why: Traffic class, GID index and tuner belong to the network of A3 Ultra and A4. Without a single variable of
-    NCCL this is taken for a shell, not for a job.
-    Example: NCCL_NET is not gIB, or nothing names /usr/local/gib
+    Why: The network of A3 Ultra and A4 needs gIB's traffic class, GID index and tuner. An environment without any
+    NCCL variable counts as a shell, not a job, and is not reported.
+    Example: NCCL_NET is not gIB, or no variable names /usr/local/gib
     Instead: source /usr/local/gib/scripts/set_nccl_env.sh
     Source: AI-Hypercomputer/gpu-recipes; GoogleCloudPlatform/cluster-toolkit
     """
@@ -84,8 +84,8 @@ def gib_without_profile(host: JudgedHost) -> Results:
         return
     yield report.variable(
         "NCCL_NET",
-        "gIB is installed, and the job does not use its settings",
+        "gIB is installed, but the job does not use its settings",
         f"source {_GIB}/scripts/set_nccl_env.sh",
-        evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} is there"),
+        evidence=(f"NCCL_NET={escaped(net[:40])}" if net else "NCCL_NET is not set", f"{_GIB} exists"),
         severity=None if any(host.settings.beginning("NCCL_")) else "info",
     )

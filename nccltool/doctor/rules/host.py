@@ -26,10 +26,10 @@ def _matter(host: JudgedHost) -> list[PciDevice]:
 
 @rule("HOST001", "warning", covers=(), needs=("pci", "rdma", "cpu"))
 def acs_redirects(host: JudgedHost) -> Results:
-    """PCI switches send what devices tell each other through the processor (ACS).
+    """PCI switches redirect peer-to-peer traffic through the CPU (ACS).
 
-    Why: GPUs and adapters lose most of the bandwidth between them, or hang. In a virtual machine ACS must be on,
-    and address translation in the adapters helps instead.
+    Why: GPUs and adapters lose most of the bandwidth between them, or hang. In a VM, ACS must stay on; enable
+    address translation services (ATS) in the adapters instead.
     Example: lspci -vvv shows ACSCtl: ReqRedir+ CmpltRedir+ for a bridge above a GPU
     Instead: setpci -s ADDRESS ECAP_ACS+0x6.w=0000 for each bridge, after each boot
     Source: NCCL user guide, troubleshooting, PCI Access Control Services
@@ -42,20 +42,20 @@ def acs_redirects(host: JudgedHost) -> Results:
     on = [(bridge, word) for bridge, word in words.items() if isinstance(word, int) and word & _REDIRECT]
     if on:
         bridge = on[0][0]
-        message = f"{len(on)} bridges above GPUs and adapters send their traffic through the processor"
-        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000, and so for each of them; or in the BIOS"
+        message = f"{len(on)} bridges above GPUs and adapters redirect peer-to-peer traffic through the CPU"
+        remedy = f"sudo setpci -s {bridge} ECAP_ACS+0x6.w=0000for each bridge, or disable ACS in the BIOS"
         lines = (", ".join(f"{bridge}: ACSCtl {word:#06x}" for bridge, word in on[:4]),)
         yield report.device(f"bridge {bridge}", message, remedy, evidence=lines)
     elif any(isinstance(word, Unknown) for word in words.values()):
-        yield Unknown("the ACS control words are shown to root only")
+        yield Unknown("only root can read the ACS control words")
 
 
 @rule("HOST002", "warning", covers=(), needs=("pci", "rdma", "cpu"))
 def iommu_translates(host: JudgedHost) -> Results:
     """The IOMMU translates the addresses of GPUs or adapters.
 
-    Why: What they tell each other goes up to the processor and back: slow, or a hang. Outside virtual machines it
-    should be off, or pass addresses through.
+    Why: Peer-to-peer traffic goes up to the root complex and back, which is slow or hangs. On bare metal the IOMMU
+    should be off or in passthrough mode.
     Example: intel_iommu=on without iommu=pt
     Instead: iommu=pt on the kernel's command line
     Source: NCCL user guide, troubleshooting, PCI Access Control Services
@@ -65,7 +65,7 @@ def iommu_translates(host: JudgedHost) -> Results:
     translating = [kind for kind in known(host.facts.pci.iommu_types) if kind.startswith("DMA")]
     if translating:
         remedy = "boot with iommu=pt: grubby --update-kernel=ALL --args=iommu=pt, or GRUB_CMDLINE_LINUX"
-        lines = (f"type of their groups: {', '.join(escaped(kind[:20]) for kind in translating)}",)
+        lines = (f"IOMMU group type: {', '.join(escaped(kind[:20]) for kind in translating)}",)
         yield report.host("IOMMU", "the IOMMU translates addresses of GPUs or adapters", remedy, evidence=lines)
 
 
@@ -74,9 +74,9 @@ def published_as_localhost(host: JudgedHost) -> Results:
     """The full name of this host is localhost.
 
     Why: torchrun publishes the full name (getfqdn) of the first node for the others to connect to: they connect to
-    themselves, and wait until the time is up.
+    themselves and time out.
     Example: 127.0.0.1 localhost localhost.localdomain n001 in /etc/hosts
-    Instead: a line of its own for the host, with the address that others reach
+    Instead: a separate line for the host, with the address that others reach
     Source: https://github.com/pytorch/pytorch/issues/150532; Python, socket.getfqdn
     """
     name = known(host.facts.names.hostname)
@@ -89,7 +89,7 @@ def published_as_localhost(host: JudgedHost) -> Results:
     if full in _LOCAL and host.several_nodes:
         shown = escaped(name[:80])
         message = f"other nodes are told to reach {shown} as {full}"
-        remedy = f"give {shown} a line of its own, with an address that others reach"
+        remedy = f"add a separate line for {shown} to /etc/hosts, with an address that others reach"
         yield report.file("/etc/hosts", message, remedy, evidence=(escaped(line[:160]),))
 
 
@@ -97,23 +97,24 @@ def published_as_localhost(host: JudgedHost) -> Results:
 def name_without_address(host: JudgedHost) -> Results:
     """The host name does not resolve on this host.
 
-    Why: Gloo asks for the address of its own host name, and takes loopback when there is none: other nodes do not
-    reach it. torchrun publishes a name that nobody knows.
-    Example: a container whose name is in no /etc/hosts
-    Instead: a line in /etc/hosts, or a name server that knows it; or GLOO_SOCKET_IFNAME and --local-addr
+    Why: Gloo resolves its own host name and falls back to loopback, which other nodes cannot reach. torchrun
+    publishes a name that no node can resolve.
+    Example: a container whose name is not in /etc/hosts
+    Instead: a line in /etc/hosts or a DNS record; or GLOO_SOCKET_IFNAME and torchrun --local-addr
     Source: pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
     """
     if known(host.facts.names.addresses) == () and host.several_nodes:
         name = escaped(known(host.facts.names.hostname)[:80])
-        message, remedy = f"{name} has no address on this host itself", f"echo '<address> {name}' >> /etc/hosts"
-        yield report.host(name, message, remedy, evidence=("getaddrinfo finds nothing",))
+        message, remedy = f"{name} does not resolve on this host", f"echo '<address> {name}' >> /etc/hosts"
+        yield report.host(name, message, remedy, evidence=("getaddrinfo returns no address",))
 
 
 @rule("HOST005", "info", covers=(), needs=("cpu", "nvidia"))
 def cpu_saves_power(host: JudgedHost) -> Results:
-    """Processors of a GPU node save power.
+    """The CPUs of a GPU node run in power-saving mode.
 
-    Why: The governor slows them down between the short bursts of NCCL's proxy threads: small messages take longer.
+    Why: The governor lowers their clocks between the short bursts of NCCL's proxy threads: small messages take
+    longer.
     Example: scaling_governor says powersave
     Instead: cpupower frequency-set -g performance
     Source: health checks of Meta (gcm) and Oracle ask for `performance`
@@ -124,17 +125,19 @@ def cpu_saves_power(host: JudgedHost) -> Results:
     if others:
         evidence = (f"scaling_governor: {', '.join(others)}",)
         remedy = "cpupower frequency-set -g performance"
-        yield report.host("scaling_governor", "processors of this host save power", remedy, evidence=evidence)
+        yield report.host(
+            "scaling_governor", "CPUs of this host run in power-saving mode", remedy, evidence=evidence
+        )
 
 
 @rule("HOST006", "info", covers=(), needs=("rdma", "network", "nvidia"))
 def small_roce_mtu(host: JudgedHost) -> Results:
-    """A RoCE port of 100 Gb/s or more has an MTU that is too small for RDMA packets of 4096 bytes.
+    """The MTU of a RoCE port of 100 Gb/s or more is too small for RDMA packets of 4096 bytes.
 
-    Why: RDMA takes the next power of two below the MTU of the interface: 1500 gives packets of 1024 bytes, four
+    Why: RDMA uses the largest power of two below the interface MTU: 1500 gives packets of 1024 bytes, and so four
     times as many.
-    Example: an interface of 400 Gb/s with MTU 1500
-    Instead: ip link set dev NAME mtu 9000, if every switch in between allows it
+    Example: a 400 Gb/s interface with MTU 1500
+    Instead: ip link set dev NAME mtu 9000, if every switch on the path allows it
     Source: Linux, include/rdma/ib_addr.h (iboe_get_mtu)
     """
     if not known(host.facts.nvidia.driver):
@@ -146,20 +149,20 @@ def small_roce_mtu(host: JudgedHost) -> Results:
         for name in (or_none(device.netdevs) or ()) if fast and roce else ():
             interface = host.facts.network.interface(name)
             if interface is not None and known(interface.mtu) < _FULL_MTU:
-                message = f"MTU {interface.mtu} of {escaped(name)} halves the packets of RDMA, or worse"
-                remedy = f"ip link set dev {escaped(name)} mtu 9000, if every switch in between allows it"
+                message = f"MTU {interface.mtu} of {escaped(name)} at least halves the size of RDMA packets"
+                remedy = f"ip link set dev {escaped(name)} mtu 9000, if every switch on the path allows it"
                 lines = (f"{escaped(device.name)}: packets of 4096 bytes need an MTU of {_FULL_MTU}",)
                 yield report.interface(name, message, remedy, evidence=lines)
 
 
 @across("HOST007", "warning", covers=(), needs=("network",))
 def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
-    """An interface has another MTU on other hosts.
+    """The MTU of an interface differs between hosts.
 
-    Why: Large packets of the one are dropped on the way to the other: connections are made, and the first large
-    message hangs.
-    Example: MTU 9000 on most hosts, and 1500 on the one that was replaced
-    Instead: the same MTU everywhere, switches included
+    Why: Packets too large for one host are dropped on the way: connections succeed, and the first large message
+    hangs.
+    Example: MTU 9000 on most hosts, and 1500 on a replacement host
+    Instead: the same MTU on all hosts and switches
     Source: https://github.com/NVIDIA/nccl/issues/1524; https://github.com/NVIDIA/nccl/issues/1957
     """
     mtus = defaultdict[str, dict[int, list[str]]](dict)
@@ -177,6 +180,6 @@ def mtu_differs(hosts: Sequence[JudgedHost]) -> Results:
         if others:
             shown = escaped(name[:40])
             message = f"{shown} has MTU {usual} on most hosts, and {others[0][0]} on others"
-            remedy = f"ip link set dev {shown} mtu {usual}, on these hosts"
+            remedy = f"ip link set dev {shown} mtu {usual} on these hosts"
             lines = tuple(f"MTU {mtu}: {escaped(names[:160])}" for mtu, names in others[:4])
             yield report.interface(shown, message, remedy, evidence=lines)

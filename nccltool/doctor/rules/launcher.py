@@ -38,13 +38,13 @@ def _is_first_node(host: JudgedHost) -> bool:
 
 @for_text("LCH001", "error", "MASTER_ADDR", needs=("names", "rank"))
 def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Results:
-    """MASTER_ADDR is a loopback address in a job of several nodes, or resolves to one.
+    """MASTER_ADDR is, or resolves to, a loopback address in a multi-node job.
 
-    Why: Every node connects to itself, and waits until the time is up. Only the first node itself may resolve its
-    own name so, for its store listens on all addresses.
+    Why: Every node connects to itself and times out. Only the first node may resolve its own name to loopback,
+    because its store listens on all addresses.
     Example: MASTER_ADDR=localhost
-    Instead: the address of node 0 in the network of the nodes
-    Source: pytorch documentation, torch.distributed, environment variable initialization
+    Instead: the address of node 0 in the nodes' network Source: pytorch documentation, torch.distributed,
+    environment variable initialization
     """
     written = _is_loopback(address.strip("[]"))
     found = () if written else known(host.facts.names.master_addr)
@@ -52,8 +52,8 @@ def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Resul
         own = not written and _is_first_node(host)
         yield report.about(
             variable,
-            "this node knows itself by a loopback address only" if own else "other nodes connect to themselves",
-            "export MASTER_ADDR=<the address of node 0 in the network of the nodes>",
+            "this node resolves its own name to loopback only" if own else "other nodes connect to themselves",
+            "export MASTER_ADDR=<address of node 0 in the nodes' network>",
             evidence=() if written else (f"it resolves to {escaped(', '.join(found[:4]))}",),
             severity="warning" if own else None,
         )
@@ -63,21 +63,22 @@ def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Resul
 def unresolvable_master(host: JudgedHost, variable: Variable, address: str) -> Results:
     """MASTER_ADDR does not resolve on this host.
 
-    Why: The store cannot be reached.
-    Example: MASTER_ADDR=n001 where no name server knows n001
-    Instead: an address, or a name that every node resolves
+    Why: Ranks cannot reach the store.
+    Example: MASTER_ADDR=n001, with no DNS record for n001
+    Instead: an address, or a name that every node can resolve
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     if not _is_loopback(address.strip("[]")) and known(host.facts.names.master_addr) == ():
-        remedy = f"getent hosts {escaped(address[:80])}; use an address, or add it to /etc/hosts"
-        yield report.about(variable, "this host does not know the name", remedy)
+        remedy = f"check with getent hosts {escaped(address[:80])}; use an address, or add the name to /etc/hosts"
+        yield report.about(variable, "the name does not resolve on this host", remedy)
 
 
 @for_text("LCH003", "warning", "MASTER_PORT", needs=("container", "network", "kernel", "names", "rank"))
 def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """MASTER_PORT is no port, reserved for root, taken, or one that the kernel hands out.
+    """MASTER_PORT is invalid, privileged, in use, or in the ephemeral range.
 
-    Why: Rank 0 cannot listen on it. One that the kernel hands out may be gone when rank 0 wants it.
+    Why: Rank 0 cannot listen on it. The kernel may have given an ephemeral port to another process by the time
+    rank 0 needs it.
     Example: MASTER_PORT=80
     Instead: MASTER_PORT=29500
     Source: pytorch documentation, torch.distributed; ip(7), ip_local_port_range
@@ -86,17 +87,17 @@ def unsuitable_master_port(host: JudgedHost, variable: Variable, _: str) -> Resu
     if port == 0:  # it lets rank 0 choose
         return
     if port is None or port > _LAST_PORT:
-        yield _port(variable, "it is no port", "error")
+        yield _port(variable, "it is not a valid port", "error")
     elif port < _FIRST_FREE_PORT:
         if known(host.facts.container.uid) != 0:
-            yield _port(variable, "only root may listen on it")
+            yield _port(variable, "only root can listen on it")
     else:
         yield from _taken(host, variable, port)
         yield from _handed_out(host, variable, port)
 
 
 def _port(variable: Variable, why: str, severity: Severity | None = None) -> report.RuleFinding:
-    remedy = "export MASTER_PORT=29500, or another one that is free"
+    remedy = "export MASTER_PORT=29500, or another free port"
     fix = report.export("MASTER_PORT", "29500") if variable.value != "29500" else ()
     return report.about(variable, f"MASTER_PORT: {why}", remedy, severity=severity, fix=fix)
 
@@ -109,20 +110,20 @@ def _taken(host: JudgedHost, variable: Variable, port: int) -> Results:
     own = {one.address for one in or_none(host.facts.network.addresses) or ()}
     master = or_none(host.facts.names.master_addr) or ()
     if any(address in own or _is_loopback(address) for address in master):
-        yield _port(variable, f"something listens on it already (uid {listeners[0].uid})")
+        yield _port(variable, f"another process already listens on it (uid {listeners[0].uid})")
 
 
 def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
     limits = known(host.facts.kernel.sysctl("net.ipv4.ip_local_port_range")).split()
     if len(limits) != 2 or not all(word.isdecimal() for word in limits):
-        yield Unknown("net.ipv4.ip_local_port_range is not understood")
+        yield Unknown("net.ipv4.ip_local_port_range has an unknown format")
         return
     low, high = map(int, limits)
     reserved = or_none(host.facts.kernel.sysctl("net.ipv4.ip_local_reserved_ports")) or ""
     if low <= port <= high and port not in numbers(reserved):
         yield report.about(
             variable,
-            f"MASTER_PORT: the kernel hands out ports {low} to {high}",
+            f"MASTER_PORT: the kernel assigns ports {low} to {high} as ephemeral ports",
             f"use a port below {low}, or sysctl -w net.ipv4.ip_local_reserved_ports={port} on node 0",
             # where every port is handed out, none is better than another
             severity="info" if low <= _FIRST_FREE_PORT else None,
@@ -131,9 +132,9 @@ def _handed_out(host: JudgedHost, variable: Variable, port: int) -> Results:
 
 @for_value("LCH004", "error", *_SIZES, needs=("rank",))
 def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """A rank is not smaller than the number of ranks.
+    """A rank is not below the number of ranks.
 
-    Why: The others wait for ranks that do not exist, or init_process_group refuses.
+    Why: The others wait for ranks that do not exist, or init_process_group fails.
     Example: RANK=8 and WORLD_SIZE=8
     Instead: ranks from 0 to WORLD_SIZE - 1
     Source: pytorch documentation, torch.distributed, environment variable initialization
@@ -141,7 +142,7 @@ def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
     name, size = variable.name, _SIZES[variable.name]
     rank, most = _number(host, name), _number(host, size)
     if most is not None and rank is not None and rank >= most:
-        remedy = f"let one launcher set both; {name} counts from 0"
+        remedy = f"let one launcher set both; {name} starts at 0"
         yield report.about(variable, f"{name} is {rank}, and {size} is {most}", remedy)
 
 
@@ -149,25 +150,25 @@ def rank_out_of_range(host: JudgedHost, variable: Variable, _: str) -> Results:
 def rank_twice(hosts: Sequence[JudgedHost]) -> Results:
     """Two processes of the job have the same rank.
 
-    Why: One of them is not let in, or both answer for the other: the rendezvous hangs.
+    Why: One of them is rejected, or each overwrites the other's entry: the rendezvous hangs.
     Example: RANK=0 exported on every node
-    Instead: ranks from the launcher
+    Instead: let the launcher set the ranks
     Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     ranks = yield from by_value(hosts, lambda host: _number(host, "RANK"))
     for rank, some in ranks.items():
         if len(some) > 1:
             message = f"{len(some)} processes have rank {rank}"
-            remedy = "do not export RANK; torchrun, srun or mpirun sets it"
+            remedy = "unset RANK; torchrun, srun or mpirun sets it"
             lines = (f"RANK={rank} on {escaped(fold(host.name for host in some)[:200])}",)
             yield report.finding("rank", str(rank), message, remedy, evidence=lines)
 
 
 @rule("LCH005", "error", needs=("nvidia",))
 def more_ranks_than_gpus(host: JudgedHost) -> Results:
-    """There are more ranks on this node than GPUs that they see.
+    """This node has more ranks than visible GPUs.
 
-    Why: Two of them take the same GPU: NCCL refuses, from 2.30 on unless NCCL_MULTI_RANK_GPU_ENABLE is 1.
+    Why: Two ranks use the same GPU: NCCL fails, since 2.30 unless NCCL_MULTI_RANK_GPU_ENABLE is 1.
     Example: torchrun --nproc-per-node 8 with CUDA_VISIBLE_DEVICES=0,1,2,3
     Instead: as many ranks as GPUs
     Source: NCCL src/init.cc (duplicate GPU); user guide, NCCL_MULTI_RANK_GPU_ENABLE
@@ -185,27 +186,27 @@ def more_ranks_than_gpus(host: JudgedHost) -> Results:
 
 @for_value("LCH006", "warning", *_MARKS, needs=("rank",))
 def two_launchers(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """The scheduler and torch disagree about how many ranks there are.
+    """The scheduler and torch disagree on the number of ranks.
 
-    Why: Two launchers are mixed: what one starts waits for ranks of the other.
+    Why: Two launchers are mixed: processes of one wait for ranks of the other.
     Example: srun -n 16 and WORLD_SIZE=8, without torchrun in between
-    Instead: one of them
+    Instead: one launcher
     Source: Slurm, srun(1); Open MPI, mpirun(1)
     """
     size, tasks = _number(host, "WORLD_SIZE"), _number(host, variable.name)
     alone = host.get("TORCHELASTIC_RUN_ID") is None and host.get(_MARKS[variable.name]) is not None
     if alone and size is not None and tasks is not None and tasks != size:
         message = f"{variable.name} is {tasks}, and WORLD_SIZE is {size}"
-        yield report.about(variable, message, "let either the scheduler or torchrun set the ranks")
+        yield report.about(variable, message, "let either the scheduler or torchrun set the ranks, not both")
 
 
 @for_text("LCH007", "warning", "OMP_NUM_THREADS", needs=("limits", "cpu"))
 def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """OMP_NUM_THREADS times the ranks of a node is more than its processors.
+    """OMP_NUM_THREADS times the ranks per node exceeds the number of CPUs.
 
-    Why: NCCL's proxy threads have to wait for a processor: latency rises.
-    Example: OMP_NUM_THREADS=32 for eight ranks on 64 processors
-    Instead: processors / ranks
+    Why: NCCL's proxy threads wait for a CPU, which raises latency.
+    Example: OMP_NUM_THREADS=32 with eight ranks on 64 CPUs
+    Instead: OMP_NUM_THREADS = CPUs / ranks per node
     Source: pytorch documentation, torchrun; https://github.com/pytorch/pytorch/pull/22501
     """
     threads = _number(host, "OMP_NUM_THREADS")
@@ -214,7 +215,7 @@ def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
     cpus = numbers(or_none(host.facts.limits.cpuset) or known(host.facts.cpu.allowed))
     if cpus and threads * known(host.local_ranks) > len(cpus):
         better = max(1, len(cpus) // known(host.local_ranks))
-        message = f"{host.local_ranks} ranks with {threads} threads each, on {len(cpus)} processors"
+        message = f"{host.local_ranks} ranks with {threads} threads each on {len(cpus)} CPUs"
         yield report.better_set(variable, str(better), message)
 
 
@@ -222,12 +223,12 @@ def too_many_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
 def one_thread_by_default(host: JudgedHost, variable: Variable, text: str) -> Results:
     """torchrun has set OMP_NUM_THREADS to 1.
 
-    Why: It does so when nobody says otherwise: what a rank computes on the processor is slow.
+    Why: It does so by default, which slows the CPU work of each rank.
     Example: torchrun without OMP_NUM_THREADS
-    Instead: OMP_NUM_THREADS, processors / ranks
+    Instead: OMP_NUM_THREADS = CPUs / ranks per node
     Source: torch/distributed/run.py
     """
     if text.strip() == "1" and host.get("TORCHELASTIC_RUN_ID") is not None:
-        message = "each rank computes with one thread, which torchrun sets by itself"
-        remedy = "export OMP_NUM_THREADS=<processors / ranks>, before torchrun"
+        message = "each rank uses one CPU thread, torchrun's default"
+        remedy = "export OMP_NUM_THREADS=<CPUs / ranks per node> before torchrun"
         yield report.better_unset(variable, message, remedy)

@@ -1,4 +1,4 @@
-"""Limits of processes and cgroups, and what of the host is not visible."""
+"""Limits of processes and cgroups, and parts of the host that a container hides."""
 
 from nccltool.core.findings import Severity
 from nccltool.core.units import format_bytes
@@ -11,8 +11,8 @@ _FILES, _FEW_FILES = 65536, 4096
 _FILES_BASE, _FILES_PER_RANK = 1024, 64
 _RANKS_OF_THE_FAILURE = 32
 """A job on four nodes with eight GPUs each died of the usual soft limit of 1024."""
-_SMALL_STACK = "ulimit -s 8192, before the ranks are started"
-_OWN_STACKS = "; NCCL's own ones get 8 MiB"
+_SMALL_STACK = "ulimit -s 8192 before starting the ranks"
+_OWN_STACKS = "; NCCL's own threads get 8 MiB"
 
 
 def _has_gpus(host: JudgedHost) -> bool:
@@ -22,17 +22,17 @@ def _has_gpus(host: JudgedHost) -> bool:
 
 @rule("LIM001", "warning", needs=("limits",))
 def few_open_files(host: JudgedHost) -> Results:
-    """The hard limit of open files is low.
+    """The hard limit on open files is low.
 
-    Why: NCCL needs some for each connection, and raises the soft limit no higher than this.
+    Why: NCCL needs several per connection, and can raise the soft limit only up to the hard limit.
     Example: ulimit -Hn says 4096
-    Instead: `* - nofile 131072` in /etc/security/limits.d; LimitNOFILE= of the unit; docker --ulimit nofile=131072
+    Instead: `* - nofile 131072` in /etc/security/limits.d; LimitNOFILE= in the unit; docker --ulimit nofile=131072
     Source: NCCL user guide, troubleshooting, file descriptors
     """
     hard, nodes, local = known(host.facts.limits.nofile_hard), or_none(host.nodes), or_none(host.local_ranks)
     needed = max(_FILES, _FILES_BASE + _FILES_PER_RANK * nodes * local) if nodes and local else _FILES
     if hard is not None and hard < needed:
-        message = f"a process may open {hard} files, {needed} should be allowed"
+        message = f"a process may open {hard} files; allow at least {needed}"
         remedy = "echo '* - nofile 131072' > /etc/security/limits.d/nofile.conf; docker --ulimit nofile=131072"
         lines = (f"soft {or_none(host.facts.limits.nofile_soft)}, hard {hard}",)
         yield report.host(
@@ -42,12 +42,12 @@ def few_open_files(host: JudgedHost) -> Results:
 
 @rule("LIM011", "warning", covers=(), needs=("limits",))
 def few_open_files_at_start(host: JudgedHost) -> Results:
-    """The soft limit of open files is low in a job of many ranks.
+    """The soft limit on open files is low in a job with many ranks.
 
-    Why: NCCL raises it to the hard limit only in the process that serves the bootstrap, which is one of all. The
-    others keep what they were started with.
+    Why: NCCL raises it to the hard limit only in the one process that serves the bootstrap. The others keep the
+    limit they started with.
     Example: ulimit -n says 1024, in a job of 32 ranks
-    Instead: ulimit -n hard, in the script of the job
+    Instead: ulimit -n hard in the job script
     Source: NCCL src/bootstrap.cc (bootstrapRoot calls ncclOsSetFilesLimit)
     """
     soft = known(host.facts.limits.nofile_soft)
@@ -55,8 +55,8 @@ def few_open_files_at_start(host: JudgedHost) -> Results:
         return
     ranks = known(host.nodes) * known(host.local_ranks)
     if ranks >= _RANKS_OF_THE_FAILURE:
-        message = f"ranks may open {soft} files each, and only one of {ranks} raises its limit"
-        remedy = "ulimit -n $(ulimit -Hn), before the ranks are started"
+        message = f"each rank may open {soft} files, and NCCL raises the limit in only one of {ranks} ranks"
+        remedy = "ulimit -n $(ulimit -Hn) before starting the ranks"
         lines = (f"soft {soft}, hard {_shown(host.facts.limits.nofile_hard)}",)
         yield report.host("nofile", message, remedy, evidence=lines)
 
@@ -72,10 +72,10 @@ def _keeps_stack(host: JudgedHost) -> bool:
 
 @rule("LIM002", "warning", needs=("limits", "nvidia"))
 def unlimited_stack(host: JudgedHost) -> Results:
-    """The stack is unlimited.
+    """The stack size is unlimited.
 
-    Why: glibc gives threads 2 MiB then, which is less than the usual limit gives, and the search for channels
-    overflows them. From 2.28 on NCCL sets the stack of its own threads.
+    Why: glibc then gives threads 2 MiB, less than the usual limit, and NCCL's channel search overflows it. Since
+    2.28 NCCL sets the stack size of its own threads.
     Example: ulimit -s unlimited
     Instead: ulimit -s 8192
     Source: NCCL user guide, troubleshooting, stack size; https://github.com/NVIDIA/nccl/issues/2186
@@ -84,17 +84,17 @@ def unlimited_stack(host: JudgedHost) -> Results:
         return
     keeps = _keeps_stack(host)
     rack = any(RACK.search(or_none(gpu.name) or "") for gpu in or_none(host.facts.nvidia.gpus) or ())
-    message = "the stack is unlimited: threads get 2 MiB" + ("" if keeps else _OWN_STACKS)
+    message = "the stack size is unlimited: threads get only 2 MiB" + ("" if keeps else _OWN_STACKS)
     severity: Severity | None = "info" if not keeps else "error" if rack else None
     yield report.host("stack", message, _SMALL_STACK, evidence=("ulimit -s says unlimited",), severity=severity)
 
 
 @rule("LIM003", "warning", needs=("limits",))
 def small_stack(host: JudgedHost) -> Results:
-    """The stack is smaller than 8 MiB.
+    """The stack size is below 8 MiB.
 
-    Why: Threads get as much, and the search for channels of NCCL overflows them. From 2.28 on NCCL sets the stack
-    of its own threads.
+    Why: Threads get the same size, and NCCL's channel search overflows it. Since 2.28 NCCL sets the stack size of
+    its own threads.
     Example: ulimit -s 2048
     Instead: ulimit -s 8192
     Source: NCCL user guide, troubleshooting, stack size; src/os/linux.cc (setCpuStackSize)
@@ -112,7 +112,7 @@ def small_stack(host: JudgedHost) -> Results:
 def segments_removed_at_logout(host: JudgedHost) -> Results:
     """systemd-logind removes the shared memory of users who are not logged in.
 
-    Why: Jobs of Slurm and mpirun have no login session: /dev/shm/nccl-* may vanish while they run.
+    Why: Slurm and mpirun jobs have no login session: /dev/shm/nccl-* may vanish while they run.
     Example: /etc/systemd/logind.conf without RemoveIPC=no
     Instead: RemoveIPC=no, and systemctl restart systemd-logind
     Source: NCCL user guide, troubleshooting, shared memory; logind.conf(5): not for root and system users
@@ -120,67 +120,68 @@ def segments_removed_at_logout(host: JudgedHost) -> Results:
     batch = next((name for name in ("SLURM_JOB_ID", "OMPI_COMM_WORLD_SIZE") if host.get(name)), None)
     # users below 1000 are those of the system: login.defs(5), UID_MIN
     if batch and known(host.facts.limits.remove_ipc) and known(host.facts.container.uid) >= 1000:
-        message = "systemd removes shared memory of users who are not logged in, while their jobs run"
-        remedy = "write RemoveIPC=no into /etc/systemd/logind.conf, then: systemctl restart systemd-logind"
-        lines = (f"no file says RemoveIPC=no; {batch} is set",)
+        message = "systemd removes the shared memory of users who are not logged in, even while their jobs run"
+        remedy = "set RemoveIPC=no in /etc/systemd/logind.conf, then systemctl restart systemd-logind"
+        lines = (f"no file sets RemoveIPC=no; {batch} is set",)
         yield report.file("/etc/systemd/logind.conf", message, remedy, evidence=lines)
 
 
 @rule("LIM005", "warning", needs=("limits",))
 def small_cpu_quota(host: JudgedHost) -> Results:
-    """The cgroup gives less than two processors for each rank.
+    """The cgroup allows less than two CPUs per rank.
 
-    Why: Proxy and watchdog threads are throttled with the rest; under load that ends in timeouts.
-    Example: resources.limits.cpu: 4 for eight ranks
-    Instead: two processors for each rank, or no limit
+    Why: The kernel throttles proxy and watchdog threads with the rest, which causes timeouts under load.
+    Example: resources.limits.cpu: 4 with eight ranks
+    Instead: at least two CPUs per rank, or no limit
     Source: a rule of thumb: NCCL's proxy thread spins, and the rank has a processor of its own
     """
     cores = known(host.facts.limits.cpu_cores)
     if cores is not None and cores < 2 * known(host.local_ranks):
-        shown = f"{cores:g} processors"
-        remedy = "raise the limit of the container: docker --cpus, resources.limits.cpu"
-        evidence = (f"quota of the cgroup: {shown}",)
+        shown = f"{cores:g} CPUs"
+        remedy = "raise the container's limit: docker --cpus, resources.limits.cpu"
+        evidence = (f"cgroup quota: {shown}",)
         yield report.host("cpu.max", f"{shown} for {host.local_ranks} ranks", remedy, evidence=evidence)
 
 
 @rule("LIM006", "warning", needs=("limits",))
 def small_memory_limit(host: JudgedHost) -> Results:
-    """The cgroup gives less than 4 GiB for each rank, or its memory ran out already.
+    """The cgroup allows less than 4 GiB per rank, or has already run out of memory.
 
-    Why: Pinned buffers and /dev/shm count, too; a rank that exceeds the limit is killed.
-    Example: resources.limits.memory: 16Gi for eight ranks
-    Instead: more memory
+    Why: Pinned buffers and /dev/shm count too; the kernel kills a rank that exceeds the limit.
+    Example: resources.limits.memory: 16Gi with eight ranks
+    Instead: at least 4 GiB per rank, or no limit
     Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max, memory.events)
     """
     limits = host.facts.limits
     memory = known(limits.memory_max_bytes)
     if memory is not None and memory < (4 << 30) * known(host.local_ranks):
         message = f"{format_bytes(memory)} of memory for {host.local_ranks} ranks"
-        remedy = "raise the limit of the container: docker --memory, resources.limits.memory"
-        evidence = (f"limit of the cgroup: {format_bytes(memory)}",)
+        remedy = "raise the container's limit: docker --memory, resources.limits.memory"
+        evidence = (f"cgroup limit: {format_bytes(memory)}",)
         yield report.host("memory.max", message, remedy, evidence=evidence)
     if isinstance(limits.oom_events, Unknown):
         yield limits.oom_events
     elif limits.oom_events > 0:
-        message = f"the memory of this cgroup has run out {limits.oom_events} times"
-        remedy = "raise the limit; `dmesg` names what was killed"
+        message = f"this cgroup has run out of memory {limits.oom_events} times"
+        remedy = "raise the limit; `dmesg` names the killed processes"
         evidence = (f"cgroup {escaped((or_none(limits.cgroup_path) or '')[:120])}",)
         yield report.host("memory.events", message, remedy, evidence=evidence)
 
 
 @rule("LIM007", "warning", needs=("limits",))
 def small_pids_limit(host: JudgedHost) -> Results:
-    """The cgroup allows fewer than 512 threads for each rank.
+    """The cgroup allows fewer than 512 threads per rank.
 
-    Why: NCCL starts several for each communicator, torch and the loaders many more; then pthread_create fails.
-    Example: docker run --pids-limit 1024 for eight ranks
-    Instead: docker run --pids-limit -1; podPidsLimit of the kubelet
+    Why: NCCL starts several threads per communicator, torch and data loaders many more; at the limit,
+    pthread_create fails.
+    Example: docker run --pids-limit 1024 with eight ranks
+    Instead: docker run --pids-limit -1; the kubelet's podPidsLimit
     Source: a rule of thumb; Linux, Documentation/admin-guide/cgroup-v2.rst (pids.max)
     """
     most = known(host.facts.limits.pids_max)
     if most is not None and most < 512 * known(host.local_ranks):
-        remedy = "docker run --pids-limit -1; in Kubernetes podPidsLimit of the kubelet"
-        lines = (f"pids.max of the cgroup {most}, now {_shown(host.facts.limits.pids_current)}",)
+        remedy = "docker run --pids-limit -1; in Kubernetes raise the kubelet's podPidsLimit"
+        lines = (f"cgroup pids.max {most}, current {_shown(host.facts.limits.pids_current)}",)
         yield report.host("pids.max", f"{most} threads for {host.local_ranks} ranks", remedy, evidence=lines)
 
 
@@ -191,12 +192,12 @@ def _under_windows(host: JudgedHost) -> bool:
 
 @rule("LIM008", "error", needs=("nvidia", "container"))
 def no_unified_memory(host: JudgedHost) -> Results:
-    """There are GPUs, and no /dev/nvidia-uvm.
+    """The host has GPUs but no /dev/nvidia-uvm.
 
-    Why: From 2.23 on NCCL uses memory pools of CUDA, which need it. Outside a container the first program that
-    uses CUDA makes the device.
-    Example: a container that was given /dev/nvidia0 by hand
-    Instead: docker run --gpus all; on the host nvidia-modprobe -u -c 0
+    Why: Since 2.23 NCCL uses CUDA memory pools, which need it. Outside a container, the first program that uses
+    CUDA creates the device.
+    Example: a container started with --device /dev/nvidia0
+    Instead: docker run --gpus all; on the host, nvidia-modprobe -u -c 0
     Source: NCCL user guide, troubleshooting, unified memory
     """
     is_missing = _has_gpus(host) and host.facts.container.device("/dev/nvidia-uvm") is None
@@ -214,8 +215,8 @@ def no_unified_memory(host: JudgedHost) -> Results:
 def hidden_sys(host: JudgedHost) -> Results:
     """/sys does not show the PCI devices of the GPUs.
 
-    Why: NCCL cannot see what is near what, and takes everything for equally far.
-    Example: a container without /sys, or with a /sys of a user-space kernel
+    Why: NCCL cannot see the PCI topology, and treats all devices as equally distant.
+    Example: a container without /sys, or with the /sys of a user-space kernel
     Instead: docker run -v /sys:/sys:ro
     Source: NCCL user guide, troubleshooting, topology detection
     """
@@ -231,20 +232,21 @@ def hidden_sys(host: JudgedHost) -> Results:
     else:
         here = {device.address for device in devices}
         gone = [gpu.pci for gpu in host.gpus if not gpu.is_lost and gpu.pci not in here]
-        why = f"not there: {', '.join(gone[:4])}" if gone else "" if here else "the folder is empty"
+        why = f"missing: {', '.join(gone[:4])}" if gone else "" if here else "the directory is empty"
     if why:
         message, evidence = "/sys does not show the GPUs of this host", (escaped(why[:200]),)
         yield report.file("/sys/bus/pci/devices", message, "docker run -v /sys:/sys:ro", evidence=evidence)
     for gpu in host.gpus:
         if gpu.is_lost and isinstance(gpu.uuid, Unknown):  # its own fault, and none of /sys
-            yield Unknown(f"the address of {gpu.pci} is not known: {gpu.uuid.reason}")
+            yield Unknown(f"PCI address of {gpu.pci} unknown: {gpu.uuid.reason}")
 
 
 @rule("LIM010", "info", needs=("kernel", "cpu", "nvidia"))
 def numa_balancing(host: JudgedHost) -> Results:
-    """The kernel moves memory between NUMA nodes by itself.
+    """Automatic NUMA balancing is on.
 
-    Why: It takes pages away to see who uses them: threads that spin in NCCL's proxy stumble over that.
+    Why: The kernel unmaps pages to see which node uses them, and the resulting page faults stall NCCL's polling
+    proxy threads.
     Example: sysctl kernel.numa_balancing says 1
     Instead: sysctl -w kernel.numa_balancing=0
     Source: Linux, Documentation/admin-guide/sysctl/kernel.rst; common advice of vendors
@@ -254,5 +256,5 @@ def numa_balancing(host: JudgedHost) -> Results:
     name, nodes = "kernel.numa_balancing", or_none(host.facts.cpu.numa_nodes)
     value = known(host.facts.kernel.sysctl(name))
     if value.strip() != "0" and (nodes is None or len(nodes) > 1):
-        message = "the kernel moves memory between NUMA nodes while the job runs"
+        message = "automatic NUMA balancing moves memory while the job runs"
         yield report.host(name, message, f"sysctl -w {name}=0", evidence=(f"{name} = {escaped(value[:20])}",))

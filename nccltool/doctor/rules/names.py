@@ -32,16 +32,16 @@ def _moved(variable: Variable, name: str) -> tuple[report.Fix, ...]:
 
 
 def _renamed(variable: Variable, name: str, why: str = "") -> report.RuleFinding:
-    message = why or f"nothing reads {escaped(variable.name)}; {name} is meant"
+    message = why or f"nothing reads {escaped(variable.name)}; the correct name is {name}"
     return report.about(variable, message, f"rename it to {name}", part="", fix=_moved(variable, name))
 
 
 @rule("SYN001", "warning")
 def unknown_variable(host: JudgedHost) -> Results:
-    """A variable that looks like one of NCCL, torch, Gloo or a plugin, and that none of them reads.
+    """A variable looks like one of NCCL, torch, Gloo or a plugin, but none of these reads it.
 
-    Why: NCCL looks for exact names and never says that it does not know one: a misspelt variable has no effect at
-    all. Without a similar name it may belong to a plugin that is not known here; it is then a hint only.
+    Why: NCCL looks up exact names and never reports an unknown one: a misspelled variable has no effect. A name
+    that resembles no known one may belong to an unknown plugin, and is only a hint.
     Example: NCCL_SOCKET_IFNMAE=eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL src/misc/param.cc; https://github.com/NVIDIA/nccl/issues/516
@@ -50,13 +50,15 @@ def unknown_variable(host: JudgedHost) -> Results:
     newer = version is not None and version > variables.NEWEST
     for variable in _unlisted(host):
         near = next(iter(variables.nearest(variable.name)), "")
-        meant = f"; was {near} meant?" if near else ""
+        meant = f"; did you mean {near}?" if near else ""
         yield report.about(
             variable,
-            f"nothing known reads {escaped(variable.name[:80])}{meant}",
-            f"rename it to {near}, or unset it" if near else "unset it, or --ignore SYN001 for your plugin",
+            f"no known library reads {escaped(variable.name[:80])}{meant}",
+            f"rename it to {near}, or unset it"
+            if near
+            else "unset it, or pass --ignore SYN001 if a plugin reads it",
             part="",
-            evidence=(f"the catalogue ends with NCCL {variables.NEWEST}, this is {version}",) if newer else (),
+            evidence=(f"the catalog ends with NCCL {variables.NEWEST}; this is {version}",) if newer else (),
             severity="warning" if near and not newer else "info",
             fix=_moved(variable, near) if near else (),
         )
@@ -64,9 +66,9 @@ def unknown_variable(host: JudgedHost) -> Results:
 
 @rule("SYN002", "warning")
 def invented_variable(host: JudgedHost) -> Results:
-    """A variable that is copied from script to script, and that no release of NCCL has ever read.
+    """A variable that circulates in scripts, but that no NCCL release has ever read.
 
-    Why: Somebody relies on an effect that does not exist.
+    Why: Its author relies on an effect that does not exist.
     Example: NCCL_TIMEOUT=3600
     Instead: torch.distributed.init_process_group(timeout=...)
     Source: names in the sources of NCCL 2.3.5 to 2.30.7
@@ -74,16 +76,16 @@ def invented_variable(host: JudgedHost) -> Results:
     for variable, entry in host.listed():
         if entry.status == "ghost":
             use = f"use {entry.instead}" if entry.instead else "unset it"
-            yield report.better_unset(variable, f"no NCCL reads {variable.name}", use, part="")
+            yield report.better_unset(variable, f"no NCCL release reads {variable.name}", use, part="")
 
 
 @rule("SYN003", "warning")
 def removed_variable(host: JudgedHost) -> Results:
-    """A variable that this version of NCCL does not read any more.
+    """A variable that this NCCL version no longer reads.
 
-    Why: It worked once, and is ignored without a message now.
+    Why: It worked in older releases, and is now ignored without a message.
     Example: NCCL_TREE_THRESHOLD=0 with NCCL 2.5 or newer
-    Instead: unset it, or use what replaced it
+    Instead: unset it, or use its replacement
     Source: names in the sources of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
@@ -95,25 +97,25 @@ def removed_variable(host: JudgedHost) -> Results:
 
 @rule("SYN004", "info")
 def variable_too_new(host: JudgedHost) -> Results:
-    """A variable that this version of NCCL does not read yet.
+    """A variable that this NCCL version does not read yet.
 
-    Why: An older library ignores it; where versions are mixed, nodes behave differently.
+    Why: An older library ignores it; with mixed versions, nodes behave differently.
     Example: NCCL_IB_FIFO_TC=84 with NCCL 2.21
-    Instead: a newer NCCL, or without the setting
+    Instead: a newer NCCL, or unset it
     Source: names in the sources of NCCL 2.3.5 to 2.30.7
     """
     for variable, entry in host.listed():
         since = entry.since_version
         if since is not None and entry.status == "live" and since > known(host.nccl):
-            message = f"NCCL {host.nccl} does not read {variable.name}: it came with {since}"
+            message = f"NCCL {host.nccl} does not read {variable.name}: added in {since}"
             yield report.about(variable, message, f"unset {variable.name}, or upgrade NCCL", part="")
 
 
 @rule("SYN005", "warning")
 def old_torch_name(host: JudgedHost) -> Results:
-    """A variable of torch in its old spelling, without TORCH_.
+    """A torch variable has its old name, without TORCH_.
 
-    Why: torch still honours the old name and prints a warning for it; NCCL itself never reads it.
+    Why: torch still reads the old name and prints a warning; NCCL itself never reads it.
     Example: NCCL_BLOCKING_WAIT=1
     Instead: TORCH_NCCL_BLOCKING_WAIT=1
     Source: pytorch ProcessGroupNCCL.hpp; https://github.com/pytorch/pytorch/issues/110723
@@ -125,9 +127,9 @@ def old_torch_name(host: JudgedHost) -> Results:
 
 @rule("SYN006", "error")
 def two_torch_names(host: JudgedHost) -> Results:
-    """A variable of torch is set in its old and its new spelling, to different values.
+    """A torch variable is set under its old and its new name, with different values.
 
-    Why: torch takes the first of its names that is set, the one with TORCH_; the other line is dead.
+    Why: torch uses the name with TORCH_; the other setting has no effect.
     Example: NCCL_BLOCKING_WAIT=1 and TORCH_NCCL_BLOCKING_WAIT=0
     Instead: TORCH_NCCL_BLOCKING_WAIT alone
     Source: pytorch ProcessGroupNCCL.hpp (lists of names)
@@ -135,16 +137,16 @@ def two_torch_names(host: JudgedHost) -> Results:
     for variable, entry in host.listed():
         other = host.variable(entry.instead) if entry.status == "alias" and entry.instead else None
         if other is not None and other.value != variable.value:
-            message = f"{variable.name} and {other.name} have different values; torch takes {other.name}"
+            message = f"{variable.name} and {other.name} have different values; torch uses {other.name}"
             evidence = (f"{escaped(other.origin)}: {other.name}={escaped(other.value[:80])}",)
             yield report.better_unset(variable, message, part="", evidence=evidence)
 
 
 @rule("SYN007", "warning")
 def wrong_prefix(host: JudgedHost) -> Results:
-    """The prefix TORCH_ is missing, or is there where it should not be.
+    """The prefix TORCH_ is missing, or present where it should not be.
 
-    Why: torch and NCCL look for their own names only: TORCH_NCCL_DEBUG does nothing.
+    Why: torch and NCCL read only their own names: TORCH_NCCL_DEBUG has no effect.
     Example: TORCH_NCCL_DEBUG=INFO
     Instead: NCCL_DEBUG=INFO
     Source: the catalogue of variables (nccltool doctor --list-variables)
@@ -157,9 +159,9 @@ def wrong_prefix(host: JudgedHost) -> Results:
 
 @rule("SYN008", "warning")
 def wrong_case(host: JudgedHost) -> Results:
-    """The name of a variable is written with small letters.
+    """The name of a variable is in lower case.
 
-    Why: Names of variables distinguish capitals from small letters; nothing reads this one.
+    Why: Variable names are case-sensitive; nothing reads this one.
     Example: nccl_debug=INFO
     Instead: NCCL_DEBUG=INFO
     Source: getenv(3)

@@ -34,9 +34,9 @@ def _capability(gpus: Sequence[Gpu]) -> float:
 
 @for_number("NV001", "info", "NCCL_NVLS_ENABLE", needs=("nvidia",))
 def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NVLS_ENABLE=1 on GPUs that have no NVLink SHARP.
+    """NCCL_NVLS_ENABLE=1 on GPUs without NVLink SHARP.
 
-    Why: It cannot help there: it takes compute capability 9.0 and an NVSwitch.
+    Why: It has no effect there: NVLink SHARP needs compute capability 9.0 and an NVSwitch.
     Example: NCCL_NVLS_ENABLE=1 on A100
     Instead: unset NCCL_NVLS_ENABLE
     Source: NCCL user guide, NCCL_NVLS_ENABLE
@@ -46,18 +46,18 @@ def nvls_forced(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     capability = _capability(host.gpus)
     old = capability < _NVLS_SINCE
     if old or not all(map(_on_switch, host.gpus)):
-        evidence = (f"compute capability {capability}" if old else "there is no NVSwitch",)
+        evidence = (f"compute capability {capability}" if old else "no NVSwitch",)
         yield report.better_unset(variable, "these GPUs have no NVLink SHARP", evidence=evidence)
 
 
 @for_number("NV002", "warning", "NCCL_NVLS_ENABLE", needs=("nvidia", "cloud"))
 def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NVLS_ENABLE=0 on GPUs that have NVLink SHARP.
+    """NCCL_NVLS_ENABLE=0 on GPUs with NVLink SHARP.
 
-    Why: All-reduce inside the node loses up to a third of its bandwidth. It is right only where multicast fails.
-    Google's second profile for A3 Mega, the one with NCCL_PROTO=Simple, sets it by design.
+    Why: All-reduce inside the node loses up to a third of its bandwidth. The setting is only right where multicast
+    fails. Google's second profile for A3 Mega, with NCCL_PROTO=Simple, sets it by design.
     Example: NCCL_NVLS_ENABLE=0 on HGX H100
-    Instead: unset NCCL_NVLS_ENABLE, when the fabric manager and NCCL are in order
+    Instead: unset NCCL_NVLS_ENABLE if the fabric manager and NCCL work
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
     """
     if enabled or len(host.gpus) < _NVLS_LEAST_GPUS:
@@ -65,16 +65,16 @@ def nvls_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results
     capability = _capability(host.gpus)
     if capability >= _NVLS_SINCE and sum(map(_on_switch, host.gpus)) >= _NVLS_LEAST_GPUS:
         profile = host.facts.cloud.provider == "gcp" and host.get("NCCL_PROTO") == "Simple"
-        message = "all-reduce inside the node goes without NVLink SHARP"
+        message = "all-reduce inside the node does not use NVLink SHARP"
         lines = (f"{len(host.gpus)} GPUs on NVSwitch, compute capability {capability}",)
         yield report.better_unset(variable, message, evidence=lines, severity="info" if profile else None)
 
 
 @rule("NV003", "warning", needs=("nvidia", "process"))
 def many_communicators(host: JudgedHost) -> Results:
-    """A process has many communicators, and NCCL gives each one of the few multicast slots.
+    """A process has many communicators, each of which takes one of the few multicast slots.
 
-    Why: From 2.29 on initialization fails when there is none left; 2.27 and 2.28 went on without NVLS.
+    Why: Since 2.29 initialization fails when no slot is left; 2.27 and 2.28 continued without NVLS.
     Example: a hundred process groups with NCCL 2.29
     Instead: NCCL_NVLS_ENABLE=0, or fewer groups
     Source: https://github.com/NVIDIA/nccl/issues/2077; NCCL user guide, NCCL_NVLS_ENABLE
@@ -86,8 +86,8 @@ def many_communicators(host: JudgedHost) -> Results:
     count = known(host.facts.process.communicators)
     if count > _MANY_COMMUNICATORS:
         message = f"{count} communicators in one process; a GPU has 128 multicast slots"
-        remedy = "export NCCL_NVLS_ENABLE=0, or make fewer process groups"
-        lines = (f"{count} threads are called NCCL Service",)
+        remedy = "export NCCL_NVLS_ENABLE=0, or create fewer process groups"
+        lines = (f"{count} threads are named NCCL Service",)
         fix = report.export("NCCL_NVLS_ENABLE", "0")
         yield report.variable("NCCL_NVLS_ENABLE", message, remedy, evidence=lines, fix=fix)
 
@@ -96,7 +96,7 @@ def many_communicators(host: JudgedHost) -> Results:
 def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NVLS_ENABLE=1 while several ranks may share a GPU.
 
-    Why: Making a communicator fails.
+    Why: NCCL cannot create a communicator.
     Example: NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL_NVLS_ENABLE=1
     Instead: NCCL_NVLS_ENABLE=2, the default
     Source: NCCL src/transport/nvls.cc (ncclNvlsInit)
@@ -104,17 +104,17 @@ def nvls_on_shared_gpus(host: JudgedHost, variable: Variable, enabled: int) -> R
     version = or_none(host.nccl)
     shared = host.integer("NCCL_MULTI_RANK_GPU_ENABLE") and (version is None or version >= Version(2, 30))
     if enabled == 1 and shared:
-        message = "ranks that share a GPU cannot make a communicator with NVLS forced on"
+        message = "ranks that share a GPU cannot create a communicator while NVLS is forced on"
         yield report.better_unset(variable, message, evidence=("NCCL_MULTI_RANK_GPU_ENABLE is on",))
 
 
 @for_value("NV005", "error", "NCCL_ALGO", needs=("nvidia",))
 def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_ALGO leaves only NVLS, and NVLS is off or not possible.
+    """NCCL_ALGO allows only NVLS, which is off or unavailable.
 
-    Why: No algorithm remains: calls fail.
+    Why: No algorithm remains, so calls fail.
     Example: NCCL_ALGO=NVLS and NCCL_NVLS_ENABLE=0
-    Instead: one of the two
+    Instead: set only one of the two
     Source: NCCL user guide, NCCL_ALGO; src/graph/tuning.cc
     """
     left = values.selection(text, values.ALGORITHMS, or_none(host.nccl)).left
@@ -125,7 +125,7 @@ def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str
     if not why and host.gpus and _capability(host.gpus) < _NVLS_SINCE:
         why = f"compute capability {_capability(host.gpus)}; NVLS needs 9.0"
     if why:
-        message = f"no algorithm is left for {only}: NVLS is not to be had"
+        message = f"no algorithm is left for {only}: NVLS is unavailable"
         yield report.better_unset(variable, message, evidence=(why,))
 
 
@@ -133,16 +133,16 @@ def nvls_demanded_and_impossible(host: JudgedHost, variable: Variable, text: str
 def tree_chunk_above_chunk(host: JudgedHost, variable: Variable, tree: int) -> Results:
     """NCCL_NVLSTREE_MAX_CHUNKSIZE is larger than NCCL_NVLS_CHUNKSIZE.
 
-    Why: NCCL takes the smaller one of the two.
-    Example: NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 alone, where the other is 131072
-    Instead: NCCL_NVLS_CHUNKSIZE=524288, too
+    Why: NCCL uses the smaller of the two.
+    Example: NCCL_NVLSTREE_MAX_CHUNKSIZE=524288 while the other is 131072
+    Instead: also NCCL_NVLS_CHUNKSIZE=524288
     Source: NCCL src/enqueue.cc, src/transport/nvls.cc (ncclNvlsTuning); aws-ofi-nccl src/platform-aws.cpp
     """
     chunk = host.integer("NCCL_NVLS_CHUNKSIZE")
     if chunk is None and tree > _CHUNK:
         chunk = _default_chunk(host)
     if chunk is not None and tree > chunk:
-        message = f"the chunk stays {chunk}: NCCL_NVLS_CHUNKSIZE is smaller"
+        message = f"the chunk size stays {chunk}: NCCL_NVLS_CHUNKSIZE is smaller"
         yield report.about(variable, message, fix=report.export("NCCL_NVLS_CHUNKSIZE", str(tree)))
 
 
@@ -168,41 +168,42 @@ def _mnnvl(host: JudgedHost) -> int:
 
 @rule("NV007", "error", needs=("nvidia",))
 def no_imex_channel(host: JudgedHost) -> Results:
-    """Multi-node NVLink is wanted, and there is no IMEX channel that this user may use.
+    """Multi-node NVLink is expected, but this user has no usable IMEX channel.
 
-    Why: Memory cannot be handed to other nodes: NCCL fails, and names the IMEX channels.
+    Why: Ranks cannot export memory to other nodes: NCCL fails with an error about IMEX channels.
     Example: a container on GB200 without /dev/nvidia-caps-imex-channels/channel0
-    Instead: NVIDIA_IMEX_CHANNELS=0 for the container; on the host nvidia-modprobe -s -i 0:1
+    Instead: NVIDIA_IMEX_CHANNELS=0 for the container; on the host, nvidia-modprobe -s -i 0:1
     Source: NCCL src/mnnvl.cc; user guide, troubleshooting; https://github.com/NVIDIA/nccl/issues/1925
     """
     wanted = _mnnvl(host)
     if wanted == 0 or not host.gpus or (wanted != 1 and not (_in_rack(host.gpus) and host.several_nodes)):
         return
     if not known(host.facts.nvidia.imex_channels):
-        message = "no IMEX channel can be read and written: other nodes cannot be reached over NVLink"
-        remedy = "give the container NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1"
-        lines = ("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPUs are those of a rack with NVLink",)
+        message = "no IMEX channel is readable and writable: other nodes are unreachable over NVLink"
+        remedy = "docker run -e NVIDIA_IMEX_CHANNELS=0; on the host: sudo nvidia-modprobe -s -i 0:1"
+        lines = ("NCCL_MNNVL_ENABLE is 1" if wanted == 1 else "the GPU model is one of an NVLink rack",)
         yield report.device("/dev/nvidia-caps-imex-channels", message, remedy, evidence=lines)
 
 
 @for_number("NV008", "error", "NCCL_CUMEM_ENABLE")
 def mnnvl_without_cumem(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_MNNVL_ENABLE=1, and NCCL_CUMEM_ENABLE=0.
+    """NCCL_MNNVL_ENABLE=1 together with NCCL_CUMEM_ENABLE=0.
 
-    Why: Multi-node NVLink needs memory of cuMem: without it NCCL leaves the check out, and goes through adapters.
+    Why: Multi-node NVLink needs cuMem memory: without it
+    NCCL skips the check and uses the network adapters.
     Example: NCCL_MNNVL_ENABLE=1 and NCCL_CUMEM_ENABLE=0
     Instead: unset NCCL_CUMEM_ENABLE
     Source: NCCL src/mnnvl.cc (ncclMnnvlCheck); user guide, NCCL_MNNVL_ENABLE
     """
     if not enabled and _mnnvl(host) == 1:
-        yield report.better_unset(variable, "multi-node NVLink is demanded, and cannot work without cuMem")
+        yield report.better_unset(variable, "multi-node NVLink is requested but cannot work without cuMem")
 
 
 @rule("NV009", "error", needs=("nvidia",))
 def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     """NCCL_P2P_DISABLE=1 or NCCL_P2P_LEVEL=LOC on a system whose NVLink spans nodes.
 
-    Why: NCCL then does not even look for multi-node NVLink.
+    Why: NCCL then does not look for multi-node NVLink.
     Example: NCCL_P2P_DISABLE=1 on GB200
     Instead: unset it
     Source: NCCL src/init.cc (before ncclMnnvlCheck)
@@ -211,7 +212,7 @@ def mnnvl_off_by_p2p(host: JudgedHost) -> Results:
     local = level if level and values.path_level(level.value) == "LOC" else None
     off = disable if host.integer("NCCL_P2P_DISABLE") == 1 else local
     if off and host.gpus and _in_rack(host.gpus):
-        yield report.better_unset(off, "no NVLink inside the node, and none between nodes")
+        yield report.better_unset(off, "NVLink is off inside the node and between nodes")
 
 
 def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
@@ -224,34 +225,34 @@ def _spans_nodes(gpus: Sequence[Gpu]) -> bool:
 def mnnvl_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_MNNVL_ENABLE=0 on a system whose NVLink spans nodes.
 
-    Why: What goes from tray to tray takes the adapters: half the bandwidth, or less.
+    Why: Traffic between trays uses the network adapters, at half the bandwidth or less.
     Example: NCCL_MNNVL_ENABLE=0 on GB200 NVL72
     Instead: unset NCCL_MNNVL_ENABLE
     Source: NCCL user guide, NCCL_MNNVL_ENABLE
     """
     if not enabled and host.gpus and _spans_nodes(host.gpus) and host.several_nodes:
-        yield report.better_unset(variable, "nodes of one NVLink domain talk through their adapters")
+        yield report.better_unset(variable, "nodes in one NVLink domain use their network adapters")
 
 
 @for_text("NV011", "warning", "NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID")
 def own_clique(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_MNNVL_UUID or NCCL_MNNVL_CLIQUE_ID is set.
 
-    Why: They say which GPUs NVLink joins, whatever the fabric manager says: GPUs that cannot reach each other are
-    joined, or a domain is cut in two.
+    Why: They override the fabric manager on which GPUs share NVLink: unconnected GPUs are joined, or a domain is
+    split.
     Example: NCCL_MNNVL_CLIQUE_ID=1 left over from a test
-    Instead: unset it, unless it cuts the domain on purpose; then one value for each part
+    Instead: unset it, unless it splits the domain on purpose; then use one value per part
     Source: NCCL user guide, NCCL_MNNVL_UUID and NCCL_MNNVL_CLIQUE_ID
     """
     if host.integer(variable.name) != -1:
-        yield report.better_unset(variable, "the fabric manager is overruled about which GPUs NVLink joins")
+        yield report.better_unset(variable, "this overrides the fabric manager on which GPUs share NVLink")
 
 
 @for_text("NV012", "error", "NCCL_TOPO_FILE", needs=("files", "nvidia"))
 def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Results:
     """NCCL_TOPO_FILE has more GPUs than the node, on a system whose NVLink spans nodes.
 
-    Why: A dump holds the whole domain; what is read must be one node.
+    Why: A dump holds the whole domain, but the file must describe a single node.
     Example: NCCL_TOPO_FILE=/tmp/dump.xml, written by NCCL_TOPO_DUMP_FILE on GB200
     Instead: unset NCCL_TOPO_FILE, or cut the file to this node
     Source: NCCL user guide, NCCL_TOPO_FILE
@@ -266,11 +267,11 @@ def topology_of_the_rack(host: JudgedHost, variable: Variable, _: str) -> Result
 
 @rule("NV013", "error", needs=("nvidia", "services", "cpu"))
 def fabric_not_ready(host: JudgedHost) -> Results:
-    """The NVLink fabric is not complete, or a daemon that it needs does not run.
+    """The NVLink fabric is not ready, or a daemon it needs is not running.
 
-    Why: CUDA fails with "system not yet initialized" (802), or multicast cannot be set up.
-    Example: nvidia-fabricmanager of another version than the driver
-    Instead: systemctl start nvidia-fabricmanager, of the version of the driver
+    Why: CUDA fails with "system not yet initialized" (802), or multicast setup fails.
+    Example: nvidia-fabricmanager in a different version than the driver
+    Instead: systemctl start nvidia-fabricmanager, in the driver's version
     Source: https://github.com/NVIDIA/nccl/issues/1672; NVML, nvmlDeviceGetGpuFabricInfoV
     """
     gpus = [gpu for gpu in host.gpus if _on_switch(gpu)]
@@ -279,7 +280,7 @@ def fabric_not_ready(host: JudgedHost) -> Results:
         broken = state == "completed" and status not in (None, "success")
         if state in ("not started", "in progress") or broken:
             remedy = "systemctl restart nvidia-fabricmanager; `nvidia-smi -q` shows Fabric State"
-            lines = (f"fabric state {escaped(state)}, status {escaped(status or 'not known')}",)
+            lines = (f"fabric state {escaped(state)}, status {escaped(status or 'unknown')}",)
             yield report.device(f"GPU {gpu.pci}", "the NVLink fabric is not ready", remedy, evidence=lines)
             return
     yield from _daemons(host, gpus)
@@ -298,17 +299,17 @@ def _daemons(host: JudgedHost, gpus: Sequence[Gpu]) -> Results:
 
 def _without(host: JudgedHost, daemon: str, unit: str) -> Results:
     if daemon not in known(host.facts.services.running):
-        message = f"{daemon} does not run, and the NVLink fabric needs it"
-        yield report.host(daemon, message, f"systemctl start {unit}", evidence=("no process has this name",))
+        message = f"{daemon} is not running, and the NVLink fabric needs it"
+        yield report.host(daemon, message, f"systemctl start {unit}", evidence=("no process with this name",))
 
 
 @for_number("NV014", "warning", "NCCL_COLLNET_ENABLE", needs=("plugins",))
 def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_COLLNET_ENABLE=1, and no plugin on the path of the loader offers CollNet.
+    """NCCL_COLLNET_ENABLE=1, but no plugin on the loader's path offers CollNet.
 
-    Why: Nothing happens, apart from a line at the level INFO.
+    Why: The setting has no effect; NCCL only logs it at level INFO.
     Example: NCCL_COLLNET_ENABLE=1 without HPC-X
-    Instead: the SHARP plugin of HPC-X on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE
+    Instead: HPC-X's SHARP plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE
     Source: NCCL user guide, NCCL_COLLNET_ENABLE
     """
     # without any network plugin CollNet is off for another reason, which has a rule of its own
@@ -320,8 +321,8 @@ def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -
     unread = next((one.symbols for one in nets if isinstance(one.symbols, Unknown)), None)
     yield unread or report.better_unset(
         variable,
-        "no plugin on the path of the loader offers CollNet",
-        "put nccl-rdma-sharp-plugin on LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
+        "no plugin on the loader's path offers CollNet",
+        "add nccl-rdma-sharp-plugin to LD_LIBRARY_PATH, or unset NCCL_COLLNET_ENABLE",
         evidence=tuple(escaped(one.library.path[:160]) for one in nets[:4]),
     )
 
@@ -330,7 +331,7 @@ def collnet_without_plugin(host: JudgedHost, variable: Variable, enabled: int) -
 def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_COLLNET_ENABLE=1 in a job with fewer nodes than NCCL_COLLNET_NODE_THRESHOLD.
 
-    Why: CollNet stays off. That is as it should be; only the variable promises something else.
+    Why: CollNet stays off as intended, despite the variable.
     Example: NCCL_COLLNET_ENABLE=1 on one node
     Instead: two nodes or more
     Source: NCCL src/init.cc (NCCL_COLLNET_NODE_THRESHOLD, default 2)
@@ -340,5 +341,5 @@ def collnet_for_few_nodes(host: JudgedHost, variable: Variable, enabled: int) ->
     threshold = host.integer("NCCL_COLLNET_NODE_THRESHOLD")
     least = 2 if threshold is None else threshold
     if known(host.nodes) < least:
-        message = f"CollNet stays off: {host.nodes} nodes are fewer than {least}"
-        yield report.about(variable, message, "nothing, or unset NCCL_COLLNET_ENABLE")
+        message = f"CollNet stays off: {host.nodes} nodes, threshold {least}"
+        yield report.about(variable, message, "unset NCCL_COLLNET_ENABLE, or ignore this")

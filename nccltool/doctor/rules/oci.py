@@ -12,12 +12,12 @@ _GID_INDEX = 3
 
 @rule("OCI001", "warning", needs=("cloud", "rdma", "nvidia"))
 def oci_profile_incomplete(host: JudgedHost) -> Results:
-    """A GPU host of Oracle lacks settings that its cluster network needs.
+    """An Oracle Cloud GPU host lacks settings that its cluster network needs.
 
-    Why: The network has a traffic class of its own, and the adapters of the front end must be left out. Without a
-    single variable of NCCL this is taken for a shell, not for a job.
+    Why: The network uses its own traffic class, and front-end adapters must be excluded. An environment without
+    any NCCL variable counts as a shell, not a job, and is not reported.
     Example: NCCL_IB_TC is not set on BM.GPU.H100.8
-    Instead: NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41, NCCL_IB_TIMEOUT=22; before NCCL 2.21 NCCL_IB_GID_INDEX=3
+    Instead: NCCL_IB_HCA==mlx5_0,..., NCCL_IB_TC=41, NCCL_IB_TIMEOUT=22; before NCCL 2.21, NCCL_IB_GID_INDEX=3
     Source: https://github.com/oracle-quickstart/oci-hpc, samples/gpu
     """
     if known(host.facts.cloud.provider) != "oci" or not host.gpus:
@@ -27,7 +27,7 @@ def oci_profile_incomplete(host: JudgedHost) -> Results:
         return
     missing = [f"{name}={value}" for name, value in _PROFILE.items() if host.integer(name) != value]
     if not (host.get("NCCL_IB_HCA") or "").startswith("="):
-        missing.append("NCCL_IB_HCA==<the adapters of this shape>")
+        missing.append("NCCL_IB_HCA==<adapters of this shape>")
     version = or_none(host.nccl)
     if version is not None and version < Version(2, 21) and host.integer("NCCL_IB_GID_INDEX") != _GID_INDEX:
         missing.append(f"NCCL_IB_GID_INDEX={_GID_INDEX}")

@@ -28,17 +28,17 @@ def _has_nvlink(gpu: Gpu) -> bool:
 
 @for_number("P2P001", "warning", "NCCL_P2P_DISABLE", needs=("nvidia",))
 def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results:
-    """NCCL_P2P_DISABLE=1 keeps GPUs of a node from reaching each other.
+    """NCCL_P2P_DISABLE=1 disables direct access between a node's GPUs.
 
-    Why: It takes NVLink away, too: everything inside the node goes through host memory.
+    Why: This also disables NVLink: all traffic inside the node goes through host memory.
     Example: NCCL_P2P_DISABLE=1
-    Instead: unset NCCL_P2P_DISABLE, and cure what made it necessary: ACS, the IOMMU, the driver
+    Instead: unset NCCL_P2P_DISABLE, and fix what made it necessary: ACS, the IOMMU, the driver
     Source: NCCL user guide, NCCL_P2P_DISABLE; https://github.com/NVIDIA/nccl/issues/631
     """
     if disabled == 1:
         nvlink = any(map(_has_nvlink, or_none(host.facts.nvidia.gpus) or ()))
-        message = "GPUs do not use NVLink" if nvlink else "GPUs of a node do not reach each other directly"
-        remedy = "unset NCCL_P2P_DISABLE; `nvidia-smi topo -p2p p` shows what the driver allows"
+        message = "GPUs do not use NVLink" if nvlink else "GPUs in a node do not access each other directly"
+        remedy = "unset NCCL_P2P_DISABLE; check what the driver allows: nvidia-smi topo -p2p p"
         yield report.better_unset(variable, message, remedy, severity="error" if nvlink else "warning")
 
 
@@ -46,24 +46,24 @@ def p2p_disabled(host: JudgedHost, variable: Variable, disabled: int) -> Results
 def odd_disable_value(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_P2P_DISABLE or NCCL_SHM_DISABLE is neither 0 nor 1.
 
-    Why: Only 1 acts; true, yes and 2 leave the transport as it is.
+    Why: Only 1 has an effect; true, yes and 2 change nothing.
     Example: NCCL_P2P_DISABLE=true
     Instead: NCCL_P2P_DISABLE=1, or unset it
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
     """
     name, number = variable.name, values.integer(text)
     if number and not (number.digits and number.value in (0, 1)):
-        message = f"{name} acts only when it is 1; NCCL reads {number.value}"
+        message = f"{name} has an effect only when it is 1; NCCL reads {number.value}"
         yield report.better_unset(variable, message, f"unset {name}, or export {name}=1")
 
 
 @for_text("P2P003", "warning", "NCCL_P2P_LEVEL")
 def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_P2P_LEVEL is set, and NCCL_P2P_DISABLE=1 overrules it.
+    """NCCL_P2P_LEVEL is set, but NCCL_P2P_DISABLE=1 overrides it.
 
-    Why: Disabled means level LOC; the other variable is not read any more.
+    Why: Disabled means level LOC, and NCCL no longer reads the other variable.
     Example: NCCL_P2P_DISABLE=1 and NCCL_P2P_LEVEL=SYS
-    Instead: one of the two
+    Instead: set only one of the two
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
     """
     if _disabled(host):
@@ -73,27 +73,27 @@ def overruled_level(host: JudgedHost, variable: Variable, _: str) -> Results:
 
 @for_text("P2P004", "error", "NCCL_P2P_LEVEL")
 def unknown_level(_: JudgedHost, variable: Variable, level: str) -> Results:
-    """NCCL_P2P_LEVEL is no level that NCCL knows.
+    """NCCL_P2P_LEVEL is not a level that NCCL knows.
 
-    Why: It is dropped without a word. Names are in capital letters; numbers are those of old releases.
+    Why: NCCL ignores it without a message. Level names are in upper case; numbers are from old releases.
     Example: NCCL_P2P_LEVEL=nvl
     Instead: NCCL_P2P_LEVEL=NVL
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
     """
     if values.path_level(level) is None:
         meant = level.strip().upper()
-        message = "NCCL does not know this level, and drops it"
+        message = "NCCL does not know this level and ignores it"
         fix = report.export("NCCL_P2P_LEVEL", meant) if meant in values.PATHS else report.unset(variable)
         yield report.about(variable, message, evidence=(f"known: {', '.join(values.PATHS)}",), fix=fix)
 
 
 @for_text("P2P005", "warning", "NCCL_P2P_LEVEL", needs=("kernel", "nvidia", "pci"))
 def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_P2P_LEVEL lets GPUs reach each other across root ports of the processor.
+    """NCCL_P2P_LEVEL allows direct access between GPUs behind different PCIe root ports.
 
-    Why: That can be slower than shared memory, and hangs where ACS or the IOMMU redirects it.
+    Why: This can be slower than shared memory, and hangs where ACS or the IOMMU redirects the traffic.
     Example: NCCL_P2P_LEVEL=SYS
-    Instead: unset NCCL_P2P_LEVEL; p2pBandwidthLatencyTest measures both ways
+    Instead: unset NCCL_P2P_LEVEL; compare both with p2pBandwidthLatencyTest
     Source: NCCL user guide, NCCL_P2P_LEVEL; https://github.com/NVIDIA/nccl-tests/issues/117
     """
     forced = not _disabled(host) and values.path_level(text) in ("PHB", "SYS")
@@ -103,9 +103,9 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
     roots = {above[gpu.pci][0] if above[gpu.pci] else gpu.pci for gpu in host.gpus if gpu.pci in above}
     if len(roots) > 1:
         every = all(map(_has_nvlink, host.gpus))
-        message = f"GPUs behind {len(roots)} root ports reach each other through the processor"
+        message = f"GPUs behind {len(roots)} root ports access each other through the CPU"
         remedy = "unset NCCL_P2P_LEVEL, and measure with p2pBandwidthLatencyTest"
-        lines = ("all of them have NVLink, which comes first",) if every else ()
+        lines = ("all have NVLink, which takes precedence",) if every else ()
         yield report.better_unset(
             variable, message, remedy, evidence=lines, severity="info" if every else "warning"
         )
@@ -113,10 +113,10 @@ def level_forced_up(host: JudgedHost, variable: Variable, text: str) -> Results:
 
 @for_text("P2P006", "warning", "NCCL_P2P_LEVEL", needs=("nvidia",))
 def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_P2P_LEVEL allows less than NCCL would by itself.
+    """NCCL_P2P_LEVEL allows less than NCCL's default.
 
-    Why: LOC switches everything off, NVLink included. PIX and the levels below it leave NVLink alone, and take
-    GPUs away from each other that only several PCIe switches are between.
+    Why: LOC disables all direct access, including NVLink. PIX and lower levels keep NVLink, but separate GPUs that
+    have several PCIe switches between them.
     Example: NCCL_P2P_LEVEL=LOC
     Instead: unset NCCL_P2P_LEVEL
     Source: NCCL user guide, NCCL_P2P_LEVEL; src/graph/topo.cc (topoPathTypeStr: LOC, NVL, ..., PIX, PXB)
@@ -125,9 +125,9 @@ def level_forced_down(host: JudgedHost, variable: Variable, text: str) -> Result
     if _disabled(host) or level not in ("LOC", *_BELOW_DEFAULT) or len(host.gpus) < 2:
         return
     linked = sum(any(link.active for link in known(gpu.nvlinks)) for gpu in host.gpus)
-    message = f"only GPUs at level {level} reach each other; by itself NCCL allows PXB"
+    message = f"only GPUs at level {level} access each other directly; NCCL's default is PXB"
     if level == "LOC":
-        message = f"no GPU reaches another one{', not even over NVLink' if linked else ''}"
+        message = f"no GPU accesses another directly{', not even over NVLink' if linked else ''}"
     yield report.better_unset(
         variable,
         message,
@@ -141,7 +141,7 @@ def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
     """NCCL_HOSTID is set.
 
     Why: It replaces the identity of the host. Equal values on two hosts make NCCL try shared memory and NVLink
-    between them; different values inside one forbid both.
+    between them; different values on one host disable both.
     Example: NCCL_HOSTID=node
     Instead: unset NCCL_HOSTID
     Source: NCCL src/misc/utils.cc (getHostHash)
@@ -153,7 +153,7 @@ def own_host_id(_: JudgedHost, variable: Variable, __: str) -> Results:
 def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     """NCCL_HOSTID has the same value on different hosts.
 
-    Why: NCCL takes their ranks for neighbours, and tries shared memory and NVLink between them.
+    Why: NCCL treats their ranks as local, and tries shared memory and NVLink between them.
     Example: NCCL_HOSTID=node in a job script
     Instead: unset NCCL_HOSTID
     Source: NCCL src/misc/utils.cc (getHostHash)
@@ -162,7 +162,7 @@ def shared_host_id(hosts: Sequence[JudgedHost]) -> Results:
     for value, count in Counter(value for value, _ in machines).items():
         if count > 1:
             names = fold(host.name for own, some in machines.items() if own[0] == value for host in some)
-            message = f"{count} machines have one NCCL_HOSTID"
+            message = f"{count} machines share one NCCL_HOSTID"
             lines = (f"NCCL_HOSTID={escaped(value[:80])} on {escaped(names[:200])}",)
             yield report.variable("NCCL_HOSTID", message, "unset NCCL_HOSTID", evidence=lines)
 
@@ -176,23 +176,23 @@ def _id_and_boot(host: JudgedHost) -> tuple[str, str] | Unknown | None:
 def cloned_machine(hosts: Sequence[JudgedHost]) -> Results:
     """Different machines have the same host name and the same boot id.
 
-    Why: NCCL makes the identity of a host of the two: ranks of both machines look as if they shared memory. They
-    are different when the same slot has another GPU or another adapter.
-    Example: two virtual machines that were resumed from one snapshot, both called node
-    Instead: a host name for each; a boot of its own
+    Why: NCCL builds the host identity from the two, so ranks of both machines appear to share memory. The machines
+    are different if the same slot holds a different GPU or adapter.
+    Example: two VMs resumed from one snapshot, both named node
+    Instead: a unique host name for each, and a reboot
     Source: NCCL src/misc/utils.cc (getHostHash)
     """
     seen: dict[tuple[str, str], dict[str, str]] = {}
     for host in hosts:
         name, boot = or_none(host.facts.names.hostname), or_none(host.facts.boot_id)
         if name is None or boot is None:
-            yield Unknown("the host name or the boot id is not known")
+            yield Unknown("host name or boot id unknown")
             continue
         slots = seen.setdefault((name, boot), {})
         for slot, serial in _serials(host):
             if slots.setdefault(slot, serial) != serial:
-                message = f"two machines are called {escaped(name[:80])} and have one boot id"
-                remedy = "hostnamectl set-hostname, another name for each; then boot them"
+                message = f"two machines are named {escaped(name[:80])} and share one boot id"
+                remedy = "give each machine its own name with hostnamectl set-hostname, then reboot"
                 lines = (f"{escaped(slot)} is {escaped(slots[slot])} and {escaped(serial)}",)
                 yield report.host(escaped(name[:80]), message, remedy, evidence=lines)
                 break
@@ -210,68 +210,68 @@ def _serials(host: JudgedHost) -> Iterator[tuple[str, str]]:
 
 @for_number("P2P015", "warning", "NCCL_IGNORE_DISABLED_P2P")
 def hidden_p2p_fault(_: JudgedHost, variable: Variable, ignored: int) -> Results:
-    """NCCL_IGNORE_DISABLED_P2P hides that GPUs with NVLink between them cannot reach each other.
+    """NCCL_IGNORE_DISABLED_P2P hides that GPUs connected by NVLink cannot access each other.
 
-    Why: That is a fault of the hardware or of the fabric manager. With the variable the job runs, at a fraction of
-    the speed.
+    Why: The cause is a fault in the hardware or the fabric manager. With the variable set, the job runs at a
+    fraction of the speed.
     Example: NCCL_IGNORE_DISABLED_P2P=1
-    Instead: unset NCCL_IGNORE_DISABLED_P2P, and look at the node with dcgmi diag
+    Instead: unset NCCL_IGNORE_DISABLED_P2P, and check the node with dcgmi diag
     Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p)
     """
     if ignored:
-        remedy = "unset NCCL_IGNORE_DISABLED_P2P; dcgmi diag -r 2 looks at the GPUs"
-        yield report.better_unset(variable, "a fault of NVLink would not be reported", remedy)
+        remedy = "unset NCCL_IGNORE_DISABLED_P2P; check the GPUs with dcgmi diag -r 2"
+        yield report.better_unset(variable, "NCCL does not report NVLink faults", remedy)
 
 
 @rule("P2P021", "warning")
 def pxn_disabled(host: JudgedHost) -> Results:
-    """PXN is off: a GPU cannot send through the adapter of its neighbour.
+    """PXN is off: a GPU cannot send through another GPU's adapter.
 
-    Why: All-to-all and fabrics with rails lose traffic that stays on one rail. Google's A3 High (TCPX) sets
-    NCCL_P2P_PXN_LEVEL=0 by design.
+    Why: Rail-optimized fabrics and all-to-all rely on PXN to keep traffic on one rail. Google's A3 High (TCPX)
+    sets NCCL_P2P_PXN_LEVEL=0 by design.
     Example: NCCL_PXN_DISABLE=1
     Instead: unset NCCL_PXN_DISABLE
     Source: NCCL user guide, NCCL_PXN_DISABLE and NCCL_P2P_PXN_LEVEL; src/graph/search.cc
     """
     disable, level = host.variable("NCCL_PXN_DISABLE"), host.variable("NCCL_P2P_PXN_LEVEL")
     if disable and host.integer("NCCL_PXN_DISABLE") == 1:
-        yield report.better_unset(disable, "no GPU sends through the adapter of another one")
+        yield report.better_unset(disable, "no GPU sends through another GPU's adapter")
     elif level and host.integer("NCCL_P2P_PXN_LEVEL") == 0 and "TCPX" not in (host.get("NCCL_NET") or "").upper():
-        yield report.better_unset(level, "sends and receives do not use the adapter of another GPU")
+        yield report.better_unset(level, "sends and receives do not use another GPU's adapter")
 
 
 @for_number("P2P022", "info", "NCCL_NVB_DISABLE")
 def no_nvlink_relay(_: JudgedHost, variable: Variable, disabled: int) -> Results:
-    """NCCL_NVB_DISABLE forbids to reach a GPU over NVLink through another GPU.
+    """NCCL_NVB_DISABLE disables NVLink paths that go through another GPU.
 
-    Why: It matters where not all GPUs have links to each other, as in a DGX-1.
+    Why: This matters where not all GPUs are directly linked, as in a DGX-1.
     Example: NCCL_NVB_DISABLE=1
     Instead: unset NCCL_NVB_DISABLE
     Source: NCCL user guide, NCCL_NVB_DISABLE
     """
     if disabled:
-        yield report.better_unset(variable, "no GPU passes on what comes over NVLink")
+        yield report.better_unset(variable, "no GPU relays NVLink traffic")
 
 
 @for_number("P2P026", "warning", "NCCL_LEGACY_CUDA_REGISTER")
 def legacy_registration(_: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_LEGACY_CUDA_REGISTER lets NCCL register memory of cudaMalloc.
+    """NCCL_LEGACY_CUDA_REGISTER lets NCCL register cudaMalloc memory.
 
-    Why: That synchronizes implicitly, and may hang.
+    Why: Registration then synchronizes implicitly, and may hang.
     Example: NCCL_LEGACY_CUDA_REGISTER=1
-    Instead: an allocator on cuMem (ncclMemAlloc, expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
+    Instead: a cuMem allocator (ncclMemAlloc, expandable segments), and unset NCCL_LEGACY_CUDA_REGISTER
     Source: NCCL user guide, NCCL_LEGACY_CUDA_REGISTER
     """
     if enabled:
-        yield report.better_unset(variable, "registering buffers synchronizes, and may hang")
+        yield report.better_unset(variable, "registering buffers synchronizes implicitly and may hang")
 
 
 @for_number("P2P029", "warning", "NCCL_CUMEM_ENABLE", needs=("cloud",))
 def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_CUMEM_ENABLE=0 switches the cuMem allocator off.
+    """NCCL_CUMEM_ENABLE=0 disables the cuMem allocator.
 
-    Why: Multi-node NVLink, symmetric memory, registered buffers with NVLS and parts of dma-buf need it. Oracle's
-    profile for H100 sets it by design; before NCCL 2.19 it was off by itself.
+    Why: Multi-node NVLink, symmetric memory, NVLS registered buffers and parts of dma-buf need it. Oracle's
+    profile for H100 sets it by design; before NCCL 2.19 it was off by default.
     Example: NCCL_CUMEM_ENABLE=0
     Instead: unset NCCL_CUMEM_ENABLE
     Source: NCCL user guide, NCCL_CUMEM_ENABLE
@@ -279,5 +279,5 @@ def cumem_disabled(host: JudgedHost, variable: Variable, enabled: int) -> Result
     version = or_none(host.nccl)
     new = version is None or version >= Version(2, 19)
     if not enabled and new and host.facts.cloud.provider != "oci":
-        message = "no multi-node NVLink, symmetric memory, or registered buffers with NVLS"
+        message = "no multi-node NVLink, symmetric memory or NVLS registered buffers"
         yield report.better_unset(variable, message)

@@ -23,16 +23,16 @@ _FOLDER = "/dev/shm"
 
 @for_number("SHM001", "warning", "NCCL_SHM_DISABLE", covers=("P2P-007",))
 def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> Results:
-    """NCCL_SHM_DISABLE=1 forbids shared memory.
+    """NCCL_SHM_DISABLE=1 disables shared memory.
 
-    Why: GPUs of a node that cannot reach each other directly then go through the network.
+    Why: GPUs in a node without direct access to each other then use the network.
     Example: NCCL_SHM_DISABLE=1
     Instead: unset NCCL_SHM_DISABLE, and enlarge /dev/shm
     Source: NCCL user guide, NCCL_SHM_DISABLE
     """
     if disabled == 1:
-        remedy = "unset NCCL_SHM_DISABLE, and give the container more: --shm-size=1g"
-        message = "GPUs of a node that do not reach each other use the network"
+        remedy = "unset NCCL_SHM_DISABLE, and give the container more shared memory: docker run --shm-size=1g"
+        message = "GPUs in a node without direct access to each other use the network"
         yield report.better_unset(variable, message, remedy)
 
 
@@ -40,15 +40,15 @@ def shared_memory_disabled(_: JudgedHost, variable: Variable, disabled: int) -> 
 def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Results:
     """NCCL_P2P_DISABLE and NCCL_SHM_DISABLE are both 1.
 
-    Why: Everything inside the node goes through adapters or the loopback of TCP. Only a test of the network wants
-    that.
+    Why: All traffic inside the node goes through adapters or TCP loopback, which is only useful for testing the
+    network.
     Example: NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1
     Instead: unset both
     Source: https://github.com/NVIDIA/nccl/issues/2079
     """
     p2p = host.variable("NCCL_P2P_DISABLE")
     if p2p and disabled == 1 and host.integer(p2p.name) == 1:
-        message = "GPUs of one node have nothing but the network between them"
+        message = "GPUs in one node can reach each other only over the network"
         remedy = "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE"
         lines = (f"{escaped(p2p.origin)}: {p2p.name}={escaped(p2p.value[:40])}",)
         yield report.about(shm, message, remedy, part="", evidence=lines, fix=report.unset(p2p, shm))
@@ -56,10 +56,10 @@ def no_way_inside_the_node(host: JudgedHost, shm: Variable, disabled: int) -> Re
 
 @rule("SHM003", "warning", covers=("P2P-009",), needs=("shm",))
 def small_shared_memory(host: JudgedHost) -> Results:
-    """/dev/shm has less than 64 MiB and 32 MiB for each rank.
+    """/dev/shm has less free space than 64 MiB plus 32 MiB per rank.
 
-    Why: NCCL cannot extend its segments: initialization fails, or the process dies with SIGBUS. Docker gives a
-    container 64 MiB unless it is told otherwise.
+    Why: NCCL cannot extend its segments: initialization fails, or the process dies with SIGBUS. Docker's default
+    is 64 MiB.
     Example: docker run without --shm-size
     Instead: docker run --shm-size=1g, --ipc=host; in Kubernetes an emptyDir of medium Memory at /dev/shm
     Source: NCCL user guide, troubleshooting, shared memory; https://github.com/NVIDIA/nccl/issues/290
@@ -73,7 +73,7 @@ def small_shared_memory(host: JudgedHost) -> Results:
     if least < min(needed, _PLENTY):
         message = f"/dev/shm has {format_bytes(least)}; {ranks} ranks may need {format_bytes(needed)}"
         remedy = "docker run --shm-size=1g, or --ipc=host; on the host: mount -o remount,size=8g /dev/shm"
-        lines = (f"size {format_bytes(size)}, free {'not known' if free is None else format_bytes(free)}",)
+        lines = (f"size {format_bytes(size)}, free {'unknown' if free is None else format_bytes(free)}",)
         yield report.file(_FOLDER, message, remedy, evidence=lines, severity="error" if least < _BASE else None)
     elif least < _PLENTY:
         known(host.local_ranks)
@@ -81,9 +81,9 @@ def small_shared_memory(host: JudgedHost) -> Results:
 
 @rule("SHM004", "error", covers=("P2P-010",), needs=("shm",))
 def unusable_shared_memory(host: JudgedHost) -> Results:
-    """/dev/shm is missing, cannot be written, or is no tmpfs.
+    """/dev/shm is missing, not writable, or not a tmpfs.
 
-    Why: NCCL cannot create segments in it. On a disk they work, but every page that is touched may be written out.
+    Why: NCCL cannot create segments in it. On a disk, segments work, but every touched page may be written out.
     Example: a chroot without /dev/shm
     Instead: mount -t tmpfs tmpfs /dev/shm
     Source: NCCL user guide, troubleshooting, shared memory; src/os/linux.cc (ncclOsShmOpen)
@@ -91,32 +91,32 @@ def unusable_shared_memory(host: JudgedHost) -> Results:
     shm = host.facts.shm
     why, severity = "", None
     if known(shm.exists) is False:
-        why = "/dev/shm is not there"
+        why = "/dev/shm does not exist"
     elif shm.writable is False:
-        why = "this user cannot write in /dev/shm"
+        why = "this user cannot write to /dev/shm"
     elif isinstance(shm.fstype, str) and shm.fstype not in ("tmpfs", "ramfs"):
         why, severity = f"/dev/shm is on {escaped(shm.fstype[:40])}, not in memory", "warning"
     if not why:
         yield from (leaf for leaf in (shm.writable, shm.fstype) if isinstance(leaf, Unknown))
         return
-    remedy, made = "mount -t tmpfs -o mode=1777 tmpfs /dev/shm", "NCCL makes its segments as /dev/shm/nccl-*"
+    remedy, made = "mount -t tmpfs -o mode=1777 tmpfs /dev/shm", "NCCL creates its segments as /dev/shm/nccl-*"
     yield report.file(_FOLDER, why, remedy, evidence=(made,), severity="warning" if severity else None)
 
 
 @rule("SHM005", "info", covers=("P2P-011",), needs=("shm",))
 def stale_segments(host: JudgedHost) -> Results:
-    """/dev/shm holds segments of NCCL that no process uses.
+    """/dev/shm holds NCCL segments that no process uses.
 
-    Why: Jobs that were killed left them; they take the memory of the next one.
+    Why: Killed jobs left them behind, and they take memory from the next job.
     Example: /dev/shm/nccl-Xk2aB1 without a process
-    Instead: remove them in the epilog of the scheduler
+    Instead: remove them in the scheduler's epilog
     Source: NCCL src/os/linux.cc (ncclOsShmOpen)
     """
     files = known(host.facts.shm.nccl_files)
     stale = [file for file in files if file.mapped is False]
     if stale:
         names = " ".join(f"{_FOLDER}/{escaped(file.name[:40])}" for file in stale[:4])
-        message = f"{len(stale)} segments of NCCL that no process uses"
+        message = f"{len(stale)} NCCL segments that no process uses"
         lines = (f"{names}: {format_bytes(sum(file.size_bytes for file in stale))} in all",)
         yield report.file(_FOLDER, message, f"rm {names}" + (" ..." if len(stale) > 4 else ""), evidence=lines)
     yield from {file.mapped for file in files if isinstance(file.mapped, Unknown)}
@@ -124,20 +124,21 @@ def stale_segments(host: JudgedHost) -> Results:
 
 @across("SHM006", "warning", covers=("P2P-012",), needs=("boot_id", "names", "shm", "container"))
 def separate_namespaces(hosts: Sequence[JudgedHost]) -> Results:
-    """Ranks of one machine have different host names, or another /dev/shm, IPC or network namespace each.
+    """Ranks on one machine differ in host name, /dev/shm, IPC namespace or network namespace.
 
-    Why: NCCL takes ranks with different host names or /dev/shm for strangers: NVLink is not used between them.
-    Handles go over abstract sockets, which end at a network namespace.
-    Example: a pod for each GPU
-    Instead: one container a node; or equal host names, a shared /dev/shm, and NCCL_IPC_USE_ABSTRACT_SOCKET=0
-    Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p), src/misc/utils.cc; https://github.com/NVIDIA/nccl/issues/1328
+    Why: NCCL treats ranks with different host names or /dev/shm as remote, and does not use NVLink between them.
+    Ranks exchange handles over abstract sockets, which do not cross network namespaces.
+    Example: one pod per GPU
+    Instead: one container per node; or the same host name, a shared /dev/shm, and NCCL_IPC_USE_ABSTRACT_SOCKET=0
+    Source: NCCL src/graph/paths.cc (ncclTopoCheckP2p), src/misc/utils.cc;
+    https://github.com/NVIDIA/nccl/issues/1328
     """
     for machine in (yield from _machines(hosts)):
         for what, values in _differing(machine):
             yield report.host(
                 escaped(fold(host.name for host in machine)[:120]),
-                f"ranks of one machine have {len(values)} different {what}",
-                "one container a node, or share the IPC and network namespaces: --ipc=host --network=host",
+                f"ranks on one machine have {len(values)} different {what}",
+                "use one container per node, or share the IPC and network namespaces: --ipc=host --network=host",
                 evidence=tuple(escaped(value[:80]) for value in values[:4]),
                 fix=report.export("NCCL_IPC_USE_ABSTRACT_SOCKET", "0") if what == "network namespaces" else (),
             )
@@ -168,11 +169,11 @@ _HOST_BY_DEFAULT, _FALLS_BACK = (2, 24), (2, 26, 5)
 
 @rule("SHM007", "error", covers=("P2P-027",), needs=("container", "nvidia"))
 def no_host_allocation(host: JudgedHost) -> Results:
-    """NCCL allocates host memory with cuMem, and the container forbids the system calls for it.
+    """NCCL allocates host memory with cuMem, but the container blocks the system calls for it.
 
-    Why: From 2.24 to 2.26.3 initialization fails then. Docker forbids get_mempolicy unless the container has
+    Why: From 2.24 to 2.26.3, initialization then fails. Docker blocks get_mempolicy unless the container has
     CAP_SYS_NICE.
-    Example: NCCL 2.25 in a container of Docker, with a driver of CUDA 12.6 or newer
+    Example: NCCL 2.25 in a Docker container, with a driver for CUDA 12.6 or newer
     Instead: docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0
     Source: NCCL user guide, troubleshooting, cuMem host allocations; https://github.com/NVIDIA/nccl/issues/2106
     """
@@ -200,12 +201,12 @@ def _cuda_is_new(host: JudgedHost) -> bool:
 
 @across("SHM008", "warning", covers=("P2P-028",), needs=("boot_id", "container"))
 def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
-    """Ranks of one machine differ in whether they may allocate host memory with cuMem.
+    """Only some ranks on one machine may allocate host memory with cuMem.
 
-    Why: From 2.26.5 on each rank finds out for itself and falls back to /dev/shm alone; ranks that decided
-    differently cannot exchange their memory.
-    Example: some containers of a node with CAP_SYS_NICE, others without
-    Instead: NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or equal containers
+    Why: Since 2.26.5 each rank decides on its own whether to fall back to /dev/shm; ranks that decide differently
+    cannot share memory.
+    Example: only some of a node's containers have CAP_SYS_NICE
+    Instead: NCCL_CUMEM_HOST_ENABLE=0 on all ranks, or the same capabilities for all containers
     Source: https://github.com/NVIDIA/nccl/issues/2190; https://github.com/NVIDIA/nccl/pull/2388
     """
     for machine in (yield from _machines(hosts)):
@@ -213,8 +214,8 @@ def diverging_fall_back(hosts: Sequence[JudgedHost]) -> Results:
         may = yield from by_value(left, lambda host: known(host.facts.container.mempolicy))
         if len(may) > 1 and any(known(host.nccl) >= _FALLS_BACK for host in left):
             refused = fold(host.name for host in may[False])
-            message = "ranks of one machine allocate host memory in different ways"
+            message = "ranks on one machine allocate host memory in different ways"
             remedy = "export NCCL_CUMEM_HOST_ENABLE=0 on all ranks"
-            lines = (f"get_mempolicy is not permitted to {escaped(refused[:160])}",)
+            lines = (f"get_mempolicy is not permitted on {escaped(refused[:160])}",)
             fix = report.export("NCCL_CUMEM_HOST_ENABLE", "0")
             yield report.variable("NCCL_CUMEM_HOST_ENABLE", message, remedy, evidence=lines, fix=fix)

@@ -33,10 +33,10 @@ def _numbers(host: JudgedHost) -> Iterator[tuple[Variable, KnownVariable, values
 
 @rule("SYN009", "error")
 def quoted_value(host: JudgedHost) -> Results:
-    """Quotes are part of a value.
+    """The value includes quotes.
 
     Why: A shell removes quotes; `docker --env-file`, Kubernetes manifests, systemd units and nccl.conf do not. A
-    number in quotes is read as 0, a name in quotes matches nothing, and a quoted NCCL_DEBUG switches logging off.
+    number in quotes is read as 0, a name in quotes matches nothing, and a quoted NCCL_DEBUG turns logging off.
     Example: NCCL_IB_HCA="mlx5_0"
     Instead: NCCL_IB_HCA=mlx5_0
     Source: NCCL src/misc/param.cc (nothing is unquoted; strtoll with base 0)
@@ -45,7 +45,7 @@ def quoted_value(host: JudgedHost) -> Results:
         if _is_quoted(variable.value):
             plain = variable.value.strip("".join(_QUOTES))
             message = f"{variable.name} has quotes in its value"
-            yield report.better_set(variable, plain, message, "remove the quotes where it is set")
+            yield report.better_set(variable, plain, message, "remove the quotes where the variable is set")
 
 
 _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
@@ -53,10 +53,10 @@ _ODD = re.compile("[\t\r\n\v\f\u00a0\u2010-\u2015\u2018-\u201f\u2212\ufeff]")
 
 @rule("SYN010", "error")
 def blank_in_value(host: JudgedHost) -> Results:
-    """A value begins or ends with a blank, or has a tab, a carriage return, or a typographic dash or quote in it.
+    """A value begins or ends with a space, or contains a tab, a carriage return, or a typographic dash or quote.
 
-    Why: Lists are split at commas and not trimmed: the interface " eth1" does not exist, and " Tree" in NCCL_ALGO
-    makes initialization fail. Files with Windows line ends leave a carriage return at the end.
+    Why: NCCL splits lists at commas and does not trim: the interface " eth1" does not exist, and " Tree" in
+    NCCL_ALGO makes initialization fail. Files with Windows line endings leave a carriage return at the end.
     Example: NCCL_SOCKET_IFNAME="eth0, eth1" in a shell
     Instead: NCCL_SOCKET_IFNAME=eth0,eth1
     Source: NCCL src/misc/utils.cc (parseStringList), src/graph/tuning.cc
@@ -71,10 +71,10 @@ def blank_in_value(host: JudgedHost) -> Results:
             yield report.better_set(
                 variable,
                 re.sub(r"\s+", "", value) if words else value.strip(),
-                f"{name} has {_called(odd[0]) if odd else 'a blank'} in its value",
-                "write it without; `cat -A` shows such characters in a file, dos2unix removes \\r",
+                f"{name} has {_called(odd[0]) if odd else 'a space'} in its value",
+                "remove it; in files, `cat -A` shows such characters and dos2unix removes \\r",
                 part=odd[0] if odd else "",
-                evidence=(f"as a program sees it: {value[:120]!a}",),
+                evidence=(f"as programs see it: {value[:120]!a}",),
             )
 
 
@@ -90,19 +90,19 @@ _MEANT = {
 
 @rule("SYN011", "error")
 def word_for_number(host: JudgedHost) -> Results:
-    """There is a word where NCCL reads a number.
+    """NCCL reads a number here, and the value is a word.
 
-    Why: NCCL reads up to the first character that is no digit: true, yes, on and all are 0, so that a switch that
-    was meant to be on is off.
+    Why: NCCL reads up to the first character that is not a digit: true, yes, on and all become 0, so a switch
+    meant to be on is off.
     Example: NCCL_COLLNET_ENABLE=true
     Instead: NCCL_COLLNET_ENABLE=1
     Source: NCCL src/misc/param.cc (strtoll)
     """
     for variable, _, number in _numbers(host):
         if not number.digits:
-            message = f"NCCL reads {variable.name} as 0: its value is no number"
+            message = f"NCCL reads {variable.name} as 0: its value is not a number"
             fix = _meant(variable)
-            yield report.about(variable, message, "" if fix else "write a number", fix=fix)
+            yield report.about(variable, message, "" if fix else "set a number", fix=fix)
 
 
 def _meant(variable: Variable) -> tuple[report.Fix, ...]:
@@ -112,9 +112,9 @@ def _meant(variable: Variable) -> tuple[report.Fix, ...]:
 
 @rule("SYN012", "error")
 def number_with_unit(host: JudgedHost) -> Results:
-    """Something follows the number in a value: a unit, a decimal point, anything.
+    """Something follows the number in a value, such as a unit or a decimal point.
 
-    Why: NCCL drops it: NCCL_BUFFSIZE=4M is a buffer of 4 bytes.
+    Why: NCCL drops the rest: NCCL_BUFFSIZE=4M is a buffer of 4 bytes.
     Example: NCCL_BUFFSIZE=4M
     Instead: NCCL_BUFFSIZE=4194304
     Source: NCCL src/misc/param.cc (strtoll)
@@ -126,13 +126,13 @@ def number_with_unit(host: JudgedHost) -> Results:
         meant = number.value * _UNITS[unit[1]] if unit and number.value is not None else None
         message = f"NCCL reads {variable.name} as {number.value} and drops {escaped(number.rest[:20])!r}"
         fix = report.export(variable.name, str(meant)) if meant else ()
-        remedy = "" if fix else "write a plain number in the unit of the guide"
+        remedy = "" if fix else "set a plain number in the unit that the NCCL user guide names"
         yield report.about(variable, message, remedy, part=number.rest, fix=fix)
 
 
 @rule("SYN013", "warning")
 def octal_number(host: JudgedHost) -> Results:
-    """A number begins with 0, and NCCL reads it with base 8.
+    """A number begins with 0, so NCCL reads it as octal.
 
     Why: 010 is 8, and 08 is 0.
     Example: NCCL_IB_TIMEOUT=022
@@ -161,10 +161,10 @@ def _is_default(entry: KnownVariable, value: int | None) -> bool:
 
 @rule("SYN014", "warning")
 def number_out_of_range(host: JudgedHost) -> Results:
-    """A number is outside the range that its variable takes, or does not fit 64 bits.
+    """A number is outside its variable's range, or does not fit in 64 bits.
 
-    Why: NCCL clamps some of them, hands others to the driver as they are, and takes its default for one that does
-    not fit. Nothing of this is said at the level WARN.
+    Why: NCCL clamps some of these, passes others to the driver unchanged, and uses its default for a number that
+    does not fit. It reports none of this at level WARN.
     Example: NCCL_MNNVL_ENABLE=3
     Instead: a value in the range that `nccltool explain NCCL_MNNVL_ENABLE` shows
     Source: NCCL user guide, and the catalogue of variables
@@ -178,16 +178,16 @@ def number_out_of_range(host: JudgedHost) -> Results:
         if not inside and not _is_default(entry, value):
             least, most = "any" if low is None else low, "any" if high is None else high
             message = f"{variable.name} is {'too large to read' if value is None else 'out of range'}"
-            remedy = f"use a value in the range, or unset it (default: {entry.default})"
-            yield report.better_unset(variable, message, remedy, evidence=(f"smallest {least}, largest {most}",))
+            remedy = f"set a value in this range, or unset it (default: {entry.default})"
+            yield report.better_unset(variable, message, remedy, evidence=(f"range {least} to {most}",))
 
 
 @rule("SYN015", "warning")
 def odd_switch(host: JudgedHost) -> Results:
-    """A switch has a number other than 0 or 1.
+    """A switch has a value other than 0 or 1.
 
-    Why: Most switches take any other number for 1, some do not; a value of 2 has a meaning of its own in newer
-    releases of some.
+    Why: Most switches treat any other number as 1, but some do not, and newer releases give 2 a special meaning
+    for some.
     Example: NCCL_IB_DISABLE=2
     Instead: NCCL_IB_DISABLE=1
     Source: NCCL src/graph/paths.cc (ncclGetLevel), src/transport/shm.cc
@@ -197,15 +197,15 @@ def odd_switch(host: JudgedHost) -> Results:
             continue
         if number.value not in (0, 1) and not _is_default(entry, number.value):
             message = f"{variable.name} is a switch; {number.value} is neither 0 nor 1"
-            yield report.about(variable, message, "use 0 or 1")
+            yield report.about(variable, message, "set 0 or 1")
 
 
 @rule("SYN016", "info")
 def empty_value(host: JudgedHost) -> Results:
-    """A variable is set to nothing.
+    """A variable is set to an empty value.
 
-    Why: NCCL takes most empty values for unset, but it hides a setting of nccl.conf all the same; and an empty
-    NCCL_NET matches no network, so that initialization fails.
+    Why: NCCL treats most empty values as unset, but they still hide a setting in nccl.conf; an empty NCCL_NET
+    matches no network, and initialization fails.
     Example: NCCL_NET=
     Instead: unset NCCL_NET
     Source: NCCL src/plugin/net.cc, src/misc/param.cc
@@ -221,24 +221,24 @@ def empty_value(host: JudgedHost) -> Results:
 
 @rule("SYN017", "error")
 def bad_torch_switch(host: JudgedHost) -> Results:
-    """A switch of torch has a value that torch does not understand.
+    """A torch switch has a value that torch does not accept.
 
-    Why: torch throws when the process group is made.
+    Why: torch raises an error when it creates the process group.
     Example: TORCH_NCCL_BLOCKING_WAIT=on
     Instead: TORCH_NCCL_BLOCKING_WAIT=1
     Source: pytorch c10d/Utils.hpp (getCvarBool: 1 t true y yes, 0 f false n no)
     """
     for variable, entry in host.listed("TORCH_", "NCCL_"):
         if entry.type == "torch boolean" and values.torch_bool(variable.value) is None:
-            message = f"torch throws: {variable.name} is neither true nor false"
-            yield report.about(variable, message, "use 0 or 1", fix=_meant(variable))
+            message = f"torch raises an error: {variable.name} is neither true nor false"
+            yield report.about(variable, message, "set 0 or 1", fix=_meant(variable))
 
 
 @rule("SYN018", "error")
 def bad_torch_number(host: JudgedHost) -> Results:
-    """There is no number where torch reads one.
+    """torch reads a number here, and the value is not one.
 
-    Why: torch throws when the process group is made.
+    Why: torch raises an error when it creates the process group.
     Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=ten
     Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=600
     Source: pytorch c10d/Utils.hpp (getCvarInt)
@@ -246,15 +246,15 @@ def bad_torch_number(host: JudgedHost) -> Results:
     for variable, entry in host.listed("TORCH_NCCL_", "TORCH_FR_", "NCCL_ASYNC_ERROR_HANDLING"):
         numeric = entry.type in ("integer", "bytes") and entry.component == "torch"
         if numeric and re.match(r"\s*[+-]?\d", variable.value, re.ASCII) is None:
-            message = f"torch throws: {variable.name} is no number"
-            yield report.better_unset(variable, message, "write a number, or unset it")
+            message = f"torch raises an error: {variable.name} is not a number"
+            yield report.better_unset(variable, message, "set a number, or unset it")
 
 
 @for_text("SYN019", "error", *_NAME_LISTS)
 def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """A list of interfaces or adapters has a wildcard or a regular expression in it.
+    """A list of interfaces or adapters contains a wildcard or a regular expression.
 
-    Why: There are prefixes and exact names only; eth* looks for an interface that is called eth*.
+    Why: NCCL supports only prefixes and exact names; eth* looks for an interface named eth*.
     Example: NCCL_SOCKET_IFNAME=eth*
     Instead: NCCL_SOCKET_IFNAME=eth
     Source: NCCL user guide, NCCL_SOCKET_IFNAME and NCCL_IB_HCA
@@ -262,17 +262,17 @@ def wildcard_in_names(_: JudgedHost, variable: Variable, text: str) -> Results:
     if odd := re.search(r"[*?\[\]()|;$]", text):
         plain = re.sub(r"[*?$].*?(?=,|$)", "", text)
         simple = not re.search(r"[\[\]()|;]", text) and plain
-        message = f"{variable.name} knows no wildcards: {odd[0]} is taken for a part of a name"
-        remedy = "write beginnings of names, separated by commas"
+        message = f"{variable.name} does not support wildcards: {odd[0]} is read as part of a name"
+        remedy = "list name prefixes, separated by commas"
         fix = report.export(variable.name, plain) if simple else ()
         yield report.about(variable, message, remedy, part=odd[0], fix=fix)
 
 
 @for_text("SYN020", "warning", *_NAME_LISTS[:2], "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES")
 def name_twice(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """A name stands twice in a list.
+    """A list contains the same name twice.
 
-    Why: It is mostly a slip for another name, and that device is missing.
+    Why: It is usually a typo for another name, whose device is then missing.
     Example: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_1
     Instead: NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2
     Source: a published health check of a cloud that lists mlx5_1 twice, and mlx5_12 not at all
@@ -280,6 +280,6 @@ def name_twice(_: JudgedHost, variable: Variable, text: str) -> Results:
     twice = [word for word, times in Counter(values.split(text.lstrip("^="))).items() if times > 1]
     if twice:
         message = f"{variable.name} names {escaped(twice[0][:60])} twice"
-        remedy = "compare the list with the devices of the host"
+        remedy = "compare the list with the host's devices"
         once = ",".join(dict.fromkeys(text.split(",")))
         yield report.better_set(variable, once, message, remedy, part=twice[0])

@@ -17,26 +17,28 @@ _CLASS = re.compile(r"\bclass=[\"']0x0?(\d)\w*[\"']")
 
 @for_text("TOP001", "error", "NCCL_TOPO_FILE", covers=("P2P-016",), needs=("files",))
 def missing_topology_file(host: JudgedHost, variable: Variable, path: str) -> Results:
-    """NCCL_TOPO_FILE names a file that is not there, or that may not be read.
+    """NCCL_TOPO_FILE names a file that does not exist or cannot be read.
 
-    Why: NCCL says so at the level INFO only, and looks for itself, which it can hardly do in a virtual machine.
+    Why: NCCL reports this only at level INFO, and detects the topology itself, which rarely works in a VM.
     Example: NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml in a container that does not mount it
     Instead: docker run -v /opt/microsoft:/opt/microsoft:ro
     Source: NCCL src/graph/xml.cc (ncclTopoGetXmlFromFile)
     """
     file = host.facts.file("NCCL_TOPO_FILE")
     if file and (file.exists is False or known(file.readable) is False):
-        message = f"the topology file {'is not there' if file.exists is False else 'cannot be read'}"
-        yield report.better_unset(variable, message, f"mount it, or make it readable: ls -l {escaped(path[:160])}")
+        message = f"the topology file {'does not exist' if file.exists is False else 'cannot be read'}"
+        yield report.better_unset(
+            variable, message, f"mount it, or make it readable; check with ls -l {escaped(path[:160])}"
+        )
 
 
 @for_text("TOP002", "error", "NCCL_TOPO_FILE", covers=("P2P-017",), needs=("files", "pci"))
 def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_TOPO_FILE has GPUs or adapters at PCI addresses that this host does not have.
+    """NCCL_TOPO_FILE lists GPUs or adapters at PCI addresses that this host does not have.
 
-    Why: It describes another machine: NCCL places devices wrongly, or does not find them.
-    Example: the file of ND A100 v4 on ND H100 v5
-    Instead: the file of this instance type
+    Why: It describes another machine: NCCL misplaces devices or does not find them.
+    Example: the ND A100 v4 file on ND H100 v5
+    Instead: the file for this instance type
     Source: NCCL user guide, NCCL_TOPO_FILE
     """
     file = host.facts.file("NCCL_TOPO_FILE")
@@ -47,8 +49,8 @@ def foreign_topology_file(host: JudgedHost, variable: Variable, _: str) -> Resul
     missing = [address for address in named if address not in here]
     if missing:
         message = f"{len(missing)} of {len(named)} GPUs and adapters in the topology file are not in this host"
-        remedy = "use the file of this instance type, or unset NCCL_TOPO_FILE"
-        lines = (f"not under /sys/bus/pci/devices: {', '.join(missing[:4])}",)
+        remedy = "use the file for this instance type, or unset NCCL_TOPO_FILE"
+        lines = (f"missing from /sys/bus/pci/devices: {', '.join(missing[:4])}",)
         yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
@@ -62,11 +64,11 @@ def _addresses(text: str) -> Iterator[str]:
 
 @rule("TOP003", "warning", covers=("P2P-018",), needs=("cpu", "pci", "files", "rdma"))
 def flat_virtual_machine(host: JudgedHost) -> Results:
-    """A virtual machine shows no PCI tree, and NCCL is not told which adapter is near which GPU.
+    """A VM shows no PCI tree, and no setting tells NCCL which adapter is close to which GPU.
 
-    Why: All devices hang on one bus: NCCL picks adapters at random, and does without GPUDirect.
-    Example: NCCL_TOPO_FILE is not set, and there is no /var/run/nvidia-topologyd/virtualTopology.xml
-    Instead: NCCL_TOPO_FILE with the file of the vendor; Azure ships /opt/microsoft/nd*/topo.xml
+    Why: All devices are on one bus: NCCL picks adapters at random, and does not use GPUDirect.
+    Example: NCCL_TOPO_FILE is not set, and /var/run/nvidia-topologyd/virtualTopology.xml does not exist
+    Instead: NCCL_TOPO_FILE with the vendor's file; Azure ships /opt/microsoft/nd*/topo.xml
     Source: NCCL user guide, troubleshooting, topology detection
     """
     if host.get("NCCL_TOPO_FILE") is not None or not known(host.facts.cpu.hypervisor):
@@ -81,9 +83,9 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
         return
     file = host.facts.file(_DEFAULT_FILE)
     if file is None or not known(file.exists):
-        message = f"this virtual machine shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus"
-        remedy = "export NCCL_TOPO_FILE=<the file of the vendor for this instance type>"
-        lines = (f"no bridge is above {', '.join(one.address for one in both[:3])}, ...",)
+        message = f"this VM shows {len(gpus)} GPUs and {len(adapters)} adapters on one flat bus"
+        remedy = "export NCCL_TOPO_FILE=<vendor's file for this instance type>"
+        lines = (f"no bridge above {', '.join(one.address for one in both[:3])}, ...",)
         yield report.variable("NCCL_TOPO_FILE", message, remedy, evidence=lines)
 
 
@@ -91,14 +93,14 @@ def flat_virtual_machine(host: JudgedHost) -> Results:
 def graph_file(host: JudgedHost, variable: Variable, path: str) -> Results:
     """NCCL_GRAPH_FILE is set.
 
-    Why: It freezes the channels. Another number of GPUs than in the file ends in "dev not found". Azure's image
-    for NC A100 v4 sets it by design, for all GPUs of the machine.
+    Why: It fixes the channels. A number of GPUs other than in the file ends in "dev not found". Azure's image for
+    NC A100 v4 sets it by design, for all GPUs of the VM.
     Example: NCCL_GRAPH_FILE=/tmp/graph.xml
     Instead: unset NCCL_GRAPH_FILE
     Source: https://github.com/NVIDIA/nccl/issues/1008
     """
     of_image = host.facts.cloud.provider == "azure" and path.startswith("/opt/microsoft/")
-    message = "the channels are those of a file, which fits one set of GPUs"
+    message = "a file fixes the channels, and fits only one set of GPUs"
     remedy = "unset NCCL_GRAPH_FILE" + (" for jobs on some of the GPUs" if of_image else "")
     yield report.better_unset(variable, message, remedy, severity="info" if of_image else None)
 
@@ -109,8 +111,8 @@ def topology_dumped(_: JudgedHost, variable: Variable, __: str) -> Results:
 
     Why: Each new communicator writes the file again.
     Example: NCCL_TOPO_DUMP_FILE=/tmp/topo.xml
-    Instead: unset it when the file is there
+    Instead: unset it once the file exists
     Source: NCCL user guide, NCCL_TOPO_DUMP_FILE
     """
-    remedy = f"unset {variable.name}, once the file is there"
+    remedy = f"unset {variable.name}once the file exists"
     yield report.better_unset(variable, "each new communicator writes this file again", remedy)

@@ -25,13 +25,13 @@ def _on(host: JudgedHost, *names: str) -> Variable | None:
 def blocking_wait(host: JudgedHost) -> Results:
     """TORCH_NCCL_BLOCKING_WAIT is on.
 
-    Why: The watchdog does not start, and each wait blocks the host; errors are handled in another way.
+    Why: The watchdog does not start, each wait blocks the host thread, and errors are handled differently.
     Example: TORCH_NCCL_BLOCKING_WAIT=1
     Instead: unset TORCH_NCCL_BLOCKING_WAIT
     Source: https://github.com/pytorch/pytorch/pull/138001
     """
     if variable := _on(host, "TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"):
-        yield report.better_unset(variable, "each wait blocks the host, and no watchdog runs", part="")
+        yield report.better_unset(variable, "each wait blocks the host thread, and no watchdog runs", part="")
 
 
 _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
@@ -39,9 +39,9 @@ _HANDLING = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING")
 
 @rule("TRC002", "error")
 def no_error_handling(host: JudgedHost) -> Results:
-    """TORCH_NCCL_ASYNC_ERROR_HANDLING=0 switches error handling off.
+    """TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables error handling.
 
-    Why: When a collective fails or takes too long, all ranks hang.
+    Why: When a collective fails or times out, all ranks hang.
     Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=0
     Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3, the default
     Source: pytorch documentation, torch_nccl_environment_variables
@@ -53,50 +53,50 @@ def no_error_handling(host: JudgedHost) -> Results:
 
 @rule("TRC003", "warning")
 def abort_without_end(host: JudgedHost) -> Results:
-    """TORCH_NCCL_ASYNC_ERROR_HANDLING=2 aborts communicators, and lets the process go on.
+    """TORCH_NCCL_ASYNC_ERROR_HANDLING=2 aborts communicators but keeps the process running.
 
-    Why: Only a program that handles that can go on in order.
+    Why: Only a program written for this can continue correctly.
     Example: TORCH_NCCL_ASYNC_ERROR_HANDLING=2
     Instead: TORCH_NCCL_ASYNC_ERROR_HANDLING=3, the default
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     variable = _set(host, *_HANDLING)
     if variable and host.integer(variable.name) == 2:
-        remedy = f"unset {variable.name}, unless the program handles it"
-        yield report.better_unset(variable, "communicators are aborted, and the process goes on", remedy)
+        remedy = f"unset {variable.name}, unless the program handles aborted communicators"
+        yield report.better_unset(variable, "communicators are aborted, but the process keeps running", remedy)
 
 
 @for_text("TRC004", "warning", "TORCH_NCCL_ENABLE_MONITORING")
 def no_monitor(_: JudgedHost, variable: Variable, text: str) -> Results:
     """TORCH_NCCL_ENABLE_MONITORING is off.
 
-    Why: A watchdog that is stuck is never ended, nor is its process.
+    Why: Nothing kills a process whose watchdog is stuck.
     Example: TORCH_NCCL_ENABLE_MONITORING=0
     Instead: unset TORCH_NCCL_ENABLE_MONITORING
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     if values.torch_bool(text) is False:
-        yield report.better_unset(variable, "a watchdog that is stuck is never ended", part="")
+        yield report.better_unset(variable, "nothing kills a process whose watchdog is stuck", part="")
 
 
 @for_text("TRC005", "warning", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC")
 def short_heartbeat(_: JudgedHost, variable: Variable, seconds: str) -> Results:
-    """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is under a minute.
+    """TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is below one minute.
 
-    Why: Processes are killed while they write a checkpoint or compile.
+    Why: The monitor kills processes while they write a checkpoint or compile.
     Example: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=10
     Instead: TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=480, the default, or more
     Source: pytorch documentation, torch_nccl_environment_variables
     """
     if values.atoi(seconds) < 60:
-        yield report.better_unset(variable, "processes are killed during checkpoints and compilation")
+        yield report.better_unset(variable, "the monitor kills processes during checkpoints and compilation")
 
 
 @rule("TRC006", "warning")
 def empty_recorder(host: JudgedHost) -> Results:
-    """The flight recorder has no room, and shall be dumped.
+    """The flight recorder's buffer size is 0, although dumps are enabled.
 
-    Why: Nothing is recorded, so that there is nothing to dump when a collective takes too long.
+    Why: Nothing is recorded, so there is nothing to dump when a collective times out.
     Example: TORCH_FR_BUFFER_SIZE=0
     Instead: TORCH_FR_BUFFER_SIZE=2000
     Source: pytorch documentation, torch_nccl_environment_variables
@@ -105,14 +105,15 @@ def empty_recorder(host: JudgedHost) -> Results:
     dump = _set(host, "TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT")
     wanted = dump is None or values.torch_bool(dump.value) is not False
     if variable and variable.value and values.atoi(variable.value) <= 0 and wanted:
-        yield report.better_set(variable, "2000", "nothing is recorded that could be dumped")
+        yield report.better_set(variable, "2000", "the flight recorder records nothing to dump")
 
 
 @rule("TRC007", "warning", needs=("files",))
 def dump_folder_unusable(host: JudgedHost) -> Results:
-    """The dump of the flight recorder goes to a folder that may not be written, or that is shared and slow.
+    """The flight recorder's dump goes to a directory that is not writable, or is shared and slow.
 
-    Why: It is lost just when it is needed, or comes too late: all ranks write at once, before they are killed.
+    Why: The dump is lost when it is needed, or arrives too late: all ranks write at once, just before they are
+    killed.
     Example: TORCH_FR_DUMP_TEMP_FILE=/shared/trace_
     Instead: TORCH_FR_DUMP_TEMP_FILE=/tmp/nccl_trace_rank_
     Source: pytorch documentation, torch_nccl_environment_variables
@@ -122,15 +123,15 @@ def dump_folder_unusable(host: JudgedHost) -> Results:
         return
     file = host.facts.file(variable.name)
     if file is None:
-        yield Unknown(f"nothing is known about {escaped(variable.value[:80])}")
+        yield Unknown(f"no facts about {escaped(variable.value[:80])}")
         return
     writable = known(file.parent_writable)
     if not writable or file.is_shared:
         yield report.better_set(
             variable,
             "/tmp/nccl_trace_rank_",  # noqa: S108 - it is a value, not a file of ours
-            "the folder is on a shared file system" if writable else "the folder cannot be written",
-            "use a folder on a local disk",
+            "the directory is on a shared file system" if writable else "the directory is not writable",
+            "use a directory on a local disk",
             evidence=(f"file system: {file.fstype}",) if writable else (),
         )
 
@@ -143,60 +144,60 @@ _COSTLY = (
 
 @rule("TRC008", "warning")
 def diagnostics_left_on(host: JudgedHost) -> Results:
-    """Diagnostics of torch are on that cost time in each step.
+    """torch diagnostics that slow every step are on.
 
-    Why: They add synchronization, traffic to the store, or slow look-ups of symbols.
+    Why: They add synchronization, store traffic, or slow symbol lookups.
     Example: TORCH_DISTRIBUTED_DEBUG=DETAIL
-    Instead: unset TORCH_DISTRIBUTED_DEBUG, once the defect is found
+    Instead: unset TORCH_DISTRIBUTED_DEBUG once the bug is found
     Source: pytorch documentation
     """
     detail = host.variable("TORCH_DISTRIBUTED_DEBUG")
     found = [detail] if detail and detail.value.upper() == "DETAIL" else []
     found += [variable for name in _COSTLY if (variable := _on(host, name))]
     for variable in found:
-        yield report.better_unset(variable, f"{variable.name} costs time in each step", part="")
+        yield report.better_unset(variable, f"{variable.name} slows every step", part="")
 
 
 @rule("TRC009", "warning")
 def nonblocking_communicators(host: JudgedHost) -> Results:
     """TORCH_NCCL_USE_COMM_NONBLOCKING is on.
 
-    Why: Hangs were reported with NCCL 2.26; NVIDIA's images set it to 0.
+    Why: Users report hangs with NCCL 2.26; NVIDIA's images set it to 0.
     Example: TORCH_NCCL_USE_COMM_NONBLOCKING=1
     Instead: unset TORCH_NCCL_USE_COMM_NONBLOCKING
     Source: https://github.com/pytorch/pytorch/issues/153960
     """
     if variable := _on(host, "TORCH_NCCL_USE_COMM_NONBLOCKING"):
-        yield report.better_unset(variable, "hangs were reported with communicators that do not block", part="")
+        yield report.better_unset(variable, "users report hangs with nonblocking communicators", part="")
 
 
 @for_value("TRC010", "info", "TORCH_NCCL_AVOID_RECORD_STREAMS")
 def idle_torch_variable(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """TORCH_NCCL_AVOID_RECORD_STREAMS is set, and this torch does so anyway.
+    """TORCH_NCCL_AVOID_RECORD_STREAMS is set, but is already this torch's default.
 
-    Why: It has been the default since torch 2.8; setting it only prints a warning.
+    Why: This is the default since torch 2.8; setting it only prints a warning.
     Example: TORCH_NCCL_AVOID_RECORD_STREAMS=1
     Instead: unset TORCH_NCCL_AVOID_RECORD_STREAMS
     Source: pytorch ProcessGroupNCCL.cpp
     """
     if known(host.torch) >= Version(2, 8):
-        yield report.better_unset(variable, f"torch {host.torch} does so anyway", part="")
+        yield report.better_unset(variable, f"already the default in torch {host.torch}", part="")
 
 
 @rule("TRC011", "warning")
 def hook_with_expandable_segments(host: JudgedHost) -> Results:
-    """Tensors shall be registered with NCCL, and the allocator has expandable segments.
+    """Tensor registration with NCCL is on, but the allocator uses expandable segments.
 
-    Why: torch then switches the registration off, with a line in its log only.
+    Why: torch then disables registration, and only logs it.
     Example: TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1 and PYTORCH_ALLOC_CONF=expandable_segments:True
-    Instead: one of the two
+    Instead: set only one of the two
     Source: pytorch ProcessGroupNCCL.cpp
     """
     name = "USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
     variable = _on(host, f"TORCH_NCCL_{name}", f"NCCL_{name}")
     conf = _set(host, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
     if variable and conf and "expandable_segments:true" in conf.value.replace(" ", "").lower():
-        message = f"torch does not register tensors: {conf.name} has expandable segments"
-        remedy = f"unset {variable.name}, or drop expandable_segments from {conf.name}"
+        message = f"torch does not register tensors: {conf.name} enables expandable segments"
+        remedy = f"unset {variable.name}, or remove expandable_segments from {conf.name}"
         lines = (f"{escaped(conf.origin)}: {conf.name}={escaped(conf.value[:80])}",)
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)

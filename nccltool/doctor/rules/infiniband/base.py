@@ -23,7 +23,7 @@ def port_lines(ports: Iterable[Port]) -> tuple[str, ...]:
 def port_line(port: Port) -> str:
     """`mlx5_0:1: InfiniBand, ACTIVE, LinkUp, 400 Gb/s`."""
     rate = or_none(port.port.rate_gbps)
-    speed = "rate not known" if rate is None else f"{rate:g} Gb/s"
+    speed = "rate unknown" if rate is None else f"{rate:g} Gb/s"
     words = (or_none(port.port.link_layer), or_none(port.port.state), or_none(port.port.phys_state), speed)
     return f"{port.name}: {', '.join(word for word in words if word)}"
 

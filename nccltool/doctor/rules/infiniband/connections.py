@@ -23,16 +23,16 @@ _OCI_TC = 41
 
 @rule("IB039", "info", needs=("rdma", "plugins"))
 def roce_with_one_queue_pair(host: JudgedHost) -> Results:
-    """RoCE between more than two nodes with one queue pair for each connection.
+    """RoCE between more than two nodes uses one queue pair per connection.
 
-    Why: A connection is one flow, which the switches send over one of several equal paths.
+    Why: Each connection is then one flow, which switches hash to one of several equal paths.
     Example: NCCL_IB_QPS_PER_CONNECTION not set on RoCE with ECMP
-    Instead: NCCL_IB_QPS_PER_CONNECTION=4, after a measurement
+    Instead: NCCL_IB_QPS_PER_CONNECTION=4, if measurements improve
     Source: NCCL user guide, performance and tuning (RoCE considerations)
     """
     ports = roce_ports(host) if host.integer(_QPS) in (None, 1) else ()
     if ports and known(host.nodes) > 2 and not host.net_plugins:
-        message = "each connection is one flow, which hashes to one path of the fabric"
+        message = "each connection is one flow, which hashes to a single path of the fabric"
         remedy = "measure with NCCL_IB_QPS_PER_CONNECTION=2, 4 and 8"
         lines = (f"RoCE on {port_names(ports)}, {host.nodes} nodes",)
         yield report.device(ports[0].name, message, remedy, evidence=lines)
@@ -40,10 +40,10 @@ def roce_with_one_queue_pair(host: JudgedHost) -> Results:
 
 @for_number("IB036", "error", _QPS, needs=("rdma",))
 def impossible_queue_pairs(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_QPS_PER_CONNECTION is 0 or less, or more than 128 together with the merged ports of an adapter.
+    """NCCL_IB_QPS_PER_CONNECTION is below 1, or exceeds 128 when multiplied by an adapter's merged ports.
 
-    Why: A connection has this many queue pairs for each of its ports. NCCL has room for 128, and does not check:
-    it overwrites its own memory. With 0 there is none.
+    Why: A connection has this many queue pairs per port. NCCL has room for 128 and does not check: beyond that it
+    overwrites its own memory. With 0 there are no queue pairs.
     Example: NCCL_IB_QPS_PER_CONNECTION=128 on adapters with two ports
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
     Source: NCCL src/transport/net_ib/common.h, connect.cc (2.30.7)
@@ -54,8 +54,12 @@ def impossible_queue_pairs(host: JudgedHost, variable: Variable, count: int) -> 
     if isinstance(ports, Unknown):
         yield ports
     elif count < 1 or count * ports > _MOST_QPS:
-        what = "there is no queue pair" if count < 1 else f"{count} x {ports} queue pairs; NCCL has room for 128"
-        yield report.better_unset(variable, what, "write 1 to 8, or unset it")
+        what = (
+            "a connection has no queue pair"
+            if count < 1
+            else f"{count} x {ports} queue pairs; NCCL has room for 128"
+        )
+        yield report.better_unset(variable, what, "set 1 to 8, or unset it")
 
 
 def _merged(host: JudgedHost) -> int | Unknown:
@@ -64,62 +68,62 @@ def _merged(host: JudgedHost) -> int | Unknown:
         return 1
     for name in ("NCCL_NET_MERGE_LEVEL", "NCCL_NET_FORCE_MERGE"):
         if host.get(name):
-            return Unknown(f"{name} is set; which ports NCCL then merges is not known")
+            return Unknown(f"{name} is set; merged ports unknown")
     cards = Counter(port.card for port in host.active_ports)
     return min(max(cards.values(), default=0), _MOST_MERGED)
 
 
 @for_number("IB037", "warning", _QPS)
 def many_queue_pairs(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_QPS_PER_CONNECTION is more than 16.
+    """NCCL_IB_QPS_PER_CONNECTION is above 16.
 
-    Why: The adapter keeps the state of few queue pairs in its own memory; more of them cost more than the spread
-    over paths gains.
+    Why: The adapter caches the state of only a few queue pairs; more of them cost more than spreading over paths
+    gains.
     Example: NCCL_IB_QPS_PER_CONNECTION=32
     Instead: NCCL_IB_QPS_PER_CONNECTION=4
     Source: NCCL user guide, NCCL_IB_QPS_PER_CONNECTION; IBM Cloud publishes 16, the most that any platform does
     """
     if count > 16:
-        message = f"{count} queue pairs for each connection"
-        yield report.about(variable, message, "write 2 to 8, after a measurement")
+        message = f"{count} queue pairs per connection"
+        yield report.about(variable, message, "measure with 2, 4 and 8")
 
 
 @for_number("IB038", "info", "NCCL_IB_SPLIT_DATA_ON_QPS")
 def split_without_queue_pairs(host: JudgedHost, variable: Variable, split: int) -> Results:
-    """NCCL_IB_SPLIT_DATA_ON_QPS=1 with one queue pair.
+    """NCCL_IB_SPLIT_DATA_ON_QPS=1 with only one queue pair.
 
-    Why: There is nothing to split the data over.
+    Why: NCCL has no second queue pair to split the data over.
     Example: NCCL_IB_SPLIT_DATA_ON_QPS=1
     Instead: NCCL_IB_QPS_PER_CONNECTION=4 as well, or neither
     Source: NCCL user guide, NCCL_IB_SPLIT_DATA_ON_QPS
     """
     if split and (host.integer(_QPS) or 0) <= 1:
-        message = "a connection has one queue pair: there is nothing to split over"
+        message = "a connection has only one queue pair: nothing is split"
         yield report.better_unset(variable, message, f"export {_QPS}=4, or unset {variable.name}", part="")
 
 
 @for_number("IB046", "warning", "NCCL_IB_RESILIENCY_PORT_FAILOVER", needs=("rdma",))
 def failover_to_nothing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
-    """NCCL_IB_RESILIENCY_PORT_FAILOVER=1, and no ports are merged.
+    """NCCL_IB_RESILIENCY_PORT_FAILOVER=1, but no ports are merged.
 
-    Why: A connection fails over to another port of the same merged device; there is none. NCCL warns that this
-    makes no sense.
+    Why: A connection fails over to another port of the same merged device, and no device is merged. NCCL warns
+    about this.
     Example: NCCL_IB_RESILIENCY_PORT_FAILOVER=1 on adapters with one port
-    Instead: without it; or NCCL_IB_MERGE_NICS=1 on adapters with two ports
+    Instead: unset it; or NCCL_IB_MERGE_NICS=1 on adapters with two ports
     Source: NCCL src/transport/net_ib/p2p_resiliency.cc
     """
     merged = _merged(host) if is_on else 0
     if isinstance(merged, Unknown):
         yield merged
     elif merged == 1:
-        yield report.better_unset(variable, "no ports are merged: there is nothing to fail over to")
+        yield report.better_unset(variable, "no ports are merged: failover has no target")
 
 
 @for_number("IB048", "error", "NCCL_IB_PKEY", needs=("rdma",))
 def empty_partition_key(host: JudgedHost, variable: Variable, index: int) -> Results:
-    """NCCL_IB_PKEY points to an entry of the partition table that is empty.
+    """NCCL_IB_PKEY points to an empty entry of the partition table.
 
-    Why: A queue pair without a partition cannot talk. The variable is an index into the table, not the key.
+    Why: A queue pair without a partition cannot communicate. The variable is an index into the table, not the key.
     Example: NCCL_IB_PKEY=0x8001
     Instead: the index at which /sys/class/infiniband/mlx5_0/ports/1/pkeys shows the key
     Source: NCCL src/transport/net_ib/connect.cc (pkeyIndex)
@@ -132,7 +136,7 @@ def empty_partition_key(host: JudgedHost, variable: Variable, index: int) -> Res
         yield report.about(
             variable,
             f"{escaped(', '.join(list(wrong)[:8]))}: entry {index} of the table is empty",
-            "write the index of a key, or unset NCCL_IB_PKEY" if place is None else f"the key is at index {place}",
+            "set the index of a key, or unset NCCL_IB_PKEY" if place is None else f"the key is at index {place}",
             evidence=tuple(f"{escaped(name)}: {_keys(keys)}" for name, keys in list(wrong.items())[:4]),
             fix=report.unset(variable) if place is None else report.export(variable.name, str(place)),
         )
@@ -144,41 +148,41 @@ def _keys(keys: tuple[int, ...]) -> str:
 
 @for_number("IB031", "error", "NCCL_IB_TIMEOUT")
 def endless_ack_timeout(_: JudgedHost, variable: Variable, timeout: int) -> Results:
-    """NCCL_IB_TIMEOUT is 0 or less, or 32 or more.
+    """NCCL_IB_TIMEOUT is below 1 or above 31.
 
-    Why: Such a timeout never ends, so a dead peer hangs the job. The field has five bits, and 0 means for ever.
+    Why: The timeout never expires, so a dead peer hangs the job. The field has five bits, and 0 means infinite.
     Example: NCCL_IB_TIMEOUT=0
     Instead: NCCL_IB_TIMEOUT=22
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if not 0 < timeout < 32:
-        remedy = "write 20 to 23, or unset NCCL_IB_TIMEOUT"
-        yield report.better_unset(variable, "the adapter waits for ever for an answer", remedy)
+        remedy = "set 20 to 23, or unset NCCL_IB_TIMEOUT"
+        yield report.better_unset(variable, "the adapter waits forever for an acknowledgment", remedy)
 
 
 @for_number("IB032", "warning", "NCCL_IB_TIMEOUT")
 def short_ack_timeout(host: JudgedHost, variable: Variable, timeout: int) -> Results:
     """NCCL_IB_TIMEOUT is below 18 in a job of more than 8 nodes.
 
-    Why: A short congestion becomes an error with status 12. 17 is 0.5 s; the default is 20, 4.3 s.
+    Why: Brief congestion then causes an error with status 12. 17 is 0.5 s; the default, 20, is 4.3 s.
     Example: NCCL_IB_TIMEOUT=14
-    Instead: unset NCCL_IB_TIMEOUT, or 22 in large fabrics
+    Instead: unset NCCL_IB_TIMEOUT, or set 22 in large fabrics
     Source: NCCL user guide, NCCL_IB_TIMEOUT
     """
     if 0 < timeout < 18 and known(host.nodes) > 8:
         wait = format_seconds(ib_retries.TICK_S * 2**timeout)
-        message = f"the adapter waits {wait} for an answer; {host.nodes} nodes"
-        yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT, or write 22")
+        message = f"the adapter waits {wait} for an acknowledgment; {host.nodes} nodes"
+        yield report.better_unset(variable, message, "unset NCCL_IB_TIMEOUT, or export NCCL_IB_TIMEOUT=22")
 
 
 @rule("IB033", "warning", covers=("IB-033", "TRC-012"))
 def timeout_beyond_torch(host: JudgedHost) -> Results:
-    """The adapter goes on trying for longer than torch waits.
+    """The adapter retries for longer than torch waits.
 
-    Why: torch ends the job before NCCL can say which link failed. The adapter tries NCCL_IB_RETRY_CNT times, each
-    time for 4.096 us x 2^NCCL_IB_TIMEOUT.
+    Why: torch ends the job before NCCL can report which link failed. The adapter tries NCCL_IB_RETRY_CNT times,
+    each for 4.096 us x 2^NCCL_IB_TIMEOUT.
     Example: NCCL_IB_TIMEOUT=25 with 7 retries: 16 minutes
-    Instead: NCCL_IB_TIMEOUT=22, or a longer timeout of init_process_group
+    Instead: NCCL_IB_TIMEOUT=22, or a longer init_process_group timeout
     Source: NCCL user guide, NCCL_IB_TIMEOUT; pytorch, default_pg_nccl_timeout
     """
     timeout, retries = host.number("NCCL_IB_TIMEOUT"), host.number("NCCL_IB_RETRY_CNT")
@@ -192,56 +196,56 @@ def timeout_beyond_torch(host: JudgedHost) -> Results:
     # before torch 2.2 its groups waited 30 minutes for NCCL, since then 10
     limit = 1800 if seconds > 1800 or known(host.torch) < Version(2, 2) else 600
     if seconds > limit:
-        message = f"the adapter tries for {format_seconds(seconds)}, torch waits {limit} s at most by itself"
-        remedy = "write NCCL_IB_TIMEOUT=22 or 23, or give init_process_group a longer timeout"
+        message = f"the adapter retries for {format_seconds(seconds)}, torch waits at most {limit} s by default"
+        remedy = "set NCCL_IB_TIMEOUT to 22 or 23, or give init_process_group a longer timeout"
         yield report.about(given[0], message, remedy)
 
 
 @for_number("IB034", "error", "NCCL_IB_RETRY_CNT")
 def retries_out_of_range(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_RETRY_CNT is not in 0 to 7.
+    """NCCL_IB_RETRY_CNT is outside 0 to 7.
 
-    Why: The field has three bits. What a larger number becomes is up to the adapter.
+    Why: The field has three bits. What happens to a larger number depends on the adapter.
     Example: NCCL_IB_RETRY_CNT=10
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
     if not 0 <= count <= ib_retries.RETRIES:
-        yield report.better_unset(variable, "a retry count is 0 to 7", "unset NCCL_IB_RETRY_CNT, which is 7")
+        yield report.better_unset(variable, "a retry count must be 0 to 7", "unset NCCL_IB_RETRY_CNT (default: 7)")
 
 
 @for_number("IB035", "warning", "NCCL_IB_RETRY_CNT")
 def fewer_retries(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_IB_RETRY_CNT is lower than 7.
+    """NCCL_IB_RETRY_CNT is below 7.
 
-    Why: With fewer retries a short loss of a link ends the job.
+    Why: With fewer retries, a brief link loss ends the job.
     Example: NCCL_IB_RETRY_CNT=3
     Instead: NCCL_IB_RETRY_CNT=7
     Source: NCCL user guide, NCCL_IB_RETRY_CNT
     """
     if 0 <= count < ib_retries.RETRIES:
-        message = f"{count} retries: a short loss of a link ends the job"
-        yield report.better_unset(variable, message, "unset NCCL_IB_RETRY_CNT, which is 7")
+        message = f"{count} retries: a brief link loss ends the job"
+        yield report.better_unset(variable, message, "unset NCCL_IB_RETRY_CNT (default: 7)")
 
 
 @for_number("IB047", "warning", "NCCL_IB_RETURN_ASYNC_EVENTS")
 def fatal_events_ignored(_: JudgedHost, variable: Variable, returned: int) -> Results:
     """NCCL_IB_RETURN_ASYNC_EVENTS=0.
 
-    Why: A fatal event of the adapter no longer ends communication: the job hangs until a watchdog ends it.
+    Why: A fatal adapter event then does not end communication: the job hangs until a watchdog ends it.
     Example: NCCL_IB_RETURN_ASYNC_EVENTS=0
     Instead: unset NCCL_IB_RETURN_ASYNC_EVENTS
     Source: NCCL user guide, NCCL_IB_RETURN_ASYNC_EVENTS
     """
     if not returned:
-        yield report.better_unset(variable, "a fatal event of an adapter does not end the job")
+        yield report.better_unset(variable, "a fatal adapter event does not end the job")
 
 
 @for_number("IB027", "warning", "NCCL_IB_TC", "NCCL_IB_FIFO_TC", needs=("rdma", "cloud"))
 def odd_traffic_class(host: JudgedHost, variable: Variable, value: int) -> Results:
-    """A traffic class is not in 0 to 255, has ECN bits, or looks like a DSCP.
+    """A traffic class is outside 0 to 255, sets ECN bits, or looks like a DSCP.
 
-    Why: The field has 8 bits; the two low ones are ECN. DSCP d is written 4*d: DSCP 26 becomes 104.
+    Why: The field has 8 bits, of which the low two are ECN. Write DSCP d as 4*d: DSCP 26 becomes 104.
     Example: NCCL_IB_TC=26
     Instead: NCCL_IB_TC=104
     Source: RFC 3168 (the field in the IP header); NCCL user guide, NCCL_IB_TC
@@ -249,7 +253,7 @@ def odd_traffic_class(host: JudgedHost, variable: Variable, value: int) -> Resul
     if value == -1:
         return
     if not 0 <= value <= 255:
-        yield report.about(variable, "a traffic class is 0 to 255", "write 4 x DSCP")
+        yield report.about(variable, "a traffic class must be 0 to 255", "set 4 x DSCP")
     elif value and not (value == _OCI_TC and host.facts.cloud.provider == "oci"):
         yield from _like_dscp(host, variable, value)
 
@@ -266,7 +270,7 @@ def _like_dscp(host: JudgedHost, variable: Variable, value: int) -> Results:
         yield report.about(variable, message, f"export {variable.name}={value * 4}", evidence=lines)
     elif ports and value % 4:
         message = f"the two low bits of {value} are ECN bits: DSCP {value // 4}"
-        remedy = f"write 4 x DSCP; if DSCP {value} is meant: {(value * 4) % 256}"
+        remedy = f"set 4 x DSCP; for DSCP {value}, {(value * 4) % 256}"
         yield report.about(variable, message, remedy, severity="info")
 
 
@@ -278,25 +282,25 @@ def _default_class(port: Port) -> int | None:
 
 @rule("IB028", "info", needs=("rdma",))
 def roce_without_traffic_class(host: JudgedHost) -> Results:
-    """RoCE is used without a traffic class.
+    """RoCE has no traffic class.
 
-    Why: Its packets go into the default queue of the switches, which may drop, unless the fabric trusts ports.
+    Why: Its packets use the switches' default queue, which may drop them, unless the fabric trusts ports.
     Example: RoCE between more than two nodes, and NCCL_IB_TC not set
-    Instead: NCCL_IB_TC with the lossless class of the fabric
+    Instead: NCCL_IB_TC with the fabric's lossless class
     Source: NCCL user guide, troubleshooting of networks (RoCE)
     """
     ports = roce_ports(host) if host.integer("NCCL_IB_TC") is None else ()
     bare = [port for port in ports if not known(port.port.traffic_class)]
     if bare and known(host.nodes) > 2:
         message = f"RoCE without a traffic class on {port_names(bare)}"
-        remedy = "export NCCL_IB_TC=<4 x DSCP of the lossless class>"
+        remedy = "export NCCL_IB_TC=<4 x DSCP of the fabric's lossless class>"
         lines = (f"NCCL_IB_TC is not set; no default class in /sys on {len(bare)} ports",)
         yield report.device(bare[0].name, message, remedy, evidence=lines)
 
 
 @for_text("IB029", "info", "NCCL_IB_FIFO_TC", needs=("rdma",))
 def fifo_class_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_IB_FIFO_TC is set, and all ports are InfiniBand.
+    """NCCL_IB_FIFO_TC is set, but all ports are InfiniBand.
 
     Why: Only Ethernet ports have a traffic class.
     Example: NCCL_IB_FIFO_TC=84 on a host with InfiniBand
@@ -309,12 +313,12 @@ def fifo_class_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Re
 
 @for_number("IB030", "error", "NCCL_IB_SL")
 def service_level_out_of_range(_: JudgedHost, variable: Variable, level: int) -> Results:
-    """NCCL_IB_SL is not in 0 to 15.
+    """NCCL_IB_SL is outside 0 to 15.
 
-    Why: The field has four bits; the connection cannot be made. -1 is the default, which is 0.
+    Why: The field has four bits, and the connection fails. -1 means the default, 0.
     Example: NCCL_IB_SL=16
-    Instead: NCCL_IB_SL=1, as the subnet manager has it
+    Instead: NCCL_IB_SL=1, as the subnet manager defines it
     Source: NCCL user guide, NCCL_IB_SL
     """
     if not -1 <= level <= 15:
-        yield report.better_unset(variable, "a service level is 0 to 15", "write 0 to 15, or unset NCCL_IB_SL")
+        yield report.better_unset(variable, "a service level must be 0 to 15", "set 0 to 15, or unset NCCL_IB_SL")

@@ -23,15 +23,15 @@ _AUTOMATIC = tuple(adapters.AUTOMATIC_GID)
 
 @for_number("IB016", "error", _INDEX, needs=("rdma",))
 def empty_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
-    """Nothing is at the index of NCCL_IB_GID_INDEX on a RoCE port.
+    """The GID table of a RoCE port is empty at NCCL_IB_GID_INDEX.
 
-    Why: The connection cannot be made: ibv_modify_qp fails with "Invalid argument".
+    Why: The connection fails: ibv_modify_qp returns with "Invalid argument".
     Example: NCCL_IB_GID_INDEX=3 on a port with two GIDs
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL user guide, troubleshooting of networks; https://github.com/NVIDIA/nccl/issues/426
     """
     empty = [port for port in roce_ports(host) if _gid_at(port, index) is None] if index >= 0 else []
-    yield from _wrong(variable, index, empty, f"nothing is at index {index} of the GID table")
+    yield from _wrong(variable, index, empty, f"the GID table is empty at index {index}")
 
 
 @for_number("IB017", "error", _INDEX, needs=("rdma",))
@@ -51,7 +51,7 @@ def gid_of_roce_v1(host: JudgedHost, variable: Variable, index: int) -> Results:
 def link_local_gid(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX points to a link-local GID.
 
-    Why: It reaches its own segment only.
+    Why: It reaches only its own segment.
     Example: NCCL_IB_GID_INDEX=1, which is fe80::
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL src/transport/net_ib/connect.cc (validGid)
@@ -71,9 +71,10 @@ def _wrong(
 
 @for_number("IB019", "error", _INDEX, needs=("rdma",))
 def index_of_different_gids(host: JudgedHost, variable: Variable, index: int) -> Results:
-    """NCCL_IB_GID_INDEX means something else on one port than on another.
+    """NCCL_IB_GID_INDEX selects different kinds of GIDs on different ports.
 
-    Why: The index is used on every port as it is. The order of a table changes with VLANs, IPv6 and containers.
+    Why: NCCL uses the index unchanged on every port. The order of GID tables varies with VLANs, IPv6 and
+    containers.
     Example: index 3 is RoCE v2 with IPv4 on mlx5_0, and RoCE v1 on mlx5_1
     Instead: NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
     Source: NCCL user guide, NCCL_IB_ADDR_RANGE
@@ -81,7 +82,7 @@ def index_of_different_gids(host: JudgedHost, variable: Variable, index: int) ->
     found = _gids_at(host, index)
     if len({_meaning(gid) for _, gid in found}) > 1:
         lines = _lines([port for port, _ in found], index)
-        message = f"index {index} is not the same kind of GID on all ports"
+        message = f"index {index} is a different kind of GID on different ports"
         yield report.better_unset(variable, message, _REMEDY, evidence=lines)
 
 
@@ -114,9 +115,10 @@ def _line(port: Port, index: int, gid: Gid | None) -> str:
 
 @across("IB060", "error", covers=("IB-019",), needs=("rdma",))
 def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
-    """NCCL_IB_GID_INDEX means something else on one host than on another.
+    """NCCL_IB_GID_INDEX selects different kinds of GIDs on different hosts.
 
-    Why: The index is used on every host as it is. The order of a table changes with VLANs, IPv6 and containers.
+    Why: NCCL uses the index unchanged on every host. The order of GID tables varies with VLANs, IPv6 and
+    containers.
     Example: index 3 is RoCE v2 with IPv4, and RoCE v1 on hosts without an IPv6 address
     Instead: NCCL_IB_ADDR_FAMILY or NCCL_IB_ADDR_RANGE
     Source: NCCL user guide, NCCL_IB_ADDR_RANGE
@@ -135,7 +137,7 @@ def index_of_different_gids_on_hosts(hosts: Sequence[JudgedHost]) -> Results:
             yield Unknown(f"{host.facts.host}: {why}")
     if len(meanings) > 1:
         rarest = sorted(meanings.items(), key=lambda item: len(item[1]))
-        message = "this index is not the same kind of GID on all hosts"
+        message = "this index is a different kind of GID on different hosts"
         lines = tuple(f"{escaped(kind)}: {listed(names, 4)}" for kind, names in rarest[:8])
         yield report.better_unset(variables[0], message, _REMEDY, evidence=lines)
 
@@ -148,9 +150,9 @@ def _given(host: JudgedHost) -> tuple[Variable, int] | None:
 
 @for_text("IB020", "info", _INDEX, needs=("rdma",))
 def gid_index_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_IB_GID_INDEX is set, and all ports are InfiniBand.
+    """NCCL_IB_GID_INDEX is set, but all ports are InfiniBand.
 
-    Why: It concerns Ethernet ports; InfiniBand finds its peers by LID.
+    Why: It applies only to Ethernet ports; InfiniBand addresses its peers by LID.
     Example: NCCL_IB_GID_INDEX=3 on a host with InfiniBand
     Instead: unset NCCL_IB_GID_INDEX
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbGetGidIndex)
@@ -163,26 +165,27 @@ def gid_index_on_infiniband(host: JudgedHost, variable: Variable, _: str) -> Res
 def fixed_gid_index(host: JudgedHost, variable: Variable, index: int) -> Results:
     """NCCL_IB_GID_INDEX is set although NCCL finds the index itself.
 
-    Why: Since 2.21 NCCL looks for a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a
-    table changes.
+    Why: Since 2.21 NCCL finds a RoCE v2 GID with an IPv4 address on each port; a fixed index breaks when a table
+    changes.
     Example: NCCL_IB_GID_INDEX=3
-    Instead: unset NCCL_IB_GID_INDEX, after a test
+    Instead: unset NCCL_IB_GID_INDEXand test
     Source: NCCL user guide, troubleshooting of networks
     """
     published = _OF_CLOUDS.get(str(host.facts.cloud.provider))
     if index >= 0 and index != published and host.nccl_is(since=_AUTOMATIC):
         message = f"NCCL {host.nccl} finds the index itself"
-        yield report.better_unset(variable, message, f"unset {_INDEX}, after a test")
+        yield report.better_unset(variable, message, f"unset {_INDEX}and test")
 
 
 @rule("IB022", "error", needs=("rdma",))
 def roce_with_old_default(host: JudgedHost) -> Results:
-    """NCCL before 2.21 takes the first GID of a RoCE port, which is not RoCE v2 or is link-local.
+    """NCCL before 2.21 uses the first GID of a RoCE port, and that GID is not RoCE v2 or is link-local.
 
-    Why: Before 2.21 NCCL_IB_GID_INDEX is 0 when it is not set. Other networks cannot be reached with this GID.
+    Why: Before 2.21, NCCL_IB_GID_INDEX defaults to 0. Other networks are unreachable with this GID.
     Example: NCCL 2.18 on RoCE
-    Instead: NCCL_IB_GID_INDEX=3 (where `show_gids` shows RoCE v2 with IPv4), or NCCL 2.21
-    Source: NCCL user guide, troubleshooting of networks
+    Instead: NCCL_IB_GID_INDEX=3 (where `show_gids` shows RoCE v2 with IPv4), or NCCL 2.21 or newer
+    Source: NCCL
+    user guide, troubleshooting of networks
     """
     ports = roce_ports(host) if host.integer(_INDEX) is None else ()
     if not ports or host.nccl_is(since=_AUTOMATIC):
@@ -191,7 +194,7 @@ def roce_with_old_default(host: JudgedHost) -> Results:
     if wrong:
         good = {gid.index for port in wrong for gid in known(port.port.gids) if _is_good(gid)}
         better = f"export {_INDEX}={min(good)}, or " if len(good) == 1 else ""
-        message = f"NCCL {host.nccl} takes GID 0 of {port_names(wrong)}, which others cannot reach"
+        message = f"NCCL {host.nccl} uses GID 0 of {port_names(wrong)}, which other networks cannot reach"
         remedy = f"{better}upgrade NCCL to 2.21 or newer"
         lines = _lines(wrong, 0)
         yield report.device(wrong[0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())
@@ -204,16 +207,16 @@ def _is_good(gid: Gid | None) -> bool:
 
 @for_text("IB023", "warning", *_FILTERS)
 def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_IB_GID_INDEX is set together with variables that restrict the search for an index.
+    """NCCL_IB_GID_INDEX is set together with variables that control the search for an index.
 
-    Why: There is no search when the index is given.
+    Why: NCCL does not search when the index is set.
     Example: NCCL_IB_GID_INDEX=3 and NCCL_IB_ADDR_RANGE=10.1.0.0/16
-    Instead: one of the two ways
+    Instead: set only one of the two
     Source: NCCL user guide, NCCL_IB_ADDR_FAMILY
     """
     given = _given(host)
     if given:
-        message = f"NCCL does not look at it, because {_INDEX} is set"
+        message = f"NCCL ignores it because {_INDEX} is set"
         remedy = f"unset {_INDEX} or {variable.name}"
         lines = (f"{escaped(given[0].origin)}: {_INDEX}={escaped(given[0].value[:40])}",)
         yield report.about(variable, message, remedy, evidence=lines, fix=report.unset(given[0]), part="")
@@ -221,36 +224,36 @@ def gid_filters_ignored(host: JudgedHost, variable: Variable, _: str) -> Results
 
 @for_text("IB024", "error", "NCCL_IB_ADDR_RANGE", needs=("rdma",))
 def useless_address_range(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_IB_ADDR_RANGE is ignored, or no GID of a port lies in it.
+    """NCCL ignores NCCL_IB_ADDR_RANGE, or a port has no GID in the range.
 
-    Why: What is no network of the family in NCCL_IB_ADDR_FAMILY (IPv4 unless set) is ignored; a line at the level
-    INFO is all. Without a GID in the range NCCL takes the first one, which is link-local.
+    Why: NCCL ignores anything but a network of the family in NCCL_IB_ADDR_FAMILY (default IPv4), and only logs it
+    at level INFO. Without a GID in the range, NCCL uses the first one, which is link-local.
     Example: NCCL_IB_ADDR_RANGE=10.1.0.0
     Instead: NCCL_IB_ADDR_RANGE=10.1.0.0/16
     Source: NCCL src/transport/net_ib/connect.cc (envIbAddrRange)
     """
     wanted = adapters.wanted_range(host.settings)
     if wanted is None:
-        remedy = "write network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY"
+        remedy = "set network/prefix of the RDMA interfaces, and their family in NCCL_IB_ADDR_FAMILY"
         yield report.about(variable, f"NCCL ignores it: {_why_ignored(host, text)}", remedy)
         return
     ports = roce_ports(host) if _given(host) is None else ()
     outside = [port for port in ports if not _has(port, wanted)]
     if outside:
         usable = ((port, gid) for port in outside[:4] for gid in _usable(port)[:4])
-        message = f"{port_names(outside)}: no GID lies in this range"
+        message = f"{port_names(outside)}: no GID in this range"
         lines = tuple(_line(port, gid.index, gid) for port, gid in usable)
-        remedy = "write a range that holds the addresses of all ports, or unset it"
+        remedy = "set a range that contains the addresses of all ports, or unset it"
         yield report.better_unset(variable, message, remedy, evidence=lines)
 
 
 def _why_ignored(host: JudgedHost, text: str) -> str:
     if "/" not in text:
-        return "there is no /"
+        return "it has no /"
     try:
         version = ipaddress.ip_address(text.partition("/")[0]).version
     except ValueError:
-        return "it is no address"
+        return "it is not an address"
     family, asked = "AF_INET" if version == 4 else "AF_INET6", adapters.wanted_family(host.settings)
     if family != asked:
         return f"it is {family}, and NCCL_IB_ADDR_FAMILY asks for {asked}"
@@ -267,12 +270,12 @@ def _usable(port: Port) -> list[Gid]:
 
 @rule("IB025", "error", needs=("rdma",))
 def no_routable_gid(host: JudgedHost) -> Results:
-    """The GID that NCCL would find on a RoCE port is link-local, or not RoCE v2.
+    """The GID that NCCL would choose on a RoCE port is link-local or not RoCE v2.
 
-    Why: The port has no address of the family that NCCL looks for (IPv4 unless NCCL_IB_ADDR_FAMILY says so): its
-    interface got none, or the container has another network.
-    Example: a port of RoCE whose interface has no IP address
-    Instead: give the interface an address; in Kubernetes with the RDMA CNI
+    Why: The port has no address of the family that NCCL looks for (IPv4 unless NCCL_IB_ADDR_FAMILY says
+    otherwise): its interface has none, or the container has a separate network.
+    Example: a RoCE port whose interface has no IP address
+    Instead: assign an address to the interface; in Kubernetes, use the RDMA CNI
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbGetGidIndex); gid_attrs in sysfs
     """
     version = or_none(host.nccl)
@@ -287,16 +290,16 @@ def no_routable_gid(host: JudgedHost) -> Results:
     if wrong:
         family = "IPv6" if adapters.wanted_family(host.settings) == "AF_INET6" else "IPv4"
         message = f"{port_names(port for port, *_ in wrong)}: no {kind} address that other networks can reach"
-        remedy = f"give the interface an {family} address (inside the container too)"
-        lines = tuple(f"{_line(*one)} is what NCCL takes" for one in wrong[:8])
+        remedy = f"assign an {family} address to the interface (inside the container too)"
+        lines = tuple(f"{_line(*one)} is the GID that NCCL uses" for one in wrong[:8])
         yield report.device(wrong[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())
 
 
 @rule("IB026", "error", needs=("rdma", "network"))
 def gid_of_hidden_interface(host: JudgedHost) -> Results:
-    """The GID that NCCL takes belongs to an interface that is not in this network namespace.
+    """The GID that NCCL uses belongs to an interface outside this network namespace.
 
-    Why: The RDMA device is visible in the container, its network interface is not: the GID cannot be used.
+    Why: The container sees the RDMA device but not its network interface, so the GID is unusable.
     Example: a pod without hostNetwork, whose RDMA interface stayed on the host
     Instead: hostNetwork: true, or the RDMA CNI, which moves the interface
     Source: documentation of the kernel, RDMA and network namespaces (rdma system, netns exclusive)
@@ -313,6 +316,6 @@ def gid_of_hidden_interface(host: JudgedHost) -> Results:
             lost.append((port, index, gid))
     if lost:
         message = f"{port_names(port for port, *_ in lost)}: the interface of the GID is not in this namespace"
-        remedy = "use the network of the host, or move the interface into the container (RDMA CNI)"
+        remedy = "use the host's network (hostNetwork: true), or move the interface into the container (RDMA CNI)"
         lines = tuple(_line(*one) for one in lost[:8])
         yield report.device(lost[0][0].name, message, remedy, evidence=lines, severity=host.if_several_nodes())

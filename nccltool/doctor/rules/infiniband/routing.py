@@ -16,24 +16,24 @@ _Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 def adaptive_routing_on_roce(host: JudgedHost, variable: Variable, is_on: int) -> Results:
     """NCCL_IB_ADAPTIVE_ROUTING=1 on RoCE.
 
-    Why: It is for switches that spray packets and adapters that put them in order (Spectrum-X, gIB). Elsewhere it
-    adds a message to each transfer.
+    Why: It is meant for switches that spray packets and adapters that reorder them (Spectrum-X, gIB). Elsewhere it
+    adds a message to every transfer.
     Example: NCCL_IB_ADAPTIVE_ROUTING=1 on plain RoCE
-    Instead: unset it, unless the maker of the fabric asks for it
+    Instead: unset it, unless the fabric's vendor requires it
     Source: NCCL user guide, NCCL_IB_ADAPTIVE_ROUTING
     """
     ports = roce_ports(host) if is_on == 1 and host.facts.cloud.provider != "gcp" else ()
     if ports:
-        remedy = "unset it, unless the maker of the fabric asks for it"
-        yield report.about(variable, f"it is on for RoCE: {port_names(ports)}", remedy)
+        remedy = "unset it, unless the fabric's vendor requires it"
+        yield report.about(variable, f"adaptive routing is on for RoCE: {port_names(ports)}", remedy)
 
 
 @for_number("IB049", "warning", "NCCL_CROSS_NIC", needs=("rdma", "network"))
 def rails_without_route(host: JudgedHost, variable: Variable, cross: int) -> Results:
-    """NCCL_CROSS_NIC allows a rail to talk to another one, and no route leads there.
+    """NCCL_CROSS_NIC allows traffic between rails, but there is no route between them.
 
-    Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries are used
-    up. Routes of other tables (ip rule) are not seen here.
+    Why: Connections between rails in different subnets fail: ibv_modify_qp times out (110), or retries run out.
+    This check does not read other routing tables (ip rule).
     Example: NCCL_CROSS_NIC=1 with rails 10.1.0.0/24 and 10.1.1.0/24
     Instead: NCCL_CROSS_NIC=0, or routes between the rails
     Source: https://github.com/NVIDIA/nccl/issues/2013; NCCL src/misc/ibvwrap.cc
@@ -48,8 +48,8 @@ def rails_without_route(host: JudgedHost, variable: Variable, cross: int) -> Res
         if other != own and not any(way == netdev and _covers(whole, other) for way, whole in ways)
     ]
     if cut:
-        message = "rails in different networks may talk to each other, and no route leads there"
-        remedy = "export NCCL_CROSS_NIC=0, or route between the rails"
+        message = "traffic between rails in different networks is allowed, but there is no route"
+        remedy = "export NCCL_CROSS_NIC=0, or add routes between the rails"
         yield report.about(variable, message, remedy, evidence=tuple(cut[:8]))
 
 
@@ -70,9 +70,9 @@ def _rails(host: JudgedHost) -> Iterator[tuple[str, _Net]]:
 
 @for_number("IB040", "warning", "NCCL_IB_AR_THRESHOLD")
 def threshold_above_every_message(host: JudgedHost, variable: Variable, threshold: int) -> Results:
-    """NCCL_IB_AR_THRESHOLD is not less than NCCL_BUFFSIZE.
+    """NCCL_IB_AR_THRESHOLD is at least NCCL_BUFFSIZE.
 
-    Why: No message is larger than the buffer, so adaptive routing is never used.
+    Why: No message is larger than the buffer, so NCCL never uses adaptive routing.
     Example: NCCL_IB_AR_THRESHOLD=8388608
     Instead: unset NCCL_IB_AR_THRESHOLD
     Source: NCCL user guide, NCCL_IB_AR_THRESHOLD
@@ -80,15 +80,15 @@ def threshold_above_every_message(host: JudgedHost, variable: Variable, threshol
     given = host.integer("NCCL_BUFFSIZE")
     size = 4 << 20 if given is None else given
     if threshold >= size:
-        message = f"no message is larger than {format_bytes(size)}, the buffer: adaptive routing is never used"
+        message = f"no message is larger than the buffer ({format_bytes(size)}): NCCL never uses adaptive routing"
         yield report.better_unset(variable, message)
 
 
 @for_number("IB042", "error", "NCCL_IB_OOO_RQ", needs=("rdma",))
 def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: int) -> Results:
-    """NCCL_IB_OOO_RQ=1 and adaptive routing is off.
+    """NCCL_IB_OOO_RQ=1, but adaptive routing is off.
 
-    Why: NCCL demands adaptive routing for it; making the connection fails. On RoCE it is off unless
+    Why: NCCL requires adaptive routing for this, and connections fail. On RoCE, adaptive routing is off unless
     NCCL_IB_ADAPTIVE_ROUTING=1.
     Example: NCCL_IB_OOO_RQ=1 on RoCE
     Instead: NCCL_IB_ADAPTIVE_ROUTING=1 as well, or neither
@@ -101,43 +101,44 @@ def out_of_order_without_routing(host: JudgedHost, variable: Variable, is_on: in
     without = [port for port in ports if routing == 0 or port.roce]
     if without and host.nccl_is(since=(2, 30, 3)):
         names = escaped(", ".join(port.name for port in without[:8]))
-        message = f"adaptive routing is off on {names}: connecting fails"
+        message = f"adaptive routing is off on {names}: connections fail"
         yield report.better_unset(variable, message, "export NCCL_IB_ADAPTIVE_ROUTING=1, or unset NCCL_IB_OOO_RQ")
 
 
 @for_number("IB043", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("cpu",))
 def strict_ordering_in_vm(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
-    """NCCL_IB_PCI_RELAXED_ORDERING=0 in a virtual machine.
+    """NCCL_IB_PCI_RELAXED_ORDERING=0 in a VM.
 
-    Why: Without relaxed ordering the IOMMU puts the writes of the adapter in a row, and bandwidth drops.
+    Why: Without relaxed ordering, the IOMMU serializes the adapter's writes, and bandwidth drops.
     Example: NCCL_IB_PCI_RELAXED_ORDERING=0 on Azure
     Instead: unset NCCL_IB_PCI_RELAXED_ORDERING
     Source: NCCL user guide, NCCL_IB_PCI_RELAXED_ORDERING
     """
     if not relaxed and known(host.facts.cpu.hypervisor):
-        yield report.better_unset(variable, "relaxed ordering is off in a virtual machine")
+        yield report.better_unset(variable, "relaxed ordering is off in a VM")
 
 
 @for_number("IB044", "warning", "NCCL_IB_PCI_RELAXED_ORDERING", needs=("rdma",))
 def ordering_asked_for_in_vain(host: JudgedHost, variable: Variable, relaxed: int) -> Results:
-    """NCCL_IB_PCI_RELAXED_ORDERING=1, and libibverbs cannot do it.
+    """NCCL_IB_PCI_RELAXED_ORDERING=1, but libibverbs does not support it.
 
-    Why: It takes ibv_reg_mr_iova2, which came with rdma-core 28. NVIDIA's guide says that 1 fails without it; the
-    sources of 2.12 to 2.30 go on without relaxed ordering, and only the mark [RO] is missing in the log.
+    Why: Relaxed ordering needs ibv_reg_mr_iova2, added in rdma-core 28. NVIDIA's guide says that 1 fails without
+    it; in the sources of 2.12 to 2.30, NCCL continues without relaxed ordering, and only the mark [RO] is missing
+    from the log.
     Example: NCCL_IB_PCI_RELAXED_ORDERING=1 in an image with rdma-core 22
     Instead: a newer rdma-core in the image
     Source: NCCL src/transport/net_ib/init.cc (ncclIbRelaxedOrderingCapable)
     """
     if relaxed == 1 and host.active_ports and not known(host.facts.rdma.ibverbs_iova2):
-        message = "libibverbs has no ibv_reg_mr_iova2: NCCL goes on without relaxed ordering"
+        message = "libibverbs has no ibv_reg_mr_iova2: NCCL continues without relaxed ordering"
         yield report.about(variable, message, "install rdma-core 28 or newer in the image")
 
 
 @for_text("IB045", "warning", "NCCL_NET_MERGE_POLICY")
 def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str) -> Results:
-    """NCCL_NET_MERGE_POLICY=RAIL, and no entry of NCCL_IB_HCA has a rail.
+    """NCCL_NET_MERGE_POLICY=RAIL, but no entry in NCCL_IB_HCA names a rail.
 
-    Why: Ports without a rail are never merged under this policy.
+    Why: Under this policy, NCCL never merges ports without a rail.
     Example: NCCL_NET_MERGE_POLICY=RAIL and NCCL_IB_HCA==mlx5_0,mlx5_1
     Instead: NCCL_IB_HCA==mlx5_0::0,mlx5_1::0
     Source: NCCL user guide, NCCL_NET_MERGE_POLICY; src/graph/topo.cc
@@ -145,16 +146,16 @@ def rail_policy_without_rails(host: JudgedHost, variable: Variable, policy: str)
     wanted = host.settings.names(HCA)
     railed = wanted is not None and not wanted.exclude and any(entry.rail != -1 for entry in wanted.entries)
     if policy.upper() == "RAIL" and not railed:
-        remedy = "give rails in NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY"
-        yield report.better_unset(variable, "no port has a rail, so none is merged", remedy)
+        remedy = "add rails to NCCL_IB_HCA (=mlx5_0::0,mlx5_1::0), or unset NCCL_NET_MERGE_POLICY"
+        yield report.better_unset(variable, "no port has a rail, so NCCL merges none", remedy)
 
 
 @for_number("IB050", "info", "NCCL_CROSS_NIC", needs=("rdma", "network", "plugins"))
 def cross_nic_with_one_nic(host: JudgedHost, variable: Variable, _: int) -> Results:
-    """NCCL_CROSS_NIC is set, and there is one adapter.
+    """NCCL_CROSS_NIC is set on a host with one adapter.
 
-    Why: It concerns hosts with several.
-    Example: NCCL_CROSS_NIC=1 on a host with mlx5_0 alone
+    Why: It has an effect only on hosts with several adapters.
+    Example: NCCL_CROSS_NIC=1 on a host with only mlx5_0
     Instead: unset NCCL_CROSS_NIC
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
@@ -170,26 +171,28 @@ def cross_nic_with_one_nic(host: JudgedHost, variable: Variable, _: int) -> Resu
 
 @for_number("IB051", "warning", "NCCL_CROSS_NIC")
 def cross_nic_out_of_range(_: JudgedHost, variable: Variable, cross: int) -> Results:
-    """NCCL_CROSS_NIC is none of 0, 1 and 2.
+    """NCCL_CROSS_NIC is not 0, 1 or 2.
 
     Why: Other values have no meaning.
     Example: NCCL_CROSS_NIC=3
-    Instead: unset NCCL_CROSS_NIC, which is 2
+    Instead: unset NCCL_CROSS_NIC (default: 2)
     Source: NCCL user guide, NCCL_CROSS_NIC
     """
     if cross not in (0, 1, 2):
-        yield report.better_unset(variable, "it is 0, 1 or 2", "unset NCCL_CROSS_NIC, which is 2")
+        yield report.better_unset(variable, "it must be 0, 1 or 2", "unset NCCL_CROSS_NIC (default: 2)")
 
 
 @for_number("IB058", "error", "NCCL_IB_SUBNET_PREFIX_LEN")
 def subnet_length_out_of_range(host: JudgedHost, variable: Variable, bits: int) -> Results:
-    """NCCL_IB_SUBNET_AWARE_ROUTING=1, and NCCL_IB_SUBNET_PREFIX_LEN is not in 1 to 32.
+    """NCCL_IB_SUBNET_AWARE_ROUTING=1, but NCCL_IB_SUBNET_PREFIX_LEN is outside 1 to 32.
 
-    Why: Making a connection fails with an invalid argument.
+    Why: Connections fail with an invalid argument.
     Example: NCCL_IB_SUBNET_PREFIX_LEN=64
-    Instead: NCCL_IB_SUBNET_PREFIX_LEN=24, the length of the rails' networks
+    Instead: NCCL_IB_SUBNET_PREFIX_LEN=24, the prefix length of the rails' networks
     Source: NCCL src/transport/net_ib/connect.cc (ncclIbFindDevBySubnet)
     """
     if host.integer("NCCL_IB_SUBNET_AWARE_ROUTING") and not 1 <= bits <= 32:
-        message = "a prefix is 1 to 32 bits long: making a connection fails"
-        yield report.better_unset(variable, message, "write the length of the rails' networks, or unset it (24)")
+        message = "a prefix must be 1 to 32 bits long: connections fail"
+        yield report.better_unset(
+            variable, message, "set the prefix length of the rails' networks, or unset it (default: 24)"
+        )

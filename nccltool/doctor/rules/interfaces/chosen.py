@@ -23,10 +23,10 @@ _EVERY = 1 << 20
 
 @for_names("NETIF002", "error", IFNAME, needs=("network",))
 def interface_down(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """Every interface that NCCL_SOCKET_IFNAME fits is down.
+    """Every interface that matches NCCL_SOCKET_IFNAME is down.
 
-    Why: NCCL looks at running interfaces only (since 2.28; before, it took one that nobody can reach).
-    Example: NCCL_SOCKET_IFNAME=ens3f1, whose cable is not plugged in
+    Why: NCCL considers only running interfaces (since 2.28; earlier releases used one that is unreachable).
+    Example: NCCL_SOCKET_IFNAME=ens3f1, whose cable is unplugged
     Instead: ip link set ens3f1 up, or another interface
     Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
     """
@@ -52,12 +52,12 @@ def _state(interface: Interface) -> str:
 
 @rule("NETIF003", "error", needs=("network",))
 def interface_without_address(host: JudgedHost) -> Results:
-    """The interfaces that NCCL may take have no address (of the family in NCCL_SOCKET_FAMILY).
+    """The interfaces that NCCL may use have no address (of the family in NCCL_SOCKET_FAMILY).
 
-    Why: An interface without an address is passed over; none is left, and initialization fails.
+    Why: NCCL skips interfaces without an address; none is left, and initialization fails.
     Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host with IPv4 only
-    Instead: unset NCCL_SOCKET_FAMILY, or give the interface an address
-    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
+    Instead: unset NCCL_SOCKET_FAMILY, or assign an address to the interface Source: NCCL src/os/linux.cc
+    (ncclOsFindInterfaces)
     """
     wanted, family = host.settings.names(IFNAME), host.variable(FAMILY)
     variable = host.variable(IFNAME) if wanted else family
@@ -68,16 +68,16 @@ def interface_without_address(host: JudgedHost) -> Results:
         return
     kind = {"AF_INET": "IPv4 ", "AF_INET6": "IPv6 "}.get(family.value if family else "", "")
     message = f"{listed(one.name for one in interfaces)}: no {kind}address that NCCL can use"
-    remedy = "give the interface an address" + (f", or unset {FAMILY}" if family else "")
+    remedy = "assign an address to the interface" + (f", or unset {FAMILY}" if family else "")
     fix = report.unset(family) if family else ()
     yield report.about(variable, message, remedy, evidence=present(host), fix=fix, part="")
 
 
 @rule("NETIF004", "error", needs=("network",))
 def loopback_between_nodes(host: JudgedHost) -> Results:
-    """NCCL would use the loopback interface for a job of several nodes.
+    """NCCL would use the loopback interface for a multi-node job.
 
-    Why: The other nodes are told to connect to 127.0.0.1, which is themselves.
+    Why: The other nodes are told to connect to 127.0.0.1, which is their own loopback.
     Example: NCCL_SOCKET_IFNAME=lo
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
@@ -85,7 +85,7 @@ def loopback_between_nodes(host: JudgedHost) -> Results:
     chosen = host.interfaces.chosen
     if chosen and all(is_loopback(host, one) for one in chosen) and host.several_nodes:
         message = f"other nodes are told to connect to {chosen[0].address}"
-        remedy = "name an interface that other nodes can reach in NCCL_SOCKET_IFNAME"
+        remedy = "set NCCL_SOCKET_IFNAME to an interface that other nodes can reach"
         yield _of_choice(host, host.interfaces, message, remedy)
 
 
@@ -102,9 +102,9 @@ def _of_choice(
 
 @rule("NETIF005", "warning", needs=("network",))
 def overlay_interface(host: JudgedHost) -> Results:
-    """The interface for bootstrap is a bridge, a tunnel, or an end of a container.
+    """The bootstrap interface is a bridge, a tunnel, or a container's veth.
 
-    Why: It is up, and other nodes cannot reach it. By itself NCCL passes over docker*, lo and virbr* only.
+    Why: The interface is up, but other nodes cannot reach it. By default NCCL skips only docker*, lo and virbr*.
     Example: br-3f1c0a, which comes before eth0
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: https://github.com/NVIDIA/nccl/issues/913; NCCL user guide, troubleshooting of networks
@@ -112,8 +112,8 @@ def overlay_interface(host: JudgedHost) -> Results:
     first = host.interfaces.bootstrap
     if first and _OVERLAY.match(first.name):
         severity = "info" if _is_all_there_is(host, first.name) else host.if_several_nodes()
-        message = f"NCCL takes {escaped(first.name)} for bootstrap, which looks like a network of this host"
-        remedy = "name the physical interface in NCCL_SOCKET_IFNAME"
+        message = f"NCCL uses {escaped(first.name)} for bootstrap, which looks like a host-internal network"
+        remedy = "set NCCL_SOCKET_IFNAME to the physical interface"
         yield _of_choice(host, host.interfaces, message, remedy, severity)
 
 
@@ -125,11 +125,11 @@ def _is_all_there_is(host: JudgedHost, name: str) -> bool:
 
 @rule("NETIF011", "warning", needs=("network",))
 def too_many_interfaces(host: JudgedHost) -> Results:
-    """More than 16 interfaces fit NCCL_SOCKET_IFNAME, or the automatic choice.
+    """More than 16 interfaces match NCCL_SOCKET_IFNAME or the automatic choice.
 
-    Why: NCCL keeps the first 16 that it meets, and does not tell about the others.
-    Example: NCCL_SOCKET_IFNAME=eth on a host with 20 of them
-    Instead: a list of names
+    Why: NCCL uses the first 16 it finds, and ignores the others without a message.
+    Example: NCCL_SOCKET_IFNAME=eth on a host with 20 eth interfaces
+    Instead: a list of the intended names
     Source: NCCL src/include/net.h (MAX_IFS)
     """
     if len(known(host.facts.network.addresses)) <= nccl_interfaces.MOST:
@@ -137,16 +137,16 @@ def too_many_interfaces(host: JudgedHost) -> Results:
     choice = nccl_interfaces.choose(host.settings, host.facts.network, most=_EVERY)
     lost = choice.chosen[nccl_interfaces.MOST :]
     if lost:
-        message = f"{len(choice.chosen)} interfaces fit; NCCL drops {listed(one.name for one in lost)}"
-        yield _of_choice(host, choice, message, "name the interfaces that should be used in NCCL_SOCKET_IFNAME")
+        message = f"{len(choice.chosen)} interfaces match; NCCL drops {listed(one.name for one in lost)}"
+        yield _of_choice(host, choice, message, "list the intended interfaces in NCCL_SOCKET_IFNAME")
 
 
 @rule("NETIF012", "info", needs=("network",))
 def ambiguous_choice(host: JudgedHost) -> Results:
-    """NCCL_SOCKET_IFNAME is not set, and NCCL may take interfaces of different networks.
+    """NCCL_SOCKET_IFNAME is not set, and NCCL may use interfaces in different networks.
 
-    Why: It takes them in the kernel's order, which differs between hosts: two nodes may choose interfaces that
-    cannot talk to each other. The symptom is a hang while connecting.
+    Why: NCCL chooses in the kernel's order, which differs between hosts: two nodes may choose interfaces that
+    cannot reach each other. The symptom is a hang while connecting.
     Example: eth0 10.0.0.5/24 and eth1 192.168.7.5/24
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, troubleshooting of networks
@@ -158,16 +158,16 @@ def ambiguous_choice(host: JudgedHost) -> Results:
     subnets = nccl_interfaces.subnets(host.facts.network, routed) if len(routed) > 1 else {}
     count = len(set(subnets.values()))
     if count > 1:
-        message = f"NCCL may use {len(choice.chosen)} interfaces of {count} networks"
-        remedy = "name the interface through which all nodes reach each other in NCCL_SOCKET_IFNAME"
+        message = f"NCCL may use {len(choice.chosen)} interfaces in {count} networks"
+        remedy = "set NCCL_SOCKET_IFNAME to the interface through which all nodes reach each other"
         yield _of_choice(host, choice, message, remedy)
 
 
 @rule("NETIF013", "info", needs=("network",))
 def unroutable_ib_interface(host: JudgedHost) -> Results:
-    """An interface whose name begins with ib is taken, though the default route leads elsewhere.
+    """NCCL uses an interface whose name begins with ib, although the default route is elsewhere.
 
-    Why: The automatic choice puts ib* first, for bootstrap too. IP over InfiniBand is often not routed, or not
+    Why: The automatic choice prefers ib*, even for bootstrap. IP over InfiniBand is often not routed or not
     configured on all nodes.
     Example: ib0 10.10.0.5/16, and the default route through eth0
     Instead: NCCL_SOCKET_IFNAME=eth0, if initialization hangs
@@ -180,7 +180,7 @@ def unroutable_ib_interface(host: JudgedHost) -> Results:
         return
     ways = {one.interface for one in known(host.facts.network.routes) if one.destination in ("0.0.0.0/0", "::/0")}
     if ways and first.name.partition(":")[0] not in ways:
-        message = f"NCCL takes {escaped(first.name)}; the default route is through {listed(sorted(ways))}"
+        message = f"NCCL uses {escaped(first.name)}; the default route is through {listed(sorted(ways))}"
         remedy = f"if initialization hangs: export NCCL_SOCKET_IFNAME={escaped(min(ways))}"
         yield _of_choice(host, host.interfaces, message, remedy)
 
@@ -189,30 +189,30 @@ def unroutable_ib_interface(host: JudgedHost) -> Results:
 def invalid_address_family(_: JudgedHost, variable: Variable, family: str) -> Results:
     """NCCL_SOCKET_FAMILY is neither AF_INET nor AF_INET6.
 
-    Why: Every other text is ignored without a message.
+    Why: NCCL ignores any other value without a message.
     Example: NCCL_SOCKET_FAMILY=ipv4
     Instead: NCCL_SOCKET_FAMILY=AF_INET
     Source: NCCL src/misc/socket.cc (ncclEnvSocketFamily)
     """
     if family not in ("AF_INET", "AF_INET6"):
-        remedy = "write AF_INET or AF_INET6, or unset it"
-        yield report.better_unset(variable, "NCCL ignores this family", remedy)
+        remedy = "set AF_INET or AF_INET6, or unset it"
+        yield report.better_unset(variable, "NCCL ignores this value", remedy)
 
 
 @for_text("NETIF017", "error", FAMILY, needs=("network",))
 def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Results:
-    """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL takes is link-local.
+    """NCCL_SOCKET_FAMILY=AF_INET6, and the address that NCCL uses is link-local.
 
-    Why: NCCL takes the first address of an interface. Other nodes reach fe80:: addresses on their own segment
-    only, and only if the interface has the same number there.
+    Why: NCCL uses the first address of an interface. Other nodes reach fe80:: addresses only on their own segment,
+    and only if the interface has the same number there.
     Example: NCCL_SOCKET_FAMILY=AF_INET6, and no global IPv6 address
-    Instead: unset NCCL_SOCKET_FAMILY, or a global address
-    Source: NCCL src/os/linux.cc (ncclOsFindInterfaces)
+    Instead: unset NCCL_SOCKET_FAMILY, or assign a global IPv6 address Source: NCCL src/os/linux.cc
+    (ncclOsFindInterfaces)
     """
     first = host.interfaces.bootstrap if family == "AF_INET6" else None
     if first and ipaddress.ip_address(first.address).is_link_local:
-        message = f"NCCL takes {first.address} of {escaped(first.name)}, which other networks cannot reach"
-        remedy = f"give {escaped(first.name)} a global IPv6 address, or unset {FAMILY}"
+        message = f"NCCL uses {first.address} of {escaped(first.name)}, which other networks cannot reach"
+        remedy = f"assign a global IPv6 address to {escaped(first.name)}, or unset {FAMILY}"
         lines = present(host)
         severity = host.if_several_nodes()
         yield report.better_unset(variable, message, remedy, part="", evidence=lines, severity=severity)

@@ -18,25 +18,25 @@ _GLOO = "GLOO_SOCKET_IFNAME"
 
 @for_names("NETIF001", "error", IFNAME, needs=("network",))
 def no_such_interface(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_SOCKET_IFNAME fits no interface of this host.
+    """NCCL_SOCKET_IFNAME matches no interface of this host.
 
-    Why: Bootstrap needs an IP interface, also when RDMA carries the data: NCCL stops with "no socket interface
-    found". Names differ between hosts, and inside containers.
+    Why: Bootstrap needs an IP interface even when RDMA carries the data: NCCL stops with "no socket interface
+    found". Names differ between hosts and inside containers.
     Example: NCCL_SOCKET_IFNAME=eth0 on a host whose interface is ens3f0
     Instead: NCCL_SOCKET_IFNAME=ens3f0
     Source: https://github.com/NVIDIA/nccl/issues/1837; NCCL src/bootstrap.cc
     """
     if wanted.entries and not any(wanted.chooses(name) for name in known_names(host)):
-        message = "no interface of this host fits: initialization fails"
-        remedy = "write the name of an interface of this host, or unset NCCL_SOCKET_IFNAME"
+        message = "no interface of this host matches: initialization fails"
+        remedy = "set NCCL_SOCKET_IFNAME to an interface of this host, or unset it"
         yield report.better_unset(variable, message, remedy, evidence=present(host))
 
 
 @for_names("NETIF006", "error", IFNAME, needs=("network",))
 def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_SOCKET_IFNAME excludes some interfaces, and with that lets lo or docker0 in.
+    """An exclusion list in NCCL_SOCKET_IFNAME leaves lo or docker0 allowed.
 
-    Why: A list of one's own switches the built-in exclusion off: ^docker0 alone selects lo, which comes first.
+    Why: A custom list replaces the built-in exclusion: ^docker0 alone selects lo, which comes first.
     Example: NCCL_SOCKET_IFNAME=^docker0
     Instead: NCCL_SOCKET_IFNAME=^docker,lo,virbr,veth
     Source: https://github.com/horovod/horovod/pull/700; NCCL user guide, NCCL_SOCKET_IFNAME
@@ -48,7 +48,8 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
         yield report.better_set(
             variable,
             "^docker,lo,virbr,veth",
-            f"the list lets {listed(one.name for one in wrong)} in" + (", for bootstrap too" if first else ""),
+            f"the list still allows {listed(one.name for one in wrong)}"
+            + (", even for bootstrap" if first else ""),
             "exclude docker, lo, virbr and veth, or name the interface",
             evidence=chosen_lines(host.interfaces),
             severity=host.if_several_nodes("error" if first else "warning"),
@@ -58,23 +59,25 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
 
 @for_names("NETIF007", "error", IFNAME)
 def broken_interface_list(_: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """NCCL_SOCKET_IFNAME has ^ or = where they are no operators, or no name at all.
+    """NCCL_SOCKET_IFNAME has ^ or = in the wrong place, or names no interface.
 
-    Why: They count at the beginning only, ^ first, and hold for the whole list; elsewhere they become part of a
-    name. A list without names excludes everything, or nothing.
+    Why: They are operators only at the beginning, ^ first, and apply to the whole list; elsewhere they become part
+    of a name. A list without names excludes everything or nothing.
     Example: NCCL_SOCKET_IFNAME=^lo,^docker
     Instead: NCCL_SOCKET_IFNAME=^lo,docker
     Source: NCCL src/misc/socket.cc, src/misc/utils.cc (parseStringList)
     """
     words = [word for word in _words(variable) if word.startswith(("^", "="))]
     for word in words:
-        message = f"{word[0]} does not begin the list here: it becomes part of a name"
-        remedy = "write ^=a,b or =a,b: the operators once, at the beginning"
+        message = f"{word[0]} is not at the beginning of the list: it becomes part of a name"
+        remedy = "write the operators once, at the beginning: ^=a,b or =a,b"
         yield report.about(variable, message, remedy, part=word, fix=_repaired(variable))
     if not wanted.entries and not words and variable.value.strip():
-        what = "everything: initialization fails" if wanted.exclude else "nothing: every interface fits, also lo"
-        message = f"the list has no name, and excludes {what}"
-        yield report.better_unset(variable, message, "name interfaces, or unset NCCL_SOCKET_IFNAME", part="")
+        what = (
+            "everything: initialization fails" if wanted.exclude else "nothing: every interface matches, even lo"
+        )
+        message = f"the list has no names, and excludes {what}"
+        yield report.better_unset(variable, message, "add interface names, or unset NCCL_SOCKET_IFNAME", part="")
 
 
 def _words(variable: Variable) -> list[str]:
@@ -91,9 +94,9 @@ def _repaired(variable: Variable) -> tuple[report.Fix, ...]:
 
 @for_text("NETIF008", "error", IFNAME, _GLOO, needs=("network",))
 def address_instead_of_interface(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME has an address where the name of an interface must be.
+    """NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME contains an address instead of an interface name.
 
-    Why: Names are compared with it; no interface is called 10.0.0.5.
+    Why: NCCL compares the value with interface names, and none is named 10.0.0.5.
     Example: NCCL_SOCKET_IFNAME=10.0.0.5
     Instead: NCCL_SOCKET_IFNAME=eth0
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
@@ -104,8 +107,8 @@ def address_instead_of_interface(host: JudgedHost, variable: Variable, _: str) -
         except ValueError:
             continue
         owners = _owners(host, wanted)
-        message = f"{escaped(word[:60])} is an address, and a name is expected"
-        remedy = f"write {' or '.join(owners)}" if owners else "write the name of its interface"
+        message = f"{escaped(word[:60])} is an address; expected an interface name"
+        remedy = f"use {' or '.join(owners)}" if owners else "use the name of its interface"
         fix = report.export(variable.name, ",".join(owners)) if owners else ()
         yield report.about(variable, message, remedy, part=word, fix=fix)
 
@@ -119,24 +122,24 @@ def _owners(host: JudgedHost, wanted: ipaddress.IPv4Network | ipaddress.IPv6Netw
 
 @for_text("NETIF009", "warning", IFNAME)
 def one_letter_interface(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_SOCKET_IFNAME has one character.
+    """NCCL_SOCKET_IFNAME is a single character.
 
-    Why: NCCL ignores values of one character, and chooses by itself.
+    Why: NCCL ignores single-character values, and chooses an interface itself.
     Example: NCCL_SOCKET_IFNAME=e
     Instead: NCCL_SOCKET_IFNAME=eth
     Source: NCCL src/misc/socket.cc (ncclFindInterfaces)
     """
     if len(text) == 1:
-        message = "NCCL ignores a value of one character, and chooses an interface by itself"
-        yield report.better_unset(variable, message, "write a longer prefix")
+        message = "NCCL ignores a single-character value and chooses an interface itself"
+        yield report.better_unset(variable, message, "use a longer prefix")
 
 
 @for_names("NETIF010", "warning", IFNAME, needs=("network",))
 def ambiguous_interface_prefix(host: JudgedHost, variable: Variable, wanted: NameList) -> Results:
-    """An entry of NCCL_SOCKET_IFNAME is the name of an interface, and the beginning of others.
+    """An entry in NCCL_SOCKET_IFNAME is the name of one interface and a prefix of others.
 
-    Why: Without = an entry fits every name that begins with it, and NCCL takes all of them: eth1 also means eth10
-    and the VLAN eth1.100.
+    Why: Without =, an entry matches every name that begins with it, and NCCL uses them all: eth1 also matches
+    eth10 and the VLAN eth1.100.
     Example: NCCL_SOCKET_IFNAME=eth1 on a host with eth10
     Instead: NCCL_SOCKET_IFNAME==eth1
     Source: NCCL user guide, NCCL_SOCKET_IFNAME
@@ -149,18 +152,20 @@ def ambiguous_interface_prefix(host: JudgedHost, variable: Variable, wanted: Nam
         # an alias like eth1:1 is the same interface
         others = [name for name in names if name.startswith(word) and name.partition(":")[0] not in entries]
         if others:
-            remedy = "begin the list with =, so that names must be equal"
+            remedy = "begin the list with = to require exact names"
             fix = report.export(IFNAME, exact) if set(entries) <= set(names) else ()
-            yield report.about(variable, f"{escaped(word)} also fits {listed(others)}", remedy, part=word, fix=fix)
+            yield report.about(
+                variable, f"{escaped(word)} also matches {listed(others)}", remedy, part=word, fix=fix
+            )
 
 
 @across("NETIF021", "error", needs=("network",))
 def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
-    """NCCL_SOCKET_IFNAME fits an interface on some hosts, and none on others.
+    """NCCL_SOCKET_IFNAME matches an interface on some hosts but not on others.
 
-    Why: Initialization fails on the others, and all ranks wait for them.
-    Example: NCCL_SOCKET_IFNAME=eth0 where some hosts call it ens3
-    Instead: a prefix that all hosts share, or another value for each kind of host
+    Why: Initialization fails on hosts without a match, and all other ranks wait for them.
+    Example: NCCL_SOCKET_IFNAME=eth0 while some hosts name it ens3
+    Instead: a prefix that all hosts share, or a separate value for each type of host
     Source: NCCL user guide, troubleshooting of networks
     """
     fits: dict[bool, list[JudgedHost]] = {True: [], False: []}
@@ -177,8 +182,8 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
         assert variable is not None
         yield report.about(
             variable,
-            f"fits no interface on {len(fits[False])} of {len(hosts)} hosts",
-            "use a prefix that all hosts share, or set it for each kind of host",
+            f"matches no interface on {len(fits[False])} of {len(hosts)} hosts",
+            "use a prefix that all hosts share, or set it for each type of host",
             evidence=(
                 f"none on: {listed(host.facts.host for host in fits[False])}",
                 f"interfaces of {escaped(first.facts.host)}: {listed(known_names(first))}",
@@ -189,9 +194,9 @@ def interface_on_some_nodes(hosts: Sequence[JudgedHost]) -> Results:
 
 @for_text("NETIF018", "error", _GLOO, needs=("network",))
 def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """GLOO_SOCKET_IFNAME has ^ or =, or a name that no interface has.
+    """GLOO_SOCKET_IFNAME contains ^ or =, or a name that no interface has.
 
-    Why: Gloo takes a list of exact names, and fails otherwise: it knows neither prefixes nor exclusion.
+    Why: Gloo takes only a list of exact names: it supports neither prefixes nor exclusion.
     Example: GLOO_SOCKET_IFNAME=^docker,lo
     Instead: GLOO_SOCKET_IFNAME=eth0
     Source: pytorch torch/csrc/distributed/c10d/init.cpp; ProcessGroupGloo.cpp
@@ -199,19 +204,19 @@ def gloo_list_like_nccl(host: JudgedHost, variable: Variable, text: str) -> Resu
     words = text.split(",")
     wrong = [word for word in words if "^" in word or "=" in word]
     names = [] if wrong else [one.name for one in known(host.facts.network.interfaces)]
-    why = "has an operator of NCCL, which Gloo does not know" if wrong else "is no interface of this host"
+    why = "has an NCCL operator, which Gloo does not support" if wrong else "is not an interface of this host"
     for word in wrong or [word for word in words if word not in names]:
-        remedy = "write exact names of interfaces, separated by commas"
+        remedy = "list exact interface names, separated by commas"
         lines = (f"here: {escaped(', '.join(names[:12]))}",) if names else ()
         yield report.better_unset(variable, f"{escaped(word[:60])!r} {why}", remedy, part=word, evidence=lines)
 
 
 @rule("NETIF019", "error", needs=("names",))
 def gloo_on_loopback(host: JudgedHost) -> Results:
-    """Gloo would tell the other nodes a loopback address: this is what the host's name resolves to.
+    """Gloo would publish a loopback address, because the host's name resolves to one.
 
-    Why: Without GLOO_SOCKET_IFNAME Gloo binds to the address of the host's name, and to 127.0.0.1 when it resolves
-    to nothing. The other nodes then connect to themselves.
+    Why: Without GLOO_SOCKET_IFNAME, Gloo binds to the address of the host's name, or to 127.0.0.1 if the name does
+    not resolve. The other nodes then connect to themselves.
     Example: 127.0.1.1 node7 in /etc/hosts
     Instead: GLOO_SOCKET_IFNAME=eth0, or the real address in /etc/hosts
     Source: pytorch torch/csrc/distributed/c10d/ProcessGroupGloo.cpp (createDefaultDevice)
@@ -224,7 +229,7 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
     if not addresses or ipaddress.ip_address(addresses[0].partition("%")[0]).is_loopback:
         what = addresses[0] if addresses else "nothing"
         message = f"{shown} resolves to {what}: Gloo on other nodes cannot reach this one"
-        remedy = "export GLOO_SOCKET_IFNAME=<interface>, or give the name its real address in /etc/hosts"
+        remedy = "export GLOO_SOCKET_IFNAME=<interface>, or map the name to its real address in /etc/hosts"
         lines = (f"{shown} -> {', '.join(addresses[:4]) or 'nothing'}",)
         yield report.host(host.facts.host, message, remedy, evidence=lines)
 
@@ -233,9 +238,9 @@ def gloo_on_loopback(host: JudgedHost) -> Results:
 def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Results:
     """GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME choose different interfaces.
 
-    Why: That is allowed. Often one of the two is a left-over.
+    Why: This is allowed, but one of the two is often left over from earlier.
     Example: GLOO_SOCKET_IFNAME=eth0 and NCCL_SOCKET_IFNAME=ens3
-    Instead: the same interface in both, unless it is meant
+    Instead: the same interface in both, unless the difference is intended
     Source: our own experience; no rule of torch or NCCL
     """
     nccl = host.variable(IFNAME)
@@ -246,4 +251,10 @@ def gloo_and_nccl_apart(host: JudgedHost, variable: Variable, text: str) -> Resu
     if own and chosen and not own & chosen:
         message = f"Gloo uses {escaped(', '.join(sorted(own)[:4]))}, NCCL {escaped(', '.join(sorted(chosen)[:4]))}"
         lines = (f"{escaped(nccl.origin)}: {IFNAME}={escaped(nccl.value[:80])}",)
-        yield report.about(variable, message, "align them, unless it is meant", evidence=lines, part="")
+        yield report.about(
+            variable,
+            message,
+            "set both to the same interface, unless the difference is intended",
+            evidence=lines,
+            part="",
+        )

@@ -31,19 +31,19 @@ _BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
 
 @for_value("NETIF022", "error", "NCCL_COMM_ID")
 def fixed_comm_id(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_COMM_ID is malformed, is loopback in a job of several nodes, or meets torch.
+    """NCCL_COMM_ID is malformed, is a loopback address in a multi-node job, or is used with torch.
 
-    Why: It fixes the one address at which rank 0 waits. A malformed one ends initialization. torch makes an id for
-    each communicator: the second one finds the port in use.
+    Why: It fixes the address on which rank 0 listens. Initialization fails if it is malformed. torch creates an id
+    for each communicator, so the second communicator finds the port in use.
     Example: NCCL_COMM_ID=node1
-    Instead: unset NCCL_COMM_ID; for programs without a launcher NCCL_COMM_ID=10.0.0.5:23456
+    Instead: unset NCCL_COMM_ID; for programs without a launcher, NCCL_COMM_ID=10.0.0.5:23456
     Source: NCCL src/bootstrap.cc, src/init.cc (ncclCommInitRankDev)
     """
     why = ""
     if not _COMM_ID.fullmatch(text):
         why = "is not <address>:<port>: initialization fails"
     elif any(host.get(name) for name in ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_MAX_RESTARTS")):
-        why = "cannot be used with torch, which makes an id for each communicator"
+        why = "cannot be used with torch, which creates an id for each communicator"
     elif _is_loopback(text) and host.several_nodes:
         why = "is a loopback address: other nodes connect to themselves"
     if why:
@@ -60,11 +60,11 @@ def _is_loopback(text: str) -> bool:
 
 @rule("NETIF023", "warning", needs=("kernel",))
 def narrow_port_range(host: JudgedHost) -> Results:
-    """The kernel has few ports to give: fewer than 64 for each rank of this host.
+    """The host has fewer than 64 ephemeral ports per rank.
 
-    Why: NCCL listens on ephemeral ports, for bootstrap, the proxy and the socket transport. When they are used up,
-    bind fails with "Address already in use". A firewall between the nodes must let this range through; that cannot
-    be seen from here.
+    Why: NCCL listens on ephemeral ports for bootstrap, the proxy and the socket transport. When they run out, bind
+    fails with "Address already in use". A firewall between the nodes must allow this range, which a host cannot
+    check on its own.
     Example: net.ipv4.ip_local_port_range = 50000 50100
     Instead: sysctl -w net.ipv4.ip_local_port_range="32768 60999"
     Source: NCCL user guide, troubleshooting of networks (IP ports); 64 is our own estimate
@@ -76,16 +76,16 @@ def narrow_port_range(host: JudgedHost) -> Results:
     if ports >= _PORTS_PER_RANK * (ranks if isinstance(ranks, int) else _MANY_RANKS):
         return
     if ports < _PORTS_PER_RANK * known(ranks):
-        remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open it between the nodes'
+        remedy = 'sysctl -w net.ipv4.ip_local_port_range="32768 60999", and open this range between the nodes'
         lines = (f"net.ipv4.ip_local_port_range = {escaped(text[:40])}",)
         yield report.host(host.facts.host, f"{ports} ephemeral ports for {ranks} ranks", remedy, evidence=lines)
 
 
 @for_text("NETIF030", "warning", "NCCL_OOB_NET_IFNAME")
 def oob_devices_without_oob(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_OOB_NET_IFNAME is set, and NCCL_OOB_NET_ENABLE is not 1.
+    """NCCL_OOB_NET_IFNAME is set, but NCCL_OOB_NET_ENABLE is not 1.
 
-    Why: The list is read only when the network carries what belongs to bootstrap.
+    Why: NCCL reads the list only when the data network carries bootstrap traffic.
     Example: NCCL_OOB_NET_IFNAME==mlx5_1
     Instead: NCCL_OOB_NET_ENABLE=1 as well, or neither
     Source: NCCL user guide, NCCL_OOB_NET_IFNAME
@@ -97,10 +97,10 @@ def oob_devices_without_oob(host: JudgedHost, variable: Variable, _: str) -> Res
 
 @rule("NETIF031", "info")
 def extreme_retries(host: JudgedHost) -> Results:
-    """NCCL gives up a connection after less than 5 s, or more than 600 s, or never.
+    """NCCL stops retrying a connection after less than 5 s, after more than 600 s, or never.
 
-    Why: Ranks start at different times: too short fails then. Too long hides a wrong address. NCCL waits 1, 2, ...
-    N times NCCL_SOCKET_RETRY_SLEEP_MSEC; a negative NCCL_SOCKET_RETRY_CNT never ends.
+    Why: Ranks start at different times, so a short wait fails; a long one hides a wrong address. NCCL waits 1, 2,
+    ... N times NCCL_SOCKET_RETRY_SLEEP_MSEC; with a negative NCCL_SOCKET_RETRY_CNT it retries forever.
     Example: NCCL_SOCKET_RETRY_CNT=5
     Instead: unset it; the default is about 60 s
     Source: NCCL user guide, NCCL_SOCKET_RETRY_CNT; src/os/linux.cc (socketConnectCheck)
@@ -119,10 +119,10 @@ def extreme_retries(host: JudgedHost) -> Results:
 
 @rule("NETIF014", "warning", needs=FOR_SOCKETS)
 def slow_interface(host: JudgedHost) -> Results:
-    """TCP carries the traffic, over an interface of 10 Gb/s or less, and a faster one is up.
+    """TCP carries the traffic over an interface of 10 Gb/s or less, although a faster one is up.
 
-    Why: What is between nodes is limited by the interface that was chosen.
-    Example: NCCL_SOCKET_IFNAME=eno1 (10 Gb/s) beside ens3f0 (100 Gb/s)
+    Why: The chosen interface limits all traffic between nodes.
+    Example: NCCL_SOCKET_IFNAME=eno1 (10 Gb/s), with ens3f0 (100 Gb/s) also up
     Instead: NCCL_SOCKET_IFNAME=ens3f0, or RDMA
     Source: NCCL src/transport/net_socket.cc
     """
@@ -162,9 +162,9 @@ def _speeds(host: JudgedHost, choice: InterfaceChoice) -> tuple[dict[str, int], 
     unknown: list[Unknown] = []
     for one in choice.chosen:
         interface = interface_of(host, one.name)
-        speed = interface.speed_mbps if interface else Unknown("it is not in /sys/class/net")
+        speed = interface.speed_mbps if interface else Unknown("not in /sys/class/net")
         if isinstance(speed, Unknown):
-            unknown.append(Unknown(f"the speed of {one.name}: {speed.reason}"))
+            unknown.append(Unknown(f"speed of {one.name} unknown: {speed.reason}"))
         else:
             found[one.name] = speed
     return found, unknown
@@ -190,10 +190,11 @@ def _severity(host: JudgedHost) -> Severity:
 
 @rule("NETIF015", "warning", needs=FOR_SOCKETS)
 def unequal_interfaces(host: JudgedHost) -> Results:
-    """TCP carries the traffic over several interfaces, which differ in speed or network.
+    """TCP carries the traffic over several interfaces that differ in speed or network.
 
-    Why: NCCL spreads the data over all of them: the slowest one, or one that the peer cannot reach, decides.
-    Example: NCCL_SOCKET_IFNAME=e, which fits eno1 (1 Gb/s) and ens3f0 (100 Gb/s)
+    Why: NCCL spreads the data over all of them, so the slowest one sets the speed, and one that the peer cannot
+    reach breaks the connection.
+    Example: NCCL_SOCKET_IFNAME=e, which matches eno1 (1 Gb/s) and ens3f0 (100 Gb/s)
     Instead: NCCL_SOCKET_IFNAME==ens3f0
     Source: https://github.com/NVIDIA/nccl/issues/286
     """
@@ -207,7 +208,7 @@ def unequal_interfaces(host: JudgedHost) -> Results:
         return
     if unequal:
         message = f"TCP is spread over {len(choice.chosen)} interfaces that differ"
-        remedy = "name the interfaces that are alike, or the fastest one, in NCCL_SOCKET_IFNAME"
+        remedy = "set NCCL_SOCKET_IFNAME to interfaces of equal speed and network, or to the fastest one"
         lines = tuple(_line(one.name, speeds, subnets) for one in choice.chosen[:8])
         yield report.interface(choice.chosen[0].name, message, remedy, evidence=lines, severity=_severity(host))
     else:
@@ -215,15 +216,15 @@ def unequal_interfaces(host: JudgedHost) -> Results:
 
 
 def _line(name: str, speeds: dict[str, int], subnets: dict[str, str]) -> str:
-    speed = f"{speeds[name]} Mb/s" if name in speeds else "speed not known"
+    speed = f"{speeds[name]} Mb/s" if name in speeds else "speed unknown"
     return f"{escaped(name)}: {speed}, {subnets.get(name, 'an address without a network')}"
 
 
 @for_number("NETIF029", "info", "NCCL_SOCKET_RCVBUF", "NCCL_SOCKET_SNDBUF", needs=("kernel",))
 def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int) -> Results:
-    """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is more than the kernel allows.
+    """NCCL_SOCKET_RCVBUF or NCCL_SOCKET_SNDBUF is above the kernel's limit.
 
-    Why: The kernel takes its limit without a message, and no longer adapts the buffer by itself.
+    Why: The kernel applies its limit without a message, and no longer tunes the buffer size automatically.
     Example: NCCL_SOCKET_RCVBUF=67108864 with net.core.rmem_max = 212992
     Instead: sysctl -w net.core.rmem_max=67108864, or unset it
     Source: socket(7), SO_RCVBUF
@@ -235,28 +236,28 @@ def socket_buffer_beyond_limit(host: JudgedHost, variable: Variable, wanted: int
     if wanted > most:
         remedy = f"sysctl -w {limit}={wanted}, or unset {variable.name}"
         lines = (f"{limit} = {most}",)
-        yield report.better_unset(variable, f"the kernel takes {most} instead", remedy, evidence=lines)
+        yield report.better_unset(variable, f"the kernel uses {most} instead", remedy, evidence=lines)
 
 
 @for_number("NETIF024", "warning", _THREADS)
 def threads_out_of_range(_: JudgedHost, variable: Variable, threads: int) -> Results:
-    """NCCL_SOCKET_NTHREADS is more than 16, or less than 1.
+    """NCCL_SOCKET_NTHREADS is above 16 or below 1.
 
-    Why: NCCL takes 16 for more, and warns. With 0 or less there are no helper threads at all.
+    Why: Above 16, NCCL warns and uses 16. Below 1, there are no helper threads at all.
     Example: NCCL_SOCKET_NTHREADS=32
     Instead: NCCL_SOCKET_NTHREADS=4
     Source: NCCL src/transport/net_socket.cc (MAX_THREADS)
     """
     if not 1 <= threads <= _MOST_THREADS:
-        message = "more than 16: NCCL takes 16" if threads > 0 else "there are no helper threads"
-        yield report.better_unset(variable, message, "write 1 to 16, or unset it")
+        message = "above 16: NCCL uses 16" if threads > 0 else "below 1: no helper threads"
+        yield report.better_unset(variable, message, "set 1 to 16, or unset it")
 
 
 @rule("NETIF025", "warning", needs=("network",))
 def too_many_sockets(host: JudgedHost) -> Results:
-    """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is more than 64.
+    """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is above 64.
 
-    Why: A connection has at most 64 sockets. NCCL warns, and lowers the sockets of a thread.
+    Why: A connection has at most 64 sockets. NCCL warns, and lowers the number of sockets per thread.
     Example: NCCL_SOCKET_NTHREADS=16 and NCCL_NSOCKS_PERTHREAD=8
     Instead: NCCL_SOCKET_NTHREADS=8 and NCCL_NSOCKS_PERTHREAD=8
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS; src/transport/net_socket.cc
@@ -271,8 +272,8 @@ def too_many_sockets(host: JudgedHost) -> Results:
     threads = min(threads, _MOST_THREADS)
     if threads * sockets > _MOST_SOCKETS:
         most = _MOST_SOCKETS // threads
-        message = f"{threads} threads x {sockets} sockets: NCCL takes {most} sockets a thread"
-        yield report.about(variable, message, "keep the product at 64 or less", part="")
+        message = f"{threads} threads x {sockets} sockets: NCCL uses {most} sockets per thread"
+        yield report.about(variable, message, "lower one so that the product is at most 64", part="")
 
 
 def _by_vendor(host: JudgedHost) -> tuple[int, int]:
@@ -286,25 +287,25 @@ def _by_vendor(host: JudgedHost) -> tuple[int, int]:
 
 @for_text("NETIF026", "warning", _SOCKETS, needs=("network",))
 def sockets_without_threads(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_NSOCKS_PERTHREAD is set, and NCCL_SOCKET_NTHREADS is not.
+    """NCCL_NSOCKS_PERTHREAD is set, but NCCL_SOCKET_NTHREADS is not.
 
-    Why: But on AWS and on gVNIC there are no helper threads without it: 0 threads times any number is 0 sockets.
+    Why: Except on AWS and gVNIC, there are no helper threads by default: 0 threads times any number is 0 sockets.
     Example: NCCL_NSOCKS_PERTHREAD=4
     Instead: NCCL_SOCKET_NTHREADS=4 and NCCL_NSOCKS_PERTHREAD=4
     Source: NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)
     """
     if host.integer(_THREADS) is None and not _by_vendor(host)[0]:
-        message, fix = "it has no effect: there are no helper threads", report.export(_THREADS, "4")
+        message, fix = "no effect: there are no helper threads", report.export(_THREADS, "4")
         yield report.about(variable, message, f"export {_THREADS}=4 as well", fix=fix, part="")
 
 
 @rule("NETIF027", "info", needs=("rdma",))
 def socket_tuning_with_rdma(host: JudgedHost) -> Results:
-    """Threads or sockets of the socket transport are set, and RDMA carries the traffic.
+    """Threads or sockets of the socket transport are set, but RDMA carries the traffic.
 
-    Why: They concern TCP only.
+    Why: They apply only to TCP.
     Example: NCCL_SOCKET_NTHREADS=4 on a host with InfiniBand
-    Instead: without them, or keep them for the day on which TCP is needed
+    Instead: unset them, or keep them for jobs that use TCP
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS
     """
     variable = host.variable(_THREADS) or host.variable(_SOCKETS)
@@ -313,16 +314,16 @@ def socket_tuning_with_rdma(host: JudgedHost) -> Results:
     used = host.active_ports
     if used:
         lines = (f"active: {escaped(', '.join(one.name for one in used[:8]))}",)
-        message = "it has no effect while RDMA carries the traffic"
+        message = "no effect while RDMA carries the traffic"
         yield report.better_unset(variable, message, part="", evidence=lines)
 
 
 @for_number("NETIF028", "warning", _THREADS, needs=(*FOR_SOCKETS, "limits", "cpu"))
 def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -> Results:
-    """The helper threads of all ranks are more than the processors that they may use.
+    """There are more helper threads than CPUs that the ranks may use.
 
-    Why: They compete with each other, the proxy and the loading of data.
-    Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 processors
+    Why: They compete with each other, the proxy threads and data loaders.
+    Example: NCCL_SOCKET_NTHREADS=16 with 8 ranks on 32 CPUs
     Instead: NCCL_SOCKET_NTHREADS=4
     Source: NCCL user guide, NCCL_SOCKET_NTHREADS (higher CPU usage)
     """
@@ -334,7 +335,7 @@ def more_threads_than_cpus(host: JudgedHost, variable: Variable, threads: int) -
     cpus = _cpus(host)
     if wanted > cpus:
         lines = (f"{host.local_ranks} ranks x {threads} threads x {count} interfaces",)
-        message = f"{wanted} helper threads on {cpus} processors"
+        message = f"{wanted} helper threads on {cpus} CPUs"
         yield report.about(variable, message, "lower NCCL_SOCKET_NTHREADS", evidence=lines, part="")
 
 
