@@ -43,7 +43,8 @@ def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Resul
     Why: Every node connects to itself and times out. Only the first node may resolve its own name to loopback,
     because its store listens on all addresses.
     Example: MASTER_ADDR=localhost
-    Instead: the address of node 0 in the nodes' network Source: pytorch documentation, torch.distributed,
+    Instead: the address of node 0 in the nodes' network
+    Source: pytorch documentation, torch.distributed,
     environment variable initialization
     """
     written = _is_loopback(address.strip("[]"))

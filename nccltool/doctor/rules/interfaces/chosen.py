@@ -56,7 +56,8 @@ def interface_without_address(host: JudgedHost) -> Results:
 
     Why: NCCL skips interfaces without an address; none is left, and initialization fails.
     Example: NCCL_SOCKET_FAMILY=AF_INET6 on a host with IPv4 only
-    Instead: unset NCCL_SOCKET_FAMILY, or assign an address to the interface Source: NCCL src/os/linux.cc
+    Instead: unset NCCL_SOCKET_FAMILY, or assign an address to the interface
+    Source: NCCL src/os/linux.cc
     (ncclOsFindInterfaces)
     """
     wanted, family = host.settings.names(IFNAME), host.variable(FAMILY)
@@ -206,7 +207,8 @@ def link_local_address(host: JudgedHost, variable: Variable, family: str) -> Res
     Why: NCCL uses the first address of an interface. Other nodes reach fe80:: addresses only on their own segment,
     and only if the interface has the same number there.
     Example: NCCL_SOCKET_FAMILY=AF_INET6, and no global IPv6 address
-    Instead: unset NCCL_SOCKET_FAMILY, or assign a global IPv6 address Source: NCCL src/os/linux.cc
+    Instead: unset NCCL_SOCKET_FAMILY, or assign a global IPv6 address
+    Source: NCCL src/os/linux.cc
     (ncclOsFindInterfaces)
     """
     first = host.interfaces.bootstrap if family == "AF_INET6" else None
