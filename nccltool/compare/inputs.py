@@ -9,7 +9,7 @@ import msgspec
 
 from nccltool.compare import baselines, run_samples
 from nccltool.compare.result import Side
-from nccltool.core import run_directory
+from nccltool.core import documents, run_directory
 from nccltool.core.documents import this_command
 from nccltool.core.errors import BadInput
 from nccltool.interop import import_results
@@ -19,6 +19,8 @@ from nccltool.train import document
 
 BASELINE = "baseline:"
 _LONGEST = 60
+_REMEDY = "give runs that measured operations: of nccltool probe, or of nccltool preflight"
+_WITHOUT = {"preflight": " that measured no operation over all nodes"}
 
 
 def side(word: str, base: Path, store: Path) -> Side:
@@ -33,16 +35,44 @@ def side(word: str, base: Path, store: Path) -> Side:
 
 def loaded(word: str, base: Path) -> Iterator[Run]:
     """The runs that one word names. Raises BadInput."""
-    path = run_directory.find(base, word)
+    path = _newest(base) if word == run_directory.LATEST else run_directory.find(base, word)
     if path.is_dir() or _is_ours(path):
-        run = document.load(path)
-        if run.kind != "probe":
-            raise BadInput(f"{word} is a run of nccltool {run.kind}", "give runs that measured operations")
-        yield run
+        measured = _measured(path)
+        if measured is None:
+            kind = documents.kind_of(*run_directory.document(path))
+            raise BadInput(f"{word} is a run of nccltool {kind}{_WITHOUT.get(kind, '')}", _REMEDY)
+        yield document.load(measured)
         return
     for number, imported in enumerate(import_results.read([word], Told(), this_command()), start=1):
         name = path.name if number == 1 else f"{path.name}#{number}"
         yield replace(imported.run, info=replace(imported.run.info, id=name))  # its id would differ every time
+
+
+def _newest(base: Path) -> Path:
+    """The newest run that measured operations. Raises BadInput."""
+    ended = filter(run_directory.has_document, reversed(run_directory.folders(base)))
+    if newest := next((folder for folder in ended if _measured(folder)), None):
+        return newest
+    remedy = "nccltool probe makes one, and so does nccltool preflight; --run-dir names another folder"
+    raise BadInput(f"there is no run under {base} that measured operations", remedy)
+
+
+def _measured(path: Path) -> Path | None:
+    """The run that measured operations: this one, or the one over all nodes of a preflight; None = neither."""
+    kind = documents.kind_of(*run_directory.document(path))
+    if kind != "preflight":
+        return path if kind == "probe" else None
+    ranks = _ranks(path)
+    runs = run_directory.inside(path if path.is_dir() else path.parent)
+    return next((run for run in filter(run_directory.has_document, runs) if _is_over_all(run, ranks)), None)
+
+
+def _is_over_all(run: Path, ranks: int | None) -> bool:
+    return ranks is not None and _measured(run) is not None and _ranks(run) == ranks
+
+
+def _ranks(path: Path) -> int | None:
+    return documents.decoded(*run_directory.document(path), documents.RunDocument).run.world_size
 
 
 def _parts(word: str) -> list[str]:

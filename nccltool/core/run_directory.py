@@ -5,6 +5,7 @@ RUNS/<run id>/job.json       what was asked for
               log.txt        everything that they printed
               run.json       the document, written at the end
               collected.txt  in place of measurements of our own: which logs it was put together from
+              runs/PART/<run id>/   runs that it started itself, as a preflight does
 """
 
 import contextlib
@@ -180,6 +181,19 @@ def folders(base: Path) -> tuple[Path, ...]:
         raise BadInput(f"{base} cannot be read: {error.strerror}", "check --run-dir") from error
 
 
+def inside(folder: Path) -> tuple[Path, ...]:
+    """The folders of runs that a run started itself, oldest first."""
+    parts = _parts(folder / "runs")
+    return tuple(sorted((run for part in parts for run in folders(part)), key=lambda run: run.name))
+
+
+def _parts(folder: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(entry for entry in folder.iterdir() if entry.is_dir())
+    except OSError:  # most runs start none
+        return ()
+
+
 def has_document(folder: Path) -> bool:
     """Whether a run ended in order."""
     return _may_have(folder, "run.json")
@@ -194,7 +208,10 @@ def _may_have(folder: Path, name: str) -> bool:
 
 
 def find(base: Path, name: str) -> Path:
-    """The folder or file of a run: a path; or under `base` an id, the beginning of one id, or `latest`."""
+    """The folder or file of a run: a path; or under `base` an id, the beginning of one id, or `latest`.
+
+    The id may be that of a run that another one started.
+    """
     if os.path.exists(name):  # noqa: PTH110 - Path.exists raises when the name is too long for a file
         return Path(name)
     every = folders(base)
@@ -204,6 +221,7 @@ def find(base: Path, name: str) -> Path:
         hint = "nccltool probe makes one; --run-dir names another folder"
         raise BadInput(f"there is no run under {base} yet", hint)
     matches = [folder for folder in every if folder.name.startswith(name)]
+    matches = matches or [run for folder in every for run in inside(folder) if run.name.startswith(name)]
     if len(matches) == 1:
         return matches[0]
     problem = "is not a run" if not matches else f"could be {len(matches)} runs"

@@ -2,9 +2,15 @@
 
 import pytest
 
+from nccltool.core import run_directory
+from nccltool.core.verdicts import Verdict
+from nccltool.launch.job import run_dir as run_dir_of
+from nccltool.preflight import document as preflight_document
+from nccltool.preflight.result import Preflight
 from tests.cli.test_compare import kept
 from tests.conftest import Nccltool
 from tests.interop.importers.samples import FOLDER
+from tests.samples import info, job
 
 
 def test_output_of_nccl_tests(nccltool: Nccltool) -> None:
@@ -30,3 +36,39 @@ def test_bad_words(nccltool: Nccltool, words: tuple[str, ...], message: str) -> 
     assert said.code == 2
     assert message in said.err
     assert "Traceback" not in said.err
+
+
+def preflight(number: int, *inside: tuple[str, str]) -> str:
+    """A preflight of two ranks in the folder of runs, with the runs that it started: (stage, id from kept)."""
+    name = f"2025010{number}T000000Z-pre{number}"
+    base = run_directory.base_folder()
+    verdict = Verdict(status="warn", exit_code=0)
+    suite = Preflight(
+        info=info(id=name), verdict=verdict, suite="s", outcomes=(), hosts=(), findings=(), runs=(), duration_s=1.0
+    )
+    folder = run_dir_of(base, job(run_id=name))
+    folder.finish(preflight_document.to_json(suite))
+    folder.close()
+    for stage, run in inside:
+        place = base / name / "runs" / stage
+        place.mkdir(parents=True)
+        (base / run).rename(place / run)
+    return name
+
+
+def test_a_preflight_stands_for_its_run_over_all_nodes(nccltool: Nccltool) -> None:
+    over_all, part = kept(2), kept(1, world_size=1)
+    name = preflight(3, ("within", part), ("across", over_all))
+    for word in ("latest", name, name[:12], over_all, over_all[:8]):
+        assert nccltool("baseline", "save", "b", word, "--replace").out == "baseline b: 1 run\n"
+        assert over_all in nccltool("baseline", "show", "b").out
+
+
+def test_latest_is_the_newest_run_that_measured_operations(nccltool: Nccltool) -> None:
+    probe = kept(1)
+    alone = preflight(2)
+    assert nccltool("baseline", "save", "b", "latest").code == 0
+    assert probe in nccltool("baseline", "show", "b").out
+    said = nccltool("baseline", "save", "c", alone)
+    assert said.code == 2
+    assert "is a run of nccltool preflight that measured no operation over all nodes" in said.err
