@@ -1,6 +1,7 @@
 """Where logs come from: files, folders of files, standard input; plain, gzip, xz or zstd."""
 
 import gzip
+import importlib
 import lzma
 import os
 import sys
@@ -146,15 +147,13 @@ def _unpacked(source: "_Joined", head: bytes, file: str) -> Any:
     if head.startswith(_XZ):
         return lzma.LZMAFile(cast(Any, source))
     if head.startswith(_ZSTD):
-        try:
-            import zstandard
-        except ImportError as error:
-            raise BadInput(
-                f"{file} is packed with zstd, and Python's zstandard is not installed",
-                f"pip install zstandard, or: zstd -dc {file} | nccltool triage -",
-            ) from error
-        return _Zstd(zstandard.ZstdDecompressor().stream_reader(cast(Any, source), read_across_frames=True))
+        return _Zstd(_zstd().ZstdFile(cast(Any, source)))
     return None
+
+
+def _zstd() -> Any:
+    """Python's own zstd: in its library from 3.14 on, a package of the same content before."""
+    return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 class _Zstd:
@@ -166,11 +165,9 @@ class _Zstd:
 
     def read(self, size: int) -> bytes:
         """The next bytes, at most `size`."""
-        import zstandard
-
         try:
             return cast(bytes, self._stream.read(size))
-        except zstandard.ZstdError as error:
+        except _zstd().ZstdError as error:
             raise OSError(str(error)) from error
 
 
