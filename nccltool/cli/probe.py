@@ -72,6 +72,7 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.core.units import parse_duration
+    from nccltool.launch import torch_needed
     from nccltool.monitor import probe_loop
     from nccltool.probe import options as probe_options
 
@@ -80,7 +81,9 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
     every_s = parse_duration(loop, "--loop")
     if every_s < probe_loop.LEAST_S:
         raise BadInput(f"--loop {loop} is too short", f"at least {probe_loop.LEAST_S:g} s")
-    if not probe_options.from_options(asked(options, injected_fault())).job.node_ranks:
+    order = probe_options.from_options(asked(options, injected_fault()))
+    torch_needed.require(order.launch, "probe")
+    if not order.job.node_ranks:
         raise BadInput("--loop: a job of a launcher ends; it cannot go on for ever", "leave out --loop there")
     return probe_loop.ProbeLoop(
         words=this_command()[1:],

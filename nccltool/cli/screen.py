@@ -20,6 +20,7 @@ from nccltool.core.look import Look
 from nccltool.core.run_directory import base_folder
 from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
+from nccltool.launch import torch_needed
 from nccltool.launch.order import LaunchOrder
 from nccltool.launch.run_state import RunState
 from nccltool.preflight import views as preflight_views
@@ -60,6 +61,7 @@ def carry_out(
         command=this_command(),
         tell=put if options["events"] else None,
     )
+    torch_needed.require(order.launch, click.get_current_context().command.name or "")
     if options["output"] and order.leads:
         writable(options["output"])
     screen = _Screen(options, order.leads)

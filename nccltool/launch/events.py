@@ -48,6 +48,9 @@ class Node(Event, frozen=True, tag="node"):
     """Any other port of it, as those are through which ranks talk."""
     problem: str = ""
     """Why it could not."""
+    python: str = ""
+    missing: tuple[str, ...] = ()
+    """Packages that ranks need, and this Python does not have."""
 
 
 class Reached(Event, frozen=True, tag="reached"):

@@ -10,7 +10,7 @@ from nccltool import __version__
 from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.host_lists import briefly, fold
 from nccltool.core.text import named
-from nccltool.launch import events, finding_kinds, instructions
+from nccltool.launch import events, finding_kinds, instructions, torch_needed
 from nccltool.launch.failed_calls import FailedCalls
 from nccltool.launch.gpu_shares import ranks_for, ranks_over_gloo
 from nccltool.launch.instructions import Goal
@@ -87,6 +87,7 @@ class Meeting:
         for node in silent:
             self._lose_silent(node, patience)
         self._check_versions()
+        self._check_packages()
         self._check_places()
         self._check_twins()
         self._check_ports()
@@ -230,6 +231,13 @@ class Meeting:
                 what = f"has nccltool {node.nccltool}, and this is {__version__}"
                 remedy = "install the same version there, or name the right one: --remote-python"
                 self._refuse(node.node, finding_kinds.VERSION_MISMATCH, what, remedy)
+
+    def _check_packages(self) -> None:
+        for node in self._left():
+            if node.missing:
+                what = torch_needed.lacks(node.python, node.missing)
+                remedy = torch_needed.remedy(node.missing, "name the Python there that has it: --remote-python")
+                self._refuse(node.node, finding_kinds.HOST_MISCONFIGURED, what, f"there: {remedy}")
 
     def _check_places(self) -> None:
         """A name that leads to the loopback interface where the runner is leads to the runner's own host."""

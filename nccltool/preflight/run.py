@@ -12,7 +12,7 @@ from nccltool.compare import baselines, judge
 from nccltool.core import signals
 from nccltool.core.documents import RunInfo, begun_now
 from nccltool.core.findings import Finding
-from nccltool.launch import fault_injection, start_costs
+from nccltool.launch import fault_injection, start_costs, torch_needed
 from nccltool.preflight import folder, host_verdicts, probe_run, stages, suite_reader
 from nccltool.preflight.options import PreflightOrder
 from nccltool.preflight.result import Check, CheckOutcome, Preflight, worst
@@ -68,6 +68,13 @@ def _planned(ask: PreflightOrder, context: StageContext) -> tuple[list[str], flo
     return lines, total
 
 
+def _require_torch(ask: PreflightOrder) -> None:
+    every = stages.every()
+    if any(stage.starts_ranks and not _not_wanted(stage, ask) for stage in every):
+        without = ",".join(stage.name for stage in every if not stage.starts_ranks)
+        torch_needed.require(ask.where.launch, "preflight", f"check what needs none: --only {without}")
+
+
 def _not_wanted(stage: Stage, ask: PreflightOrder) -> str:
     if ask.only and stage.name not in ask.only:
         return f"--only {','.join(ask.only)}"
@@ -95,7 +102,8 @@ def _context(ask: PreflightOrder, place: Path, stop: Callable[[], bool]) -> Stag
 
 
 def preflight(ask: PreflightOrder, base: Path, command: tuple[str, ...], tell: Tell) -> Preflight:
-    """Run, judge, keep. Raises RunDirError before anything is started."""
+    """Run, judge, keep. Raises BadInput and RunDirError before anything is started."""
+    _require_torch(ask)
     begin, begun = time.monotonic(), begun_now(command)
     baseline = baselines.named(ask.baseline, ask.store) if ask.baseline else None
     kept_in = folder.make(ask, base)

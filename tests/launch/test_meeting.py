@@ -245,6 +245,29 @@ def test_another_version_is_named() -> None:
     assert named(there) == [("version-mismatch", "n1", f"n1 has nccltool 0.0.1, and this is {__version__}")]
 
 
+def test_a_host_without_torch_is_named() -> None:
+    there = gathering(3)
+    there.hear(node(0))
+    for number in (1, 2):
+        there.hear(node(number, python="/usr/bin/python3", missing=("torch", "numpy")))
+    assert (there.step(1.0), there.failed) == (None, True)
+    assert named(there) == [
+        ("host-misconfigured", "n[1-2]", "n[1-2] cannot start ranks: /usr/bin/python3 has no torch")
+    ]
+    assert there.findings[0].remedy == (
+        "there: pip install 'nccltool[torch]', or name the Python there that has it: --remote-python"
+    )
+
+
+def test_the_others_go_on_without_the_host_that_lacks_torch() -> None:
+    there = gathering(3, keep_going=True)
+    for number in range(3):
+        there.hear(node(number, missing=("numpy",) if number == 1 else ()))
+    asked = there.step(1.0)
+    assert isinstance(asked, instructions.Try)
+    assert (sorted(asked.goals), [code for code, _, _ in named(there)]) == ([0, 2], ["host-misconfigured"])
+
+
 @pytest.mark.parametrize(
     ("own_names", "culprit"), [(("n0", "n0"), "n1"), (("n1", "n1"), "n0"), (("x", "x"), "n1")]
 )

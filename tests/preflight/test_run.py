@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from nccltool.launch import torch_needed
 from tests.conftest import Nccltool
 
 
@@ -62,3 +65,16 @@ def test_what_the_budget_does_not_allow_is_unknown(nccltool: Nccltool) -> None:
     assert found["train"].startswith("unknown: it takes about 6 s, and ")
     assert (done.code, json.loads(done.out)["status"]) == (4, "unknown")
     assert [(one["status"], one["exclude"]) for one in json.loads(done.out)["hosts"]] == [("unknown", False)]
+
+
+def test_without_torch_what_needs_none_is_left(
+    nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(torch_needed, "missing", lambda: ("torch", "numpy"))
+    done = nccltool("preflight", "--nodes", "2", "--run-dir", str(tmp_path / "runs"))
+    assert (done.code, done.out) == (2, "")
+    without = "--only inventory,doctor,reach"
+    assert f"  -> pip install 'nccltool[torch]', or check what needs none: {without}" in done.err
+    assert not (tmp_path / "runs").exists()
+    done = nccltool("preflight", "--nodes", "2", *without.split(), "--skip", "doctor", "--suite", "smoke")
+    assert done.code == 0, done.out + done.err

@@ -19,6 +19,8 @@ class Stage:
     name: str
     needs: tuple[str, ...]
     """Stages after whose failure this one says nothing."""
+    starts_ranks: bool
+    """Which need torch."""
     part: PartForm
     about_s: Callable[[StageContext, Any], float]
     """How long it takes on healthy nodes."""
@@ -34,4 +36,12 @@ def every() -> tuple[Stage, ...]:
 
 def _stage(name: str) -> Stage:
     file = members.module(__name__, name)
-    return Stage(name=name, needs=file.NEEDS, part=file.PART, about_s=file.about_s, plan=file.plan, run=file.run)
+    return Stage(
+        name=name,
+        needs=file.NEEDS,
+        starts_ranks=file.STARTS_RANKS,
+        part=file.PART,
+        about_s=file.about_s,
+        plan=file.plan,
+        run=file.run,
+    )

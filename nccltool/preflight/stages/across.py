@@ -5,6 +5,7 @@ from nccltool.preflight.probe_run import ProbePart
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 
 NEEDS = ("inventory", "doctor", "reach", "within")
+STARTS_RANKS = True
 PART = probe_run.PART
 _ONE_NODE = "one node: nothing is between nodes"
 

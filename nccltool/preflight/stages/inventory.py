@@ -17,6 +17,7 @@ from nccltool.preflight.result import PAGE, Blame, Check, CheckOutcome, of_findi
 from nccltool.preflight.stages.base import StageContext, StageResult
 
 NEEDS = ()
+STARTS_RANKS = False
 PRESENT = Check(stage="inventory", name="present", kind="presence")
 RELEASE = Check(stage="inventory", name="nccltool", page="docs/findings.md#version-mismatch")
 GPUS = Check(stage="inventory", name="gpus", page=f"{PAGE}#inventorygpus")

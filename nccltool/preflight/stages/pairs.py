@@ -4,6 +4,7 @@ from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 from nccltool.preflight.suite_toml import PartForm
 
 NEEDS = ("inventory", "doctor", "reach")
+STARTS_RANKS = False
 PART = PartForm(None)
 _NOT_YET = "pairs of nodes cannot be measured yet"
 

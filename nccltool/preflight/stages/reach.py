@@ -13,6 +13,7 @@ from nccltool.preflight.result import PAGE, Check, CheckOutcome
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 
 NEEDS = ()
+STARTS_RANKS = False
 RENDEZVOUS, PORTS, PATH_MTU, NAMES = (
     Check(stage="reach", name=name, page=f"{PAGE}#reach{name}")
     for name in ("rendezvous", "ports", "path-mtu", "names")

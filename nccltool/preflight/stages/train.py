@@ -18,6 +18,7 @@ from nccltool.train.result import TrainingResult, TrainRun
 from nccltool.train.strategies import NAMES
 
 NEEDS = ("inventory", "doctor", "reach", "within", "across")
+STARTS_RANKS = True
 _STEP_S = 0.1
 """Of a tiny model over two ranks here; the first ones of a strategy take longer."""
 _STRATEGY_S = 1.5

@@ -8,6 +8,7 @@ from nccltool.preflight.probe_run import ProbePart
 from nccltool.preflight.stages.base import StageContext, StageResult, skipped
 
 NEEDS = ("inventory", "doctor")
+STARTS_RANKS = True
 PART = probe_run.PART
 _AT_ONCE = 32
 """Each is a command here, and an ssh."""

@@ -24,7 +24,7 @@ from nccltool.core.text import LineCutter
 from nccltool.hosts import gpu, reader
 from nccltool.hosts.facts import or_none
 from nccltool.hosts.sources import net
-from nccltool.launch import events, fact_pieces, inside, instructions
+from nccltool.launch import events, fact_pieces, inside, instructions, torch_needed
 from nccltool.launch.instructions import Goal
 from nccltool.launch.job import Job
 from nccltool.worker.channel import Channel
@@ -61,12 +61,13 @@ def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int
     data, _ = _listen(0)
     processes.adopt_orphans()
     read_fd, write_fd = os.pipe()
+    missing = () if job.kind == "reach" else torch_needed.missing()
 
     def be_the_node() -> int:
         os.close(write_fd)
         if data is not None:
             data.close()
-        return _be_the_node(job, number, listener, read_fd, out_fd, load)
+        return _be_the_node(job, number, listener, read_fd, out_fd, None if missing else load)
 
     child = processes.forked(be_the_node)
     os.close(read_fd)
@@ -74,7 +75,7 @@ def main(job: Job, in_fd: int, out_fd: int, load: Callable[[], NodeMain]) -> int
     try:
         for end in signals.ENDING:  # what a scheduler or a login may send
             signal.signal(end, _leave)
-        channel.emit(_node(number, _port(listener), _port(data), problem))
+        channel.emit(_node(number, _port(listener), _port(data), problem, missing))
         listeners = [one for one in (listener, data) if one is not None]
         for one in listeners:
             one.settimeout(0.0)
@@ -126,7 +127,7 @@ def _end() -> None:
                 time.sleep(0.01)
 
 
-def _node(number: int, port: int, data_port: int, problem: str) -> events.Node:
+def _node(number: int, port: int, data_port: int, problem: str, missing: tuple[str, ...]) -> events.Node:
     return events.Node(
         node=number,
         host=socket.gethostname(),
@@ -137,6 +138,8 @@ def _node(number: int, port: int, data_port: int, problem: str) -> events.Node:
         port=port,
         data_port=data_port,
         problem=problem,
+        python=sys.executable,
+        missing=missing,
     )
 
 
@@ -162,18 +165,23 @@ def _port(listener: socket.socket | None) -> int:
 
 
 def _be_the_node(
-    job: Job, number: int, listener: socket.socket | None, in_fd: int, out_fd: int, load: Callable[[], NodeMain]
+    job: Job,
+    number: int,
+    listener: socket.socket | None,
+    in_fd: int,
+    out_fd: int,
+    load: Callable[[], NodeMain] | None,
 ) -> int:
-    """The child: torch is imported while the nodes meet; then it waits for Go."""
+    """The child: torch is imported while the nodes meet; then it waits for Go. Without `load` it takes no part."""
     send_facts(number, Channel(out_fd, None))
-    node_main = load()
+    node_main = load() if load else None
     try:
         line = Channel(out_fd, in_fd).wait_for_line(_GO_S)
     except EOFError:  # the watchdog is gone
         return 1
     go = instructions.decode(line or "")
     assert isinstance(go, instructions.Go)
-    if number not in go.places:
+    if node_main is None or number not in go.places:
         return 0
     rank, endpoint = go.places[number]
     placed = replace(job, nodes=go.nodes, nproc_per_node=go.nproc_per_node, node_ranks=(rank,), endpoint=endpoint)

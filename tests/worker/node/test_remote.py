@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +39,7 @@ MAIN
 def load():
 LOAD
     return node_main
+remote.torch_needed.missing = lambda: MISSING
 remote.RUNNER_SILENT_S = SECONDS
 sys.exit(remote.main(msgspec.json.decode(sys.argv[1], type=Job), 0, 1, load))
 """
@@ -48,8 +49,11 @@ REMOTE = job(nodes=2, nproc_per_node=None, remote=True, node_ranks=(1,), env={"N
 class Far:
     """A far end, and the runner's side of its pipes."""
 
-    def __init__(self, wanted: Job, main: str, load: str, leash_s: float, folder: Path) -> None:
+    def __init__(
+        self, wanted: Job, main: str, load: str, leash_s: float, missing: Sequence[str], folder: Path
+    ) -> None:
         program = PROGRAM.replace("MAIN", _indented(main)).replace("LOAD", _indented(load))
+        program = program.replace("MISSING", repr(tuple(missing)))
         self.scratch = folder / "tmp"
         self.scratch.mkdir(exist_ok=True)
         self.stderr = folder / f"stderr-{wanted.node_ranks[0]}"
@@ -98,8 +102,14 @@ Begin = Callable[..., Far]
 def begin(tmp_path: Path) -> Iterator[Begin]:
     started: list[Far] = []
 
-    def start(wanted: Job = REMOTE, main: str = "return 0", load: str = "pass", leash_s: float = 60.0) -> Far:
-        started.append(Far(wanted, main, load, leash_s, tmp_path))
+    def start(
+        wanted: Job = REMOTE,
+        main: str = "return 0",
+        load: str = "pass",
+        leash_s: float = 60.0,
+        missing: Sequence[str] = (),
+    ) -> Far:
+        started.append(Far(wanted, main, load, leash_s, missing, tmp_path))
         return started[-1]
 
     yield start
@@ -151,6 +161,18 @@ def test_one_that_has_no_place_ends_in_order(begin: Begin) -> None:
     far.hear()
     far.tell(instructions.Go(nodes=1, places={0: (0, "x:1")}, nproc_per_node=1))
     assert (far.end(), far.said) == (0, "")
+
+
+def test_what_ranks_need_and_this_python_lacks_is_told(begin: Begin) -> None:
+    far = begin(load="say('imported')", missing=("torch", "numpy"))
+    node = far.hear()
+    assert (node.python, node.missing) == (sys.executable, ("torch", "numpy"))
+    far.tell(instructions.Go(nodes=1, places={0: (0, "x:1")}, nproc_per_node=1))
+    assert (far.end(), far.said) == (0, "")
+
+
+def test_who_only_tries_to_reach_others_needs_no_torch(begin: Begin) -> None:
+    assert begin(replace(REMOTE, kind="reach"), missing=("torch",)).hear().missing == ()
 
 
 def test_an_import_that_fails_is_told_with_its_reason(begin: Begin) -> None:
