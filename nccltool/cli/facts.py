@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
-from nccltool.cli.options import option, shown
+from nccltool.cli.options import option, shown, verbose
 
 
 @click.command("facts")
 @option("--root", type=click.Path(file_okay=False), help="Read a captured tree (proc, sys, dev, etc) instead.")
 @shown
+@verbose
 @click.pass_context
 def command(context: click.Context, root: str | None, form: str, output: str | None) -> None:
     """What this host looks like to a rank: network, RDMA, GPUs, limits, versions, settings.

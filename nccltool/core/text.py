@@ -78,3 +78,8 @@ def did_you_mean(word: str, known: Sequence[str], *more: str) -> str:
     """The remedy for a word that is not known; `more` are words that nobody means by mistake."""
     near = nearest(word, known)
     return f"{f'did you mean {near}? ' if near else ''}choose from {', '.join((*known, *more))}"
+
+
+def counted(count: int, word: str) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"

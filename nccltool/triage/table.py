@@ -1,16 +1,17 @@
-"""What triage found, for people: the cause, the offender, the lines that prove it, what to do; or the overview."""
+"""What triage found, for people: the verdict, the lines that prove it, what to do; or the overview."""
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nccltool.core.look import PLAIN, Look
-from nccltool.core.text import escaped, shortened
+from nccltool.core.notices import BELOW, INDENT, verdict_line
+from nccltool.core.text import counted, escaped, shortened
 from nccltool.triage.incident import Incident, LogLine, Overview, incident_to_json
 
-_WIDTH = 100
 _LONGEST_LINE = 240
 _LONGEST_CELL = 60
+_SURE = 0.8
+"""From here on nothing more is needed to settle it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +24,27 @@ class TriageView:
     look: Look = PLAIN
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Amount:
+    """How much of an incident is shown."""
+
+    reasons: int
+    evidence: int
+    others: int
+    line: int
+    """Characters of a line of a log."""
+
+
+_ALL = _Amount(reasons=4, evidence=1000, others=3, line=_LONGEST_LINE)
+_ON_A_SCREEN = (
+    _Amount(reasons=3, evidence=3, others=2, line=140),
+    _Amount(reasons=2, evidence=2, others=2, line=140),
+    _Amount(reasons=1, evidence=1, others=1, line=70),
+    _Amount(reasons=1, evidence=0, others=0, line=70),
+)
+"""The first that fits, else the last."""
+
+
 def shown(incident: Incident, view: TriageView) -> str:
     """The incident in the form that is asked for."""
     if view.form == "json":
@@ -31,68 +53,79 @@ def shown(incident: Incident, view: TriageView) -> str:
 
 
 def render(incident: Incident, look: Look = PLAIN) -> str:
-    lines = [*_answer(incident), *_lines(incident), *_others(incident)]
-    if incident.verdict.status == "fail":
-        lines += ["", *_what_to_do(incident)]
-    return "\n".join([*lines, "", _last_line(incident)]) + "\n"
+    if look.height is None or look.verbose:
+        return _text(incident, look, _ALL)
+    texts = (_text(incident, look, amount) for amount in _ON_A_SCREEN)
+    return next((text for text in texts if text.count("\n") + BELOW <= look.height), None) or _text(
+        incident, look, _ON_A_SCREEN[-1]
+    )
 
 
-def _answer(incident: Incident) -> Iterator[str]:
-    yield f"root cause  {incident.root_cause}    confidence {incident.confidence:.2f}"
-    if incident.offender:
-        yield f"offender    {incident.offender.kind} {escaped(incident.offender.name)}"
-    why = incident.candidates[0].why[:4] if incident.candidates else ()
-    for number, reason in enumerate(why):
-        yield f"{'because' if not number else '':10}  {escaped(reason)}"
+def _text(incident: Incident, look: Look, amount: _Amount) -> str:
+    why = incident.candidates[0].why[: amount.reasons] if incident.candidates else ()
+    head = [
+        *verdict_line(look, incident.verdict.status, _verdict(incident)),
+        *(line for reason in why for line in look.wrapped(INDENT + escaped(reason), 2 * INDENT)),
+    ]
+    blocks = (head, list(_lines(incident, look, amount)), list(_what_to_do(incident, look)))
+    return (
+        "\n\n".join("\n".join(block) for block in (*blocks, list(_others(incident, look, amount))) if block) + "\n"
+    )
 
 
-def _lines(incident: Incident) -> Iterator[str]:
+def _verdict(incident: Incident) -> str:
+    read = f"{counted(incident.lines_read, 'line')} read"
+    match incident.verdict.status:
+        case "pass":
+            return f"triage: no failure found, {read}"
+        case "unknown":
+            return f"triage: nothing in the logs to check, {read}"
+    suspect = f", suspect {incident.offender.kind} {incident.offender.name}" if incident.offender else ""
+    return f"triage: {incident.root_cause} (confidence {incident.confidence:.2f}){suspect}; {read}"
+
+
+def _lines(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:
+    """The first failure, and the other lines that speak for the root cause."""
     if incident.first_failure:
-        yield ""
         yield "first failure"
-        yield from _line(incident.first_failure)
+        yield from _line(incident.first_failure, look, amount)
     rest = [line for line in incident.evidence if line != incident.first_failure]
-    if rest and incident.root_cause != "none":
-        yield "evidence"
-        for line in rest:
-            yield from _line(line)
+    told = rest[: amount.evidence]
+    if told and incident.root_cause != "none":
+        yield f"evidence, {len(told)} of {len(rest)} lines" if len(told) < len(rest) else "evidence"
+        for line in told:
+            yield from _line(line, look, amount)
 
 
-def _line(line: LogLine) -> Iterator[str]:
-    about = [f"{escaped(line.file)}:{line.line}"]
+def _line(line: LogLine, look: Look, amount: _Amount) -> Iterator[str]:
+    about = [f"{line.file}:{line.line}"]
     about += [f"rank {line.rank}"] if line.rank is not None else []
-    about += [f"host {escaped(line.host)}"] if line.host else []
+    about += [f"host {line.host}"] if line.host else []
     about += [line.time] if line.time else []
-    yield f"    {', '.join(about)}"
-    yield f"        {escaped(shortened(line.text, _LONGEST_LINE))}"
+    yield from (look.painted(part, "dim") for part in look.wrapped(INDENT + escaped(", ".join(about)), 2 * INDENT))
+    yield from look.wrapped(2 * INDENT + escaped(shortened(line.text, amount.line)), 2 * INDENT)
 
 
-def _others(incident: Incident) -> Iterator[str]:
-    others = incident.candidates[1:4]
-    if others:
-        yield ""
-        yield "it could also be"
+def _what_to_do(incident: Incident, look: Look) -> Iterator[str]:
+    if incident.verdict.status != "fail":
+        return
+    for finding in incident.findings:
+        yield from look.wrapped(f"-> {escaped(finding.remedy)}", INDENT)
+    yield look.painted(f"nccltool explain {incident.root_cause}", "dim")
+
+
+def _others(incident: Incident, look: Look, amount: _Amount) -> Iterator[str]:
+    if amount is not _ALL and incident.confidence >= _SURE:
+        return
+    if others := incident.candidates[1 : 1 + amount.others]:
+        yield "other candidates"
         width = max(len(one.root_cause) for one in others)
         for one in others:
-            yield f"    {one.root_cause:{width}}  {one.confidence:.2f}  {escaped(', '.join(one.why[:2]))}"
+            why = escaped(", ".join(one.why[:2]))
+            text = f"{INDENT}{one.root_cause:{width}}  {one.confidence:.2f}  {why}"
+            yield from look.wrapped(text, 2 * INDENT)
     if incident.root_cause != "none":
-        yield from _wrapped("what would settle it: " + incident.decides)
-
-
-def _what_to_do(incident: Incident) -> Iterator[str]:
-    for finding in incident.findings:
-        yield from _wrapped("what to do: " + finding.remedy)
-    yield f"the page: nccltool explain {incident.root_cause}"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(escaped(text), _WIDTH, subsequent_indent="    ", break_long_words=False)
-
-
-def _last_line(incident: Incident) -> str:
-    count = incident.lines_read
-    said = f"{incident.verdict.status}: {count} line{'' if count == 1 else 's'} read"
-    return f"{said}, exit code {incident.verdict.exit_code}"
+        yield from look.wrapped(f"to settle it: {escaped(incident.decides)}", INDENT)
 
 
 def summary(overview: Overview, look: Look = PLAIN) -> str:
@@ -100,9 +133,13 @@ def summary(overview: Overview, look: Look = PLAIN) -> str:
     blocks = []
     for table in overview.tables:
         rows = [[escaped(shortened(cell, _LONGEST_CELL)) for cell in row] for row in table.rows]
-        blocks.append(look.table(table.headers, rows) + "\n")
+        widths = [max(len(row[column]) for row in rows) for column in range(len(table.headers))]
+        blocks.append(look.table(table.headers, rows, flexible=widths.index(max(widths))) + "\n")
     if not blocks:
         return "no line of NCCL was found: set NCCL_DEBUG=INFO\n"
-    differ = ["hosts differ", *(f"    {escaped(text)}" for text in overview.differences)]
+    differ = [
+        "hosts differ",
+        *(line for text in overview.differences for line in look.wrapped(INDENT + escaped(text), 2 * INDENT)),
+    ]
     said = differ if overview.differences else ["no difference between hosts was found"]
     return "\n".join([*blocks, "\n".join(said) + "\n"])

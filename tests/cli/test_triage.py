@@ -24,8 +24,8 @@ def test_a_healthy_log_is_exit_code_0(tmp_path: Path, nccltool: Nccltool) -> Non
     file.write_text(HEALTHY)
     said = nccltool("triage", str(file))
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("root cause  none ")
-    assert "what to do" not in said.out
+    assert said.out.startswith("PASS triage: no failure found, ")
+    assert "->" not in said.out
 
 
 @pytest.mark.parametrize("text", ["", "hello\nworld\n"], ids=["empty", "no log"])
@@ -48,7 +48,7 @@ def test_the_result_goes_to_a_file(log: Path, tmp_path: Path, nccltool: Nccltool
     out = tmp_path / "triage.txt"
     said = nccltool("triage", str(log), "--output", str(out))
     assert (said.code, said.out) == (1, "")
-    assert out.read_text().startswith("root cause  shm-size")
+    assert out.read_text().startswith("FAIL triage: shm-size (confidence ")
 
 
 def test_a_file_that_is_not_there_is_exit_code_2(tmp_path: Path, nccltool: Nccltool) -> None:
@@ -78,7 +78,7 @@ def test_nothing_to_follow_is_exit_code_4(tmp_path: Path, nccltool: Nccltool) ->
     said = nccltool("triage", "--follow", "--for", "0", str(tmp_path / "job.log"))
     assert (said.code, said.out) == (
         4,
-        "root cause  none    confidence 0.00\n\nunknown: 0 lines read, exit code 4\n",
+        "UNKNOWN triage: nothing in the logs to check, 0 lines read\n",
     )
     assert said.err.endswith("the time of --for is over\n")
 

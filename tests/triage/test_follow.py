@@ -136,7 +136,7 @@ class Running:
 def test_a_pipe_is_judged_as_it_comes_and_read_to_its_end() -> None:
     running = Running("--settle", "0.2", "-")
     running.feed(INIT + SHM)
-    assert running.line().startswith("root cause  shm-size")  # the pipe is still open
+    assert running.line().startswith("FAIL triage: shm-size ")  # the pipe is still open
     running.feed("and so on\n")
     out, err = running.process.communicate(timeout=LIMIT_S)
     assert running.process.returncode == 1

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from nccltool.core.look import Look
+from nccltool.core.notices import BELOW
+from nccltool.triage import run, table
 from tests.conftest import Nccltool
 from tests.incidents import LOGS
 
@@ -15,14 +18,31 @@ def test_the_table_names_cause_offender_lines_and_remedy(tmp_path: Path, nccltoo
     log.write_text(SHM)
     said = nccltool("triage", str(log))
     assert (said.code, said.err) == (1, "")
-    assert said.out.splitlines()[:2] == [
-        "root cause  shm-size    confidence 0.98",
-        "offender    file /dev/shm",
+    assert said.out.splitlines()[:3] == [
+        "FAIL triage: shm-size (confidence 0.98), suspect file /dev/shm; 4 lines read",
+        "    shared memory is full",
+        "    a segment of shared memory could not be made",
     ]
     assert f"{log}:1, host pod-0, 2025-12-01 10:00:02" in said.out
     assert "failed to extend /dev/shm/nccl-Qx81aZ" in said.out
-    assert "what to do: docker run --shm-size=16g" in said.out
-    assert said.out.endswith("fail: 4 lines read, exit code 1\n")
+    assert "\n-> docker run --shm-size=16g" in said.out
+    assert "\nnccltool explain shm-size\n" in said.out
+
+
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_a_screen_shows_the_cause_the_first_failure_and_the_remedy(name: str, tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(LOGS[name])
+    incident = run.triage([str(tmp_path / "job.log")], ("nccltool", "triage"))
+    lines = table.render(incident, Look(width=80, height=24)).splitlines()
+    assert len(lines) <= 24 - BELOW
+    failed = incident.verdict.status == "fail"
+    assert lines[0].startswith(
+        f"FAIL triage: {incident.root_cause} (" if failed else "PASS triage: no failure found"
+    )
+    assert any(line.startswith("-> ") for line in lines) == failed
+    assert (f"nccltool explain {incident.root_cause}" in lines) == failed
+    assert all(len(line) <= 80 for line in lines if " " in line.strip())
+    assert len(table.render(incident, Look(width=80, height=24, verbose=True)).splitlines()) >= len(lines)
 
 
 @pytest.mark.parametrize("form", ["table", "json"])

@@ -1,14 +1,14 @@
 """A snapshot of a host for people: a line a subject, then what could not be read and why."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
-from tabulate import tabulate
 
+from nccltool.core.host_lists import fold
 from nccltool.core.look import PLAIN, Look
-from nccltool.core.text import escaped
+from nccltool.core.text import counted, escaped, listed, named
 from nccltool.core.units import format_bytes
 from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import (
@@ -19,6 +19,8 @@ from nccltool.hosts.facts import (
     Interface,
     Limit,
     Network,
+    RdmaDevice,
+    RdmaPort,
     Versions,
     or_none,
     to_json,
@@ -28,6 +30,7 @@ from nccltool.hosts.facts.leaves import then
 T = TypeVar("T")
 FORMATS = ("table", "json")
 _MOST_REASONS = 20
+_LONGEST_NAMES = 60
 
 
 def render(host: HostFacts, form: str, look: Look = PLAIN) -> str:
@@ -40,8 +43,8 @@ def _table(host: HostFacts, look: Look) -> str:
         ("host", f"{host.host}, {_word(versions.os)}, Linux {_word(host.kernel.release)}"),
         ("machine", _machine(host)),
         *_of_gpus(host),
-        *_rdma(host),
-        *_network(host),
+        *(_rdma_ports(host) if look.verbose else _rdma(host)),
+        *(_interfaces(host.network) if look.verbose else _network(host.network)),
         ("name resolves to", _word(host.names.addresses, lambda all_: ", ".join(all_) or "nothing")),
         ("limits", _limits(host)),
         ("shared memory", _word(host.shm.size_bytes, lambda size: f"{_gib(size)}, {free} free")),
@@ -51,9 +54,15 @@ def _table(host: HostFacts, look: Look) -> str:
         ("variables", " ".join(f"{name}={value}" for name, value in host.env.items() if name.startswith("NCCL_"))),
         ("files", ", ".join(file.path for file in host.conf_files if file.exists is True)),
     ]
-    body = tabulate([row for row in rows if row[1]], tablefmt="plain", disable_numparse=True)
-    reasons = [f"  {text}" for text in _reasons(host)]
-    return "\n".join([escaped(line) for line in (*body.splitlines(), *reasons)]) + "\n"
+    shown = [row for row in rows if row[1]]
+    width = max(len(name) for name, _ in shown)
+    lines = [line for row in shown for line in _row(*row, width, look)]
+    lines += _reasons(host, look)
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, value: str, width: int, look: Look) -> list[str]:
+    return look.wrapped(escaped(f"{name:{width}}  {value}"), " " * (width + 2))
 
 
 def _word(leaf: T | Unknown, shown: Callable[[T], str] = str, otherwise: str = "unknown") -> str:
@@ -110,39 +119,85 @@ def _gpu(gpu: Gpu) -> str:
 
 
 def _rdma(host: HostFacts) -> Iterator[tuple[str, str]]:
+    """Ports that are alike are told once, by their NUMA node."""
     if isinstance(host.rdma.devices, Unknown):
         yield "RDMA", "unknown"
         return
-    ports = [(device, port) for device in host.rdma.devices for port in or_none(device.ports) or ()]
+    alike: dict[str, dict[tuple[str, int], list[str]]] = {}
+    for device, port in _ports(host.rdma.devices):
+        told = f"{_port(port)}, firmware {_word(device.fw_ver)}"
+        place = (_word(device.numa_node), port.number)
+        alike.setdefault(told, {}).setdefault(place, []).append(device.name)
+    for told, by_place in alike.items():
+        names = "; ".join(f"{_folded(some)}:{port} (NUMA {node})" for (node, port), some in by_place.items())
+        yield "RDMA", f"{sum(map(len, by_place.values()))} x {told}: {names}"
+    if not alike:
+        yield "RDMA", "no port"
+
+
+def _folded(names: Sequence[str]) -> str:
+    text = fold(names)
+    return text if len(text) <= _LONGEST_NAMES else named(names, 3)
+
+
+def _rdma_ports(host: HostFacts) -> Iterator[tuple[str, str]]:
+    if isinstance(host.rdma.devices, Unknown):
+        yield "RDMA", "unknown"
+        return
+    ports = list(_ports(host.rdma.devices))
     for device, port in ports:
-        rate = _word(port.rate_gbps, lambda gigabits: f"{gigabits:g}", "?")
         where = f"NUMA {_word(device.numa_node)}, firmware {_word(device.fw_ver)}"
-        told = f"{_word(port.state)}, {_word(port.link_layer)}, {rate} Gb/s, {where}"
-        yield f"RDMA {device.name}:{port.number}", told
+        yield f"RDMA {device.name}:{port.number}", f"{_port(port)}, {where}"
     if not ports:
         yield "RDMA", "no port"
 
 
-def _network(host: HostFacts) -> Iterator[tuple[str, str]]:
-    if isinstance(host.network.interfaces, Unknown):
+def _ports(devices: Iterable[RdmaDevice]) -> Iterator[tuple[RdmaDevice, RdmaPort]]:
+    return ((device, port) for device in devices for port in or_none(device.ports) or ())
+
+
+def _port(port: RdmaPort) -> str:
+    rate = _word(port.rate_gbps, lambda gigabits: f"{gigabits:g}", "?")
+    return f"{_word(port.state)}, {_word(port.link_layer)}, {rate} Gb/s"
+
+
+def _network(network: Network) -> Iterator[tuple[str, str]]:
+    """Interfaces that are alike are told once, with the addresses of each."""
+    if isinstance(network.interfaces, Unknown):
         yield "interfaces", "unknown"
         return
-    for one in host.network.interfaces:
+    alike: dict[str, list[str]] = {}
+    for one in network.interfaces:
         if one.loopback is not True:
-            yield f"interface {one.name}", _interface(host.network, one)
+            addresses = _addresses(network, one)
+            alike.setdefault(_interface(one), []).append(" ".join((one.name, *addresses)))
+    for told, some in alike.items():
+        yield "interface" if len(some) == 1 else f"{len(some)} interfaces", f"{told}: {', '.join(some)}"
 
 
-def _interface(network: Network, one: Interface) -> str:
-    own = () if isinstance(network.addresses, Unknown) else network.addresses_of(one.name)
+def _interfaces(network: Network) -> Iterator[tuple[str, str]]:
+    if isinstance(network.interfaces, Unknown):
+        yield "interfaces", "unknown"
+        return
+    for one in network.interfaces:
+        if one.loopback is not True:
+            yield f"interface {one.name}", ", ".join((_interface(one), *_addresses(network, one)))
+
+
+def _interface(one: Interface) -> str:
     told = [
         _word(one.operstate),
         one.kind,
         _word(one.speed_mbps, lambda speed: f"{speed / 1000:g} Gb/s", ""),
         f"MTU {_word(one.mtu)}",
         or_none(one.driver) or "",
-        *(f"{address.address}/{_word(address.prefix_len)}" for address in own),
     ]
     return ", ".join(word for word in told if word)
+
+
+def _addresses(network: Network, one: Interface) -> list[str]:
+    own = () if isinstance(network.addresses, Unknown) else network.addresses_of(one.name)
+    return [f"{address.address}/{_word(address.prefix_len)}" for address in own]
 
 
 def _limits(host: HostFacts) -> str:
@@ -168,15 +223,21 @@ def _clock(host: HostFacts) -> str:
     return _word(host.clock.synchronised, lambda yes: f"synchronised{bound}" if yes else "not synchronised")
 
 
-def _reasons(host: HostFacts) -> list[str]:
-    """Each reason once, with the leaves that it explains."""
+def _reasons(host: HostFacts, look: Look) -> list[str]:
+    """How much is not known; with -v each reason once, with the leaves that it explains."""
     by_reason: dict[str, list[str]] = {}
     for path, reason in _unknowns(host, ""):
         by_reason.setdefault(reason, []).append(path)
-    lines = [f"{', '.join(at[:3])}{', ...' if len(at) > 3 else ''}: {why}" for why, at in by_reason.items()]
-    if len(lines) > _MOST_REASONS:
-        lines[_MOST_REASONS:] = [f"... and {len(lines) - _MOST_REASONS} more reasons: --format json"]
-    return ["not known:", *lines] if lines else []
+    if not by_reason:
+        return []
+    if not look.verbose:
+        return [
+            look.painted(f"not known: {counted(sum(map(len, by_reason.values())), 'fact')}; -v shows why", "dim")
+        ]
+    texts = [f"{listed(at, 3)}: {why}" for why, at in by_reason.items()]
+    if len(texts) > _MOST_REASONS:
+        texts[_MOST_REASONS:] = [f"... and {len(texts) - _MOST_REASONS} more reasons: --format json"]
+    return ["not known:", *(line for text in texts for line in look.wrapped(escaped(f"  {text}"), "      "))]
 
 
 def _unknowns(part: msgspec.Struct, path: str) -> Iterator[tuple[str, str]]:

@@ -23,8 +23,30 @@ def number(one: CheckOutcome) -> str:
     return escaped(f"{one.measured:g} {one.unit}".rstrip())
 
 
+def evidence(one: CheckOutcome) -> Iterator[str]:
+    """Number and expectation, and what else speaks for it."""
+    if one.expected:
+        yield f"measured {number(one)}, expected {one.expected}" if number(one) else f"expected {one.expected}"
+    for finding in one.findings:
+        for text in finding.evidence[:_MOST_EVIDENCE]:
+            yield from text.split("\n")
+
+
+def more(one: CheckOutcome) -> Iterator[str]:
+    """Where the expectation is from, how to look again, and what was kept."""
+    source = one.source if one.expected else ""
+    for name, value in (("source", source), ("again", one.repeat), ("evidence", one.evidence)):
+        if value:
+            yield f"{name}: {value}"
+
+
+def explained(one: CheckOutcome) -> str:
+    """What `nccltool explain` knows it by: what was found, else the check itself."""
+    return one.findings[0].code if one.findings else one.code
+
+
 def lines(one: CheckOutcome) -> Iterator[str]:
-    """Number, expectation and its source, evidence, remedy, how to look again, and where more is written."""
+    """All that speaks for it, of formats that programs read."""
     if one.expected:
         got = f"measured {number(one)}, " if one.measured is not None else ""
         yield f"{got}expected {escaped(one.expected)}{f' ({escaped(one.source)})' if one.source else ''}"
@@ -36,6 +58,6 @@ def lines(one: CheckOutcome) -> Iterator[str]:
     if one.repeat:
         yield f"again: {escaped(one.repeat)}"
     if one.page:
-        yield f"nccltool explain {escaped(one.findings[0].code if one.findings else one.code)}"
+        yield f"nccltool explain {escaped(explained(one))}"
     if one.evidence:
         yield f"evidence: {escaped(one.evidence)}"

@@ -1,66 +1,98 @@
-"""A preflight for people: a line a stage, then what failed, then the hosts, then the word."""
+"""A preflight for people: the verdict, a line a stage, what failed, and the hosts that are not fit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tabulate import tabulate
-
+from nccltool.core.findings import CheckStatus
 from nccltool.core.host_lists import briefly
-from nccltool.core.look import PLAIN, Look
-from nccltool.core.text import escaped, named, shortened
+from nccltool.core.look import PLAIN, Look, Tone
+from nccltool.core.notices import Notice, circumstances, shown, verdict_line
+from nccltool.core.text import counted, escaped, named, shortened
 from nccltool.preflight.result import STATUSES, CheckOutcome, HostVerdict, Preflight, worst
 from nccltool.preflight.views import base
 
 _MOST_REASONS = 300
 _MOST_HOSTS = 24
+_LONGEST_HOSTS = 30
+_TONES: dict[str, Tone] = {"fail": "fail", "warn": "warn", "pass": "pass", "unknown": "warn", "missing": "fail"}
+_SHORT: dict[CheckStatus, str] = {"fail": "failed", "pass": "passed", "unknown": "unknown", "skip": "skipped"}
 
 
 def render(preflight: Preflight, look: Look = PLAIN) -> str:
-    blocks = [_circumstances(preflight), _stages(preflight)]
-    for status in ("fail", "unknown", "warn"):
-        told = [_outcome(some) for some in _alike(_worth_a_line(preflight.outcomes, status))]
-        blocks += ["\n".join(told)] if told else []
-    blocks += ["\n".join(_hosts(preflight.hosts)), "\n".join(_last_lines(preflight))]
-    return "\n\n".join(blocks) + "\n"
+    head = [*verdict_line(look, preflight.verdict.status, _verdict(preflight)), *_circumstances(preflight, look)]
+    stages = _stages(preflight.outcomes, look).split("\n")
+    hosts = list(_hosts(preflight.hosts, look))
+    found = [_notice(some) for status in ("fail", "unknown", "warn") for some in _told(preflight.outcomes, status)]
+    blanks = 2 if hosts else 1
+    notices = shown(look, found, len(head) + len(stages) + len(hosts) + blanks + 1)
+    return "\n\n".join("\n".join(block) for block in (head, stages, notices, hosts) if block) + "\n"
 
 
-def _circumstances(preflight: Preflight) -> str:
-    info = preflight.info
-    hosts = escaped(named(info.hosts, 4))
-    nodes = f"{info.nodes or '?'} node{'' if info.nodes == 1 else 's'}"
-    lines = [
-        f"nccltool {info.nccltool}, suite {escaped(preflight.suite)}, run {info.id}",
-        f"{nodes}, {info.world_size or '?'} ranks on {hosts}",
-    ]
-    if info.backend:
-        lines.append(f"backend {info.backend}: {info.backend_reason}")
-    if info.emulated:
-        lines.append("EMULATED: the nodes are processes of one host; no network between nodes was measured")
-    return "\n".join(lines)
+def _circumstances(preflight: Preflight, look: Look) -> list[str]:
+    info = replace(preflight.info, duration_s=preflight.duration_s)
+    return circumstances(look, info)
 
 
-def _stages(preflight: Preflight) -> str:
-    names = dict.fromkeys(one.stage for one in preflight.outcomes)
-    rows = [_stage(name, [one for one in preflight.outcomes if one.stage == name]) for name in names]
-    return str(tabulate(rows, ("rung", "result", "checks"), tablefmt="simple", disable_numparse=True))
+def _verdict(preflight: Preflight) -> str:
+    hosts = briefly(preflight.info.hosts)
+    several = hosts if len(hosts) <= _LONGEST_HOSTS else counted(len(preflight.hosts), "host")
+    failed = _codes(preflight, "fail", "failed") or _codes(preflight, "unknown", "could not be checked")
+    parts = [failed, *_suspects(preflight.hosts)] if failed else _suspects(preflight.hosts)
+    if not parts:
+        passed = sum(one.status == "pass" for one in preflight.outcomes)
+        warned = _codes(preflight, "warn", "warns")
+        parts = [f"{counted(passed, 'check')} passed", *([warned] if warned else [])]
+    if preflight.would_exit is not None and preflight.would_exit != preflight.verdict.exit_code:
+        parts.append(f"observed only: the exit code would have been {preflight.would_exit}")
+    suite = "" if preflight.suite == "preflight" else f" {preflight.suite}"
+    return f"preflight{suite}{several and f' of {several}'}: {'; '.join(parts)}"
 
 
-def _stage(name: str, outcomes: Sequence[CheckOutcome]) -> tuple[str, str, str]:
+def _codes(preflight: Preflight, status: CheckStatus, word: str) -> str:
+    """Which checks ended so."""
+    codes = dict.fromkeys(some[0].code for some in _told(preflight.outcomes, status))
+    return f"{named(codes, 1)} {word}" if codes else ""
+
+
+def _suspects(hosts: Sequence[HostVerdict]) -> list[str]:
+    """What to do with the hosts: those to take out, those that never came, else those that are not cleared."""
+    exclude = [one.host for one in hosts if one.exclude]
+    missing = [one.host for one in hosts if one.status == "missing" and not one.exclude]
+    told = [("exclude", exclude), ("missing", missing)]
+    if not exclude and not missing:
+        told.append(("undetermined", [one.host for one in hosts if one.status == "undetermined"]))
+    return [f"{word} {briefly(some)}" for word, some in told if some]
+
+
+def _stages(outcomes: Sequence[CheckOutcome], look: Look) -> str:
+    names = dict.fromkeys(one.stage for one in outcomes)
+    rows = [_stage(name, [one for one in outcomes if one.stage == name], look) for name in names]
+    return look.table(("stage", "result", "checks"), rows, flexible=2)
+
+
+def _stage(name: str, outcomes: Sequence[CheckOutcome], look: Look) -> tuple[str, str, str]:
+    result = worst(outcomes)
+    what = _counted(outcomes)
     if len(outcomes) == 1 and outcomes[0].code == name:  # the stage as a whole
-        return name, worst(outcomes), escaped(outcomes[0].reason)
-    return name, worst(outcomes), _counted(outcomes)
+        what = escaped(outcomes[0].reason)
+    return name, look.painted(result, _TONES.get(result, "dim")), what
 
 
 def _counted(outcomes: Sequence[CheckOutcome]) -> str:
-    counts = Counter(one.status for one in outcomes)
-    return ", ".join(f"{counts[status]} {status}" for status in reversed(STATUSES) if counts[status])
+    """The worst first; what need not be known counts as skipped."""
+    counts = Counter("skip" if one.status == "unknown" and not one.required else one.status for one in outcomes)
+    return ", ".join(
+        counted(counts[status], "warning") if status == "warn" else f"{counts[status]} {_SHORT[status]}"
+        for status in STATUSES
+        if counts[status]
+    )
 
 
-def _worth_a_line(outcomes: Sequence[CheckOutcome], status: str) -> list[CheckOutcome]:
-    """Those that failed; of those that could not be judged, the ones that matter. The table has the rest."""
-    told = [one for one in outcomes if one.status == status and not one.check.is_stage]
-    return [one for one in told if one.required] if status == "unknown" else told
+def _told(outcomes: Sequence[CheckOutcome], status: str) -> list[list[CheckOutcome]]:
+    """Those that failed; of those that could not be checked, the ones that matter. The table has the rest."""
+    some = [one for one in outcomes if one.status == status and not one.check.is_stage]
+    return _alike([one for one in some if one.required] if status == "unknown" else some)
 
 
 def _alike(outcomes: Sequence[CheckOutcome]) -> list[list[CheckOutcome]]:
@@ -71,30 +103,52 @@ def _alike(outcomes: Sequence[CheckOutcome]) -> list[list[CheckOutcome]]:
     return list(groups.values())
 
 
-def _outcome(alike: Sequence[CheckOutcome]) -> str:
+def _notice(alike: Sequence[CheckOutcome]) -> Notice:
     one = alike[0]
     hosts = briefly(each.host for each in alike if each.host)
-    where = f" on {escaped(hosts)}" if hosts else ""
-    head = f"{one.status.upper()} {one.code}{where}: {escaped(shortened(one.reason, _MOST_REASONS))}"
-    return "\n".join([head, *(f"    {line}" for line in base.lines(one))])
+    where = f" on {hosts}" if hosts else ""
+    return Notice(
+        word=one.status.upper(),
+        text=f"{one.code}{where}: {shortened(one.reason, _MOST_REASONS)}",
+        evidence=tuple(base.evidence(one)),
+        remedy="; ".join(dict.fromkeys(finding.remedy for finding in one.findings if finding.remedy)),
+        explain=base.explained(one),
+        more=tuple(base.more(one)),
+    )
 
 
-def _hosts(hosts: Sequence[HostVerdict]) -> Iterator[str]:
-    """Every host that is not fit, and how many are."""
-    ordered = sorted(hosts, key=lambda one: one.status in ("pass", "warn"))
+def _hosts(hosts: Sequence[HostVerdict], look: Look) -> Iterator[str]:
+    """Every host that is not fit, and how many are; of a single one the verdict has said it."""
+    told = [one for one in hosts if one.status not in ("pass", "warn") or look.verbose]
+    if len(hosts) < 2 or not told:
+        return
+    if look.height is not None and not look.verbose:
+        yield from look.wrapped(f"hosts: {_by_status(hosts)}", "    ")
+        return
+    most = len(told) if look.verbose else _MOST_HOSTS
     rows = [
-        (escaped(one.host), one.status, "yes" if one.exclude else "", escaped(shortened(one.reason, 100)))
-        for one in ordered[:_MOST_HOSTS]
+        (
+            escaped(one.host),
+            look.painted(one.status, _TONES.get(one.status, "warn")),
+            "yes" if one.exclude else "",
+            escaped(shortened(one.reason, 100)),
+        )
+        for one in told[:most]
     ]
-    yield str(tabulate(rows, ("host", "result", "exclude", "why"), tablefmt="simple", disable_numparse=True))
-    if len(ordered) > _MOST_HOSTS:
-        rest = Counter(one.status for one in ordered[_MOST_HOSTS:])
+    yield from look.table(("host", "result", "exclude", "why"), rows, flexible=3).split("\n")
+    rest = Counter(one.status for one in hosts) - Counter(one.status for one in told[:most])
+    if rest:
         yield f"and {', '.join(f'{count} {status}' for status, count in rest.items())}"
 
 
-def _last_lines(preflight: Preflight) -> Iterator[str]:
-    code = preflight.verdict.exit_code
-    if preflight.would_exit is not None and preflight.would_exit != code:
-        yield f"observed only: the exit code would have been {preflight.would_exit}"
-    took = f"in {preflight.duration_s:.1f} s, exit code {code}"
-    yield f"{preflight.verdict.status}: {_counted(preflight.outcomes)} {took}"
+def _by_status(hosts: Sequence[HostVerdict]) -> str:
+    """`1 fail (n2), 7 pass`: those that are not fit with their names."""
+    names: dict[str, list[str]] = {}
+    for one in sorted(hosts, key=lambda one: one.status in ("pass", "warn")):
+        names.setdefault(one.status, []).append(one.host)
+    return ", ".join(
+        f"{len(some)} {status}"
+        if status in ("pass", "warn")
+        else f"{len(some)} {status} ({escaped(briefly(some))})"
+        for status, some in names.items()
+    )

@@ -1,59 +1,116 @@
-"""The table for people: where it ran, a row a training, then what was found."""
+"""The table for people: the verdict, a row a training, then what was found."""
 
 from collections.abc import Iterator
+from typing import get_args
 
-from tabulate import tabulate
-
-from nccltool.core.look import PLAIN, Look
-from nccltool.core.text import escaped
-from nccltool.core.units import format_mib, format_seconds
-from nccltool.probe.views.base import circumstances
+from nccltool.core.findings import SEVERITIES, CheckStatus
+from nccltool.core.look import PLAIN, Align, Look, Tone
+from nccltool.core.notices import circumstances, of_finding, shown, verdict_line
+from nccltool.core.text import escaped, named
+from nccltool.core.units import format_seconds
 from nccltool.train.result import Bubble, ModelShape, TrainingResult, TrainRun
 
-HEADERS = (
-    *("strategy", "ok", "loss error", "allowed", "step", "samples/s", "tokens/s"),
-    *("exposed", "efficiency", "MFU", "memory"),
-)
-_MFU = HEADERS.index("MFU")
+HEADERS = ("strategy", "result", "step", "samples/s", "exposed %", "scaling %", "MFU %", "memory MiB")
+_ALIGN: tuple[Align, ...] = ("left", "left", "right", "right", "right", "right", "right", "right")
+_STATUSES = get_args(CheckStatus)
+_MOST_NAMED = 3
+_MFU = HEADERS.index("MFU %")
+DETAILS = ("strategy", "tokens/s", "loss error", "allowed")
 LEGEND = (
-    "loss error: largest of any step, absolute   allowed: at that step, from rounding alone\n"
-    "exposed: share of a step that waits for communication   efficiency: against rank 0 alone with its part\n"
-    "memory: most of any rank while steps were timed"
+    "step: mean time of a step",
+    "exposed: share of a step that waits for communication",
+    "scaling: against rank 0 alone with its part of the batch",
+    "memory: most of any rank while steps were timed",
+    "loss error: largest of any step, absolute; allowed: at that step, from rounding alone",
 )
+_TONES: dict[str, Tone] = {"pass": "pass", "fail": "fail", "unknown": "warn"}
 
 
 def render(run: TrainRun, look: Look = PLAIN) -> str:
-    blocks = [circumstances(run.info)]
-    if run.trainings:
-        blocks += [_trainings(run), LEGEND, *_beside_trainings(run)]
-    right = sum(training.status == "pass" for training in run.trainings)
-    last = f"{run.verdict.status}: {right} of {len(run.trainings)} right, exit code {run.verdict.exit_code}"
-    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines(look)), last]) + "\n"
+    head = [*verdict_line(look, run.verdict.status, _verdict(run)), *circumstances(look, run.info)]
+    below = [line for text in _beside_trainings(run, look.verbose) for line in look.wrapped(escaped(text), "    ")]
+    table = [*_trainings(run, look).split("\n"), *below] if run.trainings else []
+    legend = (line for text in LEGEND for line in look.wrapped(text, "    "))
+    details = [*_details(run, look).split("\n"), *legend] if look.verbose and run.trainings else []
+    found = [of_finding(one) for severity in SEVERITIES for one in run.findings if one.severity == severity]
+    notices = shown(look, found, len(head) + len(table) + 2)
+    return "\n\n".join("\n".join(block) for block in (head, table, details, notices) if block) + "\n"
 
 
-def _trainings(run: TrainRun) -> str:
-    rows = [HEADERS, *(_training_row(training) for training in run.trainings)]
-    align = ["left", "left", *["right" for _ in HEADERS[2:]]]
+def _verdict(run: TrainRun) -> str:
+    """Who differs from the reference, or that none does; what ended the run before that could be told."""
+    by_status = {status: [one.strategy for one in run.trainings if one.status == status] for status in _STATUSES}
+    ended = dict.fromkeys(f"{one.code} ({one.subject.name})" for one in run.findings if one.effect == "incomplete")
+    compared = len(by_status["pass"]) + len(by_status["fail"])
+    parts = [named(ended, _MOST_NAMED)] if ended else []
+    if by_status["fail"]:
+        verb = "differs" if len(by_status["fail"]) == 1 else "differ"
+        parts.append(f"{named(by_status['fail'], _MOST_NAMED)} {verb} from the reference")
+    if compared == 1 and by_status["pass"]:
+        (one,) = (one for one in run.trainings if one.status == "pass")
+        took = f", {format_seconds(one.step_time_s.seconds)} a step" if one.step_time_s else ""
+        parts.append(f"{one.strategy} equals the reference{took}")
+    elif not compared and not parts:
+        parts.append("no strategy was compared with the reference")
+    elif compared > 1:
+        parts.append(f"{len(by_status['pass'])} of {compared} strategies equal the reference")
+    rest = (("unknown", "not compared"), ("skip", "skipped"))
+    parts += [f"{len(by_status[status])} {word}" for status, word in rest if by_status[status]]
+    return f"train: {'; '.join(parts)}"
+
+
+def _trainings(run: TrainRun, look: Look) -> str:
+    rows = [_training_row(training, look) for training in run.trainings]
+    headers: tuple[str, ...] = HEADERS
     if not any(training.model_flop_utilisation for training in run.trainings):
         rows = [row[:_MFU] + row[_MFU + 1 :] for row in rows]
-        del align[_MFU]
-    return str(tabulate(rows, "firstrow", tablefmt="simple", colalign=align, disable_numparse=True))
+        headers = headers[:_MFU] + headers[_MFU + 1 :]
+    return look.table(headers, rows, _ALIGN[: len(headers)])
 
 
-def _beside_trainings(run: TrainRun) -> Iterator[str]:
+def _training_row(training: TrainingResult, look: Look) -> tuple[str, ...]:
+    times = training.step_time_s
+    memory = max((size for size in training.peak_memory_bytes if size is not None), default=None)
+    return (
+        training.strategy,
+        look.painted(training.status, _TONES.get(training.status, "dim")),
+        format_seconds(times.seconds) if times else "?",
+        _rate(training.throughput_samples_per_s),
+        _percent(training.exposed_communication_ratio),
+        _percent(training.scaling_efficiency),
+        _percent(training.model_flop_utilisation, ".1f"),
+        "?" if memory is None else f"{memory / 2**20:.0f}",
+    )
+
+
+def _details(run: TrainRun, look: Look) -> str:
+    rows = [
+        (
+            training.strategy,
+            _rate(training.throughput_tokens_per_s),
+            _or_unknown(oracle.max_abs_error if oracle else None, ".2g"),
+            _or_unknown(oracle.tolerance if oracle else None, ".2g"),
+        )
+        for training in run.trainings
+        for oracle in (training.oracle,)
+    ]
+    return look.table(DETAILS, rows, ("left", "right", "right", "right"))
+
+
+def _beside_trainings(run: TrainRun, verbose: bool) -> Iterator[str]:
     """What has no column: whose peak utilisation is of, ranks that stand out, steps that were not taken."""
     timed = [training for training in run.trainings if training.step_time_s]
     for source in dict.fromkeys(training.model_flop_utilisation_source for training in timed):
-        if source:
-            yield f"MFU, model FLOP utilisation: {escaped(source)}"
+        if source and verbose:
+            yield f"MFU, model FLOP utilisation: {source}"
     for training in timed:
         if training.bubble is not None:
-            yield _bubble(training.strategy, training.bubble)
+            yield _bubble(training.strategy, training.bubble, verbose)
     slow = {f"rank {t.slowest_rank} in {t.strategy}": None for t in timed if t.slowest_rank is not None}
     if slow:
         yield f"slowest without communication, by a quarter and more: {', '.join(slow)}"
     for training in run.trainings:
-        if training.model is not None and training.model.grown:
+        if training.model is not None and training.model.grown and verbose:
             yield _shared(training.strategy, training.model)
     for training in run.trainings:
         overflowed = [str(step.step) for step in training.steps if step.overflowed]
@@ -68,34 +125,21 @@ def _shared(strategy: str, model: ModelShape) -> str:
     return f"{strategy}: {each}{replicas}; enlarged for that: {larger}"
 
 
-def _bubble(strategy: str, bubble: Bubble) -> str:
-    stages = f", {bubble.stages_per_rank} stages each" if bubble.stages_per_rank > 1 else ""
-    of = f"{bubble.schedule}, {bubble.ranks} ranks{stages}, {bubble.micro_batches} micro-batches"
+def _bubble(strategy: str, bubble: Bubble, verbose: bool) -> str:
     least = "not known" if bubble.formula is None else f"{bubble.formula:.0%}"
     measured = "not known" if bubble.measured is None else f"{bubble.measured:.0%}"
+    if not verbose:
+        return f"bubble of {strategy}: {measured} of a step (at least {least} with {bubble.schedule})"
+    stages = f", {bubble.stages_per_rank} stages each" if bubble.stages_per_rank > 1 else ""
+    of = f"{bubble.schedule}, {bubble.ranks} ranks{stages}, {bubble.micro_batches} micro-batches"
     return (
         f"bubble of {strategy} ({of}): {measured} of a step; "
         f"{least} = {bubble.expression} if stages were equal and nothing else was waited for"
     )
 
 
-def _training_row(training: TrainingResult) -> tuple[str, ...]:
-    oracle, times = training.oracle, training.step_time_s
-    words = {"pass": "yes", "fail": "NO", "skip": "left out", "unknown": "not known", "warn": "yes"}
-    memory = max((size for size in training.peak_memory_bytes if size is not None), default=None)
-    return (
-        training.strategy,
-        words[training.status],
-        _or_unknown(oracle.max_abs_error if oracle else None, ".2g"),
-        _or_unknown(oracle.tolerance if oracle else None, ".2g"),
-        format_seconds(times.seconds) if times else "?",
-        _rate(training.throughput_samples_per_s),
-        _rate(training.throughput_tokens_per_s),
-        _or_unknown(training.exposed_communication_ratio, ".0%"),
-        _or_unknown(training.scaling_efficiency, ".0%"),
-        _or_unknown(training.model_flop_utilisation, ".1%"),
-        format_mib(memory) if memory is not None else "?",
-    )
+def _percent(share: float | None, form: str = ".0f") -> str:
+    return _or_unknown(None if share is None else share * 100, form)
 
 
 def _rate(number: float | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from nccltool.core.look import Look
 from nccltool.core.unknown import Unknown
 from nccltool.hosts import facts as hosts_facts
 from nccltool.hosts.facts import HostNames
@@ -14,7 +15,20 @@ from tests import captured_hosts
 
 @pytest.mark.parametrize("name", captured_hosts.KINDS)
 def test_the_table_is_as_stored(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"facts-{name}.txt", table.render(captured_hosts.healthy(name), "table"))
+    golden(f"facts-{name}.txt", table.render(captured_hosts.healthy(name), "table", Look(verbose=True)))
+
+
+@pytest.mark.parametrize("name", captured_hosts.KINDS)
+def test_a_screen_has_room_for_it(name: str) -> None:
+    text = table.render(captured_hosts.healthy(name), "table", Look(width=80, height=24))
+    assert text.startswith("host  ")
+    assert len(text.splitlines()) <= 23
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\nnot known: " in text
+
+
+def test_what_is_alike_is_told_once(golden: Callable[[str, str], None]) -> None:
+    golden("facts-alike.txt", table.render(captured_hosts.healthy("dgx"), "table"))
 
 
 @pytest.mark.parametrize("name", captured_hosts.KINDS)
@@ -33,5 +47,5 @@ def test_control_characters_are_escaped() -> None:
 def test_many_reasons_are_cut() -> None:
     host = captured_hosts.captured("tcp")
     leaves = {one: Unknown(f"reason {number}") for number, one in enumerate(type(host.limits).__struct_fields__)}
-    text = table.render(replace(host, limits=type(host.limits)(**leaves)), "table")
+    text = table.render(replace(host, limits=type(host.limits)(**leaves)), "table", Look(verbose=True))
     assert "more reasons: --format json" in text

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from nccltool.core.look import Look
 from nccltool.launch import events
 from nccltool.train import peak_flops
 from nccltool.train.events import NotTrained
@@ -14,6 +15,8 @@ from nccltool.train.views import table
 from tests.samples import facts
 from tests.train.test_judge import RIGHT, WORLD, judged
 
+VERBOSE = Look(verbose=True)
+
 
 def rows(run: TrainRun) -> list[list[str]]:
     lines = table.render(run).splitlines()
@@ -22,14 +25,14 @@ def rows(run: TrainRun) -> list[list[str]]:
 
 
 def test_the_table() -> None:
-    assert rows(judged(*RIGHT)) == [
-        ["ddp", "yes", "1e-05", "0.00011", "20", "ms", "400", "12800", "25%", "50%", "256", "MiB"]
-    ]
+    assert rows(judged(*RIGHT)) == [["ddp", "pass", "20", "ms", "400", "25", "50", "256"]]
+    assert table.render(judged(*RIGHT)).startswith("PASS train: ddp equals the reference, 20 ms a step\n")
+    assert "\nddp          12800       1e-05  0.00011\n" in table.render(judged(*RIGHT), VERBOSE)
     nothing = judged(NotTrained(strategy="ddp", reason="so"))
-    assert rows(nothing) == [["ddp", "left", "out", "?", "?", "?", "?", "?", "?", "?", "?"]]
+    assert rows(nothing) == [["ddp", "skip", "?", "?", "?", "?", "?"]]
     text = table.render(nothing)
     assert "INFO left-out: ddp was left out: so\n" in text
-    assert text.endswith("unknown: 0 of 1 right, exit code 4\n")
+    assert text.startswith("UNKNOWN train: no strategy was compared with the reference; 1 skipped\n")
 
 
 def hello(rank: int, gpu_name: str | None) -> events.Hello:
@@ -64,16 +67,16 @@ def test_utilisation(names: tuple[str | None, ...], spec: dict[str, Any], peak: 
     run = judged(msgspec.structs.replace(WORLD, backend="nccl"), *said, *RIGHT, **spec)
     (done,) = run.trainings
     assert done.model_flop_utilisation_source == source
-    text = table.render(run)
+    text = table.render(run, VERBOSE)
     assert f"MFU, model FLOP utilisation: {source}\n" in text
     if peak is None:
         assert done.model_flop_utilisation is None
-        assert " MFU " not in text
+        assert " MFU " not in table.render(run)
     else:
         need = 12800 * peak_flops.flop_per_token(TrainSpec(strategies=("ddp",)))
         assert done.model_flop_utilisation == pytest.approx(need / peak / 2)
-        assert "  MFU  " in text
-        assert f"  {done.model_flop_utilisation:.1%}  " in text
+        assert "  MFU %  " in text
+        assert f"  {done.model_flop_utilisation:.1%}  ".replace("%", "") in text
 
 
 def test_gpus_that_gloo_leaves_unused_have_no_utilisation() -> None:
