@@ -27,7 +27,7 @@ def test_this_host(nccltool: Nccltool) -> None:
 def test_a_captured_tree(tree: Path, nccltool: Nccltool) -> None:
     said = nccltool("facts", "--root", str(tree))
     assert (said.code, said.err) == (0, "")
-    assert "mlx5_[0-7]:1 (NUMA 0)" in said.out
+    assert ":1 (NUMA 0); mlx5_" in said.out
     assert "RDMA mlx5_7:1" in nccltool("facts", "--root", str(tree), "-v").out
     assert nccltool("facts", NCCLTOOL_ROOT=str(tree)).out == said.out
 
