@@ -1,10 +1,12 @@
 """nccltool triage."""
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, formats, group, option, verbose, written
+from nccltool.cli.options import Number, formats, group, kept, option, verbose, written
 
 if TYPE_CHECKING:
     from nccltool.triage.follow import FollowOptions
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 @verbose
 @formats("table", "json")
 @written
-def command(**options: Any) -> None:
+@kept
+def command(run_dir: str | None, **options: Any) -> None:
     """The root cause out of logs: files, folders of files, - for standard input; also gzip, xz, zstd.
+
+    PATH can be a run of nccltool as well: its id, the beginning of one, or latest.
 
     Prints who or what is the offender, the lines that prove it, what to do, and what else it could be. Exit code 1
     when a root cause was found, 0 when nothing failed, 4 when there was nothing to judge.
@@ -39,6 +44,7 @@ def command(**options: Any) -> None:
     from nccltool.triage import follow, run, table
     from nccltool.triage.logs import tail
 
+    options["paths"] = tuple(_path_of(word, run_dir) for word in options["paths"])
     asked = group(follow.FollowOptions, options, command=this_command())
     view = group(table.TriageView, options, look=look_of(options["output"]))
     if "" in asked.paths:  # which would be this folder: "$LOG" with LOG not set
@@ -47,11 +53,28 @@ def command(**options: Any) -> None:
         raise SystemExit(_follow(asked, view))
     if asked.for_s is not None:
         raise click.UsageError("--for has no effect without --follow.")
-    import nccltool.launch.finding_kinds  # noqa: F401  what the findings of a run stand for
+    # what the findings of a run stand for
+    import nccltool.launch.finding_kinds
+    import nccltool.probe.finding_kinds
+    import nccltool.train.finding_kinds  # noqa: F401
 
     incident = run.triage(asked.paths, asked.command, asked.trust_pickle)
     deliver(table.shown(incident, view), view.output)
     raise SystemExit(incident.verdict.exit_code)
+
+
+_ID = re.compile(r"\d{8}T\d{6}Z(-[0-9a-f]*)?")
+
+
+def _path_of(word: str, run_dir: str | None) -> str:
+    """The folder of a run, for its id or `latest`: the newest run, however it ended. Other words are paths."""
+    from nccltool.core import run_directory
+
+    if Path(word).exists() or not (word == run_directory.LATEST or _ID.fullmatch(word)):
+        return word
+    base = run_directory.base_folder(run_dir)
+    runs = run_directory.folders(base)
+    return str(runs[-1] if word == run_directory.LATEST and runs else run_directory.find(base, word))
 
 
 def _follow(asked: "FollowOptions", view: "TriageView") -> int:

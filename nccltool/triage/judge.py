@@ -63,7 +63,7 @@ def judge(timeline: Timeline) -> RankedCauses:
         confidence=round(best.score * (1 - (runner_up.score if runner_up else 0.0) / 2), 2),
         offender=_offender(timeline, best),
         first_failure=_line(timeline, first) if first else None,
-        candidates=tuple(map(_candidate, ranked[:5])),
+        candidates=(_best(timeline, best), *map(_candidate, ranked[1:5])),
         evidence=tuple(_line(timeline, event) for event in _one_a_line(best.clues.proofs())[:6]),
         decides="; ".join(f"{one.label}: {one.cause.DECIDES}" for one in decisive),
     )
@@ -93,6 +93,12 @@ def _line(timeline: Timeline, event: LogEvent) -> LogLine:
         time=event.time,
         text=event.text,
     )
+
+
+def _best(timeline: Timeline, best: _Weighed) -> Candidate:
+    """With what a run found that its clues do not say, behind the strongest of them."""
+    known = _candidate(best)
+    return replace(known, why=(*known.why[:1], *own_run.others_told(timeline, best.clues), *known.why[1:]))
 
 
 def _candidate(one: _Weighed) -> Candidate:

@@ -10,17 +10,34 @@ from nccltool.core import user_files
 from nccltool.core.documents import RunDocument, decoded
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding
-from nccltool.triage.causes.base import Clue, Clues
+from nccltool.triage.causes.base import FITS, Clue, Clues
 from nccltool.triage.incident import Offender
 from nccltool.triage.logs.base import LogEvent
 from nccltool.triage.timeline.model import Timeline
 
 KIND = "run.found"
+PASSED, UNTOLD = "run.passed", "run.untold"
+"""Of runs in which nothing failed: they came to their end in order, or could not tell, or were interrupted."""
 SAW = 0.95
 """The strength of what a run saw."""
 _DOCUMENT = "run.json"
 _BESIDE = ("events.jsonl", "job.json")
+_INSIDE = "runs"
+"""In the folder of a preflight, which has no events: the runs that it started."""
 _OFFENDERS = ("rank", "host", "device", "interface", "variable")
+_WHY_UNTOLD = {
+    "unknown": "the run could not tell whether anything failed",
+    "incomplete": "the run was interrupted before it completed",
+}
+
+
+def folders_of(paths: Sequence[str]) -> tuple[str, ...]:
+    """`paths`, and for the document of a run its folder, which has the logs."""
+    return tuple(str(Path(path).parent) if _is_document(Path(path)) else path for path in paths)
+
+
+def _is_document(path: Path) -> bool:
+    return path.name == _DOCUMENT and is_record(path)
 
 
 def is_record(file: Path) -> bool:
@@ -29,51 +46,108 @@ def is_record(file: Path) -> bool:
 
 
 def _is_run(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in _BESIDE)
+    events, job = (folder / name for name in _BESIDE)
+    return job.is_file() and (events.is_file() or (folder / _INSIDE).is_dir())
 
 
-def events(paths: Sequence[str]) -> Iterator[LogEvent]:
-    """What the runs in these folders ended with."""
-    folders = (Path(path) for path in paths if path != "-" and Path(path).is_dir())
-    for document in sorted(found for folder in folders for found in folder.rglob(_DOCUMENT)):
-        if _is_run(document.parent):
-            yield from _ends(document)
+def events(paths: Sequence[str]) -> list[LogEvent]:
+    """What the runs ended with whose folders these are, or whose logs.
+
+    That one passed counts only where none failed; of a preflight and the runs inside it, what it says itself.
+    """
+    documents = _documents(paths)
+    ends = {document: list(_ends(document)) for document in documents}
+    errors = {event.text: event for found in ends.values() for event in found if event.kind == KIND}
+    outermost = [document for document in documents if not _is_inside(document, documents)]
+    return list(errors.values()) or [event for document in outermost for event in ends[document]]
+
+
+def _is_inside(document: Path, others: Sequence[Path]) -> bool:
+    return any(other != document and other.parent in document.parents for other in others)
+
+
+def _documents(paths: Sequence[str]) -> list[Path]:
+    named = [Path(path) for path in paths if path != "-"]
+    below = {document for path in named if path.is_dir() for document in path.rglob(_DOCUMENT)}
+    beside = {path.with_name(_DOCUMENT) for path in named if path.is_file()}
+    return sorted(document for document in below | beside if document.exists() and _is_run(document.parent))
 
 
 def _ends(document: Path) -> Iterator[LogEvent]:
     try:
         text = user_files.contents(document, "the record")
-        findings = decoded(text, str(document), RunDocument).findings
+        ended = decoded(text, str(document), RunDocument)
     except BadInput:  # of another release, or damaged: the logs are judged without it
         return
-    for finding in findings:
-        if finding.is_error and finding.effect == "incomplete":
-            yield _event(finding, str(document), text)
+    errors = [finding for finding in ended.findings if finding.effect in ("incomplete", "answer")]
+    for finding in errors:
+        yield _event(finding, str(document), text)
+    if not errors:
+        yield _of_no_failure(ended, str(document), text)
 
 
 def _event(finding: Finding, file: str, text: bytes) -> LogEvent:
     rank = finding.subject.name if finding.subject.kind == "rank" else ""
-    place = text.find(f'"code": "{finding.code}"'.encode())
     return LogEvent(
         kind=KIND,
         role="failure",
         text=finding.headline,
         file=file,
-        line=text.count(b"\n", 0, max(place, 0)) + 1,
+        line=_line_of(f'"code": "{finding.code}"', text),
         host=finding.subject.name if finding.subject.kind == "host" else None,
         rank=int(rank) if rank.isdecimal() else None,
         fields={
             "causes": " ".join(finding.kind.root_causes),
             "subject": finding.subject.kind,
             "name": finding.subject.name,
+            "remedy": finding.remedy,
         },
     )
 
 
+def _of_no_failure(ended: RunDocument, file: str, text: bytes) -> LogEvent:
+    passed = ended.status in ("pass", "warn")
+    warnings = [finding.code for finding in ended.findings if finding.severity == "warning"]
+    with_warnings = f" with warnings ({', '.join(dict.fromkeys(warnings))})" if warnings else ""
+    why = _WHY_UNTOLD.get(ended.status, ended.status)
+    said = f"nccltool {ended.kind} passed{with_warnings}" if passed else why
+    return LogEvent(
+        kind=PASSED if passed else UNTOLD,
+        role="success" if passed else "doubt",
+        text=said,
+        file=file,
+        line=_line_of('"status":', text),
+    )
+
+
+def _line_of(words: str, text: bytes) -> int:
+    return text.count(b"\n", 0, max(text.find(words.encode()), 0)) + 1
+
+
 def clues(label: str, timeline: Timeline) -> Clues:
-    """What a run saw speaks for the root causes that its finding stands for."""
-    seen = (event for event in timeline.of(KIND) if label in event.get("causes").split())
-    return Clues(Clue(SAW, f"the run found: {event.text.partition(': ')[2]}", event) for event in seen)
+    """What a run saw speaks for the root causes that its findings stand for; that it passed, for none."""
+    seen = [event for event in timeline.of(KIND) if label in event.get("causes").split()]
+    found = [Clue(SAW, _told(event), event) for event in seen]
+    if label == "none":
+        found += [Clue(SAW, event.text, event) for event in timeline.of(PASSED)]
+        found += [Clue(FITS, event.text, event) for event in timeline.of(UNTOLD)]
+    return Clues(found)
+
+
+def _told(event: LogEvent) -> str:
+    """`the run found rank-died: rank 1 on n1 was killed`."""
+    return f"the run found {event.text.partition(' ')[2]}"
+
+
+def others_told(timeline: Timeline, known: Clues) -> tuple[str, ...]:
+    """What a run found that these clues do not say: logs that see another cause do not hide whom the run named."""
+    told = {clue.event.text for clue in known if clue.event}
+    return tuple(_told(event) for event in timeline.of(KIND) if event.text not in told)
+
+
+def remedy(timeline: Timeline, label: str) -> str:
+    """What the run said to do about this cause; "" where it said nothing."""
+    return next((event.get("remedy") for event in timeline.of(KIND) if label in event.get("causes").split()), "")
 
 
 def has_named(timeline: Timeline) -> bool:

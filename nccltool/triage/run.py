@@ -43,6 +43,7 @@ def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
     reader, builder = LogReader(), TimelineBuilder()
     dumps: list[flight_recorder.RecorderDump] = []
     logs: list[str] = []
+    paths = own_run.folders_of(paths)
     for file in log_files.files(paths):
         if own_run.is_record(Path(file)):
             continue
@@ -52,7 +53,7 @@ def read(paths: Sequence[str], trust_pickle: bool = False) -> Timeline:
             logs.append(file)
     builder.take(parallel_reader.events(logs, reader))
     builder.take(flight_recorder.events(dumps))
-    builder.take(found := list(own_run.events(paths)))
+    builder.take(found := own_run.events(paths))
     return builder.timeline(reader.lines_read + len(dumps) + len(found))
 
 
@@ -103,14 +104,14 @@ def incident(timeline: Timeline, command: tuple[str, ...]) -> Incident:
     return Incident(
         **{part.name: getattr(diagnosis, part.name) for part in fields(diagnosis)},
         info=_info(timeline, command),
-        verdict=verdict(failed=is_found, can_tell=bool(timeline.events)),
-        findings=(_finding(diagnosis),) if is_found else (),
+        verdict=verdict(failed=is_found, can_tell=bool(timeline.events) and not timeline.has(own_run.UNTOLD)),
+        findings=(_finding(diagnosis, own_run.remedy(timeline, diagnosis.root_cause)),) if is_found else (),
         lines_read=timeline.lines_read,
         overview=overview(timeline),
     )
 
 
-def _finding(diagnosis: RankedCauses) -> Finding:
+def _finding(diagnosis: RankedCauses, remedy: str) -> Finding:
     label = diagnosis.root_cause
     return Finding(
         code=label,
@@ -118,7 +119,7 @@ def _finding(diagnosis: RankedCauses) -> Finding:
         subject=_subject(diagnosis),
         message=f"{causes.summary(label)} ({', '.join(diagnosis.candidates[0].why[:3])})",
         evidence=tuple(f"{one.file}:{one.line}: {one.text}" for one in diagnosis.evidence),
-        remedy=" ".join(causes.section(label, "Fix").split()),
+        remedy=remedy or " ".join(causes.section(label, "Fix").split()),
         page=f"docs/runbooks/causes/{label}.md",
     )
 

@@ -10,6 +10,8 @@ from nccltool.core.findings import Finding, FindingKind, Subject
 from nccltool.core.verdicts import Verdict
 from nccltool.launch import finding_kinds as kinds
 from nccltool.probe import document
+from nccltool.probe import finding_kinds as probe_kinds
+from nccltool.train import finding_kinds as train_kinds
 from nccltool.triage import run as triage_run
 from nccltool.triage.incident import Incident, Offender
 from tests.samples import failing_run
@@ -28,10 +30,13 @@ SHM = "[rank 0] RuntimeError: unable to write to file </torch_1_2>: No space lef
 RANK_1, NOBODY = Subject(kind="rank", name="1"), Subject(kind="run", name="all ranks")
 
 
-def run_in(folder: Path, log: str, *findings: Finding) -> Path:
+INCOMPLETE = Verdict(status="incomplete", exit_code=3)
+
+
+def run_in(folder: Path, log: str, *findings: Finding, verdict: Verdict = INCOMPLETE) -> Path:
     """A run's folder."""
-    run = replace(failing_run(), findings=findings, verdict=Verdict(status="incomplete", exit_code=3))
-    folder.mkdir(exist_ok=True)
+    run = replace(failing_run(), findings=findings, verdict=verdict)
+    folder.mkdir(exist_ok=True, parents=True)
     (folder / "log.txt").write_text(log)
     (folder / "run.json").write_text(document.to_json(run))
     (folder / "events.jsonl").write_text(f'{{"event":"log","rank":1,"text":"{ILLEGAL.strip()}"}}\n')
@@ -70,9 +75,82 @@ def test_as_the_run_said(
     assert incident.verdict.exit_code == 1
 
 
-def test_a_run_that_went_well_has_no_root_cause(tmp_path: Path) -> None:
-    incident = judged(run_in(tmp_path / "run", "all is well\n"))
-    assert incident.root_cause == "none"
+PASS, WARN = Verdict(status="pass", exit_code=0), Verdict(status="warn", exit_code=0)
+UNKNOWN, INTERRUPTED = Verdict(status="unknown", exit_code=4), Verdict(status="incomplete", exit_code=130)
+LATE = probe_kinds.LATE_RANK.finding(subject=RANK_1, message="rank 1 came late", severity="warning")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "findings", "why", "exit_code"),
+    [
+        (PASS, (), "nccltool probe passed", 0),
+        (WARN, (LATE,), "nccltool probe passed with warnings (late-rank)", 0),
+        (UNKNOWN, (), "the run could not tell whether anything failed", 4),
+        (INTERRUPTED, (), "the run was interrupted before it completed", 4),
+    ],
+)
+@pytest.mark.parametrize("log", ["", "all is well\n", LOST.format(2)])
+def test_a_run_in_which_nothing_failed_has_no_root_cause(
+    tmp_path: Path, verdict: Verdict, findings: tuple[Finding, ...], why: str, exit_code: int, log: str
+) -> None:
+    """What only looks like a failure in its log does not contradict a run that passed."""
+    if exit_code and log == LOST.format(2):
+        pytest.skip("a run that could not tell leaves the word to its log")
+    incident = judged(run_in(tmp_path / "run", log, *findings, verdict=verdict))
+    assert (incident.root_cause, incident.verdict.exit_code) == ("none", exit_code)
+    assert why in incident.candidates[0].why
+
+
+FAIL = Verdict(status="fail", exit_code=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "cause", "offender"),
+    [
+        (probe_kinds.WRONG_DATA, RANK_1, "data-corruption", Offender("rank", "1")),
+        (probe_kinds.LATE_RANK, RANK_1, "straggler-timeout", Offender("rank", "1")),
+        (probe_kinds.BUSBW_LOW, Subject(kind="operation", name="all_reduce"), "slow-path", None),
+        (train_kinds.TRAIN_WRONG, RANK_1, "data-corruption", Offender("rank", "1")),
+    ],
+)
+def test_a_check_that_failed_is_the_root_cause(
+    tmp_path: Path, kind: FindingKind, subject: Subject, cause: str, offender: Offender | None
+) -> None:
+    found = kind.finding(subject=subject, message="it is wrong", remedy="look there")
+    incident = judged(run_in(tmp_path / "run", "", found, verdict=FAIL))
+    assert (incident.root_cause, incident.offender, incident.verdict.exit_code) == (cause, offender, 1)
+    assert incident.candidates[0].why[0] == f"the run found {kind.code}: it is wrong"
+    assert incident.findings[0].remedy == "look there"
+
+
+def test_whom_the_run_named_is_told_beside_another_cause_in_the_log(tmp_path: Path) -> None:
+    found = kinds.RANK_DIED.finding(subject=RANK_1, message="rank 1 was killed")
+    incident = judged(run_in(tmp_path / "run", SHM, found))
+    assert incident.root_cause == "shm-size"
+    assert "the run found rank-died: rank 1 was killed" in incident.candidates[0].why[:2]
+
+
+def test_the_log_and_the_document_of_a_run_stand_for_the_run(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run", "", kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 did not come"))
+    for name in ("log.txt", "run.json"):
+        assert judged(folder / name).root_cause == "straggler-timeout"
+
+
+def test_of_several_runs_the_one_that_failed_counts(tmp_path: Path) -> None:
+    found = kinds.RANK_HUNG.finding(subject=RANK_1, message="rank 1 did not come")
+    for name, findings, verdict in (("1", (), PASS), ("2", (found,), INCOMPLETE), ("3", (), PASS)):
+        run_in(tmp_path / name, "", *findings, verdict=verdict)
+    incident = judged(tmp_path)
+    assert (incident.root_cause, incident.verdict.exit_code) == ("straggler-timeout", 1)
+
+
+def test_a_preflight_speaks_for_the_runs_inside_it(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "pre", "", verdict=PASS)
+    (folder / "events.jsonl").unlink()
+    run_in(folder / "runs/across/1", "", verdict=WARN)
+    incident = judged(folder)
+    assert incident.candidates[0].why[0] == "nccltool probe passed"
+    assert "with warnings" not in " ".join(incident.candidates[0].why)
 
 
 def test_the_proof_is_a_line_of_the_document(tmp_path: Path) -> None:

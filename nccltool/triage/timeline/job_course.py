@@ -11,7 +11,7 @@ _ENDINGS = {
     *("store.closed", "nccl.peer-closed", "gloo.peer-closed"),
 }
 """Failures that follow the end of a job, when the processes around it are ended too."""
-DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed")
+DECISIVE = ("bench.average", "torchrun.succeeded", "job.completed", "run.passed")
 """Kinds of events that say that a whole job came to its end in order."""
 _STEPS_ON = 3
 """Steps of training behind a failure that say that it ended nothing: ranks that do not know of it make fewer."""
