@@ -7,8 +7,9 @@ compared by the medians over their runs, in units of the spread between runs of 
 
 That spread is the standard deviation pooled over both sides, or the typical one of all rows if that is larger: a
 few runs can be close together by chance. It is not made robust: a run that was disturbed shows what runs can be
-like. With few runs the spread of single iterations counts as well, which is the larger of the two wherever it was
-looked at, and how unevenly the rows of a run moved.
+like. With few runs single iterations count as well (how far the faster side could go up, and that the slower one
+could lose its tail), and how far rows moved against the trend. Rows that moved with the trend are no measure of
+noise: a fault that adds 50 ms to a call moves small sizes much more than large ones.
 
 How likely a difference between equals is: Student's t. Over many rows Holm's procedure holds the chance of a
 single false row under alpha; half of alpha goes to the typical row, which finds what moves all rows a little. An
@@ -19,11 +20,13 @@ margin (two one-sided tests, Schuirmann 1987).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from statistics import median
 
-from nccltool.compare import significance
+from nccltool.compare import change_text, significance
 from nccltool.compare.paired_rows import PairedRow
 from nccltool.compare.result import Comparable, Effect
+from nccltool.core.statistics import MIN_FOR_INTERVAL
 
 MARGIN = 0.03
 """The finest step at which runbooks in use begin to warn (3.5 % under the usual value; Azure), rounded down."""
@@ -41,7 +44,7 @@ UNKNOWN_SPREAD = 0.10
 """The same where single iterations are not known either: a runbook in use (Azure) takes +-20 % from run to run as
 transient, which is read as two standard deviations."""
 ENOUGH_ROWS = 5
-"""So many rows must have moved before it can be said how unevenly."""
+"""So many rows must have moved before there is a trend."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,21 +76,33 @@ def effects_of(
     whole = _whole(pairs, runs_a, runs_b) if len(pairs) > 1 else None
     share = 0.5 if whole else 1.0
     adjusted = [min(1.0, chance / share) for chance in significance.holm([one.chance for one in tested])]
-    effects = [_effect(*both, settings) for both in zip(tested, adjusted, strict=True)]
+    effects = [
+        _untold(test, pair.fewest, settings) if pair.fewest is not None and _has_too_few(pair) else one
+        for pair, test, one in zip(pairs, tested, map(_effect, tested, adjusted, repeat(settings)), strict=True)
+    ]
     return effects, _effect(whole, min(1.0, whole.chance / 0.5), settings) if whole else None
+
+
+def _has_too_few(pair: PairedRow) -> bool:
+    """Whether a row has so few iterations that they say nothing of their spread, and the runs do not either."""
+    few = pair.fewest is not None and pair.fewest < MIN_FOR_INTERVAL
+    return few and pair.freedom < MEASURED_FREEDOM
 
 
 def _tested(pairs: Sequence[PairedRow]) -> list[_Tested]:
     """Every row by itself."""
     own = [pair.own or 0.0 for pair in pairs if pair.freedom >= MEASURED_FREEDOM]
     typical = median(own) if own else 0.0
-    uneven = _unevenness(pairs)
-    return [_tested_with(pair, max(pair.own or 0.0, typical), _assumed(pair, uneven)) for pair in pairs]
+    uneven = _against_the_trend(pairs)
+    tests = [_tested_with(pair, max(pair.own or 0.0, typical), _assumed(pair, uneven)) for pair in pairs]
+    return [
+        replace(test, chance=1.0) if _has_too_few(pair) else test for pair, test in zip(pairs, tests, strict=True)
+    ]
 
 
 def _assumed(pair: PairedRow, uneven: float) -> float:
     """The spread between runs, as far as it shows without many of them."""
-    return max(UNKNOWN_SPREAD if pair.within is None else pair.within, uneven, LEAST_SPREAD)
+    return max(pair.single(UNKNOWN_SPREAD), uneven, LEAST_SPREAD)
 
 
 def _tested_with(pair: PairedRow, measured: float, assumed: float) -> _Tested:
@@ -102,12 +117,16 @@ def _tested_with(pair: PairedRow, measured: float, assumed: float) -> _Tested:
     return replace(widest, chance=max(test.chance for test in tests))
 
 
-def _unevenness(pairs: Sequence[PairedRow]) -> float:
-    """The spread between runs that would explain how differently the rows moved; 0 = too few rows to say."""
+def _against_the_trend(pairs: Sequence[PairedRow]) -> float:
+    """The spread between runs that would explain how far rows moved against the trend; 0 = too few rows to say.
+
+    Of equals half of the rows do, and the sum of their squares is half of all.
+    """
     if len(pairs) < ENOUGH_ROWS:
         return 0.0
-    sigma = significance.robust_sigma([pair.change for pair in pairs]) or 0.0
-    return sigma / median(pair.error_factor for pair in pairs)
+    trend = median(pair.change for pair in pairs)
+    against = sum(pair.change**2 for pair in pairs if pair.change * trend < 0)
+    return math.sqrt(2 * against / len(pairs)) / median(pair.error_factor for pair in pairs)
 
 
 def _test(pair: PairedRow, sigma: float, freedom: float) -> _Tested:
@@ -121,10 +140,11 @@ def _whole(pairs: Sequence[PairedRow], runs_a: int, runs_b: int) -> _Tested | No
 
     Of each run only how far its rows are off on the whole counts: they may all move together.
     """
-    full = [pair for pair in pairs if (len(pair.a), len(pair.b)) == (runs_a, runs_b)]
+    all_runs = (runs_a, runs_b)
+    full = [pair for pair in pairs if (len(pair.a), len(pair.b)) == all_runs and not _has_too_few(pair)]
     if not full:
         return None
-    uneven = _unevenness(pairs)
+    uneven = _against_the_trend(pairs)
     off_a = [median(pair.a[run] - _middle(pair) for pair in full) for run in range(runs_a)]
     off_b = [median(pair.b[run] - _middle(pair) for pair in full) for run in range(runs_b)]
     whole = replace(pairs[0], a=tuple(off_a), b=tuple(off_b))
@@ -136,24 +156,16 @@ def _middle(pair: PairedRow) -> float:
 
 
 def _effect(test: _Tested, adjusted: float, settings: CompareSettings) -> Effect:
-    half = test.error * significance.critical(2 * settings.alpha, test.freedom)
-    change, low, high = (math.expm1(min(test.change + off, 700.0)) for off in (0.0, -half, half))
+    change, low, high = _interval(test, settings)
     significant = adjusted <= settings.alpha
     outcome: Comparable = "cannot-tell"
-    reason = ""
     if significant and change <= -settings.margin:
         outcome = "worse"
     elif significant and change >= settings.margin:
         outcome = "better"
     elif -settings.margin < low and high < settings.margin:
         outcome = "same"
-    elif low < 0 < high:
-        reason = f"between {low:+.1%} and {high:+.1%}: too noisy for a margin of {settings.margin:.1%}"
-    elif abs(change) < settings.margin:
-        reason = f"about the margin of {settings.margin:.1%}"
-    else:
-        reason = "among so many rows one of equals can look like this"
-    return Effect(
+    effect = Effect(
         outcome=outcome,
         change=change,
         low=low,
@@ -161,5 +173,29 @@ def _effect(test: _Tested, adjusted: float, settings: CompareSettings) -> Effect
         p_adjusted=adjusted,
         spread=test.sigma,
         spread_is_measured=test.freedom != significance.NORMAL,
-        reason=reason,
     )
+    if outcome == "cannot-tell":
+        return replace(effect, reason=change_text.why_unknown(effect, settings.margin, settings.alpha))
+    return effect
+
+
+def _untold(test: _Tested, fewest: int, settings: CompareSettings) -> Effect:
+    """Nothing is known of how the iterations spread: no distance between the sides can be told from chance."""
+    change, low, high = _interval(test, settings)
+    return Effect(
+        outcome="cannot-tell",
+        change=change,
+        low=low,
+        high=high,
+        p_adjusted=1.0,
+        spread=test.sigma,
+        spread_is_measured=False,
+        reason=f"too few iterations: {fewest}, at least {MIN_FOR_INTERVAL} needed",
+    )
+
+
+def _interval(test: _Tested, settings: CompareSettings) -> tuple[float, float, float]:
+    """(change, low, high) of bus bandwidth."""
+    half = test.error * significance.critical(2 * settings.alpha, test.freedom)
+    change, low, high = (math.expm1(min(test.change + off, 700.0)) for off in (0.0, -half, half))
+    return change, low, high

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from statistics import median
 
 from nccltool.compare import result, run_samples, significance
+from nccltool.compare.change_text import row_name, with_interval
 from nccltool.compare.effects import MEASURED_FREEDOM, CompareSettings, effects_of
 from nccltool.compare.paired_rows import PairedRow, RowOfRuns, busbw_at, paired, rows_of
 from nccltool.compare.result import Comparable, ComparedRow, Effect, Side
@@ -13,7 +14,6 @@ from nccltool.core.errors import BadInput
 from nccltool.core.findings import CheckStatus, Finding, Subject, define
 from nccltool.core.statistics import STATISTIC
 from nccltool.core.text import named
-from nccltool.core.units import format_bytes
 from nccltool.core.verdicts import verdict
 from nccltool.probe.result import Measurement
 
@@ -117,12 +117,8 @@ def _notes(a: Side, b: Side, pairs: Sequence[PairedRow]) -> list[str]:
 
 def _findings(a: Side, b: Side, overall: Effect | None, rows: Sequence[ComparedRow]) -> tuple[Finding, ...]:
     slower = sorted((row for row in rows if row.effect.outcome == "worse"), key=lambda row: row.effect.change)
-    parts = [f"the typical row by {-overall.change:.1%}"] if overall and overall.outcome == "worse" else []
-    parts += [
-        f"{row.key.op} at {format_bytes(row.key.bytes)} by {-row.effect.change:.1%}"
-        f" ({row.effect.low:+.1%} to {row.effect.high:+.1%})"
-        for row in slower
-    ]
+    parts = [f"the typical row is {with_interval(overall)}"] if overall and overall.outcome == "worse" else []
+    parts += [f"{row_name(row)} is {with_interval(row.effect)}" for row in slower]
     return (
         SLOWER.finding(
             subject=Subject(kind="run", name=b.name),

@@ -20,8 +20,14 @@ class PairedRow:
     b: tuple[float, ...]
     busbw_a: float
     busbw_b: float
-    within: float | None
-    """Spread of single iterations in a usual run, of the side where it is larger; None = not known."""
+    within_a: float | None
+    within_b: float | None
+    """Spread of single iterations in a usual run of a side; None = not known."""
+    tail_a: float
+    tail_b: float
+    """How far the tail of a usual run of a side pulls its mean up: the logarithm of mean over median."""
+    fewest: int | None
+    """Iterations of the row of a run that has the fewest; None = not known."""
 
     @property
     def change(self) -> float:
@@ -37,6 +43,19 @@ class PairedRow:
     def error_factor(self) -> float:
         """Standard error of the change, for a spread of 1."""
         return math.sqrt(significance.median_variance(len(self.a)) + significance.median_variance(len(self.b)))
+
+    def single(self, unknown: float) -> float:
+        """The spread of single iterations, with the weights that both sides have in the error of the change.
+
+        What could close the gap counts: that the faster side goes up, and that the slower one loses its tail.
+        """
+        a, b = (significance.median_variance(len(times)) for times in (self.a, self.b))
+        spread_a, spread_b = (unknown if known is None else known for known in (self.within_a, self.within_b))
+        if self.change < 0:
+            spread_b = max(spread_b, self.tail_b)
+        else:
+            spread_a = max(spread_a, self.tail_a)
+        return math.sqrt((a * spread_a**2 + b * spread_b**2) / (a + b))
 
     @property
     def own(self) -> float | None:
@@ -91,20 +110,27 @@ def _nothing_in_common(a: Side, b: Side, ours: _RowsByKey, theirs: _RowsByKey) -
 
 def _pair(ours: RowOfRuns, theirs: RowOfRuns) -> PairedRow:
     times = [[row.seconds for row in side] for side in (ours, theirs)]
-    within = [_within(side) for side in (ours, theirs)]
     return PairedRow(
         key=ours[0].key,
         a=tuple(map(math.log, times[0])),
         b=tuple(map(math.log, times[1])),
         busbw_a=busbw_at(ours, median(times[0])),
         busbw_b=busbw_at(theirs, median(times[1])),
-        within=None if None in within else max(spread for spread in within if spread is not None),
+        within_a=_within(ours),
+        within_b=_within(theirs),
+        tail_a=_tail(ours),
+        tail_b=_tail(theirs),
+        fewest=min((row.iterations for row in (*ours, *theirs) if row.iterations is not None), default=None),
     )
 
 
 def _within(rows: RowOfRuns) -> float | None:
     known = [row.spread for row in rows if row.spread is not None]
     return median(known) if len(known) == len(rows) else None
+
+
+def _tail(rows: RowOfRuns) -> float:
+    return median(max(math.log(row.seconds / row.median_s), 0.0) if row.median_s else 0.0 for row in rows)
 
 
 def busbw_at(rows: RowOfRuns, time_s: float) -> float:

@@ -50,7 +50,7 @@ class RowSample:
     """None = the source keeps no single iterations."""
     mean_s: float
     spread: float | None
-    """Relative standard deviation of single iterations, without their tail; None = not known."""
+    """Relative standard deviation of single iterations, from the mean upwards; None = not known, or too few."""
     iterations: int | None
     busbw_bytes_per_s: float
     """Of its time."""

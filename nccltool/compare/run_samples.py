@@ -9,11 +9,13 @@ import msgspec
 from nccltool.compare.result import Circumstances, Difference, RowKey, RowSample, RunSample
 from nccltool.core.documents import RunInfo
 from nccltool.core.errors import BadInput
+from nccltool.core.statistics import MIN_FOR_INTERVAL, Stats
 from nccltool.core.units import format_bytes
 from nccltool.probe.result import Measurement
 
 P90_SIGMAS = 1.2816
-"""Standard deviations between the median and the 90th percentile of normal numbers."""
+"""Standard deviations between the middle and the 90th percentile of normal numbers."""
+P99_SIGMAS = 2.3263
 UNKNOWN = "unknown"
 """A word of --ignore: keys that one side does not know."""
 VERSIONS = ("backend_version", "torch", "tool")
@@ -44,15 +46,26 @@ def _circumstances(info: RunInfo) -> Circumstances:
 
 
 def _of_row(row: Measurement) -> RowSample:
-    middle, tail = row.time_s.median, row.time_s.p90
     return RowSample(
         key=key_of(row),
-        median_s=middle or None,
+        median_s=row.time_s.median or None,
         mean_s=row.time_s.seconds,
-        spread=math.log(tail / middle) / P90_SIGMAS if middle and tail else None,
+        spread=_spread(row.time_s, row.iterations),
         iterations=row.iterations,
         busbw_bytes_per_s=row.busbw_bytes_per_s,
     )
+
+
+def _spread(times: Stats, iterations: int | None) -> float | None:
+    """How far the mean could go up if more iterations were like the slow ones: a relative standard deviation.
+
+    None = not known.
+    """
+    if iterations is not None and iterations < MIN_FOR_INTERVAL:
+        return None
+    quantiles = ((times.p90, P90_SIGMAS), (times.p99, P99_SIGMAS))
+    found = [math.log(quantile / times.seconds) / sigmas for quantile, sigmas in quantiles if quantile]
+    return max(0.0, *found) if found else None
 
 
 def key_of(row: Measurement) -> RowKey:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from nccltool.compare.change_text import with_interval
 from nccltool.compare.result import Against
 from nccltool.core.units import format_bytes, format_gb_per_s
 from nccltool.launch import start_costs
@@ -100,7 +101,7 @@ def held_against(ran: StageRun, baseline: Sequence[Against]) -> Iterator[CheckOu
     for one in baseline:
         change = ""
         if found := one.effect:
-            change = f"{found.change:+.1%} against {one.source}, between {found.low:+.1%} and {found.high:+.1%}"
+            change = f"{with_interval(found)} compared with {one.source}"
         known = one.expected_busbw_bytes_per_s
         yield ran.outcome(
             BASELINE.about(one.key.op, one.key.bytes),

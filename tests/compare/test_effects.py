@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -85,3 +86,56 @@ def test_five_percent_are_found_through_one_percent_of_noise(rows: int) -> None:
         for _ in range(20)
     )
     assert outcomes["worse"] >= 19
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_fault_that_adds_to_each_call_is_no_noise_although_it_moves_rows_unevenly(runs: int) -> None:
+    """50 ms more: 1,000 times at the smallest size, 1.5 times at the largest."""
+    times = [50e-6, 60e-6, 0.2e-3, 1e-3, 10e-3, 100e-3]
+    a, b = (
+        side(name, *(run(f"{name}{k}", [time + more for time in times]) for k in range(runs)))
+        for name, more in (("a", 0.0), ("b", 0.05))
+    )
+    found = compared(a, b)
+    assert found.overall is not None
+    assert [row.effect.outcome for row in found.rows] == ["worse"] * 6
+    assert (found.outcome, found.overall.outcome) == ("worse", "worse")
+
+
+def test_rows_that_move_both_ways_show_noise() -> None:
+    changes = (1.3, 0.75, 1.25, 0.8, 1.4, 0.7)
+    found = compared(side("a", run("a", [1.0] * 6)), side("b", run("b", list(changes))))
+    assert [row.effect.outcome for row in found.rows] == ["cannot-tell"] * 6
+    assert found.outcome == "cannot-tell"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "outcome"),
+    [
+        ({"iterations": 4, "spread": None}, {}, "cannot-tell"),  # too few on a side
+        ({}, {"iterations": 1, "spread": None}, "cannot-tell"),
+        ({"iterations": 5}, {"iterations": 5}, "worse"),
+        ({"median_s": None, "spread": None, "iterations": None}, {}, "worse"),  # imported: a mean and nothing else
+        ({"median_s": None, "spread": None, "iterations": 20}, {"median_s": None, "spread": None}, "worse"),
+        ({"spread": 1.5}, {"spread": 0.01}, "worse"),  # a noisy side, and one that never comes near it
+        ({"spread": 3.0}, {"spread": 3.0}, "cannot-tell"),
+        ({}, {"median_s": 1.0}, "cannot-tell"),  # without its tail the slower side is as fast
+    ],
+)
+def test_single_runs_that_are_143_times_apart(a: dict[str, Any], b: dict[str, Any], outcome: str) -> None:
+    sides = (
+        side(name, run(name, [], rows=(row(time, **more),)))
+        for name, time, more in (("a", 1.0, a), ("b", 143.0, b))
+    )
+    found = compared(*sides)
+    assert found.outcome == outcome
+    assert found.rows[0].effect.change == pytest.approx(1 / 143 - 1)
+
+
+def test_runs_that_repeat_make_up_for_few_iterations() -> None:
+    few = {"iterations": 1, "spread": None}
+    sides = (
+        side(name, *(run(f"{name}{k}", [], rows=(row(factor * time, **few),)) for k, time in enumerate(STEADY)))
+        for name, factor in (("a", 1.0), ("b", 143.0))
+    )
+    assert compared(*sides).outcome == "worse"

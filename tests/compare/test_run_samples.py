@@ -1,5 +1,6 @@
 """What must be alike for two runs to be comparable, and what --ignore lets pass."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from nccltool.compare import run_samples
 from nccltool.core.errors import BadInput
 from tests.compare.samples import HERE, KEY, compared, of, row, run, side
+from tests.samples import info, measurement, stats
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,21 @@ def test_a_run_without_rows_and_a_wrong_word() -> None:
         compared(of("a", 1.0), side("b", run("b", [])))
     with pytest.raises(BadInput, match="'colour' is not a key"):
         run_samples.ignored(["colour"])
+
+
+@pytest.mark.parametrize(
+    ("times", "iterations", "spread"),
+    [
+        ({"median": 1.0, "p90": 1.2, "p99": None}, 50, math.log(1.2) / 1.2816),
+        ({"median": 1.0, "p90": 1.2, "p99": 3.0}, 500, math.log(3.0) / 2.3263),
+        ({"median": 0.5, "p90": 0.9, "p99": None}, 50, 0.0),  # the mean is beyond: the tail says the rest
+        ({"median": None, "p90": None, "p99": 2.0}, 200, math.log(2.0) / 2.3263),
+        ({"median": None, "p90": None, "p99": None}, None, None),
+        ({"median": 1.0, "p90": 1.0, "p99": None}, 4, None),  # too few to say
+    ],
+)
+def test_the_spread_of_iterations(times: dict[str, Any], iterations: int, spread: float | None) -> None:
+    measured = measurement(time_s=stats(1.0, **times), iterations=iterations)
+    (found,) = run_samples.of_run(info(), [measured]).rows
+    assert found.spread == (None if spread is None else pytest.approx(spread))
+    assert found.seconds == 1.0

@@ -9,21 +9,22 @@ from typing import Any
 import msgspec
 from tabulate import tabulate
 
-from nccltool.compare.result import ComparedRow, Comparison, Effect, Side
+from nccltool.compare.change_text import WORDS, changed, headline, span
+from nccltool.compare.result import Comparable, ComparedRow, Comparison, Effect, Side
 from nccltool.core.documents import SCHEMA, encoded
-from nccltool.core.look import PLAIN, Align, Look
+from nccltool.core.look import PLAIN, Align, Look, Tone
 from nccltool.core.text import escaped, escaped_lines, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
 _ALIGN: tuple[Align, ...] = tuple("left" if name in ("op", "verdict") else "right" for name in HEADERS)
 _DETAILS = ("dtype", "reduce_op", "placement", "cadence")
-_WORDS = {"worse": "WORSE", "better": "better", "same": "same", "cannot-tell": "cannot tell"}
 _LEGEND = (
     "time: median over the runs of their {statistic}s   busbw: GB/s = 10**9 B/s, of that time\n"
-    "change: of bus bandwidth, B against A; interval: of this row alone; under {margin:.3g} % it does not matter\n"
-    "verdict: with all rows in mind: of comparisons of equals at most {alpha:.3g} are called different"
+    "change: of bus bandwidth, B compared with A; interval: of this row alone; margin: {margin:.3g} %\n"
+    "verdict: over all rows: at most {alpha:.3g} of the comparisons of equal runs find a difference"
 )
+_TONES: dict[Comparable, Tone] = {"worse": "fail", "better": "pass", "same": "pass", "cannot-tell": "warn"}
 CSV_COLUMNS = (
     *("op", "bytes", "dtype", "reduce_op", "placement", "cadence", "runs_a", "runs_b", "time_a_s", "time_b_s"),
     *("busbw_a_bytes_per_s", "busbw_b_bytes_per_s", "change", "low", "high", "p_adjusted", "spread"),
@@ -63,13 +64,14 @@ def _cell(row: ComparedRow, name: str) -> object:
 def _table(comparison: Comparison, look: Look) -> str:
     rows = look.table(HEADERS, list(_rows(comparison)), _ALIGN)
     text = "\n".join((*_head(comparison), rows, *_foot(comparison)))
-    return "\n".join(escaped_lines(text)) + "\n"
+    verdict = look.painted(escaped(headline(comparison)), _TONES[comparison.outcome])
+    return "\n".join((verdict, *escaped_lines(text))) + "\n"
 
 
 def _markdown(comparison: Comparison) -> str:
     rows = str(tabulate(_rows(comparison), HEADERS, tablefmt="github", colalign=_ALIGN, disable_numparse=True))
     lists = [f"- {escaped(line.strip())}" for line in (*_head(comparison), *_foot(comparison, legend=False))]
-    return "\n".join((f"**{_last(comparison)}**", "", rows, "", *lists)) + "\n"
+    return "\n".join((f"**{escaped(headline(comparison))}**", "", rows, "", *lists)) + "\n"
 
 
 def _head(comparison: Comparison) -> list[str]:
@@ -104,11 +106,7 @@ def _rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
 
 
 def _shown(effect: Effect) -> tuple[str, str, str]:
-    return _percent(effect.change), f"{_percent(effect.low)} to {_percent(effect.high)}", _WORDS[effect.outcome]
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:+.1f} %" if share < 9.995 else f"x {share + 1:.3g}"
+    return changed(effect.change), span(effect.low, effect.high), WORDS[effect.outcome]
 
 
 def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
@@ -126,13 +124,11 @@ def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
     yield from (f"note: {note}" for note in comparison.notes)
     for finding in comparison.findings:
         yield from finding.lines()
-    if legend:
-        yield _last(comparison)
+    yield _last(comparison)
 
 
 def _last(comparison: Comparison) -> str:
-    found: Counter[str] = Counter(row.effect.outcome for row in comparison.rows)
-    counts = [f"{found[word]} {shown.lower()}" for word, shown in _WORDS.items() if word in found]
+    found: Counter[Comparable] = Counter(row.effect.outcome for row in comparison.rows)
+    counts = [f"{found[word]} {shown.lower()}" for word, shown in WORDS.items() if word in found]
     rows = f"{found.total()} row{'' if found.total() == 1 else 's'}"
-    outcome = _WORDS[comparison.outcome].lower()
-    return f"{outcome}: {rows}, {', '.join(counts)}; exit code {comparison.verdict.exit_code}"
+    return f"{rows}: {', '.join(counts)}; exit code {comparison.verdict.exit_code}"
