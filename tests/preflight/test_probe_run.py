@@ -68,4 +68,4 @@ def test_a_baseline() -> None:
         90e9,
         "100.0 GB/s",
     )
-    assert one.reason == "-10.0% against baseline usual of 5 runs, between -12.0% and -8.0%"
+    assert one.reason == "10.0 % slower (95 % CI 8.0 % to 12.0 %) compared with baseline usual of 5 runs"
