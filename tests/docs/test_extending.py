@@ -42,8 +42,7 @@ class Addition:
 
 
 def additions() -> list[Addition]:
-    section = PAGE.read_text()
-    parts = section.split("\n## ")[1:]
+    parts = re.split(r"\n## (?=An? )", PAGE.read_text())[1:]  # a page within an example has sections too
     return [Addition(*part.split("\n", 1)) for part in parts]
 
 
