@@ -1,4 +1,4 @@
-"""Keys of JSON documents, as docs/json.md has them: `busbw_bytes_per_s`, `measurements[].late_s`."""
+"""Keys of JSON documents, as the pages on JSON have them: `busbw_bytes_per_s`, `measurements[].late_s`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,12 +6,12 @@ from nccltool.cli.help_pages.base import in_order, known, titled
 from nccltool.core import manual
 
 ABOUT = "keys of JSON documents"
-_PAGE = "json.md"
+_PAGES = ("json.md", "json-train.md", "json-checks.md")
 
 
 def _rows() -> Iterator[tuple[str, str, str]]:
     """(key, the object that has it, what it means)."""
-    for section in manual.sections(_PAGE):
+    for section in (one for page in _PAGES for one in manual.sections(page)):
         where = "the document" if section.level == 1 else section.title
         for first, kind, *rest in manual.rows(section.text):
             yield from ((key, where, f"{kind}: {'; '.join(rest)}".rstrip(": ")) for key in manual.words(first))
