@@ -1,21 +1,30 @@
 """nccltool sbatch."""
 
+import math
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli import probe
+from nccltool.cli import preflight, probe
 from nccltool.cli.options import group, option, refuse, words_of
 from nccltool.core.errors import BadInput
 
+if TYPE_CHECKING:
+    from nccltool.interop.batch_script import BatchWork
+
 _ELSEWHERE = ("node_rank", "hosts", "hostfile", "ssh", "remote_env", "keep_going")
 """Options of the command that say where its nodes are and how to reach them."""
+_SLOWER = 3
+"""A suite says how long it takes on healthy nodes; with an unhealthy one it waits for time-outs too."""
 _COUNT = click.IntRange(1, 10**6)
 
 
 @click.command("sbatch", context_settings={"allow_interspersed_args": False})
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe [PROBE OPTIONS]...")
+@click.argument(
+    "words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [ITS OPTIONS]..."
+)
 @option("--partition", help="Partition of Slurm.")
 @option("--account", help="Account to charge.")
 @option("--qos", help="Quality of service.")
@@ -27,31 +36,66 @@ _COUNT = click.IntRange(1, 10**6)
 @option("--cpus-per-task", type=_COUNT, help="Processors of each node, where it is shared.")
 @option("--mem", help="Memory of each node: 64G.  [default: all, of a node that is not shared]")
 @option("--shared", is_flag=True, help="Do not ask for whole nodes.")
-@option("--time", help="30 (minutes), 1:30:00, 2-12 (days-hours).  [default: --deadline + 10 min]")
+@option("--time", help="30 (minutes), 1:30:00, 2-12 (days-hours).  [default: --deadline or --budget, + 10 min]")
 @option("--job-name", default="nccltool", help="Name of the job.")
 @option("--log", default="nccltool-%j.out", help="File for the output of the job; %j is its number.")
 @option("--sbatch-option", multiple=True, metavar="NAME[=VALUE]", help="Any other option of sbatch.")
 @option("--setup", multiple=True, metavar="LINE", help="Line of shell to run first: module load cuda.")
 @option("--command", help="How nccltool is started there.  [default: this one, with its Python]")
 def command(words: tuple[str, ...], command: str | None, **options: Any) -> None:
-    """Print a batch script for Slurm that runs `nccltool probe` on nodes of its own.
+    """Print a batch script for Slurm that runs `nccltool probe` or `nccltool preflight`.
 
-    What follows `probe` are its own options. Give the script to sbatch; in the allocation, the command starts its
-    nodes with srun.
+    What follows the command are its own options. Give the script to sbatch; in the allocation, the command starts
+    its nodes with srun.
     """
     from nccltool.cli.screen import put
     from nccltool.interop import batch_script
 
-    if words[0] != "probe":
-        raise BadInput(f"sbatch {words[0]!r} is not known", "nccltool sbatch [OPTIONS] probe [PROBE OPTIONS]")
-    its_options, given = words_of(probe.command, "sbatch probe", words[1:])  # as the script will read them
+    if words[0] not in _COMMANDS:
+        remedy = f"nccltool sbatch [OPTIONS] {'|'.join(_COMMANDS)} [ITS OPTIONS]"
+        raise BadInput(f"sbatch {words[0]!r} is not known", remedy)
+    work = _COMMANDS[words[0]](words[1:])
+    start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
+    batch = group(batch_script.BatchOptions, options, command=start)
+    put(batch_script.script(words, work, batch))
+
+
+def _probe(words: tuple[str, ...]) -> "BatchWork":
+    from nccltool.interop import batch_script
+
+    its_options, given = words_of(probe.command, "sbatch probe", words)  # as the script will read them
+    _refuse_other_nodes(its_options, given)
+    return batch_script.of_probe(probe.asked(its_options), given)
+
+
+def _preflight(words: tuple[str, ...]) -> "BatchWork":
+    from nccltool.interop.batch_script import BatchWork
+    from nccltool.launch.launchers import slurm
+    from nccltool.launch.options import StartOptions
+    from nccltool.preflight.options import PreflightOptions, from_options
+
+    its_options, given = words_of(preflight.command, "sbatch preflight", words)
+    _refuse_other_nodes(its_options, given)
+    start, allocation = slurm.stand_in(group(StartOptions, its_options, fault=""))
+    order = from_options(group(PreflightOptions, its_options, start=start), allocation)
+    budget_s = order.budget_s
+    return BatchWork(
+        nodes=order.where.nodes or 1,
+        needs_s=_SLOWER * order.suite.about_s if budget_s is None else budget_s,
+        ends_s=math.inf if budget_s is None else budget_s,
+        option="--budget",
+        unit="s",
+        is_given=budget_s is not None,
+    )
+
+
+_COMMANDS = {"probe": _probe, "preflight": _preflight}
+
+
+def _refuse_other_nodes(its_options: Mapping[str, Any], given: frozenset[str]) -> None:
     refuse(given, _ELSEWHERE, "in a batch script", "leave it out: srun starts the nodes")
     if (launcher := its_options["launcher"]) not in ("auto", "slurm"):
         raise BadInput(f"--launcher {launcher} has no meaning in a batch script", "leave it out, or say slurm")
-    asked = probe.asked(its_options)
-    start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
-    batch = group(batch_script.BatchOptions, options, command=start)
-    put(batch_script.script(words, asked, given, batch))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -51,14 +51,42 @@ class BatchOptions:
     """How nccltool is started there."""
 
 
-def script(words: Sequence[str], asked: ProbeOptions, given: frozenset[str], options: BatchOptions) -> str:
-    """The script for a command: its words, its options, and those `given`. Raises BadInput."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchWork:
+    """What a script needs to know of the command in it."""
+
+    nodes: int
+    needs_s: float
+    """How long it may take, as far as that is known."""
+    ends_s: float
+    """When it ends by itself; infinite where only its option makes it."""
+    option: str
+    """The one that makes it end by itself, and shows what it has."""
+    unit: str = ""
+    """Of that option's value."""
+    is_given: bool
+    """Whether that option was given."""
+
+
+def of_probe(asked: ProbeOptions, given: frozenset[str]) -> BatchWork:
+    """Reads the options of `nccltool probe` as the script will. Raises BadInput."""
     job = _order(asked).job
-    time_s = _seconds(options.time) if options.time else job.deadline_s + ROOM_S
-    extra = _deadline(time_s, job.deadline_s, "deadline" in given)
+    return BatchWork(
+        nodes=job.nodes or 1,
+        needs_s=job.deadline_s,
+        ends_s=job.deadline_s,
+        option="--deadline",
+        is_given="deadline" in given,
+    )
+
+
+def script(words: Sequence[str], work: BatchWork, options: BatchOptions) -> str:
+    """The script for a command: its words, and what is known of it. Raises BadInput."""
+    time_s = _seconds(options.time) if options.time else work.needs_s + ROOM_S
+    extra = _end_by_itself(time_s, work)
     directives = [
         ("job-name", options.job_name),
-        ("nodes", str(job.nodes or 1)),
+        ("nodes", str(work.nodes)),
         ("ntasks-per-node", "1"),  # one process a node, which starts the ranks
         ("time", options.time or _clock(time_s)),
         ("output", options.log),
@@ -86,17 +114,18 @@ def _order(asked: ProbeOptions) -> LaunchOrder[ProbeJob]:
     return probe_options.from_options(replace(asked, start=start), allocation)
 
 
-def _deadline(time_s: float, deadline_s: float, is_given: bool) -> tuple[str, ...]:
+def _end_by_itself(time_s: float, work: BatchWork) -> tuple[str, ...]:
     """A run that ends by itself shows what it has; one that Slurm ends may not come to it."""
     latest = math.floor(max(time_s - ENDS_BEFORE_S, time_s / 2))
-    if deadline_s <= latest:
+    if work.ends_s <= latest:
         return ()
-    if is_given:
+    if work.is_given:
         raise BadInput(
-            f"--deadline {deadline_s:g} is more than --time {_clock(time_s)} leaves for a run to end by itself",
-            f"--deadline {latest}, or a longer --time",
+            f"{work.option} {work.ends_s:g}{work.unit} is more than --time {_clock(time_s)} leaves"
+            " for a run to end by itself",
+            f"{work.option} {latest}{work.unit}, or a longer --time",
         )
-    return ("--deadline", str(latest))
+    return (work.option, f"{latest}{work.unit}")
 
 
 def _seconds(text: str) -> float:

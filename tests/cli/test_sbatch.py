@@ -86,3 +86,36 @@ def test_an_option_of_sbatch_behind_the_command(nccltool: Nccltool) -> None:
     said = nccltool("sbatch", "probe", "--nodes", "2", "--partition", "gpu")
     assert (said.code, said.out) == (2, "")
     assert re.search(r"No such option:? '?--partition", said.err), said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "time", "extra"),
+    [
+        ("preflight --suite nightly --nodes 4", "time=0:25:00", ["--budget", "1440s"]),  # 3 x 5 min, and 10
+        ("preflight --suite smoke --nodes 4 --budget 60s", "time=0:11:00", []),
+        ("--time 20 preflight --suite nightly --nodes 4", "time=20", ["--budget", "1140s"]),
+        ("--time 20 preflight --suite nightly --nodes 4 --budget 5min", "time=20", []),
+    ],
+)
+def test_a_preflight_ends_before_its_job(nccltool: Nccltool, words: str, time: str, extra: list[str]) -> None:
+    directives, command = made(nccltool, words)
+    assert {time, "nodes=4"} <= set(directives)
+    said = shlex.split(words)
+    assert command[len(PYTHON) :] == [*said[said.index("preflight") :], *extra]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--time 2 preflight --budget 10min", "--budget 600s is more than --time 0:02:00 leaves"),
+        ("preflight --hosts a", "--hosts has no meaning in a batch script"),
+        ("preflight --launcher ssh", "--launcher ssh has no meaning in a batch script"),
+        ("preflight --suite nope", "there is no suite 'nope'"),
+        ("preflight --only nope", "--only: 'nope' is not"),
+        ("train ddp", "sbatch 'train' is not known"),
+    ],
+)
+def test_words_that_a_preflight_cannot_have_there(nccltool: Nccltool, words: str, message: str) -> None:
+    said = nccltool("sbatch", *shlex.split(words))
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err

@@ -27,6 +27,10 @@ def words_of(name: str) -> list[str]:
     if name == "systemd":
         (line,) = re.findall(r"^ExecStart=/usr/bin/env (.*)$", UNIT, re.MULTILINE)
         return shlex.split(line)
+    if name == "scrontab":
+        page = (DOCS / "commands/sbatch.md").read_text()
+        (line,) = re.findall(r"^\d+ \d+ \* \* \* /opt/nccltool/bin/(nccltool .*)$", page, re.MULTILINE)
+        return shlex.split(line)
     if name == "nightly":
         (container,) = NIGHTLY["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
         return list(container["args"])
@@ -35,12 +39,22 @@ def words_of(name: str) -> list[str]:
     return shlex.split(line)
 
 
-@pytest.mark.parametrize("name", ["systemd", "nightly", *(str(file.relative_to(DOCS)) for file in SCRIPTS)])
+@pytest.mark.parametrize(
+    "name", ["systemd", "scrontab", "nightly", *(str(file.relative_to(DOCS)) for file in SCRIPTS)]
+)
 def test_their_words_are_understood(name: str) -> None:
     program, command, *words = words_of(name)
     above = click.Context(cli, **cli.context_settings)
     assert program == "nccltool"
     assert cli.commands[command].make_context(command, words, parent=above).params
+
+
+def test_the_line_of_scrontab_has_the_directives_of_the_script() -> None:
+    page = (DOCS / "commands/sbatch.md").read_text()
+    (line,) = re.findall(r"^#SCRON (.*)$", page, re.MULTILINE)
+    script = page.partition("preflight --suite nightly --nodes 4\n#!/bin/bash\n")[2].partition("\n\n")[0]
+    ours = {each.removeprefix("#SBATCH ") for each in script.splitlines()}
+    assert set(line.split()) == {each for each in ours if "partition" not in each and "job-name" not in each}
 
 
 def test_the_nightly_job_is_valid() -> None:
