@@ -110,7 +110,9 @@ def _lateness(rows: Sequence[Measurement], run: Run) -> MeasuredNumber:
     worst = max(found, key=lambda one: one.late_s, default=None)
     if worst is None:
         return MeasuredNumber(value=0.0, what="")
-    return MeasuredNumber(value=worst.late_s, what=f"late in {worst.share_text('row')}", rank=worst.rank)
+    return MeasuredNumber(
+        value=worst.late_s, what=f"late in {worst.share_text('the only row', 'rows')}", rank=worst.rank
+    )
 
 
 def _number(row: Measurement, wanted: Expectation, run: Run) -> MeasuredNumber:

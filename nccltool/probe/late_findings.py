@@ -2,10 +2,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
 
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.text import named
@@ -16,17 +15,27 @@ from nccltool.probe import late_rank
 from nccltool.probe.finding_kinds import LATE_RANK
 from nccltool.probe.late_rank import LateRank, Row
 
-Unit = Literal["row", "training"]
-"""What arrivals were measured in."""
 _RANKS_NAMED = 16
 _LEAST_CHANCE = 1e-6
 """Less is not worth telling apart."""
-_MEASURED: Mapping[Unit, str] = {
-    "row": f"arrivals at {late_rank.ROUNDS} empty all-reduces after each row: time in transfer does not count",
-    "training": "arrivals between forward and backward, in steps after the timed ones: time in transfer does not "
-    "count",
-}
 _CHECK = "top (other processes on its cores), CPU binding, clocks and throttling (nvidia-smi -q -d PERFORMANCE)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArrivalsOf:
+    """What arrivals were measured in, in words."""
+
+    only: str
+    """If there is one."""
+    several: str
+    measured: str
+
+
+ROWS = ArrivalsOf(
+    only="the only row",
+    several="rows",
+    measured=f"arrivals at {late_rank.ROUNDS} empty all-reduces after each row: time in transfer does not count",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,7 @@ class _Place:
         return f"{self.host} ({node_name(self.node)})" if self.emulated else self.host
 
 
-def of_rows(rows: Iterable[Row], state: RunState, unit: Unit = "row") -> tuple[Finding, ...]:
+def of_rows(rows: Iterable[Row], state: RunState, unit: ArrivalsOf = ROWS) -> tuple[Finding, ...]:
     """A finding for each rank that came late too often for chance; one for all of a host among several."""
     late = late_rank.over_rows(rows, state.world_size)
     emulated = state.world.emulated if state.world else state.job.emulated
@@ -64,39 +73,40 @@ def of_rows(rows: Iterable[Row], state: RunState, unit: Unit = "row") -> tuple[F
     return tuple(found)
 
 
-def _of_rank(place: _Place | None, one: LateRank, unit: Unit) -> Finding:
+def _of_rank(place: _Place | None, one: LateRank, unit: ArrivalsOf) -> Finding:
     on = f" on {place.text}" if place else ""
+    where = one.share_text(unit.only, unit.several)
     return LATE_RANK.finding(
         severity="error" if one.fails else "warning",
         subject=Subject(kind="rank", name=str(one.rank)),
-        message=f"rank {one.rank}{on} came late in {one.share_text(unit)}, by {format_seconds(one.late_s)} in the "
-        "median; the others waited for it",
+        message=f"rank {one.rank}{on} came late in {where}, by {format_seconds(one.late_s)} in the median; the "
+        "others waited for it",
         evidence=_evidence([one], unit),
         remedy=_remedy(place),
     )
 
 
-def _of_host(place: _Place, ranks: Sequence[LateRank], unit: Unit) -> Finding:
+def _of_host(place: _Place, ranks: Sequence[LateRank], unit: ArrivalsOf) -> Finding:
     names = named((str(one.rank) for one in ranks), _RANKS_NAMED)
     typical = sorted(ranks, key=lambda one: one.rows)[len(ranks) // 2]
     late_s = median(one.late_s for one in ranks)
     return LATE_RANK.finding(
         severity="error" if any(one.fails for one in ranks) else "warning",
         subject=Subject(kind="host", name=place.subject),
-        message=f"ranks {names} on {place.text} came late in {typical.share_text(unit)}, by "
+        message=f"ranks {names} on {place.text} came late in {typical.share_text(unit.only, unit.several)}, by "
         f"{format_seconds(late_s)} in the median; the others waited for them",
         evidence=_evidence(ranks, unit),
         remedy=_remedy(place),
     )
 
 
-def _evidence(ranks: Sequence[LateRank], unit: Unit) -> tuple[str, ...]:
+def _evidence(ranks: Sequence[LateRank], unit: ArrivalsOf) -> tuple[str, ...]:
     least, most = min(one.least_s for one in ranks), max(one.most_s for one in ranks)
     chance = max(one.chance for one in ranks)
     between = f"between {format_seconds(least)} and {format_seconds(most)}, "
     if ranks[0].rows == 1:
         between = ""
-    return (f"{between}by chance in less than {_share(chance)} of healthy runs", _MEASURED[unit])
+    return (f"{between}by chance in less than {_share(chance)} of healthy runs", unit.measured)
 
 
 def _share(chance: float) -> str:

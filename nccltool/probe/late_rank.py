@@ -73,11 +73,11 @@ class LateRank:
         """Whether it costs so much that a run fails for it."""
         return self.is_typical and self.late_s >= FAIL_S
 
-    def share_text(self, unit: str) -> str:
-        """`78 of 80 rows`."""
+    def share_text(self, only: str, several: str) -> str:
+        """`78 of 80 rows`; `only` stands for a single one."""
         if self.of == 1:
-            return f"the only {unit}"
-        return f"{'all ' if self.rows == self.of else f'{self.rows} of '}{self.of} {unit}s"
+            return only
+        return f"{'all ' if self.rows == self.of else f'{self.rows} of '}{self.of} {several}"
 
 
 def in_row(waits_ns: Sequence[Sequence[int]]) -> tuple[RankLateness, ...]:

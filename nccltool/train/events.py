@@ -88,6 +88,8 @@ class TimedSteps(Event, frozen=True, tag="timed-steps"):
     tokens: int
     without_sync_ns: int | None
     alone_ns: int | None
+    late_ranks: tuple[tuple[int, float], ...] | None = None
+    """(rank, seconds) of those that came late to the backward pass, the latest first; None = not measured."""
 
 
 class OfRanks(Event, frozen=True, tag="of-ranks"):

@@ -14,7 +14,8 @@ from nccltool.launch.finding_kinds import WORLD_OF_ONE
 from nccltool.launch.printed_events import Begun
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
-from nccltool.probe import plan
+from nccltool.probe import late_findings, late_rank, plan
+from nccltool.probe.late_findings import ArrivalsOf
 from nccltool.probe.run import info
 from nccltool.train import divergence, events, peak_flops, pipeline_schedules, sharing
 from nccltool.train.finding_kinds import RESUMED
@@ -71,6 +72,7 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         # a training of one rank that was asked for is no reason to warn: it is how one GPU is checked
         *(f for f in outcome.findings if f.is_error or f.kind is not WORLD_OF_ONE),
         *(_wrong(one) for one in heard if one.wrong),
+        *_late(trainings, state),
         *(plan.one_left_out(one.strategy, one.strategy, one.reason) for one in trainings if one.status == "skip"),
         *(_resumed(event, one) for one in heard for event in one.resumed),
     )
@@ -88,6 +90,16 @@ def judged(outcome: LaunchOutcome, begun: Begun) -> TrainRun:
         trainings=trainings,
         restarts=heard_of(state).restarts,
     )
+
+
+def _late(trainings: Sequence[TrainingResult], state: RunState) -> tuple[Finding, ...]:
+    measured = [one for one in trainings if one.late_ranks is not None]
+    words = ArrivalsOf(
+        only=measured[0].strategy if measured else "",
+        several="strategies",
+        measured="arrivals between forward and backward, in extra steps: time in transfer does not count",
+    )
+    return late_findings.of_rows((one.late_ranks for one in measured), state, words)
 
 
 def _training(heard: _Heard) -> TrainingResult:
@@ -112,6 +124,7 @@ def _training(heard: _Heard) -> TrainingResult:
         exposed_communication_method=_method(timed),
         scaling_efficiency=_of_a_step(timed.alone_ns if timed else None, times),
         slowest_rank=_slowest([ns for part in heard.of_ranks for ns in part.ns]),
+        late_ranks=late_rank.of_pairs(timed.late_ranks) if timed and timed.late_ranks is not None else None,
         peak_memory_bytes=tuple(peak for part in heard.of_ranks for peak in part.peak_bytes),
         model_flop_utilisation=utilisation,
         model_flop_utilisation_source=source,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from nccltool.core.findings import CheckStatus, Finding, Subject
 from nccltool.core.statistics import Stats
+from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.result import Measurement, Run
 from nccltool.train.finding_kinds import TRAIN_WRONG
 
@@ -154,6 +155,9 @@ class TrainingResult:
     """Time of the same work of rank 0 while the others wait, over the time of a step."""
     slowest_rank: int | None
     """The rank whose own work took longest, where one stands out."""
+    late_ranks: tuple[RankLateness, ...] | None = None
+    """Those that came late to the backward pass, the latest first; None = not measured: too few timed steps,
+    stages that wait for each other, or an older release."""
     peak_memory_bytes: tuple[int | None, ...]
     """Of each rank while steps were timed: allocated on the device, or resident."""
     model_flop_utilisation: float | None = None

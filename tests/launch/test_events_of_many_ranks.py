@@ -247,6 +247,7 @@ EXAMPLES: dict[type[Event], Callable[[], Event | Iterator[Event]]] = {
         tokens=BYTES,
         without_sync_ns=NS,
         alone_ns=NS,
+        late_ranks=((LAST, 1 / 3e300),) * late_rank.MOST_NAMED,
     ),
     of_train.Flowed: lambda: of_train.Flowed(
         strategy="pipeline",

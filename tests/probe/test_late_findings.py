@@ -10,6 +10,7 @@ from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events
 from nccltool.launch.run_state import RunState
 from nccltool.probe import late_findings
+from nccltool.probe.late_findings import ArrivalsOf
 from nccltool.probe.late_rank import of_pairs
 from tests import samples
 
@@ -139,8 +140,9 @@ def test_ranks_of_one_host_are_not_named_as_that_host() -> None:
 
 
 def test_in_a_training() -> None:
-    (finding,) = late_findings.of_rows(late((1, 0.05), rows=1, of=1), world(), "training")
-    assert finding.message.startswith("rank 1 on alpha came late in the only training, by 50 ms in the median")
-    assert finding.evidence[1] == (
-        "arrivals between forward and backward, in steps after the timed ones: time in transfer does not count"
-    )
+    unit = ArrivalsOf(only="ddp", several="strategies", measured="in steps")
+    (finding,) = late_findings.of_rows(late((1, 0.05), rows=1, of=1), world(), unit)
+    assert finding.message.startswith("rank 1 on alpha came late in ddp, by 50 ms in the median")
+    assert finding.evidence[1] == "in steps"
+    (finding,) = late_findings.of_rows(late((1, 0.05), rows=2, of=3), world(), unit)
+    assert finding.message.startswith("rank 1 on alpha came late in 2 of 3 strategies, by 50 ms in the median")

@@ -147,4 +147,4 @@ def test_what_is_known_of_a_late_rank() -> None:
 )
 def test_how_it_is_said(rows_late: int, of: int, text: str) -> None:
     late = LateRank(rank=0, late_s=1, least_s=1, most_s=1, rows=rows_late, of=of, chance=0)
-    assert late.share_text("row") == text
+    assert late.share_text("the only row", "rows") == text

@@ -5,11 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from nccltool.core.findings import Finding
+from nccltool.core.findings import Finding, Subject
 from nccltool.launch import events
 from nccltool.launch.run_state import RunState
 from nccltool.launch.runner import LaunchOutcome
 from nccltool.probe.events import Samples
+from nccltool.probe.late_rank import RankLateness
 from nccltool.probe.run import ProbeBegun
 from nccltool.train import document as train_document
 from nccltool.train import judge
@@ -116,6 +117,19 @@ ON_RANKS = tuple(
 SAMPLES = Samples(step=2, ns=(20_000_000, 20_000_000))
 BOTH = (compared(0), compared(1))
 RIGHT = (BUILT, step(1), step(2, loss="5.50001"), *BOTH, SAMPLES, *ON_RANKS, TIMED)
+
+
+def test_a_rank_that_comes_late() -> None:
+    run = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, late_ranks=((1, 0.05),)))
+    (finding,) = run.findings
+    assert (finding.code, finding.severity) == ("late-rank", "error")
+    assert finding.subject == Subject(kind="rank", name="1")
+    assert "came late in ddp, by 50 ms in the median" in finding.message
+    assert (run.verdict.status, run.verdict.exit_code) == ("fail", 1)
+    assert [one.status for one in run.trainings] == ["pass"]
+    assert run.trainings[0].late_ranks == (RankLateness(rank=1, late_s=0.05),)
+    in_time = judged(*RIGHT[:-1], msgspec.structs.replace(TIMED, late_ranks=()))
+    assert (in_time.findings, in_time.trainings[0].late_ranks) == ((), ())
 
 
 def test_a_right_training() -> None:

@@ -316,6 +316,18 @@ def test_a_rank_in_trouble_is_named_with_step_and_collective(
     assert training["oracle"]["ok"] is None
 
 
+def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
+    words = ("--steps", "2", "--time-steps", "8")
+    result = trained(start, "pipeline,fsdp", "--nodes", "2", *words, NCCLTOOL_FAULT="slow:rank=1,ms=60")
+    assert (result.code, result.document["status"]) == (1, "fail"), result.said
+    (error,) = result.problems
+    assert (error["code"], error["subject"]) == ("late-rank", {"kind": "rank", "name": "1"})
+    who = rf"rank 1 on {re.escape(HOST)} \(node 1\)"
+    assert re.match(rf"{who} came late in fsdp, by \S+ ms in the median; ", error["message"]), error["message"]
+    pipeline, fsdp = result.document["trainings"]  # stages of a pipeline wait for each other by nature
+    assert ([one["rank"] for one in fsdp["late_ranks"]], pipeline["late_ranks"]) == ([1], None)
+
+
 # ---- what cannot be done
 
 

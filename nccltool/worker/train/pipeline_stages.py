@@ -12,8 +12,9 @@ from torch.distributed.pipelining import PipelineStage
 from nccltool.train import pipeline_schedules
 from nccltool.train.strategies.base import PipelineOptions
 from nccltool.worker.train import splitting, transformer
+from nccltool.worker.train.arrivals import COMPUTING
 from nccltool.worker.train.stopwatch import Flow, Stopwatch
-from nccltool.worker.train.strategies.base import COMPUTING, CannotTrain, Setup, Strategy
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 PHASE = "forward and backward"
 CLASSES = {

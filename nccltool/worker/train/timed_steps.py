@@ -12,12 +12,14 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from nccltool.core import processes
 from nccltool.core.findings import Subject
+from nccltool.probe import late_rank
 from nccltool.probe.events import Samples
+from nccltool.probe.late_rank import RankLateness
 from nccltool.train.events import Flowed, OfRanks, TimedSteps
 from nccltool.train.finding_kinds import PROFILE_NOT_WRITTEN
 from nccltool.train.strategies.base import DataParallelOptions
 from nccltool.worker import memory
-from nccltool.worker.train import gradients, transformer
+from nccltool.worker.train import arrivals, gradients, transformer
 from nccltool.worker.train.gradients import Scaler
 from nccltool.worker.train.stopwatch import Flow
 from nccltool.worker.train.strategies.base import Setup, Strategy
@@ -52,6 +54,7 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
     together = [group.maximum(times) for times in others]
     if flow is not None:
         _report_flow(setup, flow)
+    late = _came_late(setup, slowest, step)
     if group.rank:
         return
     setup.channel.emit(
@@ -69,8 +72,21 @@ def time_steps(strategy: Strategy, steps: int, index: int) -> None:
             tokens=setup.sequences * setup.spec.context,
             without_sync_ns=statistics.median_low(together[0]) if together else None,
             alone_ns=statistics.median_low(alone[0]) if alone else None,
+            late_ranks=None if late is None else late_rank.as_pairs(late),
         ),
     )
+
+
+def _came_late(setup: Setup, timed_ns: list[int], step: Step) -> tuple[RankLateness, ...] | None:
+    """In some more steps: a meeting in those that are timed would slow them."""
+    tokens = setup.tokens(1)
+
+    def again() -> None:
+        setup.slot.phase("timing")
+        step(tokens)
+        setup.group.settle()
+
+    return arrivals.came_late(setup.group, len(timed_ns), statistics.median_low(timed_ns), again, setup.meet_at)
 
 
 def _report_flow(setup: Setup, flow: Flow) -> None:

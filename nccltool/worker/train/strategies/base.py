@@ -17,12 +17,10 @@ from nccltool.worker.agreement import CollectiveFailed, of_communication
 from nccltool.worker.progress_page import CALLS
 from nccltool.worker.rank.tools import RankTools
 from nccltool.worker.train import gradients, transformer
+from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
 from nccltool.worker.train.gradients import Scaler, local
 from nccltool.worker.train.replicas import Replicas
 from nccltool.worker.train.stopwatch import Flow
-
-BETWEEN_PASSES = "between forward and backward"
-COMPUTING = "computing a micro-batch"
 
 
 class CannotTrain(Exception):
@@ -56,6 +54,8 @@ class Setup:
         """Whether gradients come in float16, whose range needs a scaled loss."""
         self.number = 0
         """Of the last step that was begun beside the reference."""
+        self.arrivals: Arrivals | None = None
+        """Of steps that are run to see who comes late."""
 
     def lower(self) -> AbstractContextManager[Any]:
         """Arithmetic of the forward pass in the type that was asked for, where that is a short one."""
@@ -71,6 +71,10 @@ class Setup:
         """A step begins that is held against the reference."""
         self.number = number
         self.tools.injector.at("enter", self.name, step=number)
+
+    def meet_at(self, arrivals: Arrivals | None) -> None:
+        """From here on, tell where this rank comes to; None = no more."""
+        self.arrivals = arrivals
 
     @contextlib.contextmanager
     def communicating(self, phase: str) -> Iterator[None]:
@@ -94,6 +98,8 @@ class Setup:
         self.slot.phase(phase)
         if phase in (BETWEEN_PASSES, COMPUTING):
             self.tools.injector.at("timing", self.name, step=self.number)
+            if self.arrivals is not None:
+                self.arrivals.at(phase)
 
 
 class Strategy:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from nccltool.train.strategies.deepspeed import Options
 from nccltool.worker.train import transformer
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, CannotTrain, DataParallel, Setup
+from nccltool.worker.train.arrivals import BETWEEN_PASSES
+from nccltool.worker.train.strategies.base import CannotTrain, DataParallel, Setup
 
 _REDUCE_OP = "deepspeed_shm_comm"
 """Its reduction in shared memory, which it would compile for a minute or two on a host without a GPU."""

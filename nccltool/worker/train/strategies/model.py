@@ -12,7 +12,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from nccltool.worker.train import splitting, transformer
-from nccltool.worker.train.strategies.base import BETWEEN_PASSES, COMPUTING, CannotTrain, Setup, Strategy
+from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING
+from nccltool.worker.train.strategies.base import CannotTrain, Setup, Strategy
 
 
 class Training(Strategy):

@@ -1,0 +1,84 @@
+"""Who comes late to the collectives of a step: when ranks meet, and when they must not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from nccltool.worker.agreement import Agreement
+from nccltool.worker.train import arrivals
+from nccltool.worker.train.arrivals import BETWEEN_PASSES, COMPUTING, Arrivals
+
+pytestmark = pytest.mark.torch
+
+
+class TwoRanks(Agreement):
+    """This rank, and one that comes to the same phases and waits 5 ms for it in each meeting."""
+
+    def __init__(self, size: int = 2, other_fits: bool = True) -> None:
+        self.rank, self.size = 0, size
+        self.meetings = 0
+        self._other_fits = other_fits
+
+    def meet(self) -> None:
+        self.meetings += 1
+
+    def maximum(self, numbers: list[int]) -> list[int]:
+        return [max(number, not self._other_fits) for number in numbers]
+
+    def everybodys(self, numbers: list[int]) -> list[list[int]]:
+        return [numbers, [number + 5_000_000 for number in numbers]]
+
+
+class Stepper:
+    """A strategy that comes to some phases in each step."""
+
+    def __init__(self, *phases: str) -> None:
+        self._phases, self._arrivals = phases, list[Arrivals | None]()
+        self.steps = 0
+
+    def put(self, arrivals: Arrivals | None) -> None:
+        self._arrivals.append(arrivals)
+
+    def step(self) -> None:
+        self.steps += 1
+        for phase in self._phases:
+            if self._arrivals[-1] is not None:
+                self._arrivals[-1].at(phase)
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether no arrivals are there any more."""
+        return not self._arrivals or self._arrivals[-1] is None
+
+
+@pytest.mark.parametrize(
+    ("phases", "group", "steps", "step_ms", "rounds"),
+    [
+        ((BETWEEN_PASSES,), TwoRanks, 10, 1000, 10),
+        ((BETWEEN_PASSES,), TwoRanks, 100, 1000, 15),
+        ((BETWEEN_PASSES,), TwoRanks, 10, 100, 20),  # quick steps cost little
+        ((BETWEEN_PASSES,), TwoRanks, 10, 1, 25),
+        ((BETWEEN_PASSES,), TwoRanks, 7, 1, None),  # too few to tell
+        ((BETWEEN_PASSES,), TwoRanks, 0, 1, None),
+        ((BETWEEN_PASSES,), lambda: TwoRanks(size=1), 10, 1, None),
+        ((BETWEEN_PASSES,), lambda: TwoRanks(other_fits=False), 10, 1, None),  # the other is a stage of a pipeline
+        ((BETWEEN_PASSES, COMPUTING), TwoRanks, 10, 1, None),
+        ((BETWEEN_PASSES, BETWEEN_PASSES), TwoRanks, 10, 1, None),
+        ((), TwoRanks, 10, 1, None),
+    ],
+)
+def test_when_ranks_meet(
+    phases: tuple[str, ...], group: Callable[[], TwoRanks], steps: int, step_ms: int, rounds: int | None
+) -> None:
+    ranks, stepper = group(), Stepper(*phases)
+    late = arrivals.came_late(ranks, steps, step_ms * 10**6, stepper.step, stepper.put)
+    assert stepper.is_left_alone
+    assert ranks.meetings == (rounds or 0)
+    if rounds is None:
+        assert late is None
+        assert stepper.steps <= 1
+        return
+    assert late is not None
+    ((rank, late_s),) = [(one.rank, one.late_s) for one in late]
+    assert (rank, stepper.steps) == (0, rounds + 1)
+    assert late_s == pytest.approx(0.005)
