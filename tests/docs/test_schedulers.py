@@ -33,7 +33,7 @@ def words_of(name: str) -> list[str]:
         return shlex.split(line)
     if name == "nightly":
         (container,) = NIGHTLY["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-        return list(container["args"])
+        return [*container["command"], *container["args"]]
     _, _, commands = (DOCS / name).read_text().partition("\nexport PATH=")
     (line,) = re.findall(r"^.*\b(nccltool .*)$", commands, re.MULTILINE)
     return shlex.split(line)
