@@ -26,7 +26,10 @@ def command(context: click.Context, root: str | None, form: str, output: str | N
         raise BadInput(f"--format {form} shows a run, not facts", f"choose from {', '.join(table.FORMATS)}")
     folder = Path(root or "/")
     if not any((folder / name).is_dir() for name in ("proc", "sys")):
-        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
+        raise BadInput(
+            f"--root {folder} contains neither proc nor sys",
+            "pass the directory that contains the captured proc and sys",
+        )
     host = reader.take(folder)
     asked = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
     deliver(table.render(host, "json" if output and not asked else form, look_of(output)), output)

@@ -127,7 +127,7 @@ def _in_file(fix: report.Fix, host: JudgedHost) -> Variable | None:
 def _fixed(fix: report.Fix, host: JudgedHost) -> Iterator[str]:
     variable = _in_file(fix, host)
     if variable is not None:
-        line = "remove this line" if fix.value is None else f"write {fix.name}={escaped(fix.value)}"
+        line = "remove this line" if fix.value is None else f"set {fix.name}={escaped(fix.value)}"
         yield f"# {escaped(variable.origin)}: {line}"
     elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", fix.name):
         yield f"unset {fix.name}" if fix.value is None else f"export {fix.name}={shlex.quote(fix.value)}"
@@ -190,12 +190,12 @@ def chosen(rules: Sequence[Rule], select: Sequence[str] = (), ignore: Sequence[s
         for word in words:
             if not any(begins(rule, word) for rule in rules):
                 raise BadInput(
-                    f"{option}: no rule begins with {word!r}", "nccltool doctor --list-rules shows them"
+                    f"{option}: no rule begins with {word!r}", "list them with nccltool doctor --list-rules"
                 )
     selected = (rule for rule in rules if not select or any(begins(rule, word) for word in select))
     left = tuple(rule for rule in selected if not any(begins(rule, word) for word in ignore))
     if not left:
-        raise BadInput("--ignore leaves no rule", "ignore less, or select more")
+        raise BadInput("--ignore excludes every selected rule", "ignore less, or select more")
     return left
 
 
@@ -220,7 +220,7 @@ def judge(hosts: Sequence[JudgedHost], rules: Iterable[Rule]) -> Judgement:
                 found[said] += names
         mine = [FindingOnHosts(rule=rule, found=one, hosts=tuple(names)) for one, names in found.items()]
         alone = rule.is_across and len(hosts) == 1
-        skipped = RuleOutcome(code=rule.code, status="skip", reason="a single host has nothing to differ from")
+        skipped = RuleOutcome(code=rule.code, status="skip", reason="needs several hosts to compare")
         outcomes.append(skipped if alone else _outcome(rule, mine, blind, count))
         problems += mine
     problems.sort(key=lambda problem: SEVERITIES.index(problem.severity))

@@ -54,13 +54,16 @@ class DoctorOrder:
 def order(words: DoctorOptions, start: StartOptions) -> DoctorOrder:
     """The options, checked. Raises BadInput."""
     if words.facts and (words.root or words.pid or words.env_file):
-        raise BadInput("--facts cannot be combined with --root, --pid or --env-file", "a snapshot has its own")
+        raise BadInput(
+            "--facts cannot be combined with --root, --pid or --env-file",
+            "remove them; a snapshot includes its own environment",
+        )
     if words.pid and (words.env_file or words.root):
-        raise BadInput("--pid cannot be combined with --env-file or --root", "leave one out")
+        raise BadInput("--pid cannot be combined with --env-file or --root", "use only one")
     version = words.nccl_version
     parsed = versions.parse(version) if version is not None else None
     if version is not None and parsed is None:
-        raise BadInput(f"--nccl-version {version!r} is no version", "write it as 2.27.7")
+        raise BadInput(f"--nccl-version {version!r} is not a version", "expected a version like 2.27.7")
     return DoctorOrder(
         root=_tree(words.root),
         facts=tuple(Path(name) for name in words.facts),
@@ -88,22 +91,27 @@ def _elsewhere(words: DoctorOptions, start: StartOptions) -> LaunchPlan | None:
         return None
     if any((words.facts, words.root, words.pid, words.env_file, words.ask_nccl)):
         raise BadInput(
-            "--facts, --root, --pid, --env-file and --ask-nccl look at one host, and others are asked for",
-            "leave them out, or --hosts",
+            "--facts, --root, --pid, --env-file and --ask-nccl check one host and exclude other hosts",
+            "remove them, or --hosts",
         )
     return where
 
 
 def _library(name: str | None) -> str | None:
     if name not in (None, "auto") and not Path(name or "").is_file():
-        raise BadInput(f"--ask-nccl {name} is no file", "name a libnccl.so.2, or none: the one that is found")
+        raise BadInput(
+            f"--ask-nccl {name} is not a file", "pass the path of a libnccl.so.2, or no value to use the one found"
+        )
     return name
 
 
 def _tree(root: str | None) -> Path:
     folder = Path(root or "/")
     if not any((folder / name).is_dir() for name in ("proc", "sys")):
-        raise BadInput(f"--root {folder} has neither proc nor sys", "name the folder that holds the captured ones")
+        raise BadInput(
+            f"--root {folder} contains neither proc nor sys",
+            "pass the directory that contains the captured proc and sys",
+        )
     return folder
 
 
@@ -111,12 +119,14 @@ def _ranks(text: str | None) -> int | None:
     if text in (None, "auto"):
         return None
     if not (text and text.isascii() and text.isdecimal() and 0 < int(text[:9]) == int(text[:10])):
-        raise BadInput(f"--nproc-per-node {text!r} is no number of ranks", "a number, or auto")
+        raise BadInput(
+            f"--nproc-per-node {text!r} is not a number of ranks", "expected a positive number, or auto"
+        )
     return int(text)
 
 
 def _beginnings(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     found = comma_separated(texts)
     if texts and not found:
-        raise BadInput(f"{option} names no rule", "write codes or names, or leave the option out")
+        raise BadInput(f"{option} names no rule", "pass codes or names of rules, or remove the option")
     return found

@@ -25,7 +25,7 @@ def variable(entry: KnownVariable, rules: Iterable[RulePage]) -> str:
         "use instead": entry.instead or "",
         "on all ranks": "the same value" if entry.must_match else "",
         "documented": "yes" if entry.documented else "no",
-        "kind": "for debugging: not to be kept in scripts and files" if entry.debugging else "",
+        "kind": "debugging only: do not set it in scripts or configuration files" if entry.debugging else "",
         "rules": ", ".join(f"{page.code} {page.name}" for page in rules),
         "source": entry.source,
     }

@@ -144,22 +144,24 @@ def _here(asked: DoctorOrder) -> list[HostFacts]:
 def _nobody(findings: Sequence[Finding]) -> DidNotComplete:
     told = [finding.message for finding in findings[:_TOLD]]
     told += [f"and {len(findings) - _TOLD} more"] if len(findings) > _TOLD else []
-    return DidNotComplete(f"no host could be looked at: {'; '.join(told)}", findings[0].remedy)
+    return DidNotComplete(f"no host could be checked: {'; '.join(told)}", findings[0].remedy)
 
 
 def _of_process(pid: int) -> HostFacts:
     """This host with the environment that a process was started with, and the files that it sees."""
     folder = Path("/proc", str(pid))
     if not folder.is_dir():
-        raise BadInput(f"--pid {pid}: there is no such process", "see ps -e")
+        raise BadInput(f"--pid {pid}: no such process", "list processes with ps -e")
     try:
         raw = (folder / "environ").read_bytes()
     except ProcessLookupError as error:
-        raise BadInput(f"--pid {pid} has ended: its environment is gone", "see ps -e") from error
+        raise BadInput(f"--pid {pid} has exited: its environment is gone", "list processes with ps -e") from error
     except OSError as error:
         return hosts_reader.take(environ={}, env_source=f"none: {folder}/environ cannot be read: {error.strerror}")
     if not raw and _without_memory(folder):
-        raise BadInput(f"--pid {pid} has ended, or is a thread of the kernel: it has no environment", "see ps -e")
+        raise BadInput(
+            f"--pid {pid} has exited or is a kernel thread: it has no environment", "list processes with ps -e"
+        )
     environment = settings.environment_of_process(raw)
     facts = hosts_reader.take(environ=environment, env_source=f"pid {pid}", meanwhile=rules.every)
     if _namespace(folder) == _namespace(Path("/proc/self")):
@@ -187,14 +189,14 @@ def _namespace(folder: Path) -> str | None:
 
 def _answer(host: JudgedHost, library: str) -> nccl_library.LibraryAnswer | Unknown:
     if host.facts.root != "/" or host.facts.env_source != "process":
-        return Unknown("NCCL can only be asked about the environment of this process, on this host")
+        return Unknown("--ask-nccl works only for this process's environment on this host")
     if library != "auto":
         return nccl_library.ask(library, os.environ)
     libraries = host.facts.versions.libnccl
     if isinstance(libraries, Unknown):
         return libraries
     if not libraries:
-        return Unknown("there is no libnccl.so.2 here; name one: --ask-nccl PATH")
+        return Unknown("no libnccl.so.2 found; pass --ask-nccl PATH")
     return nccl_library.ask(known(libraries)[0].path, os.environ)
 
 

@@ -95,7 +95,7 @@ def test_fixes_can_be_given_to_a_shell(saved: str, nccltool: Nccltool) -> None:
     script = f'{said.out}\nprintf \'%s \' "$NCCL_IB_HCA" "$NCCL_IB_TIMEOUT"'
     done = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True)
     assert done.stdout == "mlx5_0 22 "
-    assert "# /etc/nccl.conf:2: write NCCL_BUFFSIZE=4194304\n" in said.out
+    assert "# /etc/nccl.conf:2: set NCCL_BUFFSIZE=4194304\n" in said.out
 
 
 def test_it_is_written_to_a_file(saved: str, nccltool: Nccltool, tmp_path: Path) -> None:

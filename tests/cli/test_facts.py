@@ -56,11 +56,11 @@ def test_a_format_of_runs(form: str, nccltool: Nccltool) -> None:
 
 def test_a_folder_that_is_no_captured_tree(tmp_path: Path, nccltool: Nccltool) -> None:
     said = nccltool("facts", "--root", str(tmp_path))
-    sentence = f"Error: --root {tmp_path} has neither proc nor sys\n"
+    sentence = f"Error: --root {tmp_path} contains neither proc nor sys\n"
     assert (said.code, said.out, said.err) == (
         2,
         "",
-        f"{sentence}  -> name the folder that holds the captured ones\n",
+        f"{sentence}  -> pass the directory that contains the captured proc and sys\n",
     )
 
 

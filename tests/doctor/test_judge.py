@@ -128,7 +128,7 @@ def test_fixes_are_lines_for_a_shell() -> None:
         "# TST002 warning: it is set",
         "unset NCCL_A",
         "# TST005 fixed: wrong\\x1b",
-        "# /etc/nccl.conf:1: write NCCL_B=it's\\x07",
+        "# /etc/nccl.conf:1: set NCCL_B=it's\\x07",
     ]
 
 

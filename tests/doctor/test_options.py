@@ -8,16 +8,16 @@ from tests.conftest import Nccltool
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--nccl-version", "new"], "--nccl-version 'new' is no version"),
+        (["--nccl-version", "new"], "--nccl-version 'new' is not a version"),
         (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
         (["--env-file", "/nonexistent"], "--env-file /nonexistent cannot be read: No such file or directory"),
         (["--facts", "/nonexistent"], "--facts /nonexistent cannot be read: No such file or directory"),
         (["--facts", "/etc/hosts"], "/etc/hosts is not a snapshot of facts"),
         (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
         (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
-        (["--pid", "4194305"], "--pid 4194305: there is no such process"),
-        (["--root", "/etc"], "--root /etc has neither proc nor sys"),
-        (["--nproc-per-node", "many"], "--nproc-per-node 'many' is no number of ranks"),
+        (["--pid", "4194305"], "--pid 4194305: no such process"),
+        (["--root", "/etc"], "--root /etc contains neither proc nor sys"),
+        (["--nproc-per-node", "many"], "--nproc-per-node 'many' is not a number of ranks"),
     ],
 )
 def test_bad_words(words: list[str], message: str, nccltool: Nccltool) -> None:
@@ -32,8 +32,8 @@ def test_bad_words(words: list[str], message: str, nccltool: Nccltool) -> None:
     [
         (("--select", ","), "--select names no rule"),
         (("--ignore", ""), "--ignore names no rule"),
-        (("--nccl-version", ""), "--nccl-version '' is no version"),
-        (("--ask-nccl=/nope",), "--ask-nccl /nope is no file"),
+        (("--nccl-version", ""), "--nccl-version '' is not a version"),
+        (("--ask-nccl=/nope",), "--ask-nccl /nope is not a file"),
         (("--nodes", "99999999999999999999"), "'--nodes': 99999999999999999999 is not in the range"),
         (("--env-file", "/no/such"), "--env-file /no/such cannot be read: No such file or directory"),
     ],

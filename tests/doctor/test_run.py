@@ -109,7 +109,7 @@ def test_a_process_that_has_ended(nccltool: Nccltool) -> None:
     said = nccltool("doctor", "--pid", str(ended.pid))
     ended.wait()
     assert (said.code, said.out) == (2, "")
-    assert f"--pid {ended.pid} has ended" in said.err
+    assert f"--pid {ended.pid} has exited" in said.err
 
 
 def test_fixes_of_what_other_fixes_uncover(nccltool: Nccltool, tmp_path: Path) -> None:

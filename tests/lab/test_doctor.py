@@ -53,4 +53,4 @@ def test_no_host_answers(lab: Lab, with_sshd: Callable[[Lab], Sshd], start: Star
         servers.stop(host)
     ended = start(lab.hosts[0], argv(servers, "n[1-2]")).wait(LIMIT_S)
     assert (ended.code, ended.stdout) == (3, "")
-    assert "no host could be looked at: n1 cannot be used" in ended.stderr
+    assert "no host could be checked: n1 cannot be used" in ended.stderr

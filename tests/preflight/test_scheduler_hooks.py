@@ -17,7 +17,7 @@ from nccltool.preflight import scheduler_hooks
 from nccltool.preflight.scheduler_hooks import NodeAnswer, PrologOrder
 
 ASK = PrologOrder(gpus=None, select=(), ignore=(), drain=True, resume=False, node="n7", budget_s=9.0)
-REASON = "nccltool: LIM001 a process may open 1024 files, 65536 should be allowed"
+REASON = "nccltool: LIM001 a process may open 1024 files; allow at least 65536"
 FAILED = NodeAnswer(verdict=Verdict(status="fail", exit_code=1), reason=REASON, details=())
 HEALTHY = NodeAnswer(verdict=Verdict(status="pass", exit_code=0), reason="", details=())
 UNKNOWN = NodeAnswer(verdict=Verdict(status="unknown", exit_code=4), reason="", details=("blind",))

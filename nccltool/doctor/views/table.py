@@ -47,7 +47,7 @@ def _circumstances(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     own = (one.origin for one in diagnosis.settings if one.name.startswith("NCCL_"))
     origins = Counter(origin.rpartition(":")[0] or origin for origin in own)
     given = ", ".join(f"{count} from {origin}" for origin, count in origins.items())
-    nccl = f"NCCL {diagnosis.nccl}" if diagnosis.nccl else "NCCL version not found, the newest known is assumed"
+    nccl = f"NCCL {diagnosis.nccl}" if diagnosis.nccl else "NCCL version unknown (assuming the newest known)"
     torch = f"torch {diagnosis.info.torch}" if diagnosis.info.torch else "no torch"
     tool = f"nccltool {diagnosis.info.nccltool}, " if look.verbose else ""
     text = f"{tool}{nccl}; {torch}; NCCL variables: {given or 'none set'}"
@@ -55,7 +55,7 @@ def _circumstances(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
 
 
 def _settings(diagnosis: Diagnosis) -> Iterator[str]:
-    yield "settings, as NCCL builds them:"
+    yield "effective settings:"
     for one in diagnosis.settings:
         yield f"    {escaped(one.name)}={escaped(shortened(one.value, 160))}    ({escaped(one.origin)})"
 
@@ -79,4 +79,4 @@ def _skipped(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
         yield from look.wrapped(f"    {escaped(shortened(reason, 200))}: {' '.join(few)}{more}", "        ")
     if len(ordered) > most and not on_screen:
         rest = sum(len(some) for _, some in ordered[most:])
-        yield f"    for other reasons: {rest}; -v shows them"
+        yield f"    other reasons: {rest}; -v shows them"

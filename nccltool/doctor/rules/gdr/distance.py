@@ -19,9 +19,9 @@ _NEVER = ("LOC", "NVL", "NVB", "C2C")
 
 @for_text("GDR001", "error", _LEVEL)
 def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_NET_GDR_LEVEL is no distance that NCCL knows.
+    """NCCL_NET_GDR_LEVEL is not a distance that NCCL knows.
 
-    Why: Words are compared with capitals; another word is ignored without a message.
+    Why: Names must be in upper case; NCCL ignores anything else without a message.
     Example: NCCL_NET_GDR_LEVEL=pix
     Instead: NCCL_NET_GDR_LEVEL=PIX
     Source: NCCL src/graph/paths.cc (ncclGetLevel)
@@ -29,29 +29,29 @@ def unknown_distance(_: JudgedHost, variable: Variable, text: str) -> Results:
     if values.path_level(text) is None:
         word = text.strip().upper()
         fix = report.export(_LEVEL, word) if word in values.PATHS else report.unset(variable)
-        remedy = f"write one of {', '.join(values.PATHS)}, or unset it"
-        yield report.about(variable, "NCCL does not know this distance, and ignores it", remedy, fix=fix)
+        remedy = f"set one of {', '.join(values.PATHS)}, or unset it"
+        yield report.about(variable, "NCCL does not know this distance and ignores it", remedy, fix=fix)
 
 
 @for_text("GDR002", "warning", _LEVEL)
 def distance_as_number(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NET_GDR_LEVEL is a number.
 
-    Why: Numbers are old: 0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and more SYS; what they mean has changed before.
+    Why: Numbers are a legacy form: 0 LOC, 1 PIX, 2 PXB, 3 PHB, 4 and above SYS; their meaning has changed before.
     Example: NCCL_NET_GDR_LEVEL=2
     Instead: NCCL_NET_GDR_LEVEL=PXB
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     level = values.path_level(text)
     if level and text not in values.PATHS:
-        yield report.better_set(variable, level, f"NCCL reads it as {level}", f"write {level}, if that is meant")
+        yield report.better_set(variable, level, f"NCCL reads it as {level}", f"set {level} if that is intended")
 
 
 @for_text("GDR003", "warning", _LEVEL, needs=("pci", "nvidia", "rdma"))
 def direct_rdma_off(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_NET_GDR_LEVEL switches GPU Direct RDMA off, on a host where a NIC is beside a GPU.
+    """NCCL_NET_GDR_LEVEL disables GPU Direct RDMA on a host where a NIC is close to a GPU.
 
-    Why: Data goes through the memory of the host: a third to half of the bandwidth is lost on HGX machines.
+    Why: Data goes through host memory, which costs a third to half of the bandwidth on HGX machines.
     Example: NCCL_NET_GDR_LEVEL=LOC
     Instead: unset NCCL_NET_GDR_LEVEL
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
@@ -60,7 +60,7 @@ def direct_rdma_off(host: JudgedHost, variable: Variable, text: str) -> Results:
         return
     near = next((pair for pair in _gpus_and_nics(host, _places(host)) if _shared(*pair)), None)
     if near:
-        message = "GPU Direct RDMA is off, and a NIC is behind the same switch as a GPU"
+        message = "GPU Direct RDMA is off, although a NIC and a GPU are behind the same switch"
         yield report.better_unset(variable, message, evidence=(f"GPU {near[0].address}, NIC {near[1].address}",))
 
 
@@ -84,25 +84,25 @@ def _shared(one: PciDevice, other: PciDevice) -> int:
 
 @for_text("GDR004", "warning", _LEVEL, needs=("kernel",))
 def direct_rdma_across_sockets(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the processors of an x86 host.
+    """NCCL_NET_GDR_LEVEL allows GPU Direct RDMA through the CPUs of an x86 host.
 
-    Why: Peer traffic through root complexes or between sockets is slow on many hosts, and broken on some. On
-    Grace, where GPU and processor are connected by C2C, SYS is right.
+    Why: Peer-to-peer traffic through root complexes or between sockets is slow on many hosts, and broken on some.
+    On Grace, where C2C connects GPU and CPU, SYS is right.
     Example: NCCL_NET_GDR_LEVEL=SYS
     Instead: NCCL_NET_GDR_LEVEL=PXB, or unset
     Source: NCCL user guide, NCCL_NET_GDR_LEVEL
     """
     level = values.path_level(text)
     if level in ("PHB", "SYS") and known(host.facts.kernel.arch) == "x86_64":
-        message = f"{level} lets peer traffic go through the processors"
-        yield report.better_unset(variable, message, f"unset {_LEVEL}, or write PXB")
+        message = f"{level} allows peer-to-peer traffic through the CPUs"
+        yield report.better_unset(variable, message, f"unset {_LEVEL}, or export {_LEVEL}=PXB")
 
 
 @for_number("GDR011", "warning", "NCCL_NET_GDR_C2C", needs=("kernel", "nvidia"))
 def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
     """NCCL_NET_GDR_C2C=0 on Grace.
 
-    Why: NICs are behind the processor there; without it they lose GPU Direct RDMA.
+    Why: NICs are behind the CPU there; without C2C they lose GPU Direct RDMA.
     Example: NCCL_NET_GDR_C2C=0 on GB200
     Instead: unset NCCL_NET_GDR_C2C
     Source: NCCL user guide, NCCL_NET_GDR_C2C
@@ -112,7 +112,7 @@ def c2c_direct_rdma_off(host: JudgedHost, variable: Variable, enabled: int) -> R
     gpus = host.gpus
     if any(_has_c2c(gpu) for gpu in gpus):
         shown = escaped(or_none(gpus[0].name) or gpus[0].pci)
-        yield report.better_unset(variable, "NICs behind the processor lose GPU Direct RDMA", evidence=(shown,))
+        yield report.better_unset(variable, "NICs behind the CPU lose GPU Direct RDMA", evidence=(shown,))
     else:
         for gpu in gpus:
             known(gpu.name)
@@ -129,11 +129,12 @@ _SOURCE_VALIDATION, _REDIRECTS = 0x01, 0x0C
 
 @rule("GDR010", "warning", needs=("pci", "nvidia", "rdma", "cpu", "kernel"))
 def peer_traffic_redirected(host: JudgedHost) -> Results:
-    """ACS of a switch, or the IOMMU, sends traffic between GPU and NIC up to the processor.
+    """A PCI switch's ACS or the IOMMU redirects GPU-to-NIC traffic through the CPU.
 
-    Why: It is slow, and hangs on some hosts. Only for bare metal: virtual machines need ACS, and ATS in the NIC.
+    Why: The redirection is slow, and hangs on some hosts. This applies only to bare metal: VMs need ACS, and ATS
+    in the NIC.
     Example: ACSCtl: SrcValid+ ReqRedir+ on a port of a PCI switch
-    Instead: setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 at each boot; iommu=pt on the kernel's command line
+    Instead: setpci -s 03:00.0 ECAP_ACS+0x6.w=0000 after each boot; iommu=pt on the kernel's command line
     Source: NCCL user guide, troubleshooting of GPUs (ACS)
     """
     if not host.gpus or known(host.facts.cpu.hypervisor):
@@ -151,8 +152,8 @@ def _acs(host: JudgedHost) -> Results:
     on = {name: word for name, word in words.items() if isinstance(word, int)}
     if on:
         redirects = any(word & _REDIRECTS for word in on.values())
-        message = f"ACS is on in {len(on)} ports of switches between GPUs and NICs"
-        remedy = f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000, for each of them, at each boot"
+        message = f"ACS is on in {len(on)} switch ports between GPUs and NICs"
+        remedy = f"setpci -s {escaped(min(on))} ECAP_ACS+0x6.w=0000 for each port, after each boot"
         lines = tuple(f"{escaped(name)}: ACS control {word:#06x}" for name, word in sorted(on.items())[:8])
         yield report.device(min(on), message, remedy, evidence=lines, severity="error" if redirects else None)
     else:
@@ -188,16 +189,16 @@ def _iommu(host: JudgedHost) -> Results:
     else:
         translates = any(kind.startswith("DMA") for kind in types)
     if translates:
-        message = "the IOMMU translates what GPUs and NICs send to each other"
-        remedy = "add iommu=pt to the kernel's command line, or switch VT-d off in the BIOS"
+        message = "the IOMMU translates traffic between GPUs and NICs"
+        remedy = "add iommu=pt to the kernel's command line, or disable VT-d in the BIOS"
         lines = _shown(or_none(types), or_none(line))
         yield report.host(host.name, message, remedy, evidence=lines, severity="error" if _in_use(host) else None)
 
 
 def _shown(types: Sequence[str] | None, line: str | None) -> tuple[str, ...]:
     words = [word for word in (line or "").split() if "iommu" in word]
-    shown = f"types of IOMMU groups: {', '.join(types)}" if types else "types of IOMMU groups: not known"
-    return (escaped(shown), escaped(f"command line: {' '.join(words) or 'nothing about the IOMMU'}"))
+    shown = f"IOMMU group types: {',  '.join(types)}" if types else "IOMMU group types: unknown"
+    return (escaped(shown), escaped(f"command line: {' '.join(words) or 'no IOMMU option'}"))
 
 
 def _in_use(host: JudgedHost) -> bool:

@@ -31,25 +31,27 @@ def _dmabuf(host: JudgedHost) -> dict[str, Flag]:
     nvidia, release = host.facts.nvidia, host.facts.kernel.release
     kernel = _is(release, _DMABUF_KERNEL)
     if kernel is False and ".el8" in str(release):
-        kernel = Unknown(f"whether the kernel {release} has dma-buf for RDMA, which its maker may have added")
+        kernel = Unknown(
+            f"unknown whether kernel {release} has dma-buf for RDMA, which its vendor may have backported"
+        )
     flavour: Flag = nvidia.flavour if isinstance(nvidia.flavour, Unknown) else nvidia.flavour == "open"
     cuda = _is(nvidia.cuda, _DMABUF_CUDA)
-    return {"kernel 5.12": kernel, "open kernel modules of NVIDIA": flavour, "CUDA 11.7": cuda}
+    return {"kernel 5.12": kernel, "NVIDIA open kernel modules": flavour, "CUDA 11.7": cuda}
 
 
 def _is(text: Text, least: Version) -> Flag:
     if isinstance(text, Unknown):
         return text
     version = versions.parse(text)
-    return Unknown(f"{text[:40]!r} is no version") if version is None else version >= least
+    return Unknown(f"{text[:40]!r} is not a version") if version is None else version >= least
 
 
 @rule("GDR005", "error", needs=("rdma", "nvidia", "kernel"))
 def no_direct_rdma(host: JudgedHost) -> Results:
-    """Neither a module for peer memory is loaded, nor is dma-buf possible.
+    """No peer-memory module is loaded, and dma-buf is unavailable.
 
-    Why: NCCL works, and copies everything through the memory of the host. dma-buf needs kernel 5.12, the open
-    kernel modules of NVIDIA and CUDA 11.7.
+    Why: NCCL works, but copies all data through host memory. dma-buf needs kernel 5.12, NVIDIA's open kernel
+    modules and CUDA 11.7.
     Example: nvidia_peermem is not loaded after a boot
     Instead: modprobe nvidia_peermem
     Source: NCCL user guide, troubleshooting of GPUs (GPU-to-NIC); src/transport/net_ib/gdr.cc, src/init.cc
@@ -60,9 +62,9 @@ def no_direct_rdma(host: JudgedHost) -> Results:
     missing = [name for name, there in needed.items() if there is False]
     unknown = [there for there in needed.values() if isinstance(there, Unknown)]
     if missing:
-        message = "no GPU Direct RDMA: data is copied through the memory of the host"
-        remedy = "modprobe nvidia_peermem, and name it in /etc/modules-load.d for the next boot"
-        lines = ("nvidia_peermem is not loaded", f"dma-buf is not possible without {', '.join(missing)}")
+        message = "no GPU Direct RDMA: NCCL copies data through host memory"
+        remedy = "modprobe nvidia_peermem; echo nvidia_peermem > /etc/modules-load.d/nvidia_peermem.conf"
+        lines = ("nvidia_peermem is not loaded", f"dma-buf needs {', '.join(missing)}")
         severity = host.if_several_nodes(unknown="error")
         yield report.host(host.name, message, remedy, evidence=lines, severity=severity)
     else:
@@ -71,24 +73,24 @@ def no_direct_rdma(host: JudgedHost) -> Results:
 
 @for_number("GDR006", "error", "NCCL_DMABUF_ENABLE", needs=("rdma", "nvidia", "kernel"))
 def both_ways_closed(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_DMABUF_ENABLE=0, and no module for peer memory is loaded.
+    """NCCL_DMABUF_ENABLE=0, and no peer-memory module is loaded.
 
-    Why: GPU Direct RDMA has these two ways, and both are closed.
+    Why: GPU Direct RDMA needs one of the two.
     Example: NCCL_DMABUF_ENABLE=0 without nvidia_peermem
     Instead: unset NCCL_DMABUF_ENABLE
     Source: NCCL user guide, NCCL_DMABUF_ENABLE
     """
     if not enabled and _with_rdma(host) and not _peermem(host):
-        message = "dma-buf is switched off, and nvidia_peermem is not loaded: no GPU Direct RDMA"
+        message = "dma-buf is disabled and nvidia_peermem is not loaded: no GPU Direct RDMA"
         yield report.better_unset(variable, message, "unset NCCL_DMABUF_ENABLE, or: modprobe nvidia_peermem")
 
 
 @for_number("GDR007", "warning", "NCCL_GDRCOPY_ENABLE", needs=("rdma", "container"))
 def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_GDRCOPY_ENABLE=1, and /dev/gdrdrv or libgdrapi.so is missing.
+    """NCCL_GDRCOPY_ENABLE=1, but /dev/gdrdrv or libgdrapi.so is missing.
 
-    Why: NCCL warns, and goes on without. It opens libgdrapi.so, a name that only the package for development has:
-    libgdrapi.so.2 alone is not found.
+    Why: NCCL warns, and continues without GDRCopy. It opens libgdrapi.so, which only the development package
+    provides; libgdrapi.so.2 alone is not enough.
     Example: NCCL_GDRCOPY_ENABLE=1 in a container without /dev/gdrdrv
     Instead: pass /dev/gdrdrv, and install libgdrapi-dev
     Source: NCCL src/misc/gdrwrap.cc (GDRAPI_LIBNAME)
@@ -100,25 +102,25 @@ def gdrcopy_missing(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     missing = [name for name, there in (("/dev/gdrdrv", device), ("libgdrapi.so", library)) if not there]
     if missing:
         other = None if library else or_none(host.facts.rdma.gdrapi)
-        message = f"{' and '.join(missing)} missing: NCCL goes on without GDRCopy"
+        message = f"{' and '.join(missing)} missing: NCCL continues without GDRCopy"
         remedy = "load gdrdrv, pass /dev/gdrdrv to the container, install libgdrapi-dev; or unset it"
-        lines = (f"there is {escaped(other)}, which NCCL does not look for",) if other else ()
+        lines = (f"{escaped(other)} exists, but NCCL does not open it",) if other else ()
         yield report.better_unset(variable, message, remedy, part="", evidence=lines)
 
 
 @for_value("GDR008", "error", "NCCL_GDR_FLUSH_DISABLE", "OFI_NCCL_GDR_FLUSH_DISABLE", needs=("nvidia", "kernel"))
 def flush_disabled(host: JudgedHost, variable: Variable, text: str) -> Results:
-    """The flush after a receive with GPU Direct RDMA is switched off.
+    """The flush after a GPU Direct RDMA receive is disabled.
 
-    Why: Up to Ampere, and where a NIC of its own data path meets C2C, the GPU may read old data: results are wrong
-    without a message. From Hopper on x86 NCCL does not flush anyway.
+    Why: Up to Ampere, and where a NIC has a data path separate from C2C, the GPU may read stale data: results are
+    silently wrong. On x86 with Hopper or newer, NCCL never flushes.
     Example: NCCL_GDR_FLUSH_DISABLE=1
     Instead: unset NCCL_GDR_FLUSH_DISABLE
     Source: NCCL src/transport/net_ib/connect.cc; src/graph/paths.cc (ncclTopoNeedFlush)
     """
     if host.integer(variable.name) or values.strict_bool(text):
         needless = _needs_no_flush(host)
-        message = "it has no effect on these GPUs" if needless else "the GPU may read old data after a receive"
+        message = "no effect on these GPUs" if needless else "the GPU may read stale data after a receive"
         yield report.better_unset(variable, message, severity="info" if needless else None)
 
 
@@ -131,10 +133,10 @@ def _needs_no_flush(host: JudgedHost) -> bool:
 
 @for_number("GDR009", "warning", "NCCL_NET_GDR_READ", needs=("nvidia",))
 def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Results:
-    """NCCL_NET_GDR_READ=0 on GPUs that would send by GPU Direct RDMA.
+    """NCCL_NET_GDR_READ=0 on GPUs that would send with GPU Direct RDMA.
 
-    Why: What is sent is copied into the memory of the host first. Sending directly is the default from Ampere on,
-    and where GPUs have NVLink.
+    Why: NCCL first copies sent data to host memory. Sending directly is the default since Ampere, and where GPUs
+    have NVLink.
     Example: NCCL_NET_GDR_READ=0
     Instead: unset NCCL_NET_GDR_READ
     Source: NCCL user guide, NCCL_NET_GDR_READ; src/graph/paths.cc (ncclTopoCheckGdr)
@@ -142,7 +144,7 @@ def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Resul
     if enabled:
         return
     if any((or_none(gpu.compute_capability) or 0) >= 8 or or_none(gpu.nvlinks) for gpu in host.gpus):
-        yield report.better_unset(variable, "what is sent is copied into the memory of the host first")
+        yield report.better_unset(variable, "NCCL first copies sent data to host memory")
     else:
         for gpu in host.gpus:
             known(gpu.compute_capability), known(gpu.nvlinks)
@@ -150,9 +152,9 @@ def direct_read_off(host: JudgedHost, variable: Variable, enabled: int) -> Resul
 
 @rule("GDR012", "warning", needs=("kernel", "nvidia"))
 def old_peer_memory_module(host: JudgedHost) -> Results:
-    """nv_peer_mem is loaded with a driver that brings nvidia_peermem.
+    """nv_peer_mem is loaded with a driver that includes nvidia_peermem.
 
-    Why: nvidia_peermem took its place with driver 470; the two cannot be loaded together.
+    Why: nvidia_peermem replaced it in driver 470; the two cannot be loaded together.
     Example: nv_peer_mem with driver 570
     Instead: modprobe -r nv_peer_mem && modprobe nvidia_peermem
     Source: NCCL user guide, troubleshooting of GPUs; documentation of the driver, GPUDirect RDMA
@@ -161,6 +163,6 @@ def old_peer_memory_module(host: JudgedHost) -> Results:
         return
     driver = known(host.facts.nvidia.driver)
     if values.atoi(driver) >= 470:
-        message = f"nv_peer_mem is loaded with driver {escaped(driver)}, which has nvidia_peermem"
-        remedy = "modprobe -r nv_peer_mem && modprobe nvidia_peermem; remove the package nvidia-peer-memory"
+        message = f"nv_peer_mem is loaded with driver {escaped(driver)}, which includes nvidia_peermem"
+        remedy = "modprobe -r nv_peer_mem && modprobe nvidia_peermem; uninstall the package nvidia-peer-memory"
         yield report.host(host.name, message, remedy, evidence=("module nv_peer_mem",))

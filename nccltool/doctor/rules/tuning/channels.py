@@ -18,51 +18,51 @@ _FEW_CHANNELS, _MANY_CHANNELS = 4, 32
 
 @for_number("TUN001", "warning", "NCCL_BUFFSIZE")
 def uneven_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
-    """NCCL_BUFFSIZE is no power of two.
+    """NCCL_BUFFSIZE is not a power of two.
 
-    Why: NCCL divides the buffer into steps and slices of powers of two; what is left over is wasted.
+    Why: NCCL divides the buffer into steps and slices that are powers of two; the remainder is wasted.
     Example: NCCL_BUFFSIZE=5000000
     Instead: NCCL_BUFFSIZE=4194304
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size >= _SMALLEST_BUFFER and size & (size - 1):
         below = 1 << (min(size, 1 << 40).bit_length() - 1)
-        yield report.better_set(variable, str(below), f"{size} bytes are no power of two")
+        yield report.better_set(variable, str(below), f"{size} bytes is not a power of two")
 
 
 @for_number("TUN002", "error", "NCCL_BUFFSIZE")
 def tiny_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
-    """NCCL_BUFFSIZE is under 64 KiB.
+    """NCCL_BUFFSIZE is below 64 KiB.
 
-    Why: Pipelines become tiny. Mostly a unit was dropped: NCCL reads 4M as 4 bytes.
+    Why: Pipeline steps become tiny. The usual cause is a dropped unit: NCCL reads 4M as 4 bytes.
     Example: NCCL_BUFFSIZE=4M
     Instead: NCCL_BUFFSIZE=4194304
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size < _SMALLEST_BUFFER:
         remedy = "export NCCL_BUFFSIZE=4194304, or unset it"
-        yield report.better_unset(variable, f"the buffer has {size} bytes", remedy)
+        yield report.better_unset(variable, f"the buffer size is {size} bytes", remedy)
 
 
 @for_number("TUN003", "warning", "NCCL_BUFFSIZE")
 def huge_buffer(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_BUFFSIZE is above 32 MiB.
 
-    Why: Each channel has such a buffer for each connection: memory of the GPU runs out when the job grows.
+    Why: Each channel has such a buffer per connection: GPU memory runs out as the job grows.
     Example: NCCL_BUFFSIZE=134217728
     Instead: NCCL_BUFFSIZE=8388608 at most
     Source: NCCL user guide, NCCL_BUFFSIZE
     """
     if size > _LARGEST_BUFFER:
-        message = f"each channel takes {format_bytes(size)} for each connection"
+        message = f"each channel takes {format_bytes(size)} per connection"
         yield report.better_unset(variable, message, "export NCCL_BUFFSIZE=8388608, or unset it")
 
 
 @for_number("TUN004", "warning", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE")
 def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Results:
-    """A chunk is larger than an eighth of the buffer.
+    """A chunk size is larger than an eighth of the buffer.
 
-    Why: NCCL cuts the chunk to an eighth of NCCL_BUFFSIZE without a message.
+    Why: NCCL silently reduces the chunk to an eighth of NCCL_BUFFSIZE.
     Example: NCCL_P2P_NET_CHUNKSIZE=1048576 with the default buffer of 4 MiB
     Instead: NCCL_BUFFSIZE=8388608 as well
     Source: NCCL src/init.cc
@@ -71,8 +71,8 @@ def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Resu
     buffer = given if given > 0 else _BUFFER
     most = buffer // 8
     if chunk > most:
-        message = f"NCCL cuts it to {most}: an eighth of a buffer of {format_bytes(buffer)}"
-        remedy = f"export NCCL_BUFFSIZE={chunk * 8}, or a chunk of {most}"
+        message = f"NCCL reduces it to {most}, an eighth of the {format_bytes(buffer)} buffer"
+        remedy = f"export NCCL_BUFFSIZE={chunk * 8}, or set it to at most {most}"
         yield report.better_set(variable, str(most), message, remedy)
 
 
@@ -80,33 +80,33 @@ def chunk_above_buffer(host: JudgedHost, variable: Variable, chunk: int) -> Resu
 def division_by_zero(_: JudgedHost, variable: Variable, bandwidth: int) -> Results:
     """NCCL_P2P_PER_CHANNEL_NET_BW is 0.
 
-    Why: NCCL divides by it: the process dies of SIGFPE.
+    Why: NCCL divides by it: the process dies with SIGFPE.
     Example: NCCL_P2P_PER_CHANNEL_NET_BW=auto
     Instead: unset NCCL_P2P_PER_CHANNEL_NET_BW
     Source: NCCL src/graph/paths.cc
     """
     if bandwidth == 0:
-        yield report.better_unset(variable, "NCCL divides by it, and dies")
+        yield report.better_unset(variable, "NCCL divides by it and dies with SIGFPE")
 
 
 @for_number("TUN020", "warning", "NCCL_WORK_FIFO_BYTES")
 def uneven_work_fifo(_: JudgedHost, variable: Variable, size: int) -> Results:
-    """NCCL_WORK_FIFO_BYTES is no power of two.
+    """NCCL_WORK_FIFO_BYTES is not a power of two.
 
-    Why: NCCL ignores it, and warns.
+    Why: NCCL warns, and ignores the value.
     Example: NCCL_WORK_FIFO_BYTES=1000000
     Instead: NCCL_WORK_FIFO_BYTES=1048576
     Source: NCCL src/init.cc
     """
     if size <= 0 or size & (size - 1):
-        yield report.better_unset(variable, f"{size} is no power of two; NCCL ignores it")
+        yield report.better_unset(variable, f"{size} is not a power of two; NCCL ignores it")
 
 
 @for_text("TUN023", "warning", "NCCL_THREAD_THRESHOLDS")
 def thresholds_with_commas(_: JudgedHost, variable: Variable, numbers: str) -> Results:
-    """NCCL_THREAD_THRESHOLDS has a comma.
+    """NCCL_THREAD_THRESHOLDS contains a comma.
 
-    Why: NCCL reads numbers that are separated by blanks, and stops at the comma: only the first one counts.
+    Why: NCCL reads numbers separated by spaces, and stops at the comma: only the first number counts.
     Example: NCCL_THREAD_THRESHOLDS=8,8,64,8,8,64
     Instead: NCCL_THREAD_THRESHOLDS="8 8 64 8 8 64"
     Source: NCCL src/graph/tuning.cc
@@ -114,19 +114,19 @@ def thresholds_with_commas(_: JudgedHost, variable: Variable, numbers: str) -> R
     if "," in numbers:
         better = " ".join(numbers.replace(",", " ").split())
         message = "NCCL stops at the comma: only the first number counts"
-        yield report.better_set(variable, better, message, "separate the numbers by blanks", part=",")
+        yield report.better_set(variable, better, message, "separate the numbers with spaces", part=",")
 
 
 @for_number("TUN007", "error", "NCCL_MIN_NCHANNELS")
 def crossed_channel_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_NCHANNELS is above NCCL_MAX_NCHANNELS.
 
-    Why: NCCL applies one after the other, and the result is what neither says.
+    Why: NCCL applies one after the other, and the result matches neither.
     Example: NCCL_MIN_NCHANNELS=16 and NCCL_MAX_NCHANNELS=8
-    Instead: a minimum that is not above the maximum
+    Instead: a minimum no larger than the maximum
     Source: NCCL src/graph/connect.cc
     """
-    yield from _crossed(host, variable, least, "neither holds")
+    yield from _crossed(host, variable, least, "neither takes effect")
 
 
 @for_number("TUN008", "error", "NCCL_MIN_CTAS")
@@ -135,22 +135,22 @@ def crossed_cta_limits(host: JudgedHost, variable: Variable, least: int) -> Resu
 
     Why: NCCL sets both to the maximum.
     Example: NCCL_MIN_CTAS=16 and NCCL_MAX_CTAS=8
-    Instead: a minimum that is not above the maximum
+    Instead: a minimum no larger than the maximum
     Source: NCCL src/init.cc
     """
-    yield from _crossed(host, variable, least, "NCCL takes the maximum for both")
+    yield from _crossed(host, variable, least, "NCCL uses the maximum for both")
 
 
 @for_number("TUN015", "error", "NCCL_MIN_P2P_NCHANNELS")
 def crossed_p2p_limits(host: JudgedHost, variable: Variable, least: int) -> Results:
     """NCCL_MIN_P2P_NCHANNELS is above NCCL_MAX_P2P_NCHANNELS.
 
-    Why: The minimum wins, and the maximum does not hold.
+    Why: The minimum wins, and the maximum has no effect.
     Example: NCCL_MIN_P2P_NCHANNELS=16 and NCCL_MAX_P2P_NCHANNELS=8
-    Instead: a minimum that is not above the maximum
+    Instead: a minimum no larger than the maximum
     Source: NCCL src/graph/paths.cc
     """
-    yield from _crossed(host, variable, least, "the maximum does not hold")
+    yield from _crossed(host, variable, least, "the maximum has no effect")
 
 
 def _crossed(host: JudgedHost, variable: Variable, least: int, what: str) -> Results:
@@ -158,78 +158,78 @@ def _crossed(host: JudgedHost, variable: Variable, least: int, what: str) -> Res
     most = host.integer(other)
     if most is not None and 0 < most < least:
         message = f"{variable.name} is above {other}: {what}"
-        remedy = f"unset both, or make {variable.name} at most {most}"
+        remedy = f"unset both, or set {variable.name} to at most {most}"
         yield report.better_unset(variable, message, remedy, evidence=(f"{other}={most}",))
 
 
 @for_number("TUN009", "warning", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS")
 def channels_and_ctas(host: JudgedHost, variable: Variable, old: int) -> Results:
-    """A limit is set under its old and its new name, to different values.
+    """A limit is set under its old and its new name, with different values.
 
-    Why: The narrower one wins: the lower maximum, the higher minimum.
+    Why: The stricter one wins: the lower maximum, or the higher minimum.
     Example: NCCL_MAX_NCHANNELS=16 and NCCL_MAX_CTAS=8
-    Instead: NCCL_MAX_CTAS alone
+    Instead: set only NCCL_MAX_CTAS
     Source: NCCL user guide, NCCL_MAX_CTAS
     """
     other = variable.name.replace("NCHANNELS", "CTAS")
     new = host.integer(other)
     if new is not None and old != new:
-        message = f"{variable.name} and {other} differ: the narrower one wins"
+        message = f"{variable.name} and {other} differ: the stricter one wins"
         yield report.better_unset(variable, message, part="", evidence=(f"{other}={new}",))
 
 
 @for_value("TUN010", "warning", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
 def ring_limits(_: JudgedHost, variable: Variable, limit: str) -> Results:
-    """A limit is set under its oldest name, that of rings.
+    """A limit is set under its oldest name, which counts rings.
 
-    Why: NCCL does not look at it when the name with NCHANNELS is set.
+    Why: NCCL ignores it when the NCHANNELS variable is set.
     Example: NCCL_MIN_NRINGS=8
     Instead: NCCL_MIN_CTAS=8
     Source: NCCL user guide, NCCL_MIN_NCHANNELS
     """
     remedy = f"use {variable.name.replace('NRINGS', 'CTAS')}, or unset it"
-    yield report.better_unset(variable, f"{variable.name} is a name of NCCL 2.4", remedy, part="")
+    yield report.better_unset(variable, f"{variable.name} is a name from NCCL 2.4", remedy, part="")
 
 
 @for_number("TUN011", "warning", *_COUNTS)
 def too_many_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """More channels are asked for than there are.
+    """A limit asks for more channels than NCCL supports.
 
-    Why: NCCL cuts the number to 64, and to 32 before 2.25.
+    Why: NCCL reduces the number to 64, or to 32 before 2.25.
     Example: NCCL_MIN_NCHANNELS=128
     Instead: NCCL_MIN_NCHANNELS=64 at most
     Source: NCCL user guide; MAXCHANNELS in src/include/device.h
     """
     if count > _MOST_BEFORE and (count > _MOST_CHANNELS or host.nccl_is(before=(2, 25, 1))):
         most = _MOST_CHANNELS if count > _MOST_CHANNELS else _MOST_BEFORE
-        remedy = f"at most {most}; better unset {variable.name}"
-        yield report.better_unset(variable, f"NCCL has {most} channels, not {count}", remedy)
+        remedy = f"unset {variable.name}, or set it to at most {most}"
+        yield report.better_unset(variable, f"NCCL supports at most {most} channels, not {count}", remedy)
 
 
 @for_number("TUN012", "warning", *_COUNTS)
 def no_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """A limit of channels is zero or negative.
+    """A channel limit is zero or negative.
 
-    Why: NCCL takes a maximum of 1 for it, or ignores it.
+    Why: NCCL uses a maximum of 1, or ignores the value.
     Example: NCCL_MAX_NCHANNELS=0
     Instead: unset NCCL_MAX_NCHANNELS
     Source: NCCL src/graph/connect.cc, src/init.cc
     """
     if count <= 0 and count != -2:
-        yield report.better_unset(variable, f"{count} channels cannot be had")
+        yield report.better_unset(variable, f"{count} is not a valid number of channels")
 
 
 @for_number("TUN013", "warning", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", needs=("rdma", "nvidia"))
 def few_channels(host: JudgedHost, variable: Variable, count: int) -> Results:
-    """At most four channels are allowed on a host with many links.
+    """A limit allows at most four channels on a host with many links.
 
-    Why: A channel moves 10 to 20 GB/s; four cannot fill NVSwitch, nor four adapters.
+    Why: A channel moves 10 to 20 GB/s; four cannot saturate NVSwitch or four adapters.
     Example: NCCL_MAX_CTAS=4 on a host with 8 adapters
     Instead: unset NCCL_MAX_CTAS
     Source: NCCL user guide, NCCL_MAX_CTAS
     """
     if 0 < count <= _FEW_CHANNELS and (links := _links(host)):
-        message = f"{count} channels cannot fill the links of this host"
+        message = f"{count} channels cannot saturate the links of this host"
         yield report.better_unset(variable, message, evidence=(links,))
 
 
@@ -239,20 +239,20 @@ def _links(host: JudgedHost) -> str:
     if not isinstance(devices, Unknown) and len(devices) >= _FEW_CHANNELS:
         return f"{len(devices)} RDMA devices"
     if any(link.remote == "switch" for gpu in known(gpus) for link in (or_none(gpu.nvlinks) or ())):
-        return "its GPUs are connected by NVSwitch"
+        return "NVSwitch connects its GPUs"
     known(devices)
     return ""
 
 
 @for_number("TUN014", "warning", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS")
 def many_channels(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """At least 32 channels are asked for.
+    """A limit asks for at least 32 channels.
 
-    Why: Each collective takes so many multiprocessors from the computation that runs beside it.
+    Why: Each collective takes that many streaming multiprocessors (SMs) from concurrent computation.
     Example: NCCL_MIN_NCHANNELS=32
     Instead: unset NCCL_MIN_NCHANNELS, except for a benchmark
     Source: NCCL user guide, NCCL_MIN_CTAS
     """
     if count >= _MANY_CHANNELS:
-        message = f"each collective takes at least {count} multiprocessors from the computation"
+        message = f"each collective takes at least {count} SMs from concurrent computation"
         yield report.better_unset(variable, message)

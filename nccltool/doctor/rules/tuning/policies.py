@@ -21,9 +21,9 @@ _SYMMETRIC = (
 
 @for_number("TUN005", "warning", "NCCL_NTHREADS")
 def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_NTHREADS is none of 64, 128, 256, 512.
+    """NCCL_NTHREADS is not 64, 128, 256 or 512.
 
-    Why: What is no multiple of 32 becomes the maximum, the rest is clamped.
+    Why: NCCL replaces a value that is not a multiple of 32 with the maximum, and clamps others.
     Example: NCCL_NTHREADS=100
     Instead: unset NCCL_NTHREADS
     Source: NCCL user guide, NCCL_NTHREADS; src/graph/tuning.cc
@@ -34,9 +34,9 @@ def bad_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
 
 @for_number("TUN006", "warning", "NCCL_LL128_NTHREADS")
 def bad_ll128_thread_count(_: JudgedHost, variable: Variable, count: int) -> Results:
-    """NCCL_LL128_NTHREADS is no multiple of 32, or not in 160 to 640.
+    """NCCL_LL128_NTHREADS is not a multiple of 32, or is outside 160 to 640.
 
-    Why: NCCL replaces or clamps it.
+    Why: NCCL replaces or clamps the value.
     Example: NCCL_LL128_NTHREADS=100
     Instead: unset NCCL_LL128_NTHREADS
     Source: NCCL src/graph/tuning.cc
@@ -49,20 +49,20 @@ def bad_ll128_thread_count(_: JudgedHost, variable: Variable, count: int) -> Res
 def large_cluster(_: JudgedHost, variable: Variable, size: int) -> Results:
     """NCCL_CGA_CLUSTER_SIZE is above 8.
 
-    Why: NCCL takes 8.
+    Why: NCCL uses 8.
     Example: NCCL_CGA_CLUSTER_SIZE=16
     Instead: unset NCCL_CGA_CLUSTER_SIZE
     Source: NCCL user guide, NCCL_CGA_CLUSTER_SIZE
     """
     if size > 8:
-        yield report.better_unset(variable, f"a cluster has at most 8 blocks, not {size}")
+        yield report.better_unset(variable, f"a cluster holds at most 8 blocks, not {size}")
 
 
 @for_text("TUN017", "warning", "NCCL_CTA_POLICY")
 def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """A word in NCCL_CTA_POLICY is no policy.
+    """NCCL_CTA_POLICY contains a name that is not a policy.
 
-    Why: NCCL ignores it. Words are separated by |, and blanks are not removed.
+    Why: NCCL ignores it. Names are separated by |, and NCCL does not remove spaces.
     Example: NCCL_CTA_POLICY=EFFICIENCY,ZERO
     Instead: NCCL_CTA_POLICY=EFFICIENCY
     Source: NCCL src/init.cc (getEnvCtaPolicyOnce)
@@ -73,15 +73,15 @@ def unknown_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
         words = values.split(text, "|")
         wrong = [word for word in words if word.upper() not in ("DEFAULT", "EFFICIENCY", "ZERO")]
     if wrong:
-        message = f"{escaped(wrong[0][:40])!r} is no policy; NCCL ignores it"
-        remedy = "correct the word, or unset NCCL_CTA_POLICY"
+        message = f"{escaped(wrong[0][:40])!r} is not a policy; NCCL ignores it"
+        remedy = "correct the name, or unset NCCL_CTA_POLICY"
         lines = ("known: DEFAULT, EFFICIENCY, ZERO, separated by |",)
         yield report.better_unset(variable, message, remedy, part=wrong[0], evidence=lines)
 
 
 @for_text("TUN018", "warning", "NCCL_CTA_POLICY")
 def contrary_policies(_: JudgedHost, variable: Variable, text: str) -> Results:
-    """NCCL_CTA_POLICY has both ZERO and EFFICIENCY.
+    """NCCL_CTA_POLICY names both ZERO and EFFICIENCY.
 
     Why: NCCL drops EFFICIENCY.
     Example: NCCL_CTA_POLICY=ZERO|EFFICIENCY
@@ -89,57 +89,57 @@ def contrary_policies(_: JudgedHost, variable: Variable, text: str) -> Results:
     Source: NCCL src/init.cc
     """
     if {"ZERO", "EFFICIENCY"} <= {word.upper() for word in values.split(text, "|")}:
-        yield report.better_set(variable, "ZERO", "NCCL drops EFFICIENCY when ZERO is there")
+        yield report.better_set(variable, "ZERO", "NCCL drops EFFICIENCY when ZERO is set")
 
 
 @for_text("TUN021", "warning", "NCCL_NETDEVS_POLICY")
 def unknown_device_policy(_: JudgedHost, variable: Variable, text: str) -> Results:
     """NCCL_NETDEVS_POLICY is not AUTO, ALL or MAX:N.
 
-    Why: NCCL takes AUTO.
+    Why: NCCL uses AUTO.
     Example: NCCL_NETDEVS_POLICY=MAX
     Instead: NCCL_NETDEVS_POLICY=MAX:2
     Source: NCCL user guide, NCCL_NETDEVS_POLICY
     """
     if not re.fullmatch(r"auto|all|max:0*[1-9]\d*", text.lower()):
-        message = "NCCL does not know this policy, and takes AUTO"
-        yield report.better_unset(variable, message, "use AUTO, ALL or MAX:N, or unset it")
+        message = "NCCL does not know this policy and uses AUTO"
+        yield report.better_unset(variable, message, "set AUTO, ALL or MAX:N, or unset it")
 
 
 @for_value("TUN022", "error", "NCCL_SYM_KERNEL")
 def unknown_symmetric_kernel(_: JudgedHost, variable: Variable, name: str) -> Results:
-    """NCCL_SYM_KERNEL names a kernel that there is not.
+    """NCCL_SYM_KERNEL names a kernel that does not exist.
 
-    Why: No symmetric kernel is left then, without a message. The name is compared exactly.
+    Why: NCCL then uses no symmetric kernel, without a message. The name must match exactly.
     Example: NCCL_SYM_KERNEL=AllGather
     Instead: unset NCCL_SYM_KERNEL
     Source: NCCL src/sym_kernels.cc
     """
     if name not in ("^", *_SYMMETRIC):
-        message = "NCCL knows no such kernel, and does without symmetric kernels"
-        lines = (f"known to 2.30: {', '.join(_SYMMETRIC[:4])}, ...",)
+        message = "NCCL has no kernel of this name, and uses no symmetric kernels"
+        lines = (f"in 2.30: {', '.join(_SYMMETRIC[:4])}, ...",)
         yield report.better_unset(variable, message, evidence=lines)
 
 
 @for_value("TUN024", "info", "NCCL_LAUNCH_MODE")
 def group_launch_mode(_: JudgedHost, variable: Variable, mode: str) -> Results:
-    """NCCL_LAUNCH_MODE is set to something else than PARALLEL.
+    """NCCL_LAUNCH_MODE is not PARALLEL.
 
-    Why: GROUP is out of use since 2.9, and everything else means PARALLEL.
+    Why: GROUP is obsolete since 2.9, and any other value means PARALLEL.
     Example: NCCL_LAUNCH_MODE=GROUP
     Instead: unset NCCL_LAUNCH_MODE
     Source: NCCL user guide, NCCL_LAUNCH_MODE
     """
     if mode != "PARALLEL":
-        yield report.better_unset(variable, "this launch mode is out of use")
+        yield report.better_unset(variable, "this launch mode is obsolete")
 
 
 @for_number("TUN025", "error", "NCCL_GRAPH_STREAM_ORDERING")
 def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) -> Results:
-    """Graphs shall not be ordered, and may be mixed with other launches.
+    """Graph ordering is off, but graphs may be mixed with other launches.
 
-    Why: This is not supported; NCCL warns, and orders them after all.
-    Example: NCCL_GRAPH_STREAM_ORDERING=0 alone
+    Why: NCCL does not support this; it warns, and orders graphs anyway.
+    Example: only NCCL_GRAPH_STREAM_ORDERING=0
     Instead: NCCL_GRAPH_MIXING_SUPPORT=0 as well
     Source: NCCL user guide, NCCL_GRAPH_STREAM_ORDERING
     """
@@ -151,22 +151,22 @@ def unordered_mixed_graphs(host: JudgedHost, variable: Variable, ordering: int) 
 
 @for_text("TUN026", "warning", "NCCL_COMM_BLOCKING", needs=("versions",))
 def blocking_overridden(host: JudgedHost, variable: Variable, _: str) -> Results:
-    """NCCL_COMM_BLOCKING is set where torch makes the communicators.
+    """NCCL_COMM_BLOCKING is set in a job where torch creates the communicators.
 
-    Why: It overrides what torch asked for; 0 breaks calls that expect to block.
+    Why: It overrides what torch requests; 0 breaks calls that expect to block.
     Example: NCCL_COMM_BLOCKING=0
     Instead: unset NCCL_COMM_BLOCKING
     Source: NCCL user guide, NCCL_COMM_BLOCKING
     """
     if known(host.facts.versions.torch):
-        yield report.better_unset(variable, "it overrides what torch asks NCCL for", part="")
+        yield report.better_unset(variable, "it overrides what torch requests from NCCL", part="")
 
 
 @rule("TUN027", "warning")
 def checks_left_on(host: JudgedHost) -> Results:
     """NCCL checks the arguments of every call.
 
-    Why: It costs time at each call; DEBUG_GLOBAL also talks to the other ranks.
+    Why: The checks cost time at every call; DEBUG_GLOBAL also communicates with the other ranks.
     Example: NCCL_CHECK_MODE=DEBUG_GLOBAL
     Instead: unset NCCL_CHECK_MODE
     Source: NCCL user guide, NCCL_CHECK_MODE and NCCL_CHECK_POINTERS
@@ -180,15 +180,16 @@ def checks_left_on(host: JudgedHost) -> Results:
 
 @for_number("TUN028", "warning", "NCCL_GRAPH_REGISTER", needs=("nvidia",))
 def graph_registration(host: JudgedHost, variable: Variable, is_on: int) -> Results:
-    """CUDA graphs register their buffers, in a process that drives several GPUs.
+    """CUDA graphs register their buffers in a process that uses several GPUs.
 
-    Why: With CUDA graphs this can deadlock. One rank on a host with several visible GPUs may be such a process.
+    Why: Registration with CUDA graphs can deadlock there. One rank on a host with several visible GPUs may be such
+    a process.
     Example: LOCAL_WORLD_SIZE=1 on 8 GPUs, NCCL_GRAPH_REGISTER=1
-    Instead: NCCL_GRAPH_REGISTER=0, or a process for each GPU
+    Instead: NCCL_GRAPH_REGISTER=0, or one process per GPU
     Source: NCCL user guide, NCCL_GRAPH_REGISTER
     """
     if is_on and known(host.local_ranks) == 1 and known(host.facts.nvidia.visible_gpus) > 1:
-        message = "one process sees several GPUs: with CUDA graphs their registration can deadlock"
+        message = "one process sees several GPUs: buffer registration with CUDA graphs can deadlock"
         yield report.better_set(variable, "0", message, part="")
 
 
@@ -196,9 +197,10 @@ def graph_registration(host: JudgedHost, variable: Variable, is_on: int) -> Resu
 def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
     """Two ranks use one GPU.
 
-    Why: Initialization fails, or hangs with older releases. Mostly LOCAL_RANK was not given to cuda.set_device.
-    Example: CUDA_VISIBLE_DEVICES=0 for every rank of a host
-    Instead: another GPU for each rank
+    Why: Initialization fails, or hangs with older releases. The usual cause is a missing
+    torch.cuda.set_device(LOCAL_RANK).
+    Example: CUDA_VISIBLE_DEVICES=0 for every rank on a host
+    Instead: a different GPU for each rank
     Source: NCCL user guide, NCCL_MULTI_RANK_GPU_ENABLE
     """
     users: dict[str, list[str]] = {}
@@ -209,7 +211,7 @@ def shared_gpu(hosts: Sequence[JudgedHost]) -> Results:
     for gpu, ranks in users.items():
         if len(set(ranks)) > 1:
             message = f"ranks {', '.join(escaped(rank[:12]) for rank in ranks[:6])} use one GPU"
-            remedy = "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process group is made"
+            remedy = "torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before creating the process group"
             yield report.device(gpu, message, remedy, evidence=(escaped(gpu),))
 
 
