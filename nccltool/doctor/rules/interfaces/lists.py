@@ -50,7 +50,7 @@ def exclusion_too_small(host: JudgedHost, variable: Variable, wanted: NameList) 
             "^docker,lo,virbr,veth",
             f"the list still allows {listed(one.name for one in wrong)}"
             + (", even for bootstrap" if first else ""),
-            "exclude docker, lo, virbr and veth, or name the interface",
+            "export NCCL_SOCKET_IFNAME=^docker,lo,virbr,veth, or name the interface",
             evidence=chosen_lines(host.interfaces),
             severity=host.if_several_nodes("error" if first else "warning"),
             part="",
