@@ -103,23 +103,28 @@ def shown(look: Look, notices: Sequence[Notice], taken: int) -> list[str]:
 
 
 def _fitting(look: Look, notices: Sequence[Notice], room: int) -> list[int]:
-    """How much of each notice is shown; of those that have no room at all, nothing."""
+    """How much of each notice is shown: remedies of the worst, evidence of the first, then what has room."""
     heights = [
         [len(_lines(look, notice, depth)) for depth in (_HEADLINE, _REMEDY, _EVIDENCE)] for notice in notices
     ]
-    depths = [_EVIDENCE] * len(notices)
+    depths = [_HEADLINE] * len(notices)
+    if notices:
+        depths[0] = _REMEDY
 
     def is_too_long() -> bool:
         hint = len(depths) < len(notices) or min(depths, default=_EVIDENCE) < _EVIDENCE
         return sum(heights[number][depth] for number, depth in enumerate(depths)) + hint > room
 
-    later = range(len(notices) - 1, 0, -1)  # the first keeps most
-    for depth, numbers in ((_REMEDY, later), (_HEADLINE, later), (_REMEDY, (0,))):
-        for number in numbers:
-            if is_too_long():
-                depths[number] = depth
     while len(depths) > 1 and is_too_long():
         depths.pop()
+    worst = [number for number in range(len(depths)) if notices[number].word == notices[0].word]
+    every = list(range(len(depths)))
+    for depth, numbers in ((_REMEDY, worst), (_EVIDENCE, worst[:1]), (_REMEDY, every), (_EVIDENCE, every)):
+        for number in numbers:
+            before = depths[number]
+            depths[number] = max(before, depth)
+            if is_too_long():
+                depths[number] = before
     return depths
 
 
