@@ -12,12 +12,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 ROUNDS = 15
 LAST_IN_SHARE = 0.8
 """A rank comes late in a row only if it came last in this share of the rounds. With two equal ranks that happens
 by chance in 1.8 % of cases for each (binomial, 12 of 15), and must coincide with the next condition."""
+LAST_IN_SHARE_OF_PART = 0.6
+"""In each part of a long row: chance turns against the rank that it favoured."""
 MIN_LATE_S = 1e-3
 """And if it was late by this much in the median: on busy CPUs a lateness of 1 ms cannot be told from noise
 (Gloo, 4 ranks on 2 cores: the last one by chance in 44 % of the collectives)."""
@@ -80,7 +83,7 @@ class LateRank:
         return f"{'all ' if self.rows == self.of else f'{self.rows} of '}{self.of} {several}"
 
 
-def in_row(waits_ns: Sequence[Sequence[int]]) -> tuple[RankLateness, ...]:
+def in_row(waits_ns: Sequence[Sequence[int]], last_in_share: float = LAST_IN_SHARE) -> tuple[RankLateness, ...]:
     """The ranks that the others waited for, the latest first. `waits_ns[rank][round]`.
 
     Several are late together if they come after all others: ranks of a slow host. They are cut off where the
@@ -96,7 +99,7 @@ def in_row(waits_ns: Sequence[Sequence[int]]) -> tuple[RankLateness, ...]:
     arrived = [min(waits[rank] for rank in others) for waits in rounds]
     """The wait of the last of the others: who waits less came after it."""
     after = sum(max(waits[rank] for rank in last) < wait for waits, wait in zip(rounds, arrived, strict=True))
-    if after < LAST_IN_SHARE * len(rounds):
+    if after < last_in_share * len(rounds):
         return ()
     found = {
         rank: median(wait - waits[rank] for waits, wait in zip(rounds, arrived, strict=True)) / 1e9
@@ -106,6 +109,17 @@ def in_row(waits_ns: Sequence[Sequence[int]]) -> tuple[RankLateness, ...]:
         return ()
     latest = sorted(found, key=found.__getitem__, reverse=True)[:MOST_NAMED]
     return tuple(RankLateness(rank=rank, late_s=found[rank]) for rank in latest)
+
+
+def throughout(waits_ns: Sequence[Sequence[int]], parts: int) -> tuple[RankLateness, ...]:
+    """As in_row, of a row so long that what disturbs a rank for a while may make it late: those that came late in
+    most rounds of each part of it, too."""
+    late, rounds = in_row(waits_ns), min(map(len, waits_ns), default=0)
+    ends = [part * rounds // parts for part in range(parts + 1)]
+    for begin, end in pairwise(ends):
+        part = in_row([mine[begin:end] for mine in waits_ns], LAST_IN_SHARE_OF_PART)
+        late = tuple(one for one in late if one.rank in {other.rank for other in part})
+    return late
 
 
 def as_pairs(late: Iterable[RankLateness]) -> tuple[tuple[int, float], ...]:

@@ -156,8 +156,8 @@ class TrainingResult:
     slowest_rank: int | None
     """The rank whose own work took longest, where one stands out."""
     late_ranks: tuple[RankLateness, ...] | None = None
-    """Those that came late to the backward pass, the latest first; None = not measured: too few timed steps,
-    stages that wait for each other, or an older release."""
+    """Those that came late to the backward pass, the latest first; None = not measured: no timed steps, stages
+    that wait for each other, or an older release."""
     peak_memory_bytes: tuple[int | None, ...]
     """Of each rank while steps were timed: allocated on the device, or resident."""
     model_flop_utilisation: float | None = None

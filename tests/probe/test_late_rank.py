@@ -15,6 +15,7 @@ from nccltool.probe.late_rank import (
     in_row,
     of_pairs,
     over_rows,
+    throughout,
 )
 
 MS = 1_000_000
@@ -97,6 +98,25 @@ def test_what_fits_an_event() -> None:
     late = in_row(waits([0] * 100 + [10 + rank for rank in range(60)]))
     assert [one.rank for one in late] == [159 - at for at in range(MOST_NAMED)]
     assert of_pairs(as_pairs(late)) == late
+
+
+@pytest.mark.parametrize(
+    ("rounds_late", "late"),
+    [
+        ((15, 15, 15), True),
+        ((15, 12, 9), True),  # 36 of 45, and most of each third
+        ((15, 15, 8), False),
+        ((15, 11, 9), False),  # 35 of 45
+        ((15, 15, 0), False),  # what disturbed it is over
+    ],
+)
+def test_throughout_a_long_row(rounds_late: Sequence[int], late: bool) -> None:
+    row: list[list[int]] = [[], []]
+    for count in rounds_late:
+        for rank, (slow, quick) in enumerate(zip(waits([0, 5]), waits([2, 0]), strict=True)):
+            row[rank] += [*slow[:count], *quick[count:]]
+    assert throughout(row, 3) == ((RankLateness(rank=1, late_s=0.005),) if late else ())
+    assert throughout([], 3) == throughout([[], []], 3) == ()
 
 
 def rows(*late: tuple[int, float]) -> Row:

@@ -317,7 +317,7 @@ def test_a_rank_in_trouble_is_named_with_step_and_collective(
 
 
 def test_a_rank_that_comes_late_to_the_backward_pass(start: Start) -> None:
-    words = ("--steps", "2", "--time-steps", "8")
+    words = ("--steps", "2", "--time-steps", "2")
     result = trained(start, "pipeline,fsdp", "--nodes", "2", *words, NCCLTOOL_FAULT="slow:rank=1,ms=60")
     assert (result.code, result.document["status"]) == (1, "fail"), result.said
     (error,) = result.problems

@@ -15,12 +15,13 @@ from nccltool.worker.agreement import Agreement
 
 BETWEEN_PASSES = "between forward and backward"
 COMPUTING = "computing a micro-batch"
-_LEAST_ROUNDS = 8
-"""Fewer are too few to tell a late rank from chance: of two, one is last in 7 of 8 or more by chance in 3.5 % of
-cases, and must be late by a millisecond too."""
-MOST_ROUNDS = 25
-_QUICK_NS = 2_000_000_000
-"""What all of these may take where they are more than steps that are timed: noise counts less in more of them."""
+_PARTS = 3
+"""Parts in each of which a rank must be late. Beside busy loops on a machine with two cores, one of two equal
+ranks came late for 0.5 s on end, some 15 steps, and then the other one did."""
+_LONG_NS = 5_000_000_000
+"""If all parts took longer than this, they are made shorter."""
+_SHORT = 5
+"""Steps of a part then."""
 
 
 class Arrivals:
@@ -49,24 +50,20 @@ class Arrivals:
 
 
 def came_late(
-    group: Agreement,
-    steps: int,
-    step_ns: int,
-    step: Callable[[], None],
-    put: Callable[[Arrivals | None], None],
+    group: Agreement, step_ns: int, step: Callable[[], None], put: Callable[[Arrivals | None], None]
 ) -> tuple[RankLateness, ...] | None:
-    """The ranks that came late in some more steps; None = they cannot be told. `steps` were timed, and took
-    `step_ns` each, both the same on all ranks. `put` has the strategy call on the arrivals."""
-    if group.size < 2 or steps < _LEAST_ROUNDS:
+    """The ranks that came late in some more steps; None = they cannot be told. `step_ns`: how long a step takes,
+    the same on all ranks. `put` has the strategy call on the arrivals."""
+    if group.size < 2:
         return None
-    rounds = min(max(min(steps, late_rank.ROUNDS), _QUICK_NS // max(step_ns, 1)), MOST_ROUNDS)
+    rounds = late_rank.ROUNDS if _PARTS * late_rank.ROUNDS * step_ns <= _LONG_NS else _SHORT
     arrivals = Arrivals(group)
     put(arrivals)
     step()
     found = None
     if arrivals.can_meet():
-        for _ in range(rounds):
+        for _ in range(_PARTS * rounds):
             step()
-        found = late_rank.in_row(group.everybodys(arrivals.waits_ns))
+        found = late_rank.throughout(group.everybodys(arrivals.waits_ns), _PARTS)
     put(None)
     return found

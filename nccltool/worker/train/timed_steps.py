@@ -86,7 +86,7 @@ def _came_late(setup: Setup, timed_ns: list[int], step: Step) -> tuple[RankLaten
         step(tokens)
         setup.group.settle()
 
-    return arrivals.came_late(setup.group, len(timed_ns), statistics.median_low(timed_ns), again, setup.meet_at)
+    return arrivals.came_late(setup.group, statistics.median_low(timed_ns), again, setup.meet_at)
 
 
 def _report_flow(setup: Setup, flow: Flow) -> None:

@@ -52,26 +52,23 @@ class Stepper:
 
 
 @pytest.mark.parametrize(
-    ("phases", "group", "steps", "step_ms", "rounds"),
+    ("phases", "group", "step_ms", "rounds"),
     [
-        ((BETWEEN_PASSES,), TwoRanks, 10, 1000, 10),
-        ((BETWEEN_PASSES,), TwoRanks, 100, 1000, 15),
-        ((BETWEEN_PASSES,), TwoRanks, 10, 100, 20),  # quick steps cost little
-        ((BETWEEN_PASSES,), TwoRanks, 10, 1, 25),
-        ((BETWEEN_PASSES,), TwoRanks, 7, 1, None),  # too few to tell
-        ((BETWEEN_PASSES,), TwoRanks, 0, 1, None),
-        ((BETWEEN_PASSES,), lambda: TwoRanks(size=1), 10, 1, None),
-        ((BETWEEN_PASSES,), lambda: TwoRanks(other_fits=False), 10, 1, None),  # the other is a stage of a pipeline
-        ((BETWEEN_PASSES, COMPUTING), TwoRanks, 10, 1, None),
-        ((BETWEEN_PASSES, BETWEEN_PASSES), TwoRanks, 10, 1, None),
-        ((), TwoRanks, 10, 1, None),
+        ((BETWEEN_PASSES,), TwoRanks, 1, 45),
+        ((BETWEEN_PASSES,), TwoRanks, 111, 45),
+        ((BETWEEN_PASSES,), TwoRanks, 112, 15),  # long steps
+        ((BETWEEN_PASSES,), lambda: TwoRanks(size=1), 1, None),
+        ((BETWEEN_PASSES,), lambda: TwoRanks(other_fits=False), 1, None),  # the other is a stage of a pipeline
+        ((BETWEEN_PASSES, COMPUTING), TwoRanks, 1, None),
+        ((BETWEEN_PASSES, BETWEEN_PASSES), TwoRanks, 1, None),
+        ((), TwoRanks, 1, None),
     ],
 )
 def test_when_ranks_meet(
-    phases: tuple[str, ...], group: Callable[[], TwoRanks], steps: int, step_ms: int, rounds: int | None
+    phases: tuple[str, ...], group: Callable[[], TwoRanks], step_ms: int, rounds: int | None
 ) -> None:
     ranks, stepper = group(), Stepper(*phases)
-    late = arrivals.came_late(ranks, steps, step_ms * 10**6, stepper.step, stepper.put)
+    late = arrivals.came_late(ranks, step_ms * 10**6, stepper.step, stepper.put)
     assert stepper.is_left_alone
     assert ranks.meetings == (rounds or 0)
     if rounds is None:
@@ -82,3 +79,13 @@ def test_when_ranks_meet(
     ((rank, late_s),) = [(one.rank, one.late_s) for one in late]
     assert (rank, stepper.steps) == (0, rounds + 1)
     assert late_s == pytest.approx(0.005)
+
+
+def test_a_rank_that_is_late_for_a_stretch_of_steps_is_not_named() -> None:
+    class Disturbed(TwoRanks):
+        def everybodys(self, numbers: list[int]) -> list[list[int]]:
+            late = [5_000_000] * 30 + [-5_000_000] * 15
+            return [numbers, [number + ns for number, ns in zip(numbers, late, strict=True)]]
+
+    stepper = Stepper(BETWEEN_PASSES)
+    assert arrivals.came_late(Disturbed(), 10**6, stepper.step, stepper.put) == ()
