@@ -100,11 +100,11 @@ def _outcome(overall: Effect | None, rows: Sequence[ComparedRow], margin: float)
 def _notes(a: Side, b: Side, pairs: Sequence[PairedRow]) -> list[str]:
     found = [text for side in (a, b) for run in side.runs for text in run.left_out]
     if {run.id for run in a.runs} & {run.id for run in b.runs}:
-        found.append("A and B have runs in common: what they share cannot differ")
+        found.append("A and B have runs in common, which cannot differ")
     if any(pair.freedom < MEASURED_FREEDOM for pair in pairs):
         found.append(
-            f"{len(a.runs)} against {len(b.runs)} run{'' if len(b.runs) == 1 else 's'}: how far runs spread is "
-            "not measured, it is taken as what single iterations and rows show; take 3 against 3, or 5 against 1"
+            f"too few runs ({len(a.runs)} against {len(b.runs)}) to measure the spread between runs: "
+            "it is estimated from iterations and rows; compare 3 runs with 3, or 5 with 1"
         )
     hosts = [sorted({host for run in side.runs for host in run.hosts}) for side in (a, b)]
     if hosts[0] != hosts[1]:

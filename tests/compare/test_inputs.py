@@ -15,7 +15,7 @@ from tests.samples import info, job
 
 def test_output_of_nccl_tests(nccltool: Nccltool) -> None:
     file = str(FOLDER / "all_reduce-2.19.6.txt")
-    said = nccltool("compare", file, file)
+    said = nccltool("compare", file, file, "-v")
     assert said.code in (0, 4)
     assert "time: median over the runs of their means" in said.out
     assert "A and B have runs in common" in said.out

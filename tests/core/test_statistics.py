@@ -152,3 +152,20 @@ def test_the_interval_is_that_of_resampling(count: int) -> None:
     low, high = core_statistics.interval([float(index) for index in source.sample(range(count), count)])
     assert low == pytest.approx(medians[100], abs=1)
     assert high == pytest.approx(medians[3900], abs=1)
+
+
+@pytest.mark.parametrize(
+    ("mean", "ci95", "between", "error"),
+    [
+        (1.0, (0.98, 1.03), (0.98, 1.03), 0.03),
+        (1.42, (0.98, 1.02), (0.98, 1.42), 0.44 / 1.42),  # a tail: the mean is outside the interval of the median
+        (0.9, (0.98, 1.02), (0.9, 1.02), 0.12 / 0.9),
+        (1.0, None, (1.0, 1.0), None),
+    ],
+)
+def test_what_the_one_number_could_be(
+    mean: float, ci95: tuple[float, float] | None, between: tuple[float, float], error: float | None
+) -> None:
+    times = Stats(mean=mean, median=1.0, p90=None, p99=None, min=None, max=None, ci95=ci95)
+    assert (times.seconds, times.seconds_between) == (mean, between)
+    assert times.relative_error == (None if error is None else pytest.approx(error))

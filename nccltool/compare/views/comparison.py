@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -18,6 +18,8 @@ from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
 _ALIGN: tuple[Align, ...] = tuple("left" if name in ("op", "verdict") else "right" for name in HEADERS)
+_NARROWER = ((), ("busbw A", "busbw B"), ("busbw A", "busbw B", "time A", "time B"))
+"""Columns that are left out, one step after the other, until the table fits."""
 _DETAILS = ("dtype", "reduce_op", "placement", "cadence")
 _LEGEND = (
     "time: median over the runs of their {statistic}s   busbw: GB/s = 10**9 B/s, of that time\n"
@@ -62,15 +64,46 @@ def _cell(row: ComparedRow, name: str) -> object:
 
 
 def _table(comparison: Comparison, look: Look) -> str:
-    rows = look.table(HEADERS, list(_rows(comparison)), _ALIGN)
-    text = "\n".join((*_head(comparison), rows, *_foot(comparison)))
-    verdict = look.painted(escaped(headline(comparison)), _TONES[comparison.outcome])
-    return "\n".join((verdict, *escaped_lines(text))) + "\n"
+    tone = _TONES[comparison.outcome]
+    lines = [
+        *(look.painted(line, tone) for line in _wrapped([headline(comparison)], look)),
+        *_wrapped(_head(comparison), look),
+        _fitting(comparison, look),
+        *_wrapped(_foot(comparison, legend=look.verbose), look),
+        *(line for finding in comparison.findings for line in finding.lines(look)),
+        *_wrapped([_last(comparison)], look),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(texts: Iterable[str], look: Look) -> Iterator[str]:
+    for text in texts:
+        for line in escaped_lines(text):
+            yield from look.wrapped(line, "   ")
+
+
+def _fitting(comparison: Comparison, look: Look) -> str:
+    """The table with as many of its columns as the screen is wide."""
+    rows = [[escaped(cell) for cell in row] for row in _rows(comparison)]
+    table = ""
+    for left_out in _NARROWER:
+        places = [place for place, name in enumerate(HEADERS) if name not in left_out]
+        cells = [[row[place] for place in places] for row in rows]
+        table = look.table([HEADERS[place] for place in places], cells, [_ALIGN[place] for place in places])
+        if look.width is None or max(map(len, table.split("\n"))) <= look.width:
+            break
+    worse = WORDS["worse"]
+    return "\n".join(
+        line.removesuffix(worse) + look.painted(worse, "fail") if line.endswith(worse) else line
+        for line in table.split("\n")
+    )
 
 
 def _markdown(comparison: Comparison) -> str:
     rows = str(tabulate(_rows(comparison), HEADERS, tablefmt="github", colalign=_ALIGN, disable_numparse=True))
-    lists = [f"- {escaped(line.strip())}" for line in (*_head(comparison), *_foot(comparison, legend=False))]
+    findings = [line for finding in comparison.findings for line in finding.lines()]
+    texts = (*_head(comparison), *_foot(comparison, legend=False), *findings, _last(comparison))
+    lists = [f"- {escaped(line.strip())}" for line in texts]
     return "\n".join((f"**{escaped(headline(comparison))}**", "", rows, "", *lists)) + "\n"
 
 
@@ -109,22 +142,19 @@ def _shown(effect: Effect) -> tuple[str, str, str]:
     return changed(effect.change), span(effect.low, effect.high), WORDS[effect.outcome]
 
 
-def _foot(comparison: Comparison, legend: bool = True) -> Iterator[str]:
+def _foot(comparison: Comparison, legend: bool) -> Iterator[str]:
     if legend:
         yield _LEGEND.format(
             statistic=comparison.statistic, alpha=comparison.alpha, margin=comparison.margin * 100
         )
     measured = [row.effect.spread for row in comparison.rows if row.effect.spread_is_measured]
     if measured:
-        yield f"spread between runs: {min(measured):.1%} to {max(measured):.1%}, measured"
+        yield f"spread between runs (measured): {min(measured) * 100:.1f} % to {max(measured) * 100:.1f} %"
     for name, keys in (("A", comparison.only_a), ("B", comparison.only_b)):
         if keys:
             texts = [f"{key.op} {format_bytes(key.bytes)} {key.dtype} {key.placement}" for key in keys]
             yield f"only in {name}: {named(texts, 4)}"
     yield from (f"note: {note}" for note in comparison.notes)
-    for finding in comparison.findings:
-        yield from finding.lines()
-    yield _last(comparison)
 
 
 def _last(comparison: Comparison) -> str:
