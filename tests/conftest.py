@@ -32,6 +32,7 @@ def clean_environment(
     else:  # a folder for each of ten thousand tests that write nothing takes a third of their time
         state = tmp_path_factory.getbasetemp() / f"state-{next(_numbers)}"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(state.with_name("config")))
 
 
 @dataclass(frozen=True)

@@ -5,28 +5,34 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import formats, kept, option, stored, written
+from nccltool.cli.tree import Group
 from nccltool.core.errors import BadInput
 
 if TYPE_CHECKING:
     from nccltool.compare.baselines import Store
 
 
-@click.group("baseline")
+_REPLACE = option("--replace", is_flag=True, settable="no", help="Replace an existing baseline.")
+
+
+@click.group("baseline", cls=Group, short_help="Save, list and remove baselines")
 def command() -> None:
-    """Runs under a name, which `nccltool compare` and others are held against."""
+    """Manage baselines: named runs that `nccltool compare` and others compare with."""
 
 
-@command.command("save")
-@click.argument("name")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@option("--add", is_flag=True, help="Add the runs to those that the baseline has.")
-@option("--replace", is_flag=True, help="Put them in the place of what is there.")
-@option("--note", default="", help="What is worth knowing about it.")
+@command.command("save", cls=ToolCommand, short_help="Save runs as a baseline")
+@click.argument("name", shell_complete=values.baselines)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=values.runs)
+@option("--add", is_flag=True, settable="no", help="Add the runs to an existing baseline.")
+@_REPLACE
+@option("--note", default="", metavar="COMMENT", help="Comment to save with the baseline.")
 @stored
 @kept
 def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, **where: str | None) -> None:
-    """Keep runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of one kind."""
+    """Save runs as the baseline NAME. RUN is what `nccltool compare` takes; all must be of the same kind."""
     from nccltool.cli.screen import put
     from nccltool.compare import baselines, inputs
     from nccltool.compare.views import baseline
@@ -40,44 +46,44 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
     put(baseline.saved(_store(where["store"]).save(name, note, samples, mode)))
 
 
-@command.command("list")
+@command.command("list", cls=ToolCommand, short_help="List baselines")
 @formats("table", "json")
 @written
 @stored
 def listed(form: str, output: str | None, store: str | None) -> None:
-    """The baselines there are."""
+    """List baselines."""
     from nccltool.cli.screen import deliver, look_of
     from nccltool.compare.views import baseline
 
     deliver(baseline.render_list(_store(store).all(), form, look_of(output)), output)
 
 
-@command.command("show")
-@click.argument("name")
+@command.command("show", cls=ToolCommand, short_help="Show a baseline")
+@click.argument("name", shell_complete=values.baselines)
 @formats("table", "json")
 @written
 @stored
 def show(name: str, form: str, output: str | None, store: str | None) -> None:
-    """What the baseline NAME is made of, and what it expects."""
+    """Show the runs of the baseline NAME and the values it expects."""
     _show(name, form, output, store)
 
 
-@command.command("export")
-@click.argument("name")
+@command.command("export", cls=ToolCommand, short_help="Write a baseline as JSON")
+@click.argument("name", shell_complete=values.baselines)
 @written
 @stored
 def export(name: str, output: str | None, store: str | None) -> None:
-    """Write the baseline NAME as JSON, for another store."""
+    """Write the baseline NAME as JSON, to import it elsewhere."""
     _show(name, "json", output, store)
 
 
-@command.command("import")
+@command.command("import", cls=ToolCommand, short_help="Import a baseline from JSON")
 @click.argument("file", type=click.Path(dir_okay=False))
-@option("--as", "name", help="Another name for it.")
-@option("--replace", is_flag=True, help="Put them in the place of what is there.")
+@option("--as", "name", metavar="NAME", settable="no", help="Import under another name.")
+@_REPLACE
 @stored
 def import_(file: str, name: str | None, replace: bool, store: str | None) -> None:
-    """Take a baseline from a file that `export` wrote."""
+    """Import a baseline from a file written by `nccltool baseline export`."""
     from dataclasses import replace as changed
 
     from nccltool.cli.screen import put
@@ -94,11 +100,11 @@ def import_(file: str, name: str | None, replace: bool, store: str | None) -> No
     put(baseline.saved(found))
 
 
-@command.command("remove")
-@click.argument("name")
+@command.command("remove", cls=ToolCommand, short_help="Remove a baseline")
+@click.argument("name", shell_complete=values.baselines)
 @stored
 def remove(name: str, store: str | None) -> None:
-    """Forget the baseline NAME. Its runs stay where they are."""
+    """Remove the baseline NAME. Its runs are kept."""
     _store(store).remove(name)
 
 

@@ -4,23 +4,32 @@ from pathlib import Path
 
 import click
 
-from nccltool.cli.options import kept, option
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, kept, option, quiet
+from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput
 
 
-@click.command("bundle")
-@click.argument("run", nargs=-1, metavar="[RUN...]")
-@option("--add-log", multiple=True, type=click.Path(dir_okay=False), help="A log to take along; several times.")
-@option(
-    "--output",
-    type=click.Path(dir_okay=False),
-    help="Write the result to a file.  [default: nccltool-bundle-HOST-TIME.tar.gz]",
+@click.command("bundle", cls=ToolCommand, short_help="Create a redacted support bundle")
+@click.argument("run", nargs=-1, metavar="[RUN]...", shell_complete=values.runs)
+@option("--add-log", multiple=True, type=click.Path(dir_okay=False), help="Include a log file. Repeatable.")
+@section(
+    OUTPUT,
+    option(
+        "--output",
+        type=click.Path(dir_okay=False),
+        help="Write the result to FILE.  [default: nccltool-bundle-HOST-TIME.tar.gz]",
+    ),
+    quiet,
 )
 @kept
-def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, run_dir: str | None) -> None:
-    """One archive for who is to help: facts, findings, runs and logs, with secrets taken out.
+def command(
+    run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, quiet: bool, run_dir: str | None
+) -> None:
+    """Create a redacted support bundle: facts, findings, runs and logs, without secrets.
 
-    RUN is an id, a folder, or latest (the default, where there is one).
+    RUN is an id, a folder, or latest (the default if there is a run).
     """
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
@@ -32,13 +41,14 @@ def command(run: tuple[str, ...], add_log: tuple[str, ...], output: str | None, 
     )
     for name in add_log:
         if not Path(name).is_file():
-            raise BadInput(f"--add-log {name} is not a file", "name a file that can be read")
+            raise BadInput(f"--add-log {name} is not a file", "name a readable file")
     file = Path(output or bundle.default_name())
     secrets, missing = bundle.bundle(folders, [Path(name) for name in add_log], this_command(), file)
     for part in missing:
-        click.echo(f"not in it: {part.name}: {part.missing}", err=True)
-    taken_out = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
-    click.echo(f"{taken_out} taken out; read it before it leaves the house", err=True)
+        click.echo(f"not included: {part.name}: {part.missing}", err=True)
+    if not quiet:
+        removed = "1 secret" if secrets == 1 else f"{secrets} secrets"
+        click.echo(f"{removed} removed; review the bundle before sharing it", err=True)
     click.echo(file)
 
 
@@ -46,5 +56,5 @@ def _folder(name: str, path: Path) -> Path:
     """All of it goes into the archive, so it must be a run's."""
     folder = path if path.is_dir() else path.parent
     if not any((folder / part).is_file() for part in ("job.json", "run.json")):
-        raise BadInput(f"{name} is not a run", "name a run's id or folder; --add-log FILE takes other files along")
+        raise BadInput(f"{name} is not a run", "name a run's id or folder; use --add-log FILE for other files")
     return folder

@@ -2,20 +2,22 @@
 
 import click
 
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import option
 
 _ACTIONS = click.Choice(("list", "show", "copy", "validate"))
 
 
-@click.command("checks")
+@click.command("checks", cls=ToolCommand, short_help="List, show, copy and validate preflight suites")
 @click.argument("action", type=_ACTIONS)
-@click.argument("words", nargs=-1, metavar="[NAME | FILE]...")
-@option("--force", is_flag=True, help="Write over a file that is there.")
+@click.argument("words", nargs=-1, metavar="[NAME|FILE]...", shell_complete=values.checks)
+@option("--force", is_flag=True, settable="no", help="Overwrite an existing file.")
 def command(action: str, words: tuple[str, ...], force: bool) -> None:
-    """Suites and platforms: what preflight runs, and what it expects.
+    """List, show, copy and validate suites and platforms: what preflight runs and expects.
 
-    list: those that come with nccltool. show NAME: what one runs and expects, and where each number is from. copy
-    NAME [FILE]: make one that can be edited. validate [FILE]...: name every mistake, by file and line.
+    list: those that come with nccltool. show NAME: what one runs and expects, with the source of each number.
+    copy NAME [FILE]: copy one for editing. validate [FILE]...: report every mistake by file and line.
     """
     from nccltool.cli.screen import put
     from nccltool.preflight import suite_actions

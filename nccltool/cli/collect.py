@@ -2,20 +2,23 @@
 
 import click
 
-from nccltool.cli.options import kept, shown, verbose
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, kept, quiet, shown, verbose
+from nccltool.cli.tree import section
 
 
-@click.command("collect")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.command("collect", cls=ToolCommand, short_help="Merge the logs of several hosts into one run")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=values.files)
+@section(OUTPUT, verbose, quiet)
 @shown
-@verbose
 @kept
-def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str | None) -> None:
-    """Make one run of the logs of all commands that took part in it, such as the pods of a job.
+def command(files: tuple[str, ...], quiet: bool, form: str, output: str | None, run_dir: str | None) -> None:
+    """Merge the logs of several hosts or pods into one run.
 
-    FILE is what `nccltool probe --events` (or `train --events`) printed on one or more hosts, or what
-    `kubectl logs` shows of that, with prefixes, times and other lines; - is standard input. The run is judged,
-    kept and shown like one that ran here.
+    FILE is the output of `nccltool probe --events` (or `train --events`) on one or more hosts, also as
+    `kubectl logs` prints it, with prefixes, timestamps and other lines; - is standard input. The run is checked,
+    saved and printed as if it had run here.
     """
     from nccltool.cli.screen import deliver, look_of, text_of
     from nccltool.core import run_directory
@@ -23,6 +26,7 @@ def command(files: tuple[str, ...], form: str, output: str | None, run_dir: str 
 
     collected = collect.collect(files, run_directory.base_folder(run_dir))
     deliver(text_of(collected.run, form, look_of(output)), output)
-    kept_in = "kept in" if collected.is_new else "not kept: this run is there already,"
-    click.echo(f"{kept_in} {collected.folder}", err=True)
+    saved = "saved to" if collected.is_new else "not saved: the run already exists in"
+    if not quiet:
+        click.echo(f"{saved} {collected.folder}", err=True)
     raise SystemExit(collected.run.verdict.exit_code)

@@ -4,25 +4,52 @@ from pathlib import Path
 
 import click
 
-from nccltool.cli.options import Number, formats, kept, option, stored, verbose, written
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, Number, formats, kept, option, stored, verbose, written
+from nccltool.cli.tree import section
 
 
-@click.command("compare")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@option("--margin", type=Number(0), default=3.0, help="Percent; smaller differences do not matter.")
-@option("--alpha", type=click.FloatRange(0.0001, 0.2), default=0.025, help="Chance that equals are told apart.")
-@option("--ignore", "keys", multiple=True, metavar="KEY", help="A key that may differ; versions; unknown.")
-@verbose
-@formats("table", "json", "csv", "markdown")
+@click.command("compare", cls=ToolCommand, short_help="Compare two runs, or a run with a baseline")
+@click.argument("a", metavar="A", shell_complete=values.sides)
+@click.argument("b", metavar="B", shell_complete=values.sides)
+@section(
+    "How to compare",
+    option(
+        "--margin",
+        type=Number(0),
+        default=3.0,
+        metavar="PERCENT",
+        settable="project",
+        help="Ignore differences smaller than PERCENT.",
+    ),
+    option(
+        "--alpha",
+        type=click.FloatRange(0.0001, 0.2),
+        default=0.025,
+        metavar="P",
+        settable="project",
+        help="Accepted probability of a false alarm.",
+    ),
+    option(
+        "--ignore",
+        "keys",
+        multiple=True,
+        metavar="KEY",
+        settable="project",
+        help="Allow KEY to differ between the runs; versions; unknown. Repeatable.",
+    ),
+)
+@section(OUTPUT, verbose, formats("table", "json", "csv", "markdown"))
 @written
 @stored
 @kept
 def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], **shown: str | None) -> None:
-    """Is B worse than A? Differences count when they are larger than the spread between runs.
+    """Compare two runs, or a run with a baseline: is B worse than A?
 
-    A and B are runs (id, beginning of an id, latest, folder, run.json), several with commas between them, output
-    of nccl-tests, or baseline:NAME. Three runs against three, in turns, are the least that measures the spread.
+    A and B are runs (id, start of an id, latest, folder, run.json), several separated by commas, output of
+    nccl-tests, or baseline:NAME. A difference counts if it exceeds the spread between runs. To measure the
+    spread, use at least three interleaved runs per side.
     """
     from nccltool.cli.screen import deliver, look_of
     from nccltool.compare import baselines, effects, inputs, judge, run_samples

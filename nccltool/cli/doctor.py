@@ -4,39 +4,106 @@ from typing import Any
 
 import click
 
-from nccltool.cli.options import CommandEnded, exit_styled, formats, group, launched, option, verbose, written
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import (
+    NODES,
+    NPROC,
+    OUTPUT,
+    WHERE,
+    CommandEnded,
+    exit_styled,
+    formats,
+    group,
+    launched,
+    option,
+    verbose,
+    written,
+)
+from nccltool.cli.tree import section
 from nccltool.doctor.views import FORMATS, renderer
 
+_RULES = "Only rules whose code or name starts with this. Repeatable."
 
-@click.command("doctor")
-@option("--root", type=click.Path(file_okay=False), help="Read a captured tree (proc, sys, dev, etc) instead.")
-@option("--facts", type=click.Path(dir_okay=False), multiple=True, help="Judge a snapshot of `nccltool facts`.")
-@option("--env-file", type=click.Path(dir_okay=False), help="Take the variables from a file: `env`, docker.")
-@option("--pid", type=click.IntRange(1), help="Take the variables that a running process was started with.")
-@option("--nccl-version", help="The NCCL of the job.  [default: the one that is found]")
-@option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: as the launcher says]")
-@option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
-@launched
-@option("--select", multiple=True, help="Only rules whose code or name begins so; commas, or several times.")
-@option("--ignore", multiple=True, help="Not the rules whose code or name begins so.")
-@option("--fix", is_flag=True, help="Print lines for a shell that undo what was found; nothing is changed.")
-@option("--show-settings", is_flag=True, help="Show every variable and where it comes from, too.")
-@option(
-    "--ask-nccl",
-    is_flag=False,
-    flag_value="auto",
-    help="Hold the answer against a libnccl: PATH, or the found one.",
+
+@click.command("doctor", cls=ToolCommand, short_help="Check NCCL settings against this host")
+@section(
+    "What to check",
+    option(
+        "--root",
+        type=click.Path(file_okay=False),
+        help="Read a captured file tree (proc, sys, dev, etc) instead of this host.",
+    ),
+    option(
+        "--facts",
+        type=click.Path(dir_okay=False),
+        multiple=True,
+        help="Check a snapshot from `nccltool facts`. Repeatable.",
+    ),
+    option(
+        "--env-file",
+        type=click.Path(dir_okay=False),
+        help="Read variables from FILE: output of `env`, or a Docker env file.",
+    ),
+    option(
+        "--pid",
+        type=click.IntRange(1),
+        metavar="PID",
+        help="Read the variables that a running process was started with.",
+    ),
+    option(
+        "--nccl-version",
+        metavar="VERSION",
+        settable="project",
+        help="NCCL version of the job.  [default: the installed one]",
+    ),
+    option(
+        "--select",
+        multiple=True,
+        metavar="PREFIX,...",
+        settable="project",
+        help=_RULES,
+        shell_complete=values.rules,
+    ),
+    option(
+        "--ignore",
+        multiple=True,
+        metavar="PREFIX,...",
+        settable="project",
+        help="Skip these rules. Repeatable.",
+        shell_complete=values.rules,
+    ),
+    option(
+        "--ask-nccl",
+        is_flag=False,
+        flag_value="auto",
+        metavar="PATH",
+        help="Compare with what the installed libnccl, or the one at PATH, reports.",
+    ),
 )
-@option("--list-rules", is_flag=True, help="List the rules.")
-@option("--list-variables", is_flag=True, help="List the variables that are known.")
-@verbose
-@formats(*FORMATS)
+@section(
+    WHERE,
+    NODES,
+    NPROC,
+    launched,
+)
+@section(
+    OUTPUT,
+    option("--fix", is_flag=True, help="Print shell commands that fix the findings; change nothing."),
+    option(
+        "--show-settings", is_flag=True, settable="project", help="Also list every variable and where it is set."
+    ),
+    option("--list-rules", is_flag=True, help="List the rules and exit."),
+    option("--list-variables", is_flag=True, help="List the known variables and exit."),
+    verbose,
+    formats(*FORMATS),
+)
 @exit_styled
 @written
 def command(**options: Any) -> None:
-    """Judge the settings of NCCL, and the host that they meet.
+    """Check NCCL settings against this host, or against every host of a job.
 
-    Exit code 1 when there is an error, 4 when nothing could be judged. `nccltool explain CODE` has the page of a
+    Exit code 1: a rule of severity error failed; 4: nothing could be checked. `nccltool explain CODE` explains a
     rule.
     """
     from nccltool.cli.screen import deliver, look_of, put

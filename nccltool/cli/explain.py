@@ -2,9 +2,12 @@
 
 import click
 
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
 
-@click.command("explain")
-@click.argument("words", nargs=-1, metavar="[WORD]")
+
+@click.command("explain", cls=ToolCommand, short_help="Explain any word that nccltool prints")
+@click.argument("words", nargs=-1, metavar="[WORD]", shell_complete=values.explained)
 def command(words: tuple[str, ...]) -> None:
     """Explain any word that nccltool prints.
 

@@ -4,35 +4,53 @@ from typing import Any
 
 import click
 
-from nccltool.cli.options import Number, group, kept, option, stored, written
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, Number, group, kept, option, quiet, stored, written
+from nccltool.cli.tree import section
 
 
-@click.command("export")
-@click.argument("run", nargs=-1, required=True, metavar="RUN...")
-@option("--textfile", metavar="FILE", help="Replace this file of node_exporter's textfile collector (.prom).")
-@option("--pushgateway", metavar="URL", help="Push to this gateway, as job nccltool, grouped by command.")
-@option("--group", multiple=True, metavar="NAME=VALUE", help="One more label of the group: instance=HOST.")
-@option("--push-user", metavar="NAME", help="User of the gateway.")
-@option("--push-password-file", type=click.Path(), help="File that holds the password.")
-@option("--push-ca", type=click.Path(), help="PEM file of the authorities to trust.")
-@option("--push-cert", type=click.Path(), help="PEM file of our own certificate.")
-@option("--push-key", type=click.Path(), help="PEM file of its key.")
-@option("--push-timeout", type=Number(min=0.1), default=30.0, help="Seconds to go on trying.")
-@option(
-    "--format",
-    "exposition",
-    type=click.Choice(["prometheus", "openmetrics"]),
-    default="prometheus",
-    help="Of what is printed.",
+@click.command("export", cls=ToolCommand, short_help="Export run metrics to Prometheus")
+@click.argument("run", nargs=-1, required=True, metavar="RUN...", shell_complete=values.runs)
+@section(
+    "Where to",
+    option("--textfile", metavar="FILE", help="Replace FILE (.prom) of node_exporter's textfile collector."),
+    option("--pushgateway", metavar="URL", help="Push to this Pushgateway, as job nccltool, grouped by command."),
+    option(
+        "--group", multiple=True, metavar="NAME=VALUE", help="Add a grouping label: instance=HOST. Repeatable."
+    ),
+    option("--push-user", metavar="NAME", help="User name for the Pushgateway."),
+    option("--push-password-file", type=click.Path(), help="Read the password from FILE."),
+    option("--push-ca", type=click.Path(), help="CA certificates to trust (PEM)."),
+    option("--push-cert", type=click.Path(), help="Client certificate (PEM)."),
+    option("--push-key", type=click.Path(), help="Key of the client certificate (PEM)."),
+    option("--push-timeout", type=Number(min=0.1), default=30.0, metavar="SECONDS", help="Retry for SECONDS."),
 )
-@option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
+@section(
+    "Which metrics",
+    option(
+        "--baseline", metavar="NAME|FILE", help="Also compare with this baseline.", shell_complete=values.baselines
+    ),
+)
+@section(
+    OUTPUT,
+    option(
+        "--format",
+        "exposition",
+        type=click.Choice(["prometheus", "openmetrics"]),
+        default="prometheus",
+        settable="project",
+        help="Format of printed metrics.",
+    ),
+    quiet,
+)
 @written
 @kept
 @stored
 def command(**options: Any) -> None:
-    """Hand what runs found to Prometheus. RUN is an id, a folder, a run.json, or latest.
+    """Export run metrics to Prometheus. RUN is an id, a folder, a run.json, or latest.
 
-    Without --textfile and --pushgateway it is printed.
+    Without --textfile and --pushgateway the metrics are printed.
     """
     from functools import partial
 
@@ -48,4 +66,5 @@ def command(**options: Any) -> None:
     if not destinations:
         deliver(exposition.text(samples(found), asked.exposition).decode(), asked.output)
     for said in [one.hand_over(found, samples) for one in destinations]:
-        click.echo(said, err=True)
+        if not options["quiet"]:
+            click.echo(said, err=True)

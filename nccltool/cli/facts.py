@@ -4,18 +4,24 @@ from pathlib import Path
 
 import click
 
-from nccltool.cli.options import option, shown, verbose
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, option, shown, verbose
+from nccltool.cli.tree import section
 
 
-@click.command("facts")
-@option("--root", type=click.Path(file_okay=False), help="Read a captured tree (proc, sys, dev, etc) instead.")
+@click.command("facts", cls=ToolCommand, short_help="Show this host's network, GPUs, limits and versions")
+@option(
+    "--root",
+    type=click.Path(file_okay=False),
+    help="Read a captured file tree (proc, sys, dev, etc) instead of this host.",
+)
+@section(OUTPUT, verbose)
 @shown
-@verbose
 @click.pass_context
 def command(context: click.Context, root: str | None, form: str, output: str | None) -> None:
-    """What this host looks like to a rank: network, RDMA, GPUs, limits, versions, settings.
+    """Show this host as a rank sees it: network, RDMA, GPUs, limits, versions, settings.
 
-    With --output the snapshot is saved as JSON, to be judged elsewhere.
+    With --output the snapshot is saved as JSON; `nccltool doctor --facts` checks it on another host.
     """
     from nccltool.cli.screen import deliver, look_of
     from nccltool.core.errors import BadInput

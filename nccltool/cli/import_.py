@@ -1,23 +1,41 @@
 """nccltool import; the underscore because the word is Python's."""
 
+from typing import Any
+
 import click
 
-from nccltool.cli.options import kept, option, shown, verbose
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, kept, option, quiet, shown, verbose
+from nccltool.cli.tree import section
 
 
-@click.command("import")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@option("--op", help="The operation, where files do not name it (nccl-tests before 2.17).")
-@option("--ranks", type=click.IntRange(1), help="How many ranks there were, where files do not list them.")
-@option("--keep", is_flag=True, help="Store the runs, so that `nccltool runs` lists them.")
+@click.command("import", cls=ToolCommand, short_help="Import results of nccl-tests and rccl-tests")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=values.files)
+@section(
+    "What FILE does not say",
+    option(
+        "--op",
+        metavar="OP",
+        settable="project",
+        help="Operation, for output of nccl-tests before 2.17.",
+        shell_complete=values.operations,
+    ),
+    option("--ranks", type=click.IntRange(1), help="Number of ranks, for output that does not list them."),
+)
+@section(
+    OUTPUT,
+    option("--keep", is_flag=True, settable="no", help="Save the runs, so that `nccltool runs` lists them."),
+    verbose,
+    quiet,
+)
 @shown
-@verbose
 @kept
-def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: bool, **shown: str | None) -> None:
-    """Read what nccl-tests or rccl-tests printed (text or JSON) into runs, and judge it.
+def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: bool, **shown: Any) -> None:
+    """Import results of nccl-tests and rccl-tests (text or JSON) as runs, and check them.
 
-    FILE is the unchanged output of one or more tests; - is standard input. Files that are cut, and numbers that
-    cannot be read, are refused; numbers that do not fit each other are findings.
+    FILE is the unchanged output of one or more tests; - is standard input. Truncated files and unreadable numbers
+    are refused; numbers that contradict each other become findings.
     """
     from nccltool.cli.screen import deliver, look_of
     from nccltool.core import run_directory
@@ -29,7 +47,9 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     if keep:
         base = run_directory.base_folder(shown["run_dir"])
         for imported in found:
-            click.echo(f"kept in {import_results.keep(imported, base)}", err=True)
+            folder = import_results.keep(imported, base)
+            if not shown["quiet"]:
+                click.echo(f"saved to {folder}", err=True)
     runs, output = [imported.run for imported in found], shown["output"]
     deliver(views.joined(runs, str(shown["form"]), look_of(output)), output)
     raise SystemExit(import_results.exit_code(found))

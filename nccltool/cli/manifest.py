@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import Number, given, group, option, refuse, words_of
+from nccltool.cli.tree import section
 from nccltool.interop import manifests
 
 if TYPE_CHECKING:
@@ -13,36 +15,81 @@ if TYPE_CHECKING:
 _KINDS = click.Choice(manifests.KINDS)
 
 
-@click.command("manifest", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.argument(
-    "words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [ITS OPTIONS]..."
+@click.command(
+    "manifest",
+    cls=ToolCommand,
+    short_help="Print Kubernetes objects that run probe or preflight",
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@option("--kind", type=_KINDS, default="job", help="Indexed Job, a kind of Kubeflow, or a patch.")
-@option("--image", required=True, help="Container image that has nccltool.")
-@option("--name", default="nccltool-probe", help="Name of the objects.")
-@option("--namespace", help="Their namespace.  [default: that of kubectl]")
-@option("--gpus", type=click.IntRange(0, 64), default=0, help="GPUs of each pod (nvidia.com/gpu).")
-@option("--rdma-resource", multiple=True, metavar="NAME=COUNT", help="RDMA devices of each pod: rdma/hca=1.")
-@option("--resource", multiple=True, metavar="NAME=QUANTITY", help="Anything else it needs: cpu=8, memory=64Gi.")
-@option("--shm-size", default="8GiB", help="Size of /dev/shm; counts as memory of the pod.")
-@option("--ipc-lock", is_flag=True, help="Lock memory for RDMA (IPC_LOCK); runs as root.")
-@option("--user", type=click.IntRange(0, 2**31 - 1), default=1000, help="User id to run as; 0 is root.")
-@option("--host-network", is_flag=True, help="Use the network of the host.")
-@option("--allow-same-host", is_flag=True, help="Let pods share a host.")
-@option("--service-account", help="Service account of the pods; no token is mounted.")
-@option("--image-pull-secret", help="Name of the secret that pulls the image.")
-@option("--node-selector", multiple=True, metavar="LABEL=VALUE", help="Only hosts with this label.")
-@option("--toleration", multiple=True, metavar="KEY[=VALUE][:EFFECT]", help="Hosts with this taint too.")
-@option("--annotation", multiple=True, metavar="KEY=VALUE", help="Of the pods, such as their networks.")
-@option("--env", multiple=True, metavar="NAME=VALUE", help="Variable of the pods: NCCL_DEBUG=INFO.")
-@option("--rdzv-port", type=click.IntRange(1024, 65535), default=29500, help="Port on which node 0 listens.")
-@option("--pull-time", type=Number(0), default=900.0, help="Seconds for scheduling and pulling, above --deadline.")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [OPTIONS]...")
+@section(
+    "Objects",
+    option("--kind", type=_KINDS, default="job", help="Indexed Job, a Kubeflow kind, or a patch."),
+    option("--name", default="nccltool-probe", metavar="NAME", help="Name of the objects."),
+    option("--namespace", metavar="NAME", help="Namespace of the objects.  [default: from kubectl]"),
+    option(
+        "--annotation",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Pod annotation, such as its networks. Repeatable.",
+    ),
+    option("--service-account", metavar="NAME", help="Service account of the pods; no token is mounted."),
+)
+@section(
+    "Container",
+    option("--image", required=True, metavar="IMAGE", help="Container image with nccltool. Required."),
+    option("--image-pull-secret", metavar="NAME", help="Secret for pulling the image."),
+    option(
+        "--env", multiple=True, metavar="NAME=VALUE", help="Environment variable: NCCL_DEBUG=INFO. Repeatable."
+    ),
+    option(
+        "--user", type=click.IntRange(0, 2**31 - 1), default=1000, metavar="UID", help="Run as this user; 0: root."
+    ),
+    option("--ipc-lock", is_flag=True, help="Allow locked memory for RDMA (IPC_LOCK); runs as root."),
+)
+@section(
+    "Resources of a pod",
+    option("--gpus", type=click.IntRange(0, 64), default=0, help="GPUs (nvidia.com/gpu)."),
+    option("--rdma-resource", multiple=True, metavar="NAME=COUNT", help="RDMA devices: rdma/hca=1. Repeatable."),
+    option(
+        "--resource",
+        multiple=True,
+        metavar="NAME=QUANTITY",
+        help="Other resources: cpu=8, memory=64Gi. Repeatable.",
+    ),
+    option("--shm-size", default="8GiB", metavar="SIZE", help="Size of /dev/shm; counts as pod memory."),
+)
+@section(
+    "Placement and network",
+    option(
+        "--node-selector", multiple=True, metavar="LABEL=VALUE", help="Only hosts with this label. Repeatable."
+    ),
+    option(
+        "--toleration",
+        multiple=True,
+        metavar="KEY[=VALUE][:EFFECT]",
+        help="Also hosts with this taint. Repeatable.",
+    ),
+    option("--allow-same-host", is_flag=True, help="Let pods share a host."),
+    option("--host-network", is_flag=True, help="Use the host's network."),
+    option("--rdzv-port", type=click.IntRange(1024, 65535), default=29500, metavar="PORT", help="Port of node 0."),
+)
+@section(
+    "Time limits",
+    option(
+        "--pull-time",
+        type=Number(0),
+        default=900.0,
+        metavar="SECONDS",
+        help="Time for scheduling and pulling the image, on top of --deadline.",
+    ),
+)
 def command(words: tuple[str, ...], kind: str, **options: Any) -> None:
-    """Print Kubernetes objects that run `nccltool probe` with a pod on each node.
+    """Print Kubernetes objects that run `nccltool probe` with one pod per node.
 
-    What follows `probe` are its own options. Apply the output with kubectl; when the pods are done, `kubectl logs`
-    of all of them piped to `nccltool collect -` gives the run. With --kind init-container it is `preflight`, and
-    a patch that puts it before the containers of a job that you have.
+    Options after `probe` are its own. Apply the output with kubectl. When the pods are done, pipe their
+    `kubectl logs` to `nccltool collect -` to get the run. With --kind init-container, `preflight` runs in a patch
+    that adds it before the containers of an existing job.
     """
     from nccltool.cli.screen import put
     from nccltool.interop import manifest_options
@@ -60,7 +107,7 @@ def _without_the_jobs() -> dict[str, str]:
     from nccltool.interop.manifest_options import OF_THE_JOB
 
     context = click.get_current_context()
-    refuse(given(context, OF_THE_JOB), OF_THE_JOB, "for an init container", "leave it out: the job says it")
+    refuse(given(context, OF_THE_JOB), OF_THE_JOB, "for an init container", "leave it out: the job defines it")
     is_default = context.get_parameter_source("name") is click.core.ParameterSource.DEFAULT
     return {"name": "nccltool-preflight"} if is_default else {}
 
@@ -73,13 +120,14 @@ def _parsed(words: tuple[str, ...], command: str) -> "PodCommand":
 
     if words[0] != command:
         raise BadInput(
-            f"manifest {words[0]!r} is not known", f"nccltool manifest [OPTIONS] {command} [ITS OPTIONS]"
+            f"manifest cannot run {words[0]!r}",
+            f"nccltool manifest [OPTIONS] {command} [{command.upper()} OPTIONS]",
         )
     if command == "preflight":
         _, named = words_of(preflight.command, "manifest preflight", words[1:])
-        refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "leave it out: each pod looks at its own node")
+        refuse(named, (*ELSEWHERE, "nodes"), "in a manifest", "leave it out: each pod checks its own node")
         return PodCommand(words=words, options=None, given=named)
     options, named = words_of(probe.command, "manifest probe", words[1:])
-    remedy = "leave it out: the pods are numbered, and meet at the first of them"
+    remedy = "leave it out: the pods are numbered and join the first one"
     refuse(named, ELSEWHERE, "in a manifest", remedy)
     return PodCommand(words=words, options=probe.asked(options), given=named)

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import click
 from click.core import ParameterSource
 
+from nccltool.cli.tree import Option, section
 from nccltool.core import verdicts
 from nccltool.core.errors import BadInput, NccltoolError
 from nccltool.core.text import escaped
@@ -51,10 +52,21 @@ def injected_fault() -> str:
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
-    """A click option with the environment twin NCCLTOOL_<LONG NAME>."""
+    """An option with its twin in the environment, NCCLTOOL_<LONG NAME>; the metavar says what its value is."""
     long = next(name for name in names if name.startswith("--"))
     twin = "NCCLTOOL_" + long.lstrip("-").replace("-", "_").upper()
-    return click.option(*names, envvar=twin, show_default=settings.get("default") is not None, **settings)
+    shows_default = settings.get("default") is not None
+    kind = settings.get("type")
+    if isinstance(kind, click.Path):
+        settings.setdefault("metavar", "FILE" if kind.file_okay else "DIR")
+    elif isinstance(kind, click.IntRange):
+        settings["metavar"] = settings.get("metavar") or "N"
+    return click.option(*names, cls=Option, envvar=twin, show_default=shows_default, **settings)
+
+
+def only_typed(*names: str, **settings: Any) -> Callable[[F], F]:
+    """An option that only the command line gives: neither a variable nor a file makes a command delete things."""
+    return click.option(*names, cls=Option, settable="no", show_default=False, **settings)
 
 
 def words_of(command: click.Command, name: str, words: Sequence[str]) -> tuple[dict[str, Any], frozenset[str]]:
@@ -62,6 +74,8 @@ def words_of(command: click.Command, name: str, words: Sequence[str]) -> tuple[d
     parameters = [copy(parameter) for parameter in command.params]
     for parameter in parameters:
         parameter.envvar = None
+        if isinstance(parameter, Option):
+            parameter.settable = "no"
     bare = copy(command)
     bare.params = parameters
     context = bare.make_context(name, list(words), parent=click.get_current_context().parent)
@@ -99,34 +113,53 @@ def _into_style(context: click.Context, parameter: click.Parameter, value: objec
 
 _COLORS = click.Choice(("auto", "always", "never"))
 color = option(
-    "--color", type=_COLORS, default="auto", expose_value=False, callback=_into_style, help="When to use colors."
+    "--color",
+    type=_COLORS,
+    default="auto",
+    settable="project",
+    expose_value=False,
+    callback=_into_style,
+    help="When to use colors.",
 )
 verbose = option(
-    *("-v", "--verbose"), is_flag=True, expose_value=False, callback=_into_style, help="Show every row and detail."
+    *("-v", "--verbose"),
+    is_flag=True,
+    settable="project",
+    expose_value=False,
+    callback=_into_style,
+    help="Show every row and detail.",
 )
 """Of commands whose table leaves something out."""
 
 
 def formats(*names: str) -> Callable[[F], F]:
     """--format: how the result is shown, and --color."""
-    return together(
-        option("--format", "form", type=click.Choice(names), default="table", help="How to show the result."),
-        color,
-    )
+    kind = click.Choice(names)
+    form = option("--format", "form", type=kind, default="table", settable="project", help="Output format.")
+    return section(OUTPUT, form, color)
 
 
-written = option("--output", type=click.Path(dir_okay=False), help="Write the result to a file.")
-shown = together(formats(*FORMATS), written)
+OUTPUT = "Output"
+"""The section of what is printed, and where results go."""
+written = section(OUTPUT, option("--output", type=click.Path(dir_okay=False), help="Write the result to FILE."))
+shown = section(OUTPUT, formats(*FORMATS), written)
 """Where and how the result of a run is shown."""
-kept = option(
-    "--run-dir",
-    type=click.Path(file_okay=False),
-    help="The folder that keeps runs (default: nccltool/runs in your XDG state folder).",
+quiet = option("-q", "--quiet", is_flag=True, settable="project", help="Print only results and errors.")
+kept = section(
+    OUTPUT,
+    option(
+        "--run-dir",
+        type=click.Path(file_okay=False),
+        help="Folder for saved runs.  [default: $XDG_STATE_HOME/nccltool/runs]",
+    ),
 )
-stored = option(
-    "--store",
-    type=click.Path(dir_okay=False),
-    help="The file that keeps baselines (default: nccltool/baselines.sqlite in your XDG state folder).",
+stored = section(
+    OUTPUT,
+    option(
+        "--store",
+        type=click.Path(dir_okay=False),
+        help="File for baselines.  [default: $XDG_STATE_HOME/nccltool/baselines.sqlite]",
+    ),
 )
 
 
@@ -161,41 +194,87 @@ def exit_styled(function: F) -> F:
                 click.echo(f"  -> {escaped(error.remedy)}", err=True)
             raise SystemExit(code) from error
 
-    text = "Exit with 0 to 4, or with 0 to 3 as plugins of Nagios.  [default: as --format]"
-    return option("--exit-style", type=click.Choice(verdicts.EXIT_STYLES), help=text)(styled)  # type: ignore[return-value]
+    text = "Exit codes: default (0-4), or nagios (0-3)."
+    style = option("--exit-style", type=click.Choice(verdicts.EXIT_STYLES), settable="project", help=text)
+    return section(OUTPUT, style)(styled)  # type: ignore[return-value]
 
 
-_NODES = option("--nodes", type=click.IntRange(1, 10**6), help="Nodes.  [default: 1, or as the launcher says]")
-_NPROC = option("--nproc-per-node", help="Ranks on a node, or auto: one per GPU.  [default: auto]")
+WHERE = "Where to run"
+"""The section of nodes, ranks, and how they are started."""
+PATIENCE = "Time limits"
+NODES = option(
+    "--nodes", type=click.IntRange(1, 10**6), help="Number of nodes.  [default: from the launcher, or 1]"
+)
+NPROC = option("--nproc-per-node", metavar="N|auto", help="Ranks per node; auto: one per GPU.  [default: auto]")
 _LAUNCHERS = click.Choice(("auto", *launchers.NAMES))
 _BACKENDS = click.Choice(("auto", "nccl", "gloo"))
 launched = together(
-    option("--launcher", type=_LAUNCHERS, default="auto", help="Who starts the nodes."),
-    option("--hosts", help="Hosts to reach by ssh: n[01-04],user@x3:2222."),
-    option("--hostfile", type=click.Path(dir_okay=False), help="The same, one a line, in a file."),
-    option("--ssh", default="ssh", help="The ssh command, with options of its own."),
-    option("--remote-python", help="Python on the hosts.  [default: the path of this one]"),
+    option("--launcher", type=_LAUNCHERS, default="auto", help="How to start the nodes."),
+    option("--hosts", metavar="HOSTS", help="Hosts to start over ssh: n[01-04],user@x3:2222."),
+    option("--hostfile", type=click.Path(dir_okay=False), help="Read the hosts from FILE, one per line."),
+    option("--ssh", default="ssh", metavar="COMMAND", help="ssh command, with its own options."),
+    option("--remote-python", metavar="PATH", help="Python on the hosts.  [default: the path of this one]"),
     option(
         "--remote-env",
-        help="More variables to take there; those of the libraries (NCCL_*, TORCH_*, FI_*, ...) go anyway.",
+        metavar="NAMES",
+        help="Also pass these variables to the hosts. NCCL_*, TORCH_*, FI_* and the like are always passed.",
     ),
 )
 """How the nodes are started."""
-_PATIENCE = together(
-    option("--keep-going", is_flag=True, help="Go on without hosts that cannot take part."),
-    option("--backend", type=_BACKENDS, default="auto", help="torch backend."),
-    option("--timeout", type=Number(1), default=30.0, help="Seconds in which something must move."),
-    option("--join-timeout", type=Number(1), default=120.0, help="Seconds to wait for other nodes."),
+_KEEP_GOING = option("--keep-going", is_flag=True, help="Continue without hosts that cannot take part.")
+_BACKEND = option(
+    "--backend", type=_BACKENDS, default="auto", settable="project", help="torch.distributed backend."
 )
-laddered = together(_NODES, _NPROC, launched, _PATIENCE)
+_TIMEOUTS = together(
+    option(
+        "--timeout",
+        type=Number(1),
+        default=30.0,
+        metavar="SECONDS",
+        settable="project",
+        help="End the run after SECONDS without progress.",
+    ),
+    option(
+        "--join-timeout",
+        type=Number(1),
+        default=120.0,
+        metavar="SECONDS",
+        settable="project",
+        help="Wait SECONDS for other nodes to join.",
+    ),
+)
+laddered = together(
+    section(WHERE, NODES, NPROC, launched, _KEEP_GOING, _BACKEND),
+    section(PATIENCE, _TIMEOUTS),
+)
 """Where runs are started, of a command that starts several of them from here."""
 started = together(
-    _NODES,
-    _NPROC,
-    option("--node-rank", type=click.IntRange(0), help="This host is node R of --nodes; needs --rdzv-endpoint."),
-    option("--rdzv-endpoint", help="HOST:PORT of node 0, the same on every node."),
-    launched,
-    _PATIENCE,
-    option("--deadline", type=Number(1), default=3600.0, help="Seconds for the whole run."),
+    section(
+        WHERE,
+        NODES,
+        NPROC,
+        option(
+            "--node-rank",
+            type=click.IntRange(0),
+            metavar="R",
+            help="This host is node R of --nodes. Requires --rdzv-endpoint.",
+        ),
+        option("--rdzv-endpoint", metavar="HOST:PORT", help="Address of node 0, the same on every node."),
+        launched,
+        _KEEP_GOING,
+        _BACKEND,
+    ),
+    section(
+        PATIENCE,
+        _TIMEOUTS,
+        option(
+            "--deadline",
+            type=Number(1),
+            default=3600.0,
+            metavar="SECONDS",
+            settable="project",
+            help="End the whole run after SECONDS.",
+        ),
+    ),
 )
 """Where ranks run, who starts them, and how long anything may take: of commands that start ranks."""

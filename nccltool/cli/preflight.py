@@ -7,38 +7,95 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nccltool.cli import options as shared
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import group, injected_fault, option
+from nccltool.cli.tree import section
 from nccltool.preflight.views import FORMATS, renderer
 
 if TYPE_CHECKING:
     from nccltool.preflight.result import Preflight
 
 
-@click.command("preflight")
-@option("--suite", default="preflight", help="What to check: a name of `nccltool checks list`, or a file.")
-@option("--platform", default="auto", help="Numbers to hold it against: a name, a file, auto or none.")
-@option("--only", multiple=True, help="Only these rungs; commas, or several times.")
-@option("--skip", multiple=True, help="Not these rungs.")
-@option("--budget", "total_budget", help="Time for all of it, as 60s or 2min.")
-@option("--observe", is_flag=True, help="Never fail: exit with 0, and say what it would have been.")
-@option("--dry-run", is_flag=True, help="Print what would run, and how long it takes; start nothing.")
-@option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
-@option("--hosts-dir", type=click.Path(file_okay=False), help="Write hosts.pass, nodes.exclude, ... here too.")
-@option("--metrics", multiple=True, metavar="WAY", help="Hand it over: textfile:FILE.prom, pushgateway:URL.")
+@click.command("preflight", cls=ToolCommand, short_help="Check a cluster before jobs run on it")
+@section(
+    "What to check",
+    option(
+        "--suite",
+        default="preflight",
+        metavar="NAME|FILE",
+        settable="project",
+        help="Suite to run; see `nccltool checks list`.",
+        shell_complete=values.suites,
+    ),
+    option(
+        "--platform",
+        default="auto",
+        metavar="NAME|FILE",
+        settable="project",
+        help="Expected numbers: a platform, auto or none.",
+        shell_complete=values.platforms,
+    ),
+    option(
+        "--only",
+        multiple=True,
+        metavar="STAGE,...",
+        settable="project",
+        help="Run only these stages. Repeatable.",
+        shell_complete=values.stages,
+    ),
+    option(
+        "--skip",
+        multiple=True,
+        metavar="STAGE,...",
+        settable="project",
+        help="Skip these stages. Repeatable.",
+        shell_complete=values.stages,
+    ),
+    option(
+        "--baseline", metavar="NAME|FILE", help="Also compare with this baseline.", shell_complete=values.baselines
+    ),
+    option("--observe", is_flag=True, help="Report failures, but exit with 0."),
+    option("--dry-run", is_flag=True, help="Print the commands and their estimated time; run nothing."),
+)
 @shared.laddered
-@option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
-@shared.verbose
-@shared.formats(*FORMATS)
+@section(
+    shared.PATIENCE,
+    option(
+        "--budget",
+        "total_budget",
+        metavar="TIME",
+        settable="project",
+        help="Limit for all checks: 60s, 2min.",
+    ),
+)
+@section(
+    shared.OUTPUT,
+    option(
+        "--hosts-dir",
+        type=click.Path(file_okay=False),
+        help="Also write hosts.pass, nodes.exclude and the like to DIR.",
+    ),
+    option(
+        "--metrics",
+        multiple=True,
+        metavar="TARGET",
+        help="Export metrics: textfile:FILE.prom or pushgateway:URL. Repeatable.",
+    ),
+    shared.verbose,
+    shared.quiet,
+    shared.formats(*FORMATS),
+)
 @shared.exit_styled
 @shared.written
 @shared.stored
 @shared.kept
 def command(**options: Any) -> None:
-    """One verdict for a cluster: is everything there, set, reachable, right and fast enough.
+    """Check a cluster before jobs run on it: hosts, settings, connectivity, data and speed.
 
-    Climbs the rungs of a suite: inventory, doctor, reach, within nodes, across nodes, train. One that fails stops
-    what depends on it. Exit code 1 when a check failed, 3 when a host or rank is missing, 4 when nothing could be
-    judged.
+    Runs the stages of a suite: inventory, doctor, reach, within, across, pairs, train. When a stage fails, the
+    stages that depend on it are skipped. Exit code 1: a check failed; 3: a host or rank is missing; 4: nothing
+    could be checked.
     """
     from nccltool.cli.screen import deliver, look_of, put, writable
     from nccltool.core import run_directory
@@ -67,7 +124,7 @@ def command(**options: Any) -> None:
     if hand_over:
         found = hand_over(found)
     deliver(renderer(options["form"], look_of(options["output"]))(found), options["output"])
-    tell(f"kept in {found.folder}")
+    tell(f"saved to {found.folder}")
     observed = found.would_exit is not None
     raise shared.CommandEnded("pass" if observed else found.verdict.status, found.verdict.exit_code)
 

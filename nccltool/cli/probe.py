@@ -5,7 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, exit_styled, group, injected_fault, kept, option, shown, started, verbose
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import (
+    OUTPUT,
+    Number,
+    exit_styled,
+    group,
+    injected_fault,
+    kept,
+    option,
+    quiet,
+    shown,
+    started,
+    verbose,
+)
+from nccltool.cli.tree import section
 
 if TYPE_CHECKING:
     from nccltool.probe.options import ProbeOptions
@@ -16,39 +31,150 @@ _CADENCES = click.Choice(("stream", "isolated"))
 _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
 
 
-@click.command("probe")
-@option("--op", "ops", default="all", help="Operations, comma-separated, or all.")
-@option("-b", "--min-bytes", help="Smallest size: 8, 64K, 1MiB (binary).  [default: 1KiB]")
-@option("-e", "--max-bytes", help="Largest size.  [default: 16MiB on Gloo, 1GiB on NCCL]")
-@option("-f", "--step-factor", type=click.IntRange(2), help="Multiply the size by this.  [default: 4]")
-@option("-i", "--step-bytes", help="Add this to the size instead.")
-@option("--sizes", help="Sizes, comma-separated, instead of a range.")
-@option("-d", "--dtype", default="float32", help="Element type.")
-@option("-o", "--reduce-op", default="sum", help="Reduction: sum, prod, min, max, avg.")
-@option("-n", "--iterations", type=_COUNT, help="Timed iterations.  [default: as --precision needs]")
-@option("-w", "--warmup", type=_COUNT_OR_NONE, help="Iterations before them.  [default: until steady]")
-@option("--precision", type=Number(0.01, 100), default=2.0, help="Half-width of the median's 95 % interval, in %.")
-@option("--budget", type=Number(0.001), default=0.2, help="Seconds that a row may take to get there.")
-@option("--cadence", type=_CADENCES, default="stream", help="Back to back, or one by one.")
-@option("--placement", type=_PLACEMENTS, default="natural", help="Forms of the operations to run.")
-@option("--cuda-graph", is_flag=True, help="Replay a CUDA graph: cheaper launches (GPUs only).")
-@option("-c", "--checks", type=_COUNT_OR_NONE, default=1, help="Rounds of checking data; 0 = none.")
+@click.command("probe", cls=ToolCommand, short_help="Measure bandwidth and latency of collectives")
+@section(
+    "What to measure",
+    option(
+        "--op",
+        "ops",
+        default="all",
+        metavar="OP,...",
+        settable="project",
+        help="Operations, or all.",
+        shell_complete=values.operations,
+    ),
+    option(
+        "-b",
+        "--min-bytes",
+        metavar="SIZE",
+        settable="project",
+        help="Smallest size: 8, 64K, 1MiB.  [default: 1KiB]",
+    ),
+    option(
+        "-e",
+        "--max-bytes",
+        metavar="SIZE",
+        settable="project",
+        help="Largest size.  [default: 16MiB on Gloo, 1GiB on NCCL]",
+    ),
+    option(
+        "-f",
+        "--step-factor",
+        type=click.IntRange(2),
+        metavar="FACTOR",
+        settable="project",
+        help="Multiply the size by FACTOR at each step.  [default: 4]",
+    ),
+    option("-i", "--step-bytes", metavar="SIZE", settable="project", help="Add SIZE at each step instead."),
+    option("--sizes", metavar="SIZE,...", settable="project", help="Measure these sizes instead of a range."),
+    option(
+        "-d",
+        "--dtype",
+        default="float32",
+        metavar="TYPE",
+        settable="project",
+        help="Element type.",
+        shell_complete=values.dtypes,
+    ),
+    option(
+        "-o",
+        "--reduce-op",
+        default="sum",
+        metavar="REDUCTION",
+        settable="project",
+        help="Reduction: sum, prod, min, max, avg.",
+        shell_complete=values.reductions,
+    ),
+    option(
+        "--placement",
+        type=_PLACEMENTS,
+        default="natural",
+        settable="project",
+        help="In-place or out-of-place form of each operation.",
+    ),
+    option(
+        "-c",
+        "--checks",
+        type=_COUNT_OR_NONE,
+        default=1,
+        metavar="ROUNDS",
+        settable="project",
+        help="Data check rounds; 0: no check.",
+    ),
+)
+@section(
+    "How to measure",
+    option(
+        "-n",
+        "--iterations",
+        type=_COUNT,
+        settable="project",
+        help="Timed iterations.  [default: as --precision requires]",
+    ),
+    option(
+        "-w",
+        "--warmup",
+        type=_COUNT_OR_NONE,
+        settable="project",
+        help="Warm-up iterations.  [default: until times settle]",
+    ),
+    option(
+        "--precision",
+        type=Number(0.01, 100),
+        default=2.0,
+        metavar="PERCENT",
+        settable="project",
+        help="Target half-width of the median's 95 % confidence interval.",
+    ),
+    option(
+        "--budget",
+        type=Number(0.001),
+        default=0.2,
+        metavar="SECONDS",
+        settable="project",
+        help="Longest time to spend on one row for --precision.",
+    ),
+    option(
+        "--cadence",
+        type=_CADENCES,
+        default="stream",
+        settable="project",
+        help="Issue calls back to back (stream) or one at a time (isolated).",
+    ),
+    option(
+        "--cuda-graph",
+        is_flag=True,
+        settable="project",
+        help="Replay a CUDA graph to cut launch overhead (GPUs only).",
+    ),
+    option(
+        "--min-busbw",
+        type=Number(0),
+        metavar="GB/S",
+        settable="project",
+        help="Fail if an operation is slower at its largest size.",
+    ),
+    option("--loop", metavar="INTERVAL", help="Measure every INTERVAL until stopped: 10min, 1h.", settable="no"),
+    option(
+        "--serve", metavar="HOST:PORT", help="With --loop: serve metrics, as `nccltool serve` does.", settable="no"
+    ),
+)
 @started
-@option("--min-busbw", type=Number(0), help="GB/s that each operation must reach at its largest size.")
-@option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
-@option("--loop", help="Measure again and again, so long from start to start: 10min.")
-@option("--serve", metavar="HOST:PORT", help="With --loop: serve what was found, as `nccltool serve` does.")
-@verbose
-@option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@section(
+    OUTPUT,
+    option("--events", is_flag=True, settable="no", help="Also print the event stream, for `nccltool collect`."),
+    verbose,
+    quiet,
+)
 @shown
 @exit_styled
 @kept
 def command(**options: Any) -> None:
-    """Bandwidth and latency of collectives over ranks and nodes, with checked data.
+    """Measure bandwidth and latency of collectives across ranks and nodes, and check the data.
 
-    With no cluster around, --nodes N starts N torch elastic agents on this host and says that the nodes are
-    emulated. On real hosts, start the same command on each with --node-rank R --rdzv-endpoint HOST:PORT.
-    Inside a job of torchrun, srun or mpirun the command is the worker, and rank 0 shows the result.
+    Without a cluster, --nodes N emulates N nodes with processes of this host. On real hosts, use --hosts, run
+    inside a Slurm allocation, or start the same command on every host with --node-rank R --rdzv-endpoint
+    HOST:PORT. Under torchrun, srun or mpirun the command is one rank, and rank 0 prints the result.
     """
     from nccltool.cli.screen import carry_out
     from nccltool.probe import options as probe_options

@@ -2,16 +2,19 @@
 
 import click
 
-from nccltool.cli.options import kept, shown, verbose
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, kept, shown, verbose
+from nccltool.cli.tree import section
 
 
-@click.command("runs")
-@click.argument("run", required=False)
+@click.command("runs", cls=ToolCommand, short_help="List saved runs, or show one again")
+@click.argument("run", required=False, shell_complete=values.runs)
 @shown
-@verbose
+@section(OUTPUT, verbose)
 @kept
 def command(run: str | None, form: str, output: str | None, run_dir: str | None) -> None:
-    """List past runs, or show one again: RUN is an id, a folder, or a run.json."""
+    """List saved runs, or show RUN again: an id, the start of an id, latest, a folder, or a run.json."""
     from nccltool.cli.screen import deliver, look_of, text_of
     from nccltool.core import run_directory
     from nccltool.core.errors import BadInput

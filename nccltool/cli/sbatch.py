@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nccltool.cli import preflight, probe
+from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import group, option, refuse, words_of
+from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -21,39 +23,59 @@ _SLOWER = 3
 _COUNT = click.IntRange(1, 10**6)
 
 
-@click.command("sbatch", context_settings={"allow_interspersed_args": False})
-@click.argument(
-    "words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [ITS OPTIONS]..."
+@click.command(
+    "sbatch",
+    cls=ToolCommand,
+    short_help="Print a Slurm batch script that runs probe or preflight",
+    context_settings={"allow_interspersed_args": False},
 )
-@option("--partition", help="Partition of Slurm.")
-@option("--account", help="Account to charge.")
-@option("--qos", help="Quality of service.")
-@option("--reservation", help="Reservation to use.")
-@option("--constraint", help="Features that the nodes must have.")
-@option("--nodelist", help="Nodes that must be among them: n[01-04].")
-@option("--exclude", help="Nodes that must not.")
-@option("--gpus-per-node", help="GPUs of each node: 8, h100:8.")
-@option("--cpus-per-task", type=_COUNT, help="Processors of each node, where it is shared.")
-@option("--mem", help="Memory of each node: 64G.  [default: all, of a node that is not shared]")
-@option("--shared", is_flag=True, help="Do not ask for whole nodes.")
-@option("--time", help="30 (minutes), 1:30:00, 2-12 (days-hours).  [default: --deadline or --budget, + 10 min]")
-@option("--job-name", default="nccltool", help="Name of the job.")
-@option("--log", default="nccltool-%j.out", help="File for the output of the job; %j is its number.")
-@option("--sbatch-option", multiple=True, metavar="NAME[=VALUE]", help="Any other option of sbatch.")
-@option("--setup", multiple=True, metavar="LINE", help="Line of shell to run first: module load cuda.")
-@option("--command", help="How nccltool is started there.  [default: this one, with its Python]")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="probe|preflight [OPTIONS]...")
+@section(
+    "Job",
+    option("--job-name", default="nccltool", metavar="NAME", help="Job name."),
+    option("--account", metavar="NAME", help="Account to charge."),
+    option("--qos", metavar="NAME", help="Quality of service."),
+    option(
+        "--time",
+        metavar="TIME",
+        help="30 (minutes), 1:30:00, 2-12 (days-hours).  [default: --deadline or --budget, + 10 min]",
+    ),
+    option("--log", default="nccltool-%j.out", metavar="FILE", help="Job output; %j is the job number."),
+)
+@section(
+    "Nodes",
+    option("--partition", metavar="NAME", help="Slurm partition."),
+    option("--reservation", metavar="NAME", help="Reservation to use."),
+    option("--constraint", metavar="FEATURES", help="Required node features."),
+    option("--nodelist", metavar="HOSTS", help="Nodes that must be included: n[01-04]."),
+    option("--exclude", metavar="HOSTS", help="Nodes to avoid."),
+    option("--gpus-per-node", metavar="GPUS", help="GPUs per node: 8, h100:8."),
+    option("--cpus-per-task", type=_COUNT, help="CPUs per node, for shared nodes."),
+    option("--mem", metavar="SIZE", help="Memory per node: 64G.  [default: all, unless --shared]"),
+    option("--shared", is_flag=True, help="Do not request whole nodes."),
+    option("--sbatch-option", multiple=True, metavar="NAME[=VALUE]", help="Any other sbatch option. Repeatable."),
+)
+@section(
+    "Commands in the job",
+    option(
+        "--setup", multiple=True, metavar="LINE", help="Shell line to run first: module load cuda. Repeatable."
+    ),
+    option(
+        "--command", metavar="COMMAND", help="How to start nccltool there.  [default: this one, with its Python]"
+    ),
+)
 def command(words: tuple[str, ...], command: str | None, **options: Any) -> None:
     """Print a batch script for Slurm that runs `nccltool probe` or `nccltool preflight`.
 
-    What follows the command are its own options. Give the script to sbatch; in the allocation, the command starts
-    its nodes with srun.
+    Options after the command are its own. Submit the script with sbatch; in the allocation, the command starts its
+    nodes with srun.
     """
     from nccltool.cli.screen import put
     from nccltool.interop import batch_script
 
     if words[0] not in _COMMANDS:
         remedy = f"nccltool sbatch [OPTIONS] {'|'.join(_COMMANDS)} [ITS OPTIONS]"
-        raise BadInput(f"sbatch {words[0]!r} is not known", remedy)
+        raise BadInput(f"sbatch cannot run {words[0]!r}", remedy)
     work = _COMMANDS[words[0]](words[1:])
     start = _words(command) if command is not None else (sys.executable, "-P", "-m", "nccltool")
     batch = group(batch_script.BatchOptions, options, command=start)
@@ -95,7 +117,7 @@ _COMMANDS = {"probe": _probe, "preflight": _preflight}
 def _refuse_other_nodes(its_options: Mapping[str, Any], given: frozenset[str]) -> None:
     refuse(given, _ELSEWHERE, "in a batch script", "leave it out: srun starts the nodes")
     if (launcher := its_options["launcher"]) not in ("auto", "slurm"):
-        raise BadInput(f"--launcher {launcher} has no meaning in a batch script", "leave it out, or say slurm")
+        raise BadInput(f"--launcher {launcher} has no meaning in a batch script", "leave it out, or use slurm")
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -1,22 +1,51 @@
 """nccltool serve."""
 
+from typing import Any
+
 import click
 
-from nccltool.cli.options import Number, kept, option, stored
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, Number, kept, option, quiet, stored
+from nccltool.cli.tree import section
 
 
-@click.command("serve")
-@option("--listen", metavar="HOST:PORT", default="127.0.0.1:9779", help="Where to listen; :PORT is everywhere.")
-@option("--web-config", type=click.Path(), help="TLS and users: a web configuration file as node_exporter has.")
-@option("--every", type=Number(min=0.1), default=15.0, help="Seconds between two looks at the run directory.")
-@option("--max-age", type=Number(min=1.0), default=172800.0, help="Seconds after which numbers are not shown.")
-@option("--baseline", help="Hold the numbers against this baseline too: a name, or a file.")
+@click.command("serve", cls=ToolCommand, short_help="Serve run metrics to Prometheus over HTTP")
+@section(
+    "Where to listen",
+    option(
+        "--listen",
+        metavar="HOST:PORT",
+        default="127.0.0.1:9779",
+        help="Address to listen on; :PORT: all addresses.",
+    ),
+    option(
+        "--web-config", type=click.Path(), help="TLS and users: a web configuration file as for node_exporter."
+    ),
+)
+@section(
+    "Which metrics",
+    option(
+        "--every", type=Number(min=0.1), default=15.0, metavar="SECONDS", help="Read the runs again every SECONDS."
+    ),
+    option(
+        "--max-age",
+        type=Number(min=1.0),
+        default=172800.0,
+        metavar="SECONDS",
+        help="Hide results older than SECONDS.",
+    ),
+    option(
+        "--baseline", metavar="NAME|FILE", help="Also compare with this baseline.", shell_complete=values.baselines
+    ),
+)
+@section(OUTPUT, quiet)
 @kept
 @stored
-def command(listen: str, web_config: str | None, every: float, max_age: float, **others: str | None) -> None:
-    """Serve what runs found to Prometheus: /metrics, /healthz and /runs.
+def command(listen: str, web_config: str | None, every: float, max_age: float, **others: Any) -> None:
+    """Serve run metrics to Prometheus: /metrics, /healthz and /runs.
 
-    Of each operation, size and world the newest number is shown, and when it was measured.
+    For each operation, size and world size, the newest result is served with the time of its measurement.
     """
     import asyncio
 
@@ -35,6 +64,7 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
     where = f"{'https' if web.cert_file else 'http'}://{shown}:{port}/metrics"
 
     def ready() -> None:
-        click.echo(f"serving {base} on {where}", err=True)
+        if not others["quiet"]:
+            click.echo(f"serving {base} on {where}", err=True)
 
     asyncio.run(serve.serve(base, listening, web, every_s=every, max_age_s=max_age, against=against, ready=ready))

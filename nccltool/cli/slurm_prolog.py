@@ -5,23 +5,57 @@ from typing import Any
 
 import click
 
-from nccltool.cli.options import CommandEnded, exit_styled, option
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, CommandEnded, exit_styled, option, quiet
+from nccltool.cli.tree import section
 
 
-@click.command("slurm-prolog")
-@option("--expect-gpus", type=click.IntRange(0, 64), help="GPUs that must be seen.  [default: any number]")
-@option("--select", multiple=True, help="Only rules whose code or name begins so; commas, or several times.")
-@option("--ignore", multiple=True, help="Not the rules whose code or name begins so.")
-@option("--drain", is_flag=True, help="Drain the node when it fails, with the reason (scontrol).")
-@option("--resume", is_flag=True, help="With --drain: resume a healthy node that --drain has drained.")
-@option("--node", help="What Slurm calls this host.  [default: SLURMD_NODENAME, or its short name]")
-@option("--budget", "total_budget", help="Time for all of it, as 60s or 2min.  [default: 9s]")
+@click.command("slurm-prolog", cls=ToolCommand, short_help="Check this node in a Slurm prolog or health check")
+@section(
+    "What to check",
+    option("--expect-gpus", type=click.IntRange(0, 64), help="Required number of GPUs.  [default: any]"),
+    option(
+        "--select",
+        multiple=True,
+        metavar="PREFIX,...",
+        settable="project",
+        help="Only rules whose code or name starts with this. Repeatable.",
+        shell_complete=values.rules,
+    ),
+    option(
+        "--ignore",
+        multiple=True,
+        metavar="PREFIX,...",
+        settable="project",
+        help="Skip these rules. Repeatable.",
+        shell_complete=values.rules,
+    ),
+    option(
+        "--budget",
+        "total_budget",
+        metavar="TIME",
+        settable="project",
+        help="Limit for all checks: 60s, 2min.  [default: 9s]",
+    ),
+)
+@section(
+    "What to do",
+    option("--drain", is_flag=True, help="If the node fails, drain it with the reason (scontrol)."),
+    option("--resume", is_flag=True, help="With --drain: resume a healthy node that --drain drained."),
+    option(
+        "--node",
+        metavar="NAME",
+        help="Slurm's name for this host.  [default: SLURMD_NODENAME, or the short host name]",
+    ),
+)
+@section(OUTPUT, quiet)
 @exit_styled
-def command(**options: Any) -> None:
-    """Judge this node for Slurm's Prolog, Epilog or HealthCheckProgram: local, and within seconds.
+def command(quiet: bool, **options: Any) -> None:
+    """Check this node in a Slurm Prolog, Epilog or HealthCheckProgram: local checks, within seconds.
 
-    Rules of severity error fail it. The first line of standard output is the reason, as `sinfo -R` shows it.
-    Exit code 1 when the node fails, 4 when that could not be judged: a script must not drain a node for that.
+    A rule of severity error fails the node. The first line of standard output is the reason, as `sinfo -R` shows
+    it. Exit code 1: the node failed; 4: the node could not be checked, and must not be drained for that.
     """
     from nccltool.cli.screen import put
     from nccltool.core.text import escaped
@@ -31,7 +65,8 @@ def command(**options: Any) -> None:
     answer = scheduler_hooks.acted(ask, scheduler_hooks.judge(ask, scheduler_hooks.look(ask)))
     if answer.reason:
         put(f"{answer.reason}\n")
-    for line in (*answer.details, answer.done, answer.trouble and f"scontrol failed: {answer.trouble}"):
+    notes = () if quiet else (*answer.details, answer.done)
+    for line in (*notes, answer.trouble and f"scontrol failed: {answer.trouble}"):
         if line:
             click.echo(escaped(line), err=True)
     raise CommandEnded(answer.verdict.status, answer.verdict.exit_code)

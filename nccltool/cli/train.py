@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nccltool.cli import options as shared
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import Number, group, injected_fault, option
+from nccltool.cli.tree import section
 from nccltool.train.strategies import WORDS
 
 if TYPE_CHECKING:
@@ -18,14 +21,15 @@ if TYPE_CHECKING:
 
 _SOME = click.IntRange(1)
 _FOLDER = click.Path(file_okay=False)
-_HELP = f"""Small real trainings, each step held against a single process.
+_STRATEGY = "Strategy"
+_HELP = f"""Run small trainings and check every step against a single-process reference.
 
-STRATEGY is one way to train in parallel, several with commas between them, or all: {", ".join(WORDS)}. The
-ranks are started as those of `nccltool probe` are.
+STRATEGY is a way to train in parallel, several separated by commas, or all: {", ".join(WORDS)}. Ranks are started
+as by `nccltool probe`.
 """
 
 
-class _TrainCommand(click.Command):
+class _TrainCommand(ToolCommand):
     """Has the options of strategies when they are looked at: the list of all commands does not wait for them."""
 
     _is_whole = False
@@ -51,7 +55,8 @@ def _of_strategies() -> list[click.Parameter]:
     known = sorted((*strategies.options().values(), *fields(CommonOptions)), key=lambda one: traits(one).place)
     command = click.Command("train")
     for field in reversed(known):
-        option(word(field), help=traits(field).help, **_taken(field.default, traits(field)))(command)
+        taken = _taken(field.default, traits(field))
+        section(_STRATEGY, option(word(field), help=traits(field).help, settable="project", **taken))(command)
     return command.params[::-1]
 
 
@@ -63,41 +68,134 @@ def _taken(default: object, traits: "OptionTraits") -> dict[str, Any]:
         kind = Number(traits.least, min_open=traits.is_above_least)
     elif traits.least is not None:
         kind = click.IntRange(int(traits.least), traits.most)
-    return {"type": kind, "default": default or None}
+    return {"type": kind, "default": default or None, "metavar": traits.metavar or None}
 
 
-@click.command("train", cls=_TrainCommand, help=_HELP)
-@click.argument("strategy")
-@option("--size", type=click.Choice(("tiny", "125m", "1b")), default="tiny", help="Size of the model.")
-@option("--layers", type=_SOME, help="Transformer blocks.  [default: as --size says]")
-@option("--width", type=_SOME, help="Width of the model.  [default: as --size says]")
-@option("--heads", type=_SOME, help="Attention heads.  [default: as --size says]")
-@option("--context", type=_SOME, help="Tokens of a sequence.  [default: as --size says]")
-@option("--vocabulary", type=_SOME, help="Different tokens.  [default: as --size says]")
-@option("--batch", type=_SOME, help="Sequences of each rank in a step.  [default: as --size says]")
-@option("--steps", type=click.IntRange(1, 10**4), default=6, help="Steps to hold against the reference.")
-@option("--time-steps", type=click.IntRange(0, 10**4), default=10, help="Steps to time after them; 0 = none.")
-@option("--seed", type=click.IntRange(0, 2**31), default=1, help="Of the model and of the data.")
-@option("--learning-rate", type=Number(0), default=0.1, help="Of plain SGD.")
-@option("--momentum", type=Number(0, 1, max_open=True), default=0.0, help="Of SGD.")
-@option("-d", "--dtype", default="float32", help="Element type.")
-@option("--checkpoint", type=_FOLDER, help="Save into this folder, which all hosts share, and go on from there.")
-@option("--checkpoint-every", type=_SOME, default=1, help="Steps between two checkpoints.")
-@option("--max-restarts", type=click.IntRange(0, 100), default=0, help="Start all ranks anew so often.")
-@option("--kill-rank", type=click.IntRange(0), help="A drill: this rank gets SIGKILL, once.")
-@option("--at-step", type=_SOME, help="In this step of the first strategy.")
+@click.command(
+    "train", cls=_TrainCommand, help=_HELP, short_help="Run small trainings and check them against a reference"
+)
+@click.argument("strategy", shell_complete=values.strategies)
+@section(
+    "Model and data",
+    option(
+        "--size", type=click.Choice(("tiny", "125m", "1b")), default="tiny", settable="project", help="Model size."
+    ),
+    option("--layers", type=_SOME, settable="project", help="Transformer blocks.  [default: from --size]"),
+    option("--width", type=_SOME, settable="project", help="Model width.  [default: from --size]"),
+    option("--heads", type=_SOME, settable="project", help="Attention heads.  [default: from --size]"),
+    option(
+        "--context",
+        type=_SOME,
+        metavar="TOKENS",
+        settable="project",
+        help="Sequence length.  [default: from --size]",
+    ),
+    option(
+        "--vocabulary",
+        type=_SOME,
+        metavar="TOKENS",
+        settable="project",
+        help="Vocabulary size.  [default: from --size]",
+    ),
+    option("--batch", type=_SOME, settable="project", help="Sequences per rank and step.  [default: from --size]"),
+    option(
+        "--seed",
+        type=click.IntRange(0, 2**31),
+        default=1,
+        settable="project",
+        help="Seed of the weights and the data.",
+    ),
+    option(
+        "-d",
+        "--dtype",
+        default="float32",
+        metavar="TYPE",
+        settable="project",
+        help="Element type.",
+        shell_complete=values.dtypes,
+    ),
+)
+@section(
+    "Training",
+    option(
+        "--steps",
+        type=click.IntRange(1, 10**4),
+        default=6,
+        settable="project",
+        help="Steps to compare with the reference.",
+    ),
+    option(
+        "--time-steps",
+        type=click.IntRange(0, 10**4),
+        default=10,
+        settable="project",
+        help="Steps to time afterwards; 0: none.",
+    ),
+    option(
+        "--learning-rate",
+        type=Number(0),
+        default=0.1,
+        metavar="RATE",
+        settable="project",
+        help="Learning rate of plain SGD.",
+    ),
+    option(
+        "--momentum",
+        type=Number(0, 1, max_open=True),
+        default=0.0,
+        metavar="FACTOR",
+        settable="project",
+        help="Momentum of SGD.",
+    ),
+)
+@section(
+    "Checkpoints and restarts",
+    option("--checkpoint", type=_FOLDER, help="Save to DIR, shared by all hosts, and resume from it."),
+    option(
+        "--checkpoint-every",
+        type=_SOME,
+        default=1,
+        metavar="STEPS",
+        settable="project",
+        help="Steps between checkpoints.",
+    ),
+    option(
+        "--max-restarts",
+        type=click.IntRange(0, 100),
+        default=0,
+        settable="project",
+        help="Restart all ranks up to N times.",
+    ),
+    option(
+        "--kill-rank",
+        type=click.IntRange(0),
+        metavar="RANK",
+        settable="no",
+        help="Fault injection: send SIGKILL to RANK once.",
+    ),
+    option(
+        "--at-step",
+        type=_SOME,
+        metavar="STEP",
+        settable="no",
+        help="With --kill-rank: in this step of the first strategy.",
+    ),
+)
 @shared.started
-@option("--profile", type=_FOLDER, help="Folder for a trace of three steps of each rank, on its own host.")
-@option("--tensorboard", type=_FOLDER, help="Folder for a TensorBoard event file of each strategy.")
-@option("--events", is_flag=True, help="Print the event stream too, for `nccltool collect`.")
-@shared.verbose
-@option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
-@shared.formats("table", "json")
+@section(
+    shared.OUTPUT,
+    option("--profile", type=_FOLDER, help="Write a trace of three steps per rank to DIR, on the rank's host."),
+    option("--tensorboard", type=_FOLDER, help="Write TensorBoard event files to DIR, one per strategy."),
+    option("--events", is_flag=True, settable="no", help="Also print the event stream, for `nccltool collect`."),
+    shared.verbose,
+    shared.quiet,
+    shared.formats("table", "json"),
+)
 @shared.exit_styled
 @shared.written
 @shared.kept
 def command(**options: Any) -> None:
-    """Small real trainings, each step held against a single process."""
+    """Run small trainings and check every step against a single-process reference."""
     from nccltool.cli.screen import carry_out
     from nccltool.train import options as train_options
     from nccltool.train import tensorboard

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nccltool.cli.options import Number, formats, group, kept, option, verbose, written
+from nccltool.cli import values
+from nccltool.cli.command import ToolCommand
+from nccltool.cli.options import OUTPUT, Number, formats, group, kept, option, verbose, written
+from nccltool.cli.tree import section
 
 if TYPE_CHECKING:
     from nccltool.triage.follow import FollowOptions
@@ -14,29 +17,51 @@ if TYPE_CHECKING:
     from nccltool.triage.table import TriageView
 
 
-@click.command("triage")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@option("--summary", is_flag=True, help="Show hosts, communicators, variables, and what differs between hosts.")
-@option("--trust-pickle", is_flag=True, help="Read pickled dumps of torch's flight recorder too.")
-@option("--follow", is_flag=True, help="Read on as logs grow; end at the first sure root cause.")
-@option(
-    "--settle", "settle_s", type=Number(0), default=10.0, help="Seconds in which nothing may change what is sure."
+@click.command("triage", cls=ToolCommand, short_help="Find the root cause of a failed job in its logs")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=values.runs)
+@section(
+    "What to read",
+    option(
+        "--trust-pickle",
+        is_flag=True,
+        settable="no",
+        help="Also load pickled flight recorder dumps. A pickle can run code.",
+    ),
+    option("--follow", is_flag=True, help="Read logs as they grow; exit at the first certain root cause."),
+    option(
+        "--settle",
+        "settle_s",
+        type=Number(0),
+        default=10.0,
+        metavar="SECONDS",
+        settable="project",
+        help="With --follow: SECONDS without a change before a cause is certain.",
+    ),
+    option("--for", "for_s", type=Number(0), metavar="SECONDS", help="With --follow: stop after SECONDS."),
 )
-@option("--for", "for_s", type=Number(0), help="Seconds to follow at most; then say what is known.")
-@verbose
-@formats("table", "json")
+@section(
+    OUTPUT,
+    option(
+        "--summary",
+        is_flag=True,
+        settable="project",
+        help="Also show hosts, communicators, variables and differences between hosts.",
+    ),
+    verbose,
+    formats("table", "json"),
+)
 @written
 @kept
 def command(run_dir: str | None, **options: Any) -> None:
-    """The root cause out of logs: files, folders of files, - for standard input; also gzip, xz, zstd.
+    """Find the root cause of a failed job in its logs.
 
-    PATH can be a run of nccltool as well: its id, the beginning of one, or latest.
+    PATH is a log file, a folder of logs, or - for standard input; gzip, xz and zstd are read too. It can also be a
+    saved run: its id, the start of an id, or latest. Prints the suspect, the lines that prove it, what to do, and
+    other candidates. Exit code 1: a root cause was found; 0:
+    nothing failed; 4: nothing could be checked.
 
-    Prints who or what is the offender, the lines that prove it, what to do, and what else it could be. Exit code 1
-    when a root cause was found, 0 when nothing failed, 4 when there was nothing to judge.
-
-    With --follow it waits for lines, and for files that are not there yet. What a running job writes into a pipe
-    (JOB 2>&1 | nccltool triage -) is judged as it comes too, and read to its end.
+    With --follow, the command also waits for files that do not exist yet. A live pipe (JOB 2>&1 | nccltool
+    triage -) is followed to its end.
     """
     from nccltool.cli.screen import deliver, look_of
     from nccltool.core.documents import this_command

@@ -21,6 +21,7 @@ from nccltool.core import documents
 from nccltool.core.documents import now
 from nccltool.core.errors import BadInput
 from nccltool.core.run_directory import base_folder
+from nccltool.core.unknown_names import unknown
 from nccltool.core.user_files import contents
 from nccltool.probe.result import Run
 
@@ -118,8 +119,8 @@ class Store:
             found = _load(db, name)
             names = _names(db)
         if found is None:
-            remedy = f"there are {', '.join(names[:8])}" if names else "nccltool baseline save NAME RUN..."
-            raise BadInput(f"there is no baseline {name!r} in {self._file}", remedy)
+            see = "nccltool baseline list" if names else "nccltool baseline save NAME RUN... makes one"
+            raise unknown("baseline", name, names, see, where=f"in {self._file}")
         return found
 
     def all(self) -> tuple[Baseline, ...]:
@@ -132,7 +133,7 @@ class Store:
     def remove(self, name: str) -> None:
         with self._open() as db, _transaction(db):
             if not db.execute("DELETE FROM baseline WHERE name = ?", (name,)).rowcount:
-                raise BadInput(f"there is no baseline {name!r} in {self._file}", "nccltool baseline list")
+                raise unknown("baseline", name, _names(db), "nccltool baseline list", where=f"in {self._file}")
 
     @contextlib.contextmanager
     def _open(self, create: bool = False) -> Iterator[sqlite3.Connection]:

@@ -224,5 +224,9 @@ def find(base: Path, name: str) -> Path:
     matches = matches or [run for folder in every for run in inside(folder) if run.name.startswith(name)]
     if len(matches) == 1:
         return matches[0]
-    problem = "is not a run" if not matches else f"could be {len(matches)} runs"
-    raise BadInput(f"{name!r} {problem} under {base}", "nccltool runs lists them")
+    if matches:
+        raise BadInput(f"{name!r} is the start of {len(matches)} runs under {base}", "nccltool runs lists them")
+    from nccltool.core.unknown_names import unknown
+
+    names = [folder.name for folder in every]
+    raise unknown("run", name, names, "nccltool runs lists them", where=f"under {base}")

@@ -13,6 +13,7 @@ from nccltool.core.documents import begun_now
 from nccltool.core.errors import BadInput
 from nccltool.core.findings import Finding, Subject
 from nccltool.core.statistics import Stats
+from nccltool.core.unknown_names import unknown
 from nccltool.core.verdicts import of_findings
 from nccltool.interop import importers
 from nccltool.interop.finding_kinds import IMPORTED
@@ -38,7 +39,7 @@ def told(op: str | None, ranks: int | None) -> Told:
     """What the options say; operations by our names or those of nccl-tests. Raises BadInput."""
     known = nccl_tests.operation(op) if op else None
     if op and known is None:
-        raise BadInput(f"--op: {op!r} is not known", f"choose from {', '.join(collectives.NAMES)}")
+        raise unknown("operation", op, collectives.NAMES, option="--op")
     return Told(op=known, ranks=ranks)
 
 

@@ -79,6 +79,7 @@ class _Started:
         words += ["--deadline", f"{self._limit_s:.1f}", "--run-dir", str(self._folder)]
         # ours, without options of ours: those are in the words
         env = {name: value for name, value in os.environ.items() if not name.startswith("NCCLTOOL_")}
+        env["NCCLTOOL_NO_CONFIG"] = "1"
         env |= {VARIABLE: call.fault.text} if call.fault else {}
         self._said = folder / f"{call.label}.stderr"
         with self._said.open("wb") as err:

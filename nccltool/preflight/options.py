@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import comma_separated, did_you_mean
+from nccltool.core.text import comma_separated
 from nccltool.core.units import parse_duration
+from nccltool.core.unknown_names import unknown
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import plan_launch
@@ -86,7 +87,7 @@ def _stages(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     words = comma_separated(texts)
     for word in words:
         if word not in stages.NAMES:
-            raise BadInput(f"{option}: {word[:40]!r} is not a rung", did_you_mean(word, stages.NAMES))
+            raise unknown("stage", word, stages.NAMES, option=option)
     return words
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import escaped, nearest, shortened
+from nccltool.core.text import escaped
+from nccltool.core.unknown_names import unknown
 from nccltool.preflight import stages
 from nccltool.preflight import suite_toml as toml
 from nccltool.preflight.suite import METRICS, Expectation, Match, Platform, Suite
@@ -44,10 +45,8 @@ def find(word: str, what: str = "suite") -> Path:
     ]
     if named := next((file for file in there if file.stem == word), None):
         return named
-    names = [file.stem for file in there]
-    near = nearest(word, names)
-    hint = f"is {near} meant?" if near else f"there are {', '.join(names) or 'none'}; a file is ./NAME.toml"
-    raise BadInput(f"there is no {'file' if what == 'any' else what} {shortened(word, toml.LONGEST)!r}", hint)
+    named_as = "suite or platform" if what == "any" else what
+    raise unknown(named_as, word, [file.stem for file in there], "nccltool checks list; a file is ./NAME.toml")
 
 
 def read(file: Path) -> Suite:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped, nearest, shortened
+from nccltool.core.toml_places import places
 from nccltool.core.units import SECONDS, parse_bytes, parse_quantity
 from nccltool.core.user_files import contents
 
@@ -75,7 +76,7 @@ def word(known: Sequence[str]) -> Convert:
     def convert(value: object) -> str:
         if value not in known:
             near = nearest(str(value), known)
-            raise WrongValue(f"must be one of {', '.join(known)}" + (f"; is {near} meant?" if near else ""))
+            raise WrongValue(f"must be one of {', '.join(known)}" + (f"; did you mean {near}?" if near else ""))
         return str(value)
 
     return convert
@@ -114,27 +115,6 @@ def list_or_all(known: Sequence[str], every: Sequence[str]) -> Convert:
     """A list of the known words; `all` = all of them."""
     convert = each(word(known))
     return lambda value: tuple(every) if value == "all" else convert(value)
-
-
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
-_KEY = re.compile(r"""\s*["']?([A-Za-z0-9_.-]+)["']?\s*=""")
-
-
-def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """Where tables and keys stand; tomllib does not say. Tables of a list are numbered from 0."""
-    places: dict[tuple[str, ...], int] = {}
-    counts: dict[str, int] = {}
-    path: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
-            path = tuple(header[2].replace('"', "").split("."))
-            if header[1] == "[[":
-                counts[header[2]] = counts.get(header[2], -1) + 1
-                path = (*path, str(counts[header[2]]))
-            places.setdefault(path, number)
-        elif key := _KEY.match(line):
-            places.setdefault((*path, *key[1].split(".")), number)
-    return places
 
 
 @dataclass(slots=True)
@@ -195,14 +175,14 @@ def dotted(path: Sequence[str]) -> str:
 
 def _unknown(path: tuple[str, ...], keys: Mapping[str, Convert]) -> str:
     near = nearest(path[-1], keys)
-    hint = f"is {near} meant?" if near else f"known keys: {', '.join(keys) or 'none'}"
-    return f"{shortened(dotted(path), LONGEST)} is not known; {hint}"
+    hint = f"did you mean {near}?" if near else f"known keys: {', '.join(keys) or 'none'}"
+    return f"unknown key {shortened(dotted(path), LONGEST)}; {hint}"
 
 
 def opened(file: Path) -> TomlFile:
     """The values of a file. Raises BadInput when it is not TOML."""
     try:
         text = contents(file, "the suite").decode()
-        return TomlFile(str(file), tomllib.loads(text), _lines(text))
+        return TomlFile(str(file), tomllib.loads(text), places(text))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{file} is not TOML: {escaped(str(error))}", "see checks/README.md") from error

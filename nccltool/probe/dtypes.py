@@ -20,10 +20,47 @@ _TYPES = {
 and OCP FP8. Gloo and NCCL take all of these but float8 everywhere (torch 2.13; other integers raise)."""
 ELEMENT_SIZE = {name: size for name, (size, _) in _TYPES.items()}
 
-ALIASES = {"float": "float32", "double": "float64", "half": "float16", "bf16": "bfloat16"}
-"""nccl-tests' spellings."""
+ALIASES = {
+    "double": "float64",
+    "fp64": "float64",
+    "f64": "float64",
+    "float": "float32",
+    "fp32": "float32",
+    "f32": "float32",
+    "half": "float16",
+    "fp16": "float16",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "long": "int64",
+    "i64": "int64",
+    "int": "int32",
+    "i32": "int32",
+    "i8": "int8",
+    "u8": "uint8",
+    "f8e4m3": "float8_e4m3fn",
+    "fp8_e4m3": "float8_e4m3fn",
+    "float8_e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "fp8_e5m2": "float8_e5m2",
+}
+"""Other spellings, of nccl-tests (float, double, half, f8e4m3, ...) and of frameworks; documents have the name."""
 
 REDUCE_OPS = ("sum", "prod", "min", "max", "avg")
+_REDUCTIONS = {"mean": "avg", "average": "avg", "product": "prod", "mul": "prod", "add": "sum"}
+
+
+def canonical(word: str) -> str:
+    """The name of a type that is spelt in another way; other words stay as they are."""
+    spelt = word.strip().lower().removeprefix("torch.")
+    found = ALIASES.get(spelt, spelt)
+    return found if found in ELEMENT_SIZE else word
+
+
+def reduction(word: str) -> str:
+    """The same of a reduction."""
+    spelt = word.strip().lower()
+    found = _REDUCTIONS.get(spelt, spelt)
+    return found if found in REDUCE_OPS else word
 
 
 def is_float(dtype: str) -> bool:

@@ -7,8 +7,8 @@ from typing import Literal
 
 from nccltool.core import run_directory
 from nccltool.core.errors import BadInput
-from nccltool.core.text import did_you_mean
 from nccltool.core.units import parse_bytes
+from nccltool.core.unknown_names import unknown
 from nccltool.launch import fault_injection
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
@@ -83,10 +83,11 @@ def _fault(text: str, where: LaunchPlan) -> str:
 def _what(options: ProbeOptions, where: LaunchPlan) -> tuple[str, str, tuple[str, ...]]:
     """Type, reduction and operations; whether the backend has them, where it can be told from here."""
     word = options.dtype
-    dtype = _known("--dtype", dtypes.ALIASES.get(word, word), dtypes.ELEMENT_SIZE)
-    reduce_op = _known("--reduce-op", options.reduce_op, dtypes.REDUCE_OPS)
-    words = collectives.NAMES if options.ops.strip() == "all" else options.ops.replace("-", "_").split(",")
-    ops = tuple(dict.fromkeys(_known("--op", word.strip(), collectives.NAMES) for word in words))
+    dtype = _known("--dtype", "type", dtypes.canonical(word), dtypes.ELEMENT_SIZE)
+    reduce_op = _known("--reduce-op", "reduction", dtypes.reduction(options.reduce_op), dtypes.REDUCE_OPS)
+    words = collectives.NAMES if options.ops.strip() == "all" else options.ops.split(",")
+    named = (collectives.canonical(word.strip()) for word in words)
+    ops = tuple(dict.fromkeys(_known("--op", "operation", word, collectives.NAMES) for word in named))
     backend = likely_backend(options.start, where)  # where it is not known, rank 0 says so before it measures
     reason = dtypes.why_not(backend, dtype, reduce_op, ops) if backend else ""
     if reason:
@@ -94,11 +95,11 @@ def _what(options: ProbeOptions, where: LaunchPlan) -> tuple[str, str, tuple[str
     return dtype, reduce_op, ops
 
 
-def _known(option: str, word: str, known: Iterable[str]) -> str:
+def _known(option: str, what: str, word: str, known: Iterable[str]) -> str:
     names = tuple(known)
     if word in names:
         return word
-    raise BadInput(f"{option}: {word!r} is not known", did_you_mean(word, names))
+    raise unknown(what, word, names, option=option)
 
 
 def _sizes(options: ProbeOptions) -> Sizes:

@@ -1,6 +1,5 @@
 """From the words of `nccltool train` to an order; every word that cannot be used is one clear sentence."""
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from importlib.util import find_spec
 
 from nccltool.core import run_directory, user_files
 from nccltool.core.errors import BadInput
+from nccltool.core.unknown_names import unknown
 from nccltool.launch.launchers.base import LaunchPlan
 from nccltool.launch.options import StartOptions
 from nccltool.launch.order import LaunchOrder, joined, likely_backend, ordered, plan_launch
@@ -26,7 +26,6 @@ SIZES: dict[str, dict[str, int]] = {
 """Layers, width and heads of the smallest and of the 1.3B model in table 2.1 of the paper on GPT-3."""
 SHORT_DTYPES = ("bfloat16", "float16")
 DTYPES = ("float32", "float64", *SHORT_DTYPES)
-_ALIASES = {**dtypes.ALIASES, "fp32": "float32", "fp64": "float64", "fp16": "float16"}
 _AS_GIVEN = ("steps", "seed", "learning_rate", "momentum", "clip_norm", "recompute")
 
 
@@ -100,7 +99,7 @@ def _spec(options: TrainOptions, where: LaunchPlan) -> TrainSpec:
 
 
 def _dtype(option: str, word: str, known: Sequence[str]) -> str:
-    name = _ALIASES.get(word, word)
+    name = dtypes.canonical(word)
     if name not in known:
         raise BadInput(f"{option}: {word[:40]!r} is not a type to train in", f"choose from {', '.join(known)}")
     return name
@@ -171,8 +170,5 @@ def _strategies(text: str) -> tuple[str, ...]:
     words = ["three_d" if word == "3d" else word for word in words]  # no name of a module
     for word in words:
         if word not in strategies.NAMES:
-            near = difflib.get_close_matches(word, strategies.NAMES, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            known = ", ".join((*strategies.NAMES, "all"))
-            raise BadInput(f"strategy {word[:40]!r} is not known", f"{hint}choose from {known}")
+            raise unknown("strategy", word, (*strategies.WORDS, "all"))
     return tuple(dict.fromkeys(words))

@@ -17,7 +17,7 @@ def test_the_list_has_every_file(nccltool: Nccltool) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show", "preflite"), "is preflight meant?"),
+        (("show", "preflite"), "did you mean preflight?"),
         (("show",), "checks show takes one name"),
         (("list", "x"), "checks list takes no name"),
         (("validate", "/nowhere/x.toml"), "/nowhere/x.toml"),

@@ -25,7 +25,7 @@ def logs(tmp_path: Path) -> str:
 def test_it_is_kept_and_shown_like_a_run_of_here(form: str, logs: str, tmp_path: Path, nccltool: Nccltool) -> None:
     said = nccltool("collect", logs, "--format", form)
     folder = tmp_path / "state/nccltool/runs" / LEADER
-    assert (said.code, said.err) == (0, f"kept in {folder}\n")
+    assert (said.code, said.err) == (0, f"saved to {folder}\n")
     run = train_document.from_json((folder / "run.json").read_bytes(), "run.json")
     assert said.out == views.renderer(form)(run)
     assert nccltool("runs", LEADER, "--format", form).out == said.out
@@ -38,7 +38,7 @@ def test_twice(logs: str, tmp_path: Path, nccltool: Nccltool) -> None:
     (folder / "collected.txt").unlink()  # as if it had been measured here
     again = nccltool("collect", logs)
     assert (again.code, again.out) == (0, first.out)
-    assert again.err == f"not kept: this run is there already, {folder}\n"
+    assert again.err == f"not saved: the run already exists in {folder}\n"
 
 
 def test_into_a_file(logs: str, tmp_path: Path, nccltool: Nccltool) -> None:
@@ -50,7 +50,7 @@ def test_into_a_file(logs: str, tmp_path: Path, nccltool: Nccltool) -> None:
 def test_standard_input(tmp_path: Path, nccltool: Nccltool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(BOTH)))
     said = nccltool("collect", "-", "--run-dir", str(tmp_path / "here"))
-    assert (said.code, said.err) == (0, f"kept in {tmp_path / 'here' / LEADER}\n")
+    assert (said.code, said.err) == (0, f"saved to {tmp_path / 'here' / LEADER}\n")
 
 
 @pytest.mark.parametrize("code", [1, 3])

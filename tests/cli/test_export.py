@@ -13,7 +13,7 @@ from tests.conftest import Nccltool
         (("--push-key", "key.pem"), "--push-key goes with --pushgateway"),
         (("--textfile", "x.prom", "--output", "y"), "--output is for what is printed"),
         (("--textfile", "x.prom", "--format", "openmetrics"), "--format is for what is printed"),
-        (("--textfile", "x.txt"), "is not a run"),
+        (("--textfile", "x.txt"), "unknown run"),
         (("--pushgateway", "http://h:1", "--push-key", "key.pem"), "--push-key key.pem is the key of no"),
         (("--pushgateway", "http://h:1", "--push-password-file", "f"), "the password of nobody"),
     ],

@@ -103,7 +103,7 @@ def test_runs_that_are_kept(tmp_path: Path, nccltool: Nccltool) -> None:
     base = tmp_path / "kept"
     said = nccltool("import", path("all_reduce-2.19.6.txt"), "--keep", "--run-dir", str(base), "--format", "json")
     (folder,) = base.iterdir()
-    assert (said.code, said.err) == (0, f"kept in {folder}\n")
+    assert (said.code, said.err) == (0, f"saved to {folder}\n")
     listed = json.loads(nccltool("runs", "--run-dir", str(base), "--format", "json").out)
     assert [(run["id"], run["status"], run["measurements"]) for run in listed["runs"]] == [
         (folder.name, "pass", 12)

@@ -38,7 +38,7 @@ def container(nccltool: Nccltool, *words: str, **env: str) -> dict[str, Any]:
         ("probe --nodes 2 --events", "probe --nodes 2 --events --join-timeout 600"),
         ("probe", "probe --events --join-timeout 600"),
         ("--gpus 8 probe --nodes 2 --cuda-graph", "probe --nodes 2 --cuda-graph --events --join-timeout 600"),
-        ("--gpus 8 probe -d fp8_e4m3 --op send_recv", None),
+        ("--gpus 8 probe -d fp9 --op send_recv", None),
         ("--gpus 8 probe -d half -o avg", "probe -d half -o avg --events --join-timeout 600"),
     ],
 )
@@ -125,9 +125,9 @@ def test_every_kind_is_tried_above() -> None:
     ("words", "message"),
     [
         ("", "Missing argument"),
-        ("runs", "manifest 'runs' is not known"),
-        ("probe --op bogus", "--op: 'bogus' is not known"),
-        ("probe --bogus", "No such option"),
+        ("runs", "manifest cannot run 'runs'"),
+        ("probe --op bogus", "--op: unknown operation 'bogus'"),
+        ("probe --bogus", "unknown option"),
         ("probe --nodes 0", "Invalid value for '--nodes'"),
         ("probe stray", "Got unexpected extra argument"),
         ("probe --node-rank 1", "--node-rank has no meaning in a manifest"),
@@ -185,8 +185,8 @@ def test_an_init_container(nccltool: Nccltool) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--kind init-container probe", "manifest 'probe' is not known"),
-        ("preflight", "manifest 'preflight' is not known"),
+        ("--kind init-container probe", "manifest cannot run 'probe'"),
+        ("preflight", "manifest cannot run 'preflight'"),
         ("--kind init-container preflight --hosts a,b", "--hosts has no meaning in a manifest"),
         ("--kind init-container preflight --nodes 2", "--nodes has no meaning in a manifest"),
         ("--kind init-container --host-network preflight", "--host-network has no meaning for an init container"),

@@ -1,6 +1,5 @@
 """nccltool sbatch: the script, and that its words mean what was asked for."""
 
-import re
 import shlex
 import sys
 
@@ -68,8 +67,8 @@ def test_variables_of_here_are_not_words_of_the_script(nccltool: Nccltool) -> No
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("runs", "sbatch 'runs' is not known"),
-        ("probe --dtype foo", "--dtype: 'foo' is not known"),
+        ("runs", "sbatch cannot run 'runs'"),
+        ("probe --dtype foo", "--dtype: unknown type 'foo'"),
         ("probe --hosts a,b", "--hosts has no meaning in a batch script"),
         ("probe --node-rank 0", "--node-rank has no meaning in a batch script"),
         ("probe --launcher ssh", "--launcher ssh has no meaning in a batch script"),
@@ -85,7 +84,7 @@ def test_what_cannot_be_used(nccltool: Nccltool, words: str, message: str) -> No
 def test_an_option_of_sbatch_behind_the_command(nccltool: Nccltool) -> None:
     said = nccltool("sbatch", "probe", "--nodes", "2", "--partition", "gpu")
     assert (said.code, said.out) == (2, "")
-    assert re.search(r"No such option:? '?--partition", said.err), said.err
+    assert "unknown option '--partition'" in said.err, said.err
 
 
 @pytest.mark.parametrize(
@@ -110,9 +109,9 @@ def test_a_preflight_ends_before_its_job(nccltool: Nccltool, words: str, time: s
         ("--time 2 preflight --budget 10min", "--budget 600s is more than --time 0:02:00 leaves"),
         ("preflight --hosts a", "--hosts has no meaning in a batch script"),
         ("preflight --launcher ssh", "--launcher ssh has no meaning in a batch script"),
-        ("preflight --suite nope", "there is no suite 'nope'"),
-        ("preflight --only nope", "--only: 'nope' is not"),
-        ("train ddp", "sbatch 'train' is not known"),
+        ("preflight --suite nope", "unknown suite 'nope'"),
+        ("preflight --only nope", "--only: unknown stage 'nope'"),
+        ("train ddp", "sbatch cannot run 'train'"),
     ],
 )
 def test_words_that_a_preflight_cannot_have_there(nccltool: Nccltool, words: str, message: str) -> None:

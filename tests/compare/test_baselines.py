@@ -70,9 +70,9 @@ def test_what_is_not_there(store: Store) -> None:
     with pytest.raises(BadInput, match="there are no baselines"):
         store.load("night")
     store.save("night", "", RUNS, "new")
-    with pytest.raises(BadInput, match="there is no baseline 'day'"):
+    with pytest.raises(BadInput, match="unknown baseline 'day'"):
         store.load("day")
-    with pytest.raises(BadInput, match="there is no baseline 'day'"):
+    with pytest.raises(BadInput, match="unknown baseline 'day'"):
         store.remove("day")
 
 

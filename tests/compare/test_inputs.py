@@ -25,7 +25,7 @@ def test_output_of_nccl_tests(nccltool: Nccltool) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("compare", "nosuch", "latest"), "'nosuch' is not a run"),
+        (("compare", "nosuch", "latest"), "unknown run 'nosuch'"),
         (("compare", "latest", "latest"), "there is no run under"),
         (("compare", "a,,b", "latest"), "'a,,b' has an empty place"),
         (("compare", "baseline:x", "latest"), "there are no baselines"),

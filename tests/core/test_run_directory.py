@@ -104,14 +104,18 @@ def test_a_run_is_found_by_id_by_its_beginning_and_by_path(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("2025", "could be 2 runs"), ("2024", "is not a run"), ("x" * 5000, "is not a run")],
+    [
+        ("2025", "'2025' is the start of 2 runs"),
+        ("2024", "unknown run '2024'"),
+        ("x" * 5000, "unknown run '" + "x" * 80 + "... (5000 characters)'"),
+    ],
 )
 def test_a_name_that_is_not_one_run(name: str, problem: str, tmp_path: Path) -> None:
     saved(tmp_path, "20250101T000000Z-0001")
     saved(tmp_path, "20250102T000000Z-0002")
     with pytest.raises(BadInput) as error:
         run_directory.find(tmp_path, name)
-    assert error.value.message == f"{name!r} {problem} under {tmp_path}"
+    assert error.value.message == f"{problem} under {tmp_path}"
     assert error.value.remedy == "nccltool runs lists them"
 
 

@@ -9,11 +9,11 @@ from tests.conftest import Nccltool
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--suite", "preflite"), "there is no suite 'preflite'"),
+        (("--suite", "preflite"), "unknown suite 'preflite'"),
         (("--suite", "/nowhere/x.toml"), "/nowhere/x.toml"),
-        (("--platform", "h100"), "there is no platform 'h100'"),
-        (("--only", "acros"), "--only: 'acros' is not a rung"),
-        (("--skip", "inventory,dokter"), "--skip: 'dokter' is not a rung"),
+        (("--platform", "h100"), "unknown platform 'h100'"),
+        (("--only", "acros"), "--only: unknown stage 'acros'"),
+        (("--skip", "inventory,dokter"), "--skip: unknown stage 'dokter'"),
         (("--budget", "60"), "--budget '60' is no time"),
         (("--keep-going",), "--keep-going needs --hosts or --hostfile"),
         (("--baseline", "/nowhere/x.json"), "/nowhere/x.json"),

@@ -32,7 +32,7 @@ def test_copy_and_validate(nccltool: Nccltool, tmp_path: Path) -> None:
     lines = said.out.splitlines()
     assert len(lines) == 4  # [acros] and its expectations are nowhere
     assert lines[0].endswith(" schema must be a whole number from 1 to 1, not True")
-    assert any(line.endswith(": acros is not known; is across meant?") for line in lines)
+    assert any(line.endswith(": unknown key acros; did you mean across?") for line in lines)
 
 
 def test_nothing_is_written_over(nccltool: Nccltool, tmp_path: Path) -> None:

@@ -164,4 +164,7 @@ def test_the_files_that_come_with_nccltool(file: Path) -> None:
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(BadInput) as error:
         suite_reader.find("preflite")
-    assert (error.value.message, error.value.remedy) == ("there is no suite 'preflite'", "is preflight meant?")
+    assert (error.value.message, error.value.remedy) == (
+        "unknown suite 'preflite'",
+        "did you mean preflight? nccltool checks list; a file is ./NAME.toml",
+    )

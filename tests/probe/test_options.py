@@ -127,6 +127,7 @@ def test_with_gpus_there_is_a_rank_for_each(
 
 
 NAMES = ", ".join(collectives.NAMES)
+CHOOSE = f"choose from {NAMES}"
 TYPES = ", ".join(ELEMENT_SIZE)
 TOGETHER = "on every host: --node-rank R --rdzv-endpoint HOST:PORT"
 SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
@@ -135,13 +136,17 @@ SIZE = "write bytes with an optional unit: 8, 64K, 1MiB, 2G"
 @pytest.mark.parametrize(
     ("words", "message", "remedy"),
     [
-        ("--op allreduce", "--op: 'allreduce' is not known", f"did you mean all_reduce? choose from {NAMES}"),
-        ("--op all_reduce,xyz", "--op: 'xyz' is not known", f"choose from {NAMES}"),
-        ("--op all,gather", "--op: 'all' is not known", None),
-        ("--op ,", "--op: '' is not known", f"choose from {NAMES}"),
-        ("-d bogus", "--dtype: 'bogus' is not known", f"choose from {TYPES}"),
-        ("-d floot32", "--dtype: 'floot32' is not known", f"did you mean float32? choose from {TYPES}"),
-        ("-o mean", "--reduce-op: 'mean' is not known", None),
+        (
+            "--op all_redcue",
+            "--op: unknown operation 'all_redcue'",
+            f"did you mean all_reduce? choose from {NAMES}",
+        ),
+        ("--op all_reduce,xyz", "--op: unknown operation 'xyz'", f"choose from {NAMES}"),
+        ("--op all,gather", "--op: unknown operation 'all'", None),
+        ("--op ,", "--op: unknown operation ''", f"choose from {NAMES}"),
+        ("-d bogus", "--dtype: unknown type 'bogus'", f"choose from {TYPES}"),
+        ("-d floot32", "--dtype: unknown type 'floot32'", f"did you mean float32? choose from {TYPES}"),
+        ("-o median", "--reduce-op: unknown reduction 'median'", None),
         ("-d int32 -o avg", "-d int32 -o avg: gloo cannot average int32: use -o sum, or a floating type", None),
         (
             "-d int32 -o avg --backend gloo",
@@ -219,11 +224,30 @@ def test_a_word_that_cannot_be_used(words: str, message: str, remedy: str | None
 
 
 @pytest.mark.parametrize(
+    ("words", "ops", "dtype", "reduce_op"),
+    [
+        ("--op allreduce,all-gather,AllToAll", ("all_reduce", "all_gather", "all_to_all"), "float32", "sum"),
+        ("--op reducescatter,all_reduce,allreduce", ("reduce_scatter", "all_reduce"), "float32", "sum"),
+        ("--op sendrecv,ping-pong", ("send_recv", "ping_pong"), "float32", "sum"),
+        ("--op broadcast -d bf16 -o AVG", ("broadcast",), "bfloat16", "avg"),
+        ("--op broadcast -d fp16 -o mean", ("broadcast",), "float16", "avg"),
+        ("--op broadcast -d f32 -o product", ("broadcast",), "float32", "prod"),
+        ("--op broadcast -d half", ("broadcast",), "float16", "sum"),
+        ("--op broadcast -d torch.float64", ("broadcast",), "float64", "sum"),
+        ("--op sendrecv -d f8e4m3", ("send_recv",), "float8_e4m3fn", "sum"),
+    ],
+)
+def test_other_spellings_become_the_name(words: str, ops: tuple[str, ...], dtype: str, reduce_op: str) -> None:
+    made = ordered(words).job
+    assert (made.ops, made.dtype, made.reduce_op) == (ops, dtype, reduce_op)
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--sizes", ""], "--sizes: '' is not a size"),
-        (["--op", ""], "--op: '' is not known"),
-        (["-d", ""], "--dtype: '' is not known"),
+        (["--op", ""], "--op: unknown operation ''"),
+        (["-d", ""], "--dtype: unknown type ''"),
         (["--node-rank", "0", "--rdzv-endpoint", ""], "--node-rank needs --rdzv-endpoint too"),
     ],
 )

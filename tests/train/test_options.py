@@ -126,8 +126,8 @@ def test_an_option_crosses_to_the_workers_as_it_was_given() -> None:
             )
         ),
         (("fsdp", "--param-dtype", ""), "", "--param-dtype: '' is not a type to train in", "choose from bf"),
-        (("ddq",), "", "strategy 'ddq' is not known", "did you mean ddp? choose from "),
-        (("",), "", "strategy '' is not known", "choose from "),
+        (("ddq",), "", "unknown strategy 'ddq'", "did you mean ddp? choose from "),
+        (("",), "", "unknown strategy ''", "choose from "),
         (("ddp", "--width", "65"), "", "--width 65 cannot be divided by --heads 4", "make it a multiple"),
         (("ddp", "-d", "int8"), "", "--dtype: 'int8' is not a type to train in", "choose from float32, "),
         (("ddp",), "kill:rank=9", "NCCLTOOL_FAULT: there is no rank 9 in this run", "ranks are counted from 0"),

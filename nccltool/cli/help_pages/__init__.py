@@ -1,7 +1,7 @@
 """The page that a word asks for, or what is like it: each kind of names that is ever printed is a file here."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from nccltool.cli.help_pages.base import PageKind, normal
@@ -45,6 +45,10 @@ def overview() -> str:
     return to_text("\n".join(["| kind | names | what they are |", "|---|---|---|", *rows, "", usage]))
 
 
+def names_of(kind: str) -> Sequence[str]:
+    return _kind(kind).names()
+
+
 def _kind(name: str) -> PageKind:
     return cast(PageKind, members.module(__name__, name))
 
@@ -55,8 +59,8 @@ def _all_of(kind: str) -> str:
 
 def _unknown(word: str) -> BadInput:
     near = list(dict.fromkeys(_near(word[:_LONGEST])))[:_MOST_NEAR] if len(word) >= _SHORTEST else []
-    hint = f"was {' or '.join(near)} meant?" if near else "nccltool explain lists what has a page"
-    return BadInput(f"no page explains {escaped(shortened(word, _LONGEST))!r}", hint)
+    hint = f"did you mean {' or '.join(near)}?" if near else "nccltool explain lists what has a page"
+    return BadInput(f"unknown word {escaped(shortened(word, _LONGEST))!r}", hint)
 
 
 def _near(word: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Environment variables of nccltool itself, most of which stand for an option."""
+"""Environment variables of nccltool itself: those that stand for an option, and the few others."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,22 @@ _PREFIX = "NCCLTOOL_"
 
 
 def _rows() -> dict[str, str]:
+    from nccltool.cli import cli  # which has all commands, this one among them
+    from nccltool.cli.tree import Option, leaves
+
     found: dict[str, str] = {}
     for first, *rest in manual.rows(manual.page("environment.md")):
-        found |= {name: "; ".join(rest) for name in manual.words(first) if name.startswith(_PREFIX)}
-    return found
+        found |= {name: f"{'; '.join(rest)}." for name in manual.words(first) if name.startswith(_PREFIX)}
+    takers: dict[str, list[str]] = {}
+    for path, command in leaves(cli):
+        for option in command.params:
+            if isinstance(option, Option) and option.envvar:
+                found.setdefault(str(option.envvar), f"Stands for `{max(option.opts, key=len)}`: {option.help}")
+                takers.setdefault(str(option.envvar), []).append(f"`{' '.join(path)}`")
+    return {
+        name: f"{text}\n\nOf {', '.join(takers[name])}." if name in takers else text
+        for name, text in found.items()
+    }
 
 
 def names() -> Sequence[str]:
@@ -22,4 +34,4 @@ def names() -> Sequence[str]:
 
 def page(word: str) -> str | None:
     name = known(word.partition("=")[0], names())
-    return titled(name, "environment variable", f"For {_rows()[name]}.") if name else None
+    return titled(name, "environment variable", _rows()[name]) if name else None

@@ -13,6 +13,14 @@ NAMES = tuple(sorted(_MEMBERS, key=lambda name: (_MEMBERS[name].order, name)))
 """In the order in which they are run and shown."""
 
 
+_SPELT = {name.replace("_", ""): name for name in NAMES}
+
+
+def canonical(word: str) -> str:
+    """The name of an operation that is spelt allreduce, all-reduce or AllReduce; other words stay as they are."""
+    return _SPELT.get(word.lower().replace("_", "").replace("-", ""), word)
+
+
 def get(name: str) -> Collective:
     """The collective called `name`."""
     if name not in _MEMBERS:

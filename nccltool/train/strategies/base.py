@@ -17,6 +17,8 @@ class OptionTraits:
     help: str
     word: str = ""
     """Without its dashes, where the field has another name."""
+    metavar: str = ""
+    """What the value is, in the help."""
     choices: tuple[str, ...] = ()
     least: float | None = None
     most: int | None = None
@@ -57,10 +59,10 @@ class CommonOptions:
     """Of every way to train; a base of TrainSpec."""
 
     clip_norm: float | None = option(
-        None, 30, "Largest norm of the gradient that an update may have.", least=0, is_above_least=True
+        None, 30, "Clip gradients to this norm.", metavar="NORM", least=0, is_above_least=True
     )
     """None = any."""
-    recompute: bool = option(False, 80, "Activation checkpointing in every block.")
+    recompute: bool = option(False, 80, "Use activation checkpointing in every block.")
     """A block runs forward again in the backward pass; not so in the reference."""
 
 
@@ -73,18 +75,16 @@ class StrategyOptions:
 class DataParallelOptions(StrategyOptions):
     """Where each rank has a part of the batch."""
 
-    accumulate: int = option(1, 10, "Micro-batches of each rank in a step (data parallel).", least=1)
+    accumulate: int = option(1, 10, "Micro-batches per rank and step (data parallel).", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineOptions(StrategyOptions):
     """Where micro-batches flow through stages."""
 
-    micro_batches: int = option(2, 20, "Micro-batches for each rank of a pipeline.", least=1)
-    schedule: str = option("1f1b", 150, "Of a pipeline.", choices=tuple(SCHEDULES))
-    stages: int | None = option(
-        None, 160, "Stages of a pipeline on each rank.  [default: as --schedule has]", least=1
-    )
+    micro_batches: int = option(2, 20, "Micro-batches per pipeline rank.", least=1)
+    schedule: str = option("1f1b", 150, "Pipeline schedule.", choices=tuple(SCHEDULES))
+    stages: int | None = option(None, 160, "Pipeline stages per rank.  [default: from --schedule]", least=1)
     """None = as many as the schedule has."""
 
 
@@ -92,12 +92,12 @@ class PipelineOptions(StrategyOptions):
 class ShardOptions(StrategyOptions):
     """Where ranks hold shards of parameters."""
 
-    shard: str = option("full", 90, "FSDP: what is sharded.", choices=("full", "grad", "hybrid", "none"))
+    shard: str = option("full", 90, "FSDP: what to shard.", choices=("full", "grad", "hybrid", "none"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OffloadOptions(StrategyOptions):
     """Where a rank's part may live elsewhere."""
 
-    offload: bool = option(False, 120, "FSDP, DeepSpeed: state and updates in the host's memory.")
+    offload: bool = option(False, 120, "FSDP, DeepSpeed: keep state and updates in host memory.")
     """Parameters, gradients and the optimizer's state."""

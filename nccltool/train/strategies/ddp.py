@@ -11,7 +11,7 @@ _HOOKS = ("none", "fp16", "bf16", "powersgd")
 class Options(DataParallelOptions):
     """Its options."""
 
-    comm_hook: str = option("none", 40, "DDP: compress gradients so.", choices=_HOOKS)
-    bucket_mib: float = option(25.0, 50, "DDP: MiB of a bucket of gradients.", least=0.001, word="bucket")
-    gradient_as_bucket_view: bool = option(False, 60, "DDP: gradients are views of the buckets.")
-    static_graph: bool = option(False, 70, "DDP: the graph of each step is the same.")
+    comm_hook: str = option("none", 40, "DDP: compress gradients.", choices=_HOOKS)
+    bucket_mib: float = option(25.0, 50, "DDP: gradient bucket size.", metavar="MIB", least=0.001, word="bucket")
+    gradient_as_bucket_view: bool = option(False, 60, "DDP: make gradients views of the buckets.")
+    static_graph: bool = option(False, 70, "DDP: declare the graph the same in every step.")

@@ -9,5 +9,5 @@ from nccltool.train.strategies.base import DataParallelOptions, OffloadOptions, 
 class Options(DataParallelOptions, OffloadOptions):
     """Its options."""
 
-    zero: int = option(1, 180, "DeepSpeed: stage of ZeRO.", least=1, most=3)
+    zero: int = option(1, 180, "DeepSpeed: ZeRO stage.", metavar="STAGE", least=1, most=3)
     """1 shards the optimizer's state, 2 gradients too, 3 parameters too."""

@@ -10,11 +10,11 @@ class Options(DataParallelOptions, ShardOptions, OffloadOptions):
     """Its options."""
 
     reshard: bool = option(
-        True, 100, "FSDP: keep parameters from the forward to the backward pass.", word="no-reshard"
+        True, 100, "FSDP: keep parameters between the forward and backward pass.", word="no-reshard"
     )
     """Parameters are given back after the forward pass, and gathered again for the backward pass."""
-    wrap: str = option("block", 110, "FSDP: what is gathered at once.", choices=("block", "model"))
-    param_dtype: str = option("", 130, "FSDP: gather and compute in bfloat16 or float16.")
+    wrap: str = option("block", 110, "FSDP: what to gather at once.", choices=("block", "model"))
+    param_dtype: str = option("", 130, "FSDP: gather and compute in bfloat16 or float16.", metavar="TYPE")
     """Of gathered parameters and of the arithmetic; empty = as they are."""
-    reduce_dtype: str = option("", 140, "FSDP: reduce gradients in this type.  [default: as --param-dtype]")
+    reduce_dtype: str = option("", 140, "FSDP: type for reduction.  [default: --param-dtype]", metavar="TYPE")
     """Empty = as they are."""

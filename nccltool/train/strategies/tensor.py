@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Options(StrategyOptions):
     """Its options."""
 
-    sequence_parallel: bool = option(False, 170, "Tensor: ranks share tokens between the layers that are cut.")
+    sequence_parallel: bool = option(False, 170, "Tensor: also split the sequence between ranks.")
 
 
 def needs(spec: "TrainSpec", ranks: int) -> Needs:

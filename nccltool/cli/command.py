@@ -1,0 +1,62 @@
+"""A command: its help in sections, and what is not given from configuration files."""
+
+from typing import Any
+
+import click
+
+from nccltool.cli.tree import NO_BREAK, PoliteCommand
+from nccltool.core.errors import BadInput
+
+_REST = "Other options"
+_TERM = 30
+"""Columns of the option and its value, where the help stands beside it."""
+
+
+class ToolCommand(PoliteCommand):
+    """A command with its options in sections."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take what is not given from configuration files; --help is answered whatever is in them."""
+        wrong = None
+        if not ctx.resilient_parsing:
+            from nccltool.cli import config
+
+            try:
+                ctx.default_map = config.defaults(ctx)
+            except BadInput as error:
+                wrong = error
+        rest = super().parse_args(ctx, args)
+        if wrong:
+            raise wrong
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Do it; a value that cannot be used is said with its source, where that is not the command line."""
+        try:
+            return super().invoke(ctx)
+        except BadInput as error:
+            from nccltool.cli import config
+
+            error.message += config.source(ctx, error.message)
+            raise
+
+    def get_help(self, ctx: click.Context) -> str:
+        return super().get_help(ctx).replace(NO_BREAK, " ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each section in the order of its first option, all with one width of the first column."""
+        sections = self.sections(ctx)
+        width = max(len(term) for rows in sections.values() for term, _ in rows if len(term) <= _TERM)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{term:{width}}", text) for term, text in rows], col_max=_TERM)
+
+    def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """The options by section, --help in the last."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record and isinstance(parameter, click.Option):
+                found.setdefault(getattr(parameter, "section", "") or _REST, []).append(record)
+        rest = found.pop(_REST)
+        return {**found, _REST if found else "Options": rest}
