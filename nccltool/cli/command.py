@@ -7,7 +7,7 @@ import click
 from nccltool.cli.tree import NO_BREAK, PoliteCommand
 from nccltool.core.errors import BadInput
 
-_REST = "Other options"
+_OWN = "Options"
 _TERM = 30
 """Columns of the option and its value, where the help stands beside it."""
 
@@ -52,11 +52,12 @@ class ToolCommand(PoliteCommand):
                 formatter.write_dl([(f"{term:{width}}", text) for term, text in rows], col_max=_TERM)
 
     def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """The options by section, --help in the last."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record and isinstance(parameter, click.Option):
-                found.setdefault(getattr(parameter, "section", "") or _REST, []).append(record)
-        rest = found.pop(_REST)
-        return {**found, _REST if found else "Options": rest}
+        """The options by section; those without one are first, and --help is the last of all."""
+        found: dict[str, list[tuple[str, str]]] = {_OWN: []}
+        *own, help_option = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
+        for parameter in own:
+            if record := parameter.get_help_record(ctx):
+                found.setdefault(getattr(parameter, "section", "") or _OWN, []).append(record)
+        last = list(found)[-1]
+        found[last] += [(f"-h, {help_option.opts[-1]}", str(help_option.help))]
+        return {title: rows for title, rows in found.items() if rows}

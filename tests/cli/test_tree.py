@@ -1,12 +1,11 @@
-"""What all commands share: sections of the help, unknown names in one wording, groups that are commands too."""
+"""Lines of the help, unknown names in one wording, groups that are commands too."""
 
 from typing import Any
 
 import click
 import pytest
 
-from nccltool.cli.command import ToolCommand
-from nccltool.cli.tree import DefaultGroup, Option, leaves, section
+from nccltool.cli.tree import DefaultGroup, Option, leaves
 from tests.cli.test_bad_words import last_sentence
 from tests.conftest import Nccltool
 
@@ -37,22 +36,6 @@ def _option(*names: str, **settings: Any) -> click.Option:
 )
 def test_a_line_of_the_help(made: click.Option, term: str, text: str) -> None:
     assert made.get_help_record(click.Context(click.Command("x"))) == (term, text)
-
-
-def test_options_are_in_their_sections() -> None:
-    def option(name: str) -> Any:
-        return click.option(name, cls=Option, metavar="X", help=f"{name}.")
-
-    decorated = section("First", option("--a"), section("Inner", option("--b")))(
-        option("--c")(section("First", option("--d"))(lambda **_: None))
-    )
-    command = click.command("x", cls=ToolCommand)(decorated)
-    context = click.Context(command)
-    assert {title: [term.split()[0] for term, _ in rows] for title, rows in command.sections(context).items()} == {
-        "First": ["--a", "--d"],
-        "Inner": ["--b"],
-        "Other options": ["--c", "--help"],
-    }
 
 
 @pytest.mark.parametrize(
