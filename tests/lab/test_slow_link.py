@@ -73,3 +73,22 @@ def _pid_of_rank_1(command: Command) -> int:
 
     assert until(is_inside, 60.0)
     return found["pid"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["", "slow:rank=0,ms=20"])
+def test_a_slow_link_makes_nobody_late(lab: Lab, start: Start, fault: str) -> None:
+    """The second host sends slowly; only a rank that comes late is named, be it on the other one."""
+    lab.shape(lab.hosts[1], RATE)
+    words = ("--op", "all_reduce,broadcast", "--sizes", "64KiB,256KiB", "-n", "3", "-w", "1")
+    first, second = (
+        start(host, join(rank, 2, *words), NCCLTOOL_FAULT=fault) for rank, host in enumerate(lab.hosts)
+    )
+    ended = first.wait(120.0)
+    second.wait(30.0)
+    late = [one["message"] for one in ended.document["findings"] if one["code"] == "late-rank"]
+    assert ended.code == (1 if fault else 0), ended.said
+    assert [message.partition(" came late in all 4 rows, by ")[0] for message in late] == (
+        [f"rank 0 on {lab.hosts[0].name}"] if fault else []
+    )
+    assert lab.quiet()
