@@ -237,7 +237,8 @@ METRICS = (
     ),
     PrometheusMetric(
         "baseline_ratio",
-        "Bus bandwidth over that of the baseline; absent where runs are not comparable or too noisy to tell.",
+        "Bus bandwidth over that of the baseline, both from mean times; absent where runs are not comparable or "
+        "too noisy to tell.",
         ("op", "bytes", "nodes", "world_size"),
         _baseline_ratio,
     ),
