@@ -72,7 +72,10 @@ def test_the_bases_of_the_pages_are_those_that_it_names() -> None:
 
 
 @pytest.mark.install
-@pytest.mark.parametrize("with_torch", [True, False], ids=["a base with torch", "a base without"])
+@pytest.mark.parametrize(
+    "with_torch",
+    [pytest.param(True, id="a base with torch", marks=pytest.mark.slow), pytest.param(False, id="a base without")],
+)
 def test_its_commands_make_an_installation(with_torch: bool, tmp_path: Path) -> None:
     """Where the base has no torch, pip is asked for it from the index of the argument; here it only says so."""
     image = tmp_path / "image"
