@@ -7,7 +7,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import formats, kept, option, stored, written
+from nccltool.cli.options import formats, kept, option, stored, verbose, written
 from nccltool.cli.tree import Group
 from nccltool.core.errors import BadInput
 
@@ -47,6 +47,7 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
 
 
 @command.command("list", cls=ToolCommand, short_help="List baselines")
+@verbose
 @formats("table", "json")
 @written
 @stored
@@ -60,6 +61,7 @@ def listed(form: str, output: str | None, store: str | None) -> None:
 
 @command.command("show", cls=ToolCommand, short_help="Show a baseline")
 @click.argument("name", shell_complete=values.baselines)
+@verbose
 @formats("table", "json")
 @written
 @stored

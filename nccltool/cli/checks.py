@@ -19,9 +19,16 @@ def command(action: str, words: tuple[str, ...], force: bool) -> None:
     list: those that come with nccltool. show NAME: what one runs and expects, with the source of each number.
     copy NAME [FILE]: copy one for editing. validate [FILE]...: report every mistake by file and line.
     """
-    from nccltool.cli.screen import put
+    from nccltool.cli.screen import look_of, put
     from nccltool.preflight import suite_actions
 
     text, exit_code = suite_actions.do(action, words, force)
-    put(text)
+    look = look_of()
+    # what does not fit hangs below its line; a pipe gets each as one
+    lines = (part for line in text.splitlines() for part in look.wrapped(line, " " * (_indent(line) + 4)))
+    put("".join(f"{line}\n" for line in lines))
     raise SystemExit(exit_code)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

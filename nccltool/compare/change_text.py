@@ -31,6 +31,11 @@ def amount(change: float) -> str:
     return f"{factor:.1f}x" if factor < 9.95 else f"{float(f'{factor:.3g}'):,.0f}x"
 
 
+def size(effect: Effect) -> float:
+    """How large a change is, be it slower or faster: the logarithm of its factor."""
+    return abs(math.log1p(max(effect.change, -1 + 1e-12)))
+
+
 def _direction(change: float) -> str:
     return "slower" if change < 0 else "faster"
 
@@ -83,7 +88,7 @@ def _decisive(comparison: Comparison) -> tuple[Effect, str]:
         return overall, "typical row"
     row = max(
         (row for row in comparison.rows if row.effect.outcome == comparison.outcome),
-        key=lambda row: abs(math.log1p(max(row.effect.change, -1 + 1e-12))),
+        key=lambda row: size(row.effect),
     )
     return row.effect, row_name(row)
 

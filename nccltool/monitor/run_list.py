@@ -2,13 +2,13 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from nccltool.core import documents, run_directory
 from nccltool.core.errors import BadInput
-from nccltool.core.look import PLAIN, Look
+from nccltool.core.look import PLAIN, Look, Tone
 from nccltool.core.text import escaped
 from nccltool.core.verdicts import Status
 from nccltool.preflight import document as preflight_document
@@ -16,6 +16,15 @@ from nccltool.preflight.result import Preflight
 from nccltool.probe.result import Run
 from nccltool.train import document as train_document
 
+_WIDE = 120
+"""Columns of a screen that has room for all."""
+_TONES: Mapping[Status, Tone] = {
+    "pass": "pass",
+    "warn": "warn",
+    "fail": "fail",
+    "incomplete": "fail",
+    "unknown": "dim",
+}
 FORMATS = ("table", "json", "csv")
 """The other formats show the measurements of one run."""
 
@@ -75,13 +84,20 @@ def render(entries: Sequence[Entry], form: str, look: Look = PLAIN) -> str:
 def _table(entries: Sequence[Entry], look: Look) -> str:
     if not entries:
         return "no runs yet\n"
-    headers = ("run", "started", "status", "rows", "command")
-    return look.table(headers, [_row(one) for one in entries], flexible=len(headers) - 1) + "\n"
+    headers = ["run", "started", "status", "rows", "command"]
+    rows = [_row(one, look) for one in entries]
+    if look.width is not None and look.width < _WIDE and not look.verbose:  # the id of a run begins with it
+        for row in (headers, *rows):
+            del row[1]
+    return look.table(headers, rows, flexible=len(headers) - 1) + "\n"
 
 
-def _row(one: Entry) -> tuple[str, ...]:
+def _row(one: Entry, look: Look) -> list[str]:
     rows = "?" if one.measurements is None else str(one.measurements)
-    return tuple(escaped(text) for text in (one.id, one.started or "?", one.status, rows, " ".join(one.command)))
+    run, started, status, *rest = map(
+        escaped, (one.id, one.started or "?", one.status, rows, " ".join(one.command))
+    )
+    return [run, started, look.painted(status, _TONES[one.status]), *rest]
 
 
 def _json(entries: Sequence[Entry]) -> str:

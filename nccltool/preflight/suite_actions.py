@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from nccltool.core.errors import BadInput
-from nccltool.core.text import escaped
+from nccltool.core.text import counted, escaped
 from nccltool.core.units import format_bytes, format_seconds
 from nccltool.core.user_files import contents
 from nccltool.preflight import suite_reader
@@ -31,11 +31,11 @@ def _list(words: Sequence[str]) -> str:
     for file in suite_reader.files():
         if file.parent.name != "platforms":
             suite = suite_reader.read(file)
-            lines.append(f"  {suite.name:<24} about {format_seconds(suite.about_s):<6} {suite.title}")
+            lines.append(f"  {suite.name:<17} about {format_seconds(suite.about_s):<6}{suite.title}")
     lines.append("platforms")
     for platform in suite_reader.platforms():
         numbers = sum(map(len, platform.expect.values()))
-        lines.append(f"  {platform.name:<24} {numbers} number{'s' if numbers != 1 else ' '}    {platform.title}")
+        lines.append(f"  {platform.name:<17} {counted(numbers, 'number'):<12}{platform.title}")
     return "\n".join([*lines, f"in {suite_reader.folder()}"]) + "\n"
 
 

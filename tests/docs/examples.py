@@ -63,7 +63,7 @@ Sizes stay, and so do numbers of one digit, and those of ranks, exit codes and w
 _VERDICT = re.compile(r"(pass|warn|fail|incomplete|unknown): ")
 _MEASURED_COLUMNS = {
     *("time", "algbw", "busbw", "iterations", "alpha", "beta", "n-half", "residual"),
-    *("loss error", "allowed", "step", "samples/s", "tokens/s", "exposed", "efficiency", "memory"),
+    *("loss error", "allowed", "step", "samples/s", "tokens/s", "exposed %", "scaling %", "memory MiB"),
 }
 _NOT_KNOWN = ("", "?")
 _NOTES = re.compile(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nccltool.core.errors import BadInput
+from nccltool.core.look import Look
 from nccltool.monitor import run_list
 from nccltool.monitor.run_list import Entry
 from nccltool.probe import views
@@ -52,6 +53,14 @@ def test_golden(form: str, golden: Callable[[str, str], None]) -> None:
 @formats
 def test_golden_of_none(form: str, golden: Callable[[str, str], None]) -> None:
     golden(f"runs-none.{form}", run_list.render((), form))
+
+
+def test_a_narrow_screen_leaves_out_when_it_started() -> None:
+    narrow = run_list.render(ENTRIES, "table", Look(width=80, height=24)).splitlines()
+    assert narrow[0].split() == ["run", "status", "rows", "command"]
+    assert narrow[2].split() == ["20250101T000000Z-0001", "pass", "80", "nccltool", "probe", "--nodes", "2"]
+    for look in (Look(width=200), Look(width=80, verbose=True)):
+        assert "2025-01-01T00:00:00Z" in run_list.render(ENTRIES, "table", look)
 
 
 def test_json() -> None:

@@ -5,11 +5,27 @@ from collections.abc import Sequence
 from nccltool.compare.result import Baseline, BaselineRow
 from nccltool.compare.run_samples import OF_A_RUN, shown
 from nccltool.core.documents import SCHEMA, encoded
-from nccltool.core.look import PLAIN, Look
-from nccltool.core.text import escaped, named
+from nccltool.core.look import PLAIN, Align, Look
+from nccltool.core.text import counted, escaped, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 _RUNS_SHOWN = 12
+HEADERS = (
+    "op",
+    "size",
+    "dtype",
+    "reduce",
+    "placement",
+    "cadence",
+    "runs",
+    "time",
+    "busbw GB/s",
+    "spread",
+    "range",
+)
+_LEFT = ("op", "dtype", "reduce", "placement", "cadence", "range")
+_ALIGN: tuple[Align, ...] = tuple("left" if name in _LEFT else "right" for name in HEADERS)
+_BRIEF = [HEADERS.index(name) for name in ("op", "size", "runs", "time", "busbw GB/s", "spread")]
 
 
 def saved(baseline: Baseline) -> str:
@@ -30,8 +46,11 @@ def render_list(baselines: Sequence[Baseline], form: str, look: Look = PLAIN) ->
         return encoded({"schema": SCHEMA, "kind": "baselines", "baselines": listed}) + "\n"
     if not baselines:
         return "no baselines yet\n"
-    headers = ("baseline", "runs", "changed", "nodes", "ranks", "transport", "GPU", "versions", "note")
-    rows = [tuple(escaped(text) for text in _listed(baseline)) for baseline in baselines]
+    headers = ["baseline", "runs", "changed", "nodes", "ranks", "transport", "GPU", "versions", "note"]
+    rows = [[escaped(text) for text in _listed(baseline)] for baseline in baselines]
+    if _is_small(look):  # `nccltool baseline show` has the versions
+        for row in (headers, *rows):
+            del row[-2]
     return look.table(headers, rows, flexible=len(headers) - 1) + "\n"
 
 
@@ -50,26 +69,54 @@ def render(baseline: Baseline, expected: Sequence[BaselineRow], form: str, look:
     if form == "json":
         document = {"schema": SCHEMA, "kind": "baseline", "baseline": baseline, "expected": expected}
         return encoded(document) + "\n"
+    return (
+        "\n".join(_brief(baseline, expected, look) if _is_small(look) else _whole(baseline, expected, look)) + "\n"
+    )
+
+
+def _is_small(look: Look) -> bool:
+    return look.width is not None and not look.verbose
+
+
+def _brief(baseline: Baseline, expected: Sequence[BaselineRow], look: Look) -> list[str]:
+    """What a small screen has room for."""
+    first, last = baseline.runs[0], baseline.runs[-1]
+    when = first.started if first is last else f"{first.started} to {last.started}"
+    told = [
+        f"baseline {baseline.name}: {counted(len(baseline.runs), 'run')}, {when}",
+        *([baseline.note] if baseline.note else []),
+        ", ".join(
+            f"{name.replace('_', ' ')} {shown(name, getattr(first.circumstances, name))}" for name in OF_A_RUN
+        ),
+    ]
+    rows = [tuple(row[column] for column in _BRIEF) for row in _rows(expected)]
+    table = look.table([HEADERS[column] for column in _BRIEF], rows, [_ALIGN[column] for column in _BRIEF])
+    return [*(line for text in told for line in look.wrapped(escaped(text), "    ")), "", *table.split("\n")]
+
+
+def _whole(baseline: Baseline, expected: Sequence[BaselineRow], look: Look) -> list[str]:
     of = baseline.runs[0].circumstances
-    lines = [
+    head = [
         f"baseline {baseline.name}, changed {baseline.changed}",
         *([baseline.note] if baseline.note else []),
         *(f"{name.replace('_', '-')}: {shown(name, getattr(of, name))}" for name in OF_A_RUN),
-        "",
-        *_rows(expected, look).split("\n"),
-        "time: median over the runs of their means   busbw: GB/s = 10**9 B/s, of that time",
-        "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
-        "",
-        *(f"run {run.id}, {run.started}, {named(run.hosts, 8)}" for run in baseline.runs[:_RUNS_SHOWN]),
     ]
+    foot = [
+        "time: median over the runs of their means",
+        "busbw: GB/s = 10**9 B/s, of that time",
+        "spread: between runs, relative standard deviation by the median absolute deviation; ? = a single run",
+    ]
+    runs = [f"run {run.id}, {run.started}, {named(run.hosts, 8)}" for run in baseline.runs[:_RUNS_SHOWN]]
     if len(baseline.runs) > _RUNS_SHOWN:
-        lines.append(f"and {len(baseline.runs) - _RUNS_SHOWN} more runs")
-    return "\n".join(map(escaped, lines)) + "\n"
+        runs.append(f"and {len(baseline.runs) - _RUNS_SHOWN} more runs")
+    table = look.table(HEADERS, _rows(expected), _ALIGN).split("\n")
+    texts = ((*head, ""), (*foot, "", *runs))
+    above, below = ([line for text in part for line in look.wrapped(escaped(text), "    ")] for part in texts)
+    return [*above, *table, *below]
 
 
-def _rows(expected: Sequence[BaselineRow], look: Look) -> str:
-    headers = ("op", "size", "dtype", "reduce", "placement", "cadence", "runs", "time", "busbw", "spread", "range")
-    rows = [
+def _rows(expected: Sequence[BaselineRow]) -> list[tuple[str, ...]]:
+    return [
         (
             *(row.key.op, format_bytes(row.key.bytes), row.key.dtype, row.key.reduce_op or "-"),
             *(row.key.placement, row.key.cadence, str(row.runs), format_seconds(row.time_s)),
@@ -79,4 +126,3 @@ def _rows(expected: Sequence[BaselineRow], look: Look) -> str:
         )
         for row in expected
     ]
-    return look.table(headers, rows)

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 from tabulate import tabulate
 
-from nccltool.compare.change_text import WORDS, changed, headline, span
+from nccltool.compare.change_text import WORDS, changed, headline, size, span
 from nccltool.compare.result import Comparable, ComparedRow, Comparison, Effect, Side
 from nccltool.core.documents import SCHEMA, encoded
 from nccltool.core.look import PLAIN, Align, Look, Tone
-from nccltool.core.text import escaped, escaped_lines, named
+from nccltool.core.notices import BELOW
+from nccltool.core.text import counted, escaped, escaped_lines, named
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
 
 HEADERS = ("op", "size", "time A", "time B", "busbw A", "busbw B", "change", "95 % interval", "verdict")
@@ -65,15 +66,31 @@ def _cell(row: ComparedRow, name: str) -> object:
 
 def _table(comparison: Comparison, look: Look) -> str:
     tone = _TONES[comparison.outcome]
-    lines = [
+    above = [
         *(look.painted(line, tone) for line in _wrapped([headline(comparison)], look)),
         *_wrapped(_head(comparison), look),
-        _fitting(comparison, look),
+    ]
+    below = [
         *_wrapped(_foot(comparison, legend=look.verbose), look),
         *(line for finding in comparison.findings for line in finding.lines(look)),
         *_wrapped([_last(comparison)], look),
     ]
-    return "\n".join(lines) + "\n"
+    table = _fitting(comparison, look).split("\n")
+    if look.height is not None and not look.verbose:
+        table = _largest(comparison, table, look.height - BELOW - len(above) - len(below))
+    return "\n".join((*above, *table, *below)) + "\n"
+
+
+def _largest(comparison: Comparison, table: list[str], room: int) -> list[str]:
+    """The table, or the rows of the largest changes where the screen is too small for all of them."""
+    if len(table) <= room:
+        return table
+    rows = comparison.rows
+    order = sorted(range(len(rows)), key=lambda number: -size(rows[number].effect))
+    typical = table[len(rows) + 2 :]
+    kept = sorted(order[: max(room - 3 - len(typical), 1)])
+    note = f"and {counted(len(rows) - len(kept), 'smaller change')}; -v shows all"
+    return [*table[:2], *(table[number + 2] for number in kept), *typical, note]
 
 
 def _wrapped(texts: Iterable[str], look: Look) -> Iterator[str]:

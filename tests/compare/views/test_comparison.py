@@ -7,6 +7,7 @@ import pytest
 from nccltool.compare.result import Comparison
 from nccltool.compare.views.comparison import render
 from nccltool.core.look import Look
+from nccltool.core.notices import BELOW
 from tests.cli.test_compare import kept
 from tests.compare.samples import STEADY, compared, run, side
 from tests.conftest import Nccltool
@@ -51,3 +52,18 @@ def test_the_legend_is_for_who_asks(verbose: bool) -> None:
 def test_names_from_files_do_not_act_on_the_terminal() -> None:
     a, b = (side("\x1b[2J", run(name, [time])) for name, time in (("a", 1.0), ("b", 2.0)))
     assert "\x1b[2J" not in render(compared(a, b), "table")
+
+
+def test_a_low_screen_shows_the_largest_changes() -> None:
+    sizes = range(1, 41)
+    a = side("before", *(run(f"a{k}", [time] * 40) for k, time in enumerate(STEADY)))
+    b = side("after", *(run(f"b{k}", [number * time for number in sizes]) for k, time in enumerate(STEADY)))
+    found = compared(a, b)
+    lines = render(found, "table", Look(width=100, height=24)).splitlines()
+    assert len(lines) <= 24 - BELOW
+    (note,) = (line for line in lines if line.endswith(" smaller changes; -v shows all"))
+    shown = [line for line in lines if line.startswith("all_reduce")]
+    assert len(shown) + int(note.split()[1]) == 40
+    assert "40x slower" in shown[-1]
+    whole = render(found, "table", Look(width=100, height=24, verbose=True)).splitlines()
+    assert sum(line.startswith("all_reduce") for line in whole) == 40
