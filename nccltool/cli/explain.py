@@ -18,6 +18,7 @@ def command(words: tuple[str, ...]) -> None:
     Without WORD, list the kinds of words. With a kind, such as findings, list its words.
     """
     from nccltool.cli import help_pages
-    from nccltool.cli.screen import put
+    from nccltool.cli.screen import look_of, put
 
-    put(help_pages.find(" ".join(words)) if words else help_pages.overview())
+    look = look_of()
+    put(help_pages.find(" ".join(words), look) if words else help_pages.overview(look))

@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.manual import cells, is_rule
 
 WIDTH = 80
@@ -16,7 +17,7 @@ _COMMENTED = re.compile(r"(\s+\S.*?)\s+# +(.+)")
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
-def to_text(markdown: str, width: int = WIDTH) -> str:
+def to_text(markdown: str, width: int = WIDTH, look: Look = PLAIN) -> str:
     """The text, with a newline at its end. What stands below a heading that is not the title is indented."""
     lines: list[str] = []
     indent, is_below = 0, False
@@ -25,7 +26,7 @@ def to_text(markdown: str, width: int = WIDTH) -> str:
             lines.append("")
         if heading := re.match(r"(#+) (.*)", block[0]):
             indent, is_below = (0, False) if len(heading[1]) == 1 else (_INDENT, True)
-            lines.append(inline(heading[2]))
+            lines.append(look.painted(inline(heading[2]), "strong"))
             continue
         is_below = False
         if _is_code(block):

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from nccltool.core.look import Look
 from nccltool.core.markdown import inline, to_text
 
 
@@ -93,3 +94,7 @@ def test_a_table_without_room_becomes_records() -> None:
           text: z
         """)
     assert to_text(table, 50) == shown
+
+
+def test_headings_stand_out_where_there_are_colors() -> None:
+    assert to_text("# a\n\nb", 40, Look(colors=True)) == "\x1b[1ma\x1b[0m\n\nb\n"

@@ -7,6 +7,7 @@ from typing import cast
 from nccltool.cli.help_pages.base import PageKind, normal
 from nccltool.core import members
 from nccltool.core.errors import BadInput
+from nccltool.core.look import PLAIN, Look
 from nccltool.core.markdown import WIDTH, to_text
 from nccltool.core.text import escaped, shortened
 from nccltool.hosts.nccl import variables as nccl_variables
@@ -24,13 +25,13 @@ KINDS = members.names(__path__, first=_FIRST)
 """As users write them. A word that several know has a page of each, in this order."""
 
 
-def find(word: str, width: int = WIDTH) -> str:
+def find(word: str, look: Look = PLAIN) -> str:
     """The pages of a word, as text; of a kind, its names. Raises BadInput that names what is like the word."""
     stage, _, rest = word.partition("/")
     found = _pages(word) or (_pages(rest) if normal(stage) in STAGES else [])
     if not found:
         raise _unknown(word)
-    return "\n".join(to_text(text, width) for text in found)
+    return "\n".join(to_text(text, _width(look), look) for text in found)
 
 
 def _pages(word: str) -> list[str]:
@@ -38,11 +39,17 @@ def _pages(word: str) -> list[str]:
     return [*found.values(), *(_all_of(kind) for kind in KINDS if normal(word) == kind and kind not in found)]
 
 
-def overview() -> str:
+def _width(look: Look) -> int:
+    """Lines of text are not longer on a wider screen, to be read with ease."""
+    return min(look.width or WIDTH, WIDTH)
+
+
+def overview(look: Look = PLAIN) -> str:
     """The kinds of names that have pages, with an example of each."""
     rows = [f"| {kind} | {len(_kind(kind).names())} | {_kind(kind).ABOUT} |" for kind in KINDS]
     usage = "`nccltool explain WORD` shows the page of a name, `nccltool explain KIND` its names."
-    return to_text("\n".join(["| kind | names | what they are |", "|---|---|---|", *rows, "", usage]))
+    table = ["| kind | names | what they are |", "|---|---|---|", *rows]
+    return to_text("\n".join([*table, "", usage]), _width(look), look)
 
 
 def names_of(kind: str) -> Sequence[str]:
