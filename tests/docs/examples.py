@@ -135,7 +135,7 @@ def play(example: Example, folder: Path) -> Iterator[str]:
     ports = {port: str(_free_port()) for port in example.noted("port")}
 
     def ran(line: str, **given: str) -> tuple[int, str]:
-        code, said = _run(_replaced(line, ports), folder, **given)
+        code, said = run_line(_replaced(line, ports), folder, **given)
         return code, _replaced(said, {free: port for port, free in ports.items()})
 
     try:
@@ -227,7 +227,7 @@ def _replaced(text: str, words: dict[str, str]) -> str:
     return text
 
 
-def _run(line: str, folder: Path, **given: str) -> tuple[int, str]:
+def run_line(line: str, folder: Path, **given: str) -> tuple[int, str]:
     """The exit code of a line of shell, and what it prints on both streams."""
     programs = Path(sys.executable).parent
     env = {
