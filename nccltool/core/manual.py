@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -60,8 +61,7 @@ def section(name: str, title: str) -> str:
 
 def rows(text: str) -> Iterator[tuple[str, ...]]:
     """The rows of the tables in a text, without their headers."""
-    lines = [line.strip() for line in text.splitlines()]
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for line, below in pairwise([*(line.strip() for line in text.splitlines()), ""]):
         if line.startswith("|") and not is_rule(line) and not is_rule(below):
             yield cells(line)
 

@@ -46,6 +46,7 @@ def test_sections_end_at_the_next_heading() -> None:
 
 
 def test_rows_are_without_headers() -> None:
+    assert list(manual.rows("")) == []
     assert list(manual.rows(PAGE)) == [("`x`, `y`", "one | two"), ("plain", "`a", "b`")]
 
 

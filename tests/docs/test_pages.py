@@ -249,5 +249,12 @@ def _anchor(heading: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_title)
+def test_every_block_of_a_page_is_closed(page: Path) -> None:
+    fences = re.findall(r"^ *```.*$", page.read_text(), re.MULTILINE)
+    assert [fence.strip() for fence in fences[1::2]] == ["```"] * (len(fences) // 2)
+    assert len(fences) % 2 == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_title)
 def test_no_page_names_a_place_of_its_writer(page: Path) -> None:
     assert re.findall(r"/root/|/home/\w+/", page.read_text()) == []
