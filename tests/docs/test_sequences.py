@@ -30,10 +30,11 @@ INSTEAD = (
     (r"\b8MiB\b", "128KiB"),
     (r"-b 1M -e 1G\b", "-e 256K"),
     (r"-e (64M|128M)\b", "-e 256K"),
+    (r" --keep-going\b", ""),  # of hosts
     (
-        r"^(.*nccltool probe(?: --nodes 2)?)(?=$| --format)",
+        r"^((?!.*(?:--sizes|-e |salloc)).*nccltool probe\b.*)$",
         r"\1 --sizes 1KiB --budget 0.05",
-    ),  # ten operations, half a minute
+    ),  # all sizes: minutes
     (r"--loop 10min --serve :9779", "--loop 5s --serve 127.0.0.1:0"),
     (r"--for 900\b", "--for 1"),
     (r"^nccltool (serve\b.*?|probe .*--loop.*?)( &)?$", r"timeout -s INT 4 nccltool \1"),  # until somebody ends it
@@ -70,7 +71,7 @@ NOT_PLAYED = {
 SEEDS = (
     'cp -r "$SHIPPED"/triage logs; cp "$SHIPPED"/follow/job.log .; cp job.log slurm-4711.out;'
     " for rank in 0 1; do cp job.log logs/rank$rank.log; done; echo NCCL_DEBUG=WARN > job.env; mkdir lists",
-    "nccltool probe --nodes 2 --op all_reduce --sizes 1KiB,256KiB -n 20 -q > probe.txt",
+    "nccltool probe --nodes 2 --op all_reduce --sizes 1KiB,8KiB,128KiB,512KiB -n 20 -q > probe.txt",
     "nccltool baseline save nightly latest",
 )
 """What a reader of the other pages has: logs of a job, settings, a run, a baseline."""
