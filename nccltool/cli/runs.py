@@ -4,29 +4,96 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, kept, shown, verbose
-from nccltool.cli.tree import section
+from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, quiet, shown, verbose
+from nccltool.cli.tree import DefaultGroup, section
+from nccltool.core.errors import BadInput
+from nccltool.core.text import escaped
+
+_STATUSES = ("pass", "warn", "fail", "incomplete", "unknown")
+_FILTERS = ("limit", "kind", "status", "since")
 
 
-@click.command("runs", cls=ToolCommand, short_help="List saved runs, or show one again")
+@click.command("runs", cls=ToolCommand, short_help="List, show and remove saved runs")
 @click.argument("run", required=False, shell_complete=values.runs)
-@shown
+@section(
+    "Which runs to list",
+    option("--limit", type=click.IntRange(1), help="Only the newest N runs."),
+    option(
+        "--kind",
+        multiple=True,
+        metavar="KIND,...",
+        help="Only runs of these commands: probe, train, preflight. Repeatable.",
+        shell_complete=values.kinds,
+    ),
+    option("--status", multiple=True, type=click.Choice(_STATUSES), help="Only this status. Repeatable."),
+    option("--since", metavar="TIME", help="Only runs of the last TIME (12h, 30d), or since a date (2026-01-31)."),
+)
 @section(OUTPUT, verbose)
+@shown
 @kept
-def command(run: str | None, form: str, output: str | None, run_dir: str | None) -> None:
-    """List saved runs, or show RUN again: an id, the start of an id, latest, a folder, or a run.json."""
+def _list(run: str | None, form: str, output: str | None, run_dir: str | None, **filters: object) -> None:
+    """List saved runs, or show RUN again: an id, the start of an id, latest, a folder, or a run.json.
+
+    `nccltool runs rm RUN...` removes runs.
+    """
     from nccltool.cli.screen import deliver, look_of, text_of
     from nccltool.core import run_directory
-    from nccltool.core.errors import BadInput
-    from nccltool.monitor import run_list
+    from nccltool.monitor import run_filter, run_list
 
     base = run_directory.base_folder(run_dir)
     if run is not None:
+        given = next((name for name in _FILTERS if filters[name]), None)
+        if given:
+            raise BadInput(f"--{given} filters the list of runs", "leave out RUN")
         text = text_of(run_list.load(run_directory.find(base, run)), form, look_of(output))
     elif form in run_list.FORMATS:
-        text = run_list.render(tuple(run_list.entries(base)), form, look_of(output))
+        wanted = group(run_filter.RunFilter, filters)
+        text = run_list.render(wanted.chosen(run_list.entries(base)), form, look_of(output))
     else:
         raise BadInput(
             f"--format {form} shows one run, not a list of runs", f"choose from {', '.join(run_list.FORMATS)}"
         )
     deliver(text, output)
+
+
+@click.command("rm", cls=ToolCommand, short_help="Remove runs")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=values.runs)
+@section(
+    "Which runs to remove",
+    only_typed("--older-than", metavar="TIME", help="Runs that started more than TIME ago: 12h, 30d."),
+    only_typed("--keep", type=click.IntRange(0), metavar="N", help="All but the newest N runs."),
+)
+@section(OUTPUT, only_typed("--dry-run", is_flag=True, help="List what would be removed; remove nothing."), quiet)
+@kept
+def _remove(
+    runs: tuple[str, ...],
+    older_than: str | None,
+    keep: int | None,
+    dry_run: bool,
+    quiet: bool,
+    run_dir: str | None,
+) -> None:
+    """Remove the runs that are named: by id, start of an id, or latest; or those that the options choose.
+
+    With both options, a run must be older than TIME and not among the newest N. Runs in progress are never
+    removed; exit code 1 if one was left. Baselines keep their own copy of what they need.
+    """
+    from nccltool.cli.screen import put
+    from nccltool.core import removal, run_directory
+
+    base = run_directory.base_folder(run_dir)
+    if bool(runs) == (older_than is not None or keep is not None):
+        raise BadInput("name the runs to remove, or use --older-than or --keep", "nccltool runs lists them")
+    chosen = removal.named(base, runs) if runs else removal.prunable(base, older_than, keep)
+    left = 0
+    for folder in chosen:
+        reason = removal.why_not(folder) if dry_run else removal.remove(folder)
+        left += bool(reason)
+        if reason:
+            click.echo(escaped(f"not removed: {folder.name}: {reason}"), err=True)
+        elif not quiet:
+            put(f"{escaped(folder.name)}\n")
+    raise SystemExit(1 if left else 0)
+
+
+command = DefaultGroup(_list, _remove)

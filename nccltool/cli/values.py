@@ -50,6 +50,12 @@ def _reductions(_: click.Context) -> Iterable[str]:
     return dtypes.REDUCE_OPS
 
 
+def _kinds(_: click.Context) -> Iterable[str]:
+    from nccltool.monitor import run_filter
+
+    return run_filter.KINDS
+
+
 def _strategies(_: click.Context) -> Iterable[str]:
     from nccltool.train import strategies
 
@@ -126,6 +132,7 @@ def or_files(names: Completer) -> Completer:
 operations = _of(_operations, separated=True)
 dtypes = _of(_dtypes)
 reductions = _of(_reductions)
+kinds = _of(_kinds, separated=True)
 strategies = _of(_strategies, separated=True)
 runs = or_files(_of(_runs))
 baselines = or_files(_of(_baselines))

@@ -9,6 +9,7 @@ RUNS/<run id>/job.json       what was asked for
 """
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -43,6 +44,15 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
+def hold(folder: Path) -> int:
+    """Lock the folder of a run while it is in progress: the descriptor; the end of the process unlocks it."""
+    with _said(folder):
+        held = os.open(folder / "job.json", os.O_RDONLY)
+    with contextlib.suppress(OSError):  # a file system without locks: `runs rm` cannot tell then, and says so
+        fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return held
+
+
 class RunDir:
     """One run's folder, open for writing."""
 
@@ -53,6 +63,7 @@ class RunDir:
             self._events = os.open(self.path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             self._log = os.open(self.path / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             _write_beside(self.path / "job.json", job)
+        self._held = hold(self.path)
 
     def event(self, line: bytes) -> None:
         with _said(self.path):
@@ -74,6 +85,7 @@ class RunDir:
     def close(self) -> None:
         os.close(self._events)
         os.close(self._log)
+        os.close(self._held)
 
 
 _COLLECTED = "collected.txt"

@@ -33,6 +33,17 @@ def parse_duration(text: str, option: str) -> float:
     return seconds
 
 
+_AGES: Mapping[str, float] = {"min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+def parse_age(text: str, option: str) -> float:
+    """Seconds of `12h`, `30d`, `2w`. Raises BadInput that names the option."""
+    seconds = parse_quantity(text, _AGES)
+    if seconds is None:
+        raise BadInput(f"{option} {shortened(text, 60)!r} is not a time", f"{option} 12h, or 30d")
+    return seconds
+
+
 def parse_bytes(text: str) -> int:
     """Bytes in `text`: 8, 1K, 1KiB, 1.5MiB, 64MB (all binary, as in nccl-tests).
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nccltool.core.errors import NccltoolError, RunDirError
-from nccltool.core.run_directory import new_id
+from nccltool.core.run_directory import hold, new_id
 from nccltool.hosts import facts
 from nccltool.launch.job import Job, kept
 from nccltool.preflight import document, host_verdicts
@@ -32,6 +32,7 @@ def make(ask: PreflightOrder, base: Path) -> Path:
     try:
         (folder / "runs").mkdir(parents=True)
         (folder / "job.json").write_bytes(kept(job))
+        hold(folder)
     except OSError as error:
         message = f"{folder} cannot be made: {error.strerror}"
         raise RunDirError(message, "name another folder: --run-dir") from error

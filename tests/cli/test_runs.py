@@ -104,3 +104,47 @@ def test_a_damaged_run_is_listed(base: Path, nccltool: Nccltool) -> None:
         [FIRST, "?", "incomplete"],
         [SECOND, "?", "unknown"],
     ]
+
+
+@pytest.mark.usefixtures("base")
+def test_a_part_of_the_list(nccltool: Nccltool) -> None:
+    def listed(*words: str) -> list[str]:
+        return [
+            Path(run["path"]).name for run in json.loads(nccltool("runs", "--format", "json", *words).out)["runs"]
+        ]
+
+    assert listed("--limit", "1") == [SECOND]
+    assert listed("--status", "pass") == [FIRST]
+    assert listed("--kind", "train") == []
+    assert listed("--since", "2025-01-02") == [FIRST, SECOND]  # both documents say that day
+    assert listed("--since", "2025-01-03") == []
+    said = nccltool("runs", FIRST, "--limit", "1")
+    assert (said.code, said.err) == (2, "Error: --limit filters the list of runs\n  -> leave out RUN\n")
+
+
+def test_removing_runs(base: Path, nccltool: Nccltool) -> None:
+    """Nothing goes before it is named; what is named goes, and is said."""
+    said = nccltool("runs", "rm")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("Error: name the runs to remove, or use --older-than or --keep\n")
+    assert nccltool("runs", "rm", FIRST, "--keep", "1").code == 2
+    assert nccltool("runs", "rm", "--dry-run", "--keep", "1").out == f"{FIRST}\n"
+    assert len(list(base.iterdir())) == 2
+    said = nccltool("runs", "rm", FIRST[:8])
+    assert (said.code, said.out, said.err) == (0, f"{FIRST}\n", "")
+    assert [folder.name for folder in base.iterdir()] == [SECOND]
+    assert nccltool("runs", "rm", "--older-than", "30d", "-q").out == ""
+    assert list(base.iterdir()) == []
+
+
+def test_no_variable_and_no_file_removes_a_run(base: Path, nccltool: Nccltool) -> None:
+    assert nccltool("runs", "rm", NCCLTOOL_KEEP="0", NCCLTOOL_OLDER_THAN="1h").code == 2
+    assert len(list(base.iterdir())) == 2
+
+
+def test_a_run_in_progress_is_not_removed(base: Path, nccltool: Nccltool) -> None:
+    running = run_dir_of(base, job(run_id="20250103T000000Z-0003"))
+    said = nccltool("runs", "rm", "--keep", "0")
+    assert (said.code, said.out) == (1, f"{FIRST}\n{SECOND}\n")
+    assert said.err == "not removed: 20250103T000000Z-0003: in progress\n"
+    running.close()
