@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from nccltool import __version__
+from nccltool.cli.streams import nobody_reads, say
 from nccltool.cli.tree import Group
 from nccltool.core import signals
 from nccltool.core.errors import NccltoolError
@@ -62,8 +63,15 @@ def main() -> None:
     signals.take(lambda *_: sys.exit(130))  # interrupted is 130 from the first moment on
     try:
         cli(prog_name="nccltool")
+    except SystemExit:
+        if "PacifyFlushWrapper" in type(sys.stdout).__name__:  # click put it there: nobody reads the help on
+            sys.exit(0)
+        raise
+    except BrokenPipeError:  # nobody reads what is wrong with the usage
+        nobody_reads(sys.stderr)
+        sys.exit(2)
     except NccltoolError as error:  # what hosts and gateways said may stand in it
-        click.echo("\n".join(escaped_lines(f"Error: {error.message}")), err=True)
+        say("\n".join(escaped_lines(f"Error: {error.message}")))
         if error.remedy:
-            click.echo("\n".join(escaped_lines(f"  -> {error.remedy}")), err=True)
+            say("\n".join(escaped_lines(f"  -> {error.remedy}")))
         sys.exit(error.exit_code)

@@ -53,7 +53,8 @@ def save(name: str, runs: tuple[str, ...], add: bool, replace: bool, note: str, 
 @stored
 def listed(form: str, output: str | None, store: str | None) -> None:
     """List baselines."""
-    from nccltool.cli.screen import deliver, look_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver
     from nccltool.compare.views import baseline
 
     deliver(baseline.render_list(_store(store).all(), form, look_of(output)), output)
@@ -117,7 +118,8 @@ def _store(file: str | None) -> "Store":
 
 
 def _show(name: str, form: str, output: str | None, store: str | None) -> None:
-    from nccltool.cli.screen import deliver, look_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver
     from nccltool.compare import judge
     from nccltool.compare.views import baseline
 

@@ -7,6 +7,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, kept, option, quiet
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 from nccltool.core.errors import BadInput
 
@@ -45,10 +46,10 @@ def command(
     file = Path(output or bundle.default_name())
     secrets, missing = bundle.bundle(folders, [Path(name) for name in add_log], this_command(), file)
     for part in missing:
-        click.echo(f"not included: {part.name}: {part.missing}", err=True)
+        say(f"not included: {part.name}: {part.missing}")
     if not quiet:
         removed = "1 secret" if secrets == 1 else f"{secrets} secrets"
-        click.echo(f"{removed} removed; review the bundle before sharing it", err=True)
+        say(f"{removed} removed; review the bundle before sharing it")
     click.echo(file)
 
 

@@ -19,7 +19,8 @@ def command(action: str, words: tuple[str, ...], force: bool) -> None:
     list: those that come with nccltool. show NAME: what one runs and expects, with the source of each number.
     copy NAME [FILE]: copy one for editing. validate [FILE]...: report every mistake by file and line.
     """
-    from nccltool.cli.screen import look_of, put
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import put
     from nccltool.preflight import suite_actions
 
     text, exit_code = suite_actions.do(action, words, force)

@@ -5,6 +5,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, kept, quiet, shown, verbose
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 
@@ -20,7 +21,8 @@ def command(files: tuple[str, ...], quiet: bool, form: str, output: str | None, 
     `kubectl logs` prints it, with prefixes, timestamps and other lines; - is standard input. The run is checked,
     saved and printed as if it had run here.
     """
-    from nccltool.cli.screen import deliver, look_of, text_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver, text_of
     from nccltool.core import run_directory
     from nccltool.interop import collect
 
@@ -28,5 +30,5 @@ def command(files: tuple[str, ...], quiet: bool, form: str, output: str | None, 
     deliver(text_of(collected.run, form, look_of(output)), output)
     saved = "saved to" if collected.is_new else "not saved: the run already exists in"
     if not quiet:
-        click.echo(f"{saved} {collected.folder}", err=True)
+        say(f"{saved} {collected.folder}")
     raise SystemExit(collected.run.verdict.exit_code)

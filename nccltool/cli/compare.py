@@ -51,7 +51,8 @@ def command(a: str, b: str, margin: float, alpha: float, keys: tuple[str, ...], 
     nccl-tests, or baseline:NAME. A difference counts if it exceeds the spread between runs. To measure the
     spread, use at least three interleaved runs per side.
     """
-    from nccltool.cli.screen import deliver, look_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver
     from nccltool.compare import baselines, effects, inputs, judge, run_samples
     from nccltool.compare.views import comparison
     from nccltool.core import run_directory

@@ -106,7 +106,8 @@ def command(**options: Any) -> None:
     Exit code 1: a rule of severity error failed; 4: nothing could be checked. `nccltool explain CODE` explains a
     rule.
     """
-    from nccltool.cli.screen import deliver, look_of, put
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver, put
     from nccltool.core.documents import this_command
     from nccltool.doctor import options as doctor_options
     from nccltool.doctor import run

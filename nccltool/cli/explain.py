@@ -18,7 +18,8 @@ def command(words: tuple[str, ...]) -> None:
     Without WORD, list the kinds of words. With a kind, such as findings, list its words.
     """
     from nccltool.cli import help_pages
-    from nccltool.cli.screen import look_of, put
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import put
 
     look = look_of()
     put(help_pages.find(" ".join(words), look) if words else help_pages.overview(look))

@@ -7,6 +7,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, Number, group, kept, option, quiet, stored, written
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 
@@ -67,4 +68,4 @@ def command(**options: Any) -> None:
         deliver(exposition.text(samples(found), asked.exposition).decode(), asked.output)
     for said in [one.hand_over(found, samples) for one in destinations]:
         if not options["quiet"]:
-            click.echo(said, err=True)
+            say(said)

@@ -7,6 +7,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, kept, option, quiet, shown, verbose
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 
@@ -37,7 +38,8 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
     FILE is the unchanged output of one or more tests; - is standard input. Truncated files and unreadable numbers
     are refused; numbers that contradict each other become findings.
     """
-    from nccltool.cli.screen import deliver, look_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.interop import import_results
@@ -49,7 +51,7 @@ def command(files: tuple[str, ...], op: str | None, ranks: int | None, keep: boo
         for imported in found:
             folder = import_results.keep(imported, base)
             if not shown["quiet"]:
-                click.echo(f"saved to {folder}", err=True)
+                say(f"saved to {folder}")
     runs, output = [imported.run for imported in found], shown["output"]
     deliver(views.joined(runs, str(shown["form"]), look_of(output)), output)
     raise SystemExit(import_results.exit_code(found))

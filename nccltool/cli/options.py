@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import click
 from click.core import ParameterSource
 
+from nccltool.cli.streams import say
 from nccltool.cli.tree import Option, section
 from nccltool.core import verdicts
 from nccltool.core.errors import BadInput, NccltoolError
@@ -189,9 +190,10 @@ def exit_styled(function: F) -> F:
         except NccltoolError as error:
             code = verdicts.of_plugin("", error.exit_code)
             # a plugin says on standard output what it has to say; other formats have no place for it there
-            click.echo(f"NCCLTOOL {verdicts.PLUGIN_WORDS[code]} - {escaped(error.message)}", err=form != "nagios")
+            said = f"NCCLTOOL {verdicts.PLUGIN_WORDS[code]} - {escaped(error.message)}"
+            click.echo(said) if form == "nagios" else say(said)
             if error.remedy:
-                click.echo(f"  -> {escaped(error.remedy)}", err=True)
+                say(f"  -> {escaped(error.remedy)}")
             raise SystemExit(code) from error
 
     text = "Exit codes: default (0-4), or nagios (0-3)."

@@ -10,6 +10,7 @@ from nccltool.cli import options as shared
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import group, injected_fault, option
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 from nccltool.preflight.views import FORMATS, renderer
 
@@ -97,7 +98,8 @@ def command(**options: Any) -> None:
     stages that depend on it are skipped. Exit code 1: a check failed; 3: a host or rank is missing; 4: nothing
     could be checked.
     """
-    from nccltool.cli.screen import deliver, look_of, put, writable
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver, put, writable
     from nccltool.core import run_directory
     from nccltool.core.documents import this_command
     from nccltool.core.text import escaped
@@ -117,7 +119,7 @@ def command(**options: Any) -> None:
 
     def tell(line: str) -> None:
         if not options["quiet"]:
-            click.echo(escaped(line), err=True)
+            say(escaped(line))
 
     tell(f"launcher: {ask.where.launch.launcher} ({ask.where.launch.why})")
     found = run.preflight(ask, base, this_command(), tell)
@@ -139,7 +141,7 @@ def _handing_over(options: Mapping[str, Any]) -> "Callable[[Preflight], Prefligh
     def hand_over(found: "Preflight") -> "Preflight":
         troubles = export.handed_over(found, ways, options["baseline"], options["store"])
         for trouble in troubles:
-            click.echo("\n".join(trouble.lines()), err=True)
+            say("\n".join(trouble.lines()))
         return run.with_findings(found, troubles) if troubles else found
 
     return hand_over

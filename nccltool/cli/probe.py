@@ -20,6 +20,7 @@ from nccltool.cli.options import (
     started,
     verbose,
 )
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 if TYPE_CHECKING:
@@ -216,5 +217,5 @@ def _looped(loop: str | None, serve: str | None, options: Mapping[str, Any]) -> 
         every_s=every_s,
         listen=serve,
         base=run_directory.base_folder(options["run_dir"]),
-        say=lambda text: click.echo(text, err=True),
+        say=say,
     ).run()

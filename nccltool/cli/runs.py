@@ -5,6 +5,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, quiet, shown, verbose
+from nccltool.cli.streams import say
 from nccltool.cli.tree import DefaultGroup, section
 from nccltool.core.errors import BadInput
 from nccltool.core.text import escaped
@@ -36,7 +37,8 @@ def _list(run: str | None, form: str, output: str | None, run_dir: str | None, *
 
     `nccltool runs rm RUN...` removes runs.
     """
-    from nccltool.cli.screen import deliver, look_of, text_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver, text_of
     from nccltool.core import run_directory
     from nccltool.monitor import run_filter, run_list
 
@@ -90,7 +92,7 @@ def _remove(
         reason = removal.why_not(folder) if dry_run else removal.remove(folder)
         left += bool(reason)
         if reason:
-            click.echo(escaped(f"not removed: {folder.name}: {reason}"), err=True)
+            say(escaped(f"not removed: {folder.name}: {reason}"))
         elif not quiet:
             put(f"{escaped(folder.name)}\n")
     raise SystemExit(1 if left else 0)

@@ -7,6 +7,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, Number, kept, option, quiet, stored
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 
@@ -65,6 +66,6 @@ def command(listen: str, web_config: str | None, every: float, max_age: float, *
 
     def ready() -> None:
         if not others["quiet"]:
-            click.echo(f"serving {base} on {where}", err=True)
+            say(f"serving {base} on {where}")
 
     asyncio.run(serve.serve(base, listening, web, every_s=every, max_age_s=max_age, against=against, ready=ready))

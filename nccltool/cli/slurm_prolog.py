@@ -8,6 +8,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, CommandEnded, exit_styled, option, quiet
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 
@@ -68,5 +69,5 @@ def command(quiet: bool, **options: Any) -> None:
     notes = () if quiet else (*answer.details, answer.done)
     for line in (*notes, answer.trouble and f"scontrol failed: {answer.trouble}"):
         if line:
-            click.echo(escaped(line), err=True)
+            say(escaped(line))
     raise CommandEnded(answer.verdict.status, answer.verdict.exit_code)

@@ -9,6 +9,7 @@ import click
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
 from nccltool.cli.options import OUTPUT, Number, formats, group, kept, option, verbose, written
+from nccltool.cli.streams import say
 from nccltool.cli.tree import section
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def command(run_dir: str | None, **options: Any) -> None:
     With --follow, the command also waits for files that do not exist yet. A live pipe (JOB 2>&1 | nccltool
     triage -) is followed to its end.
     """
-    from nccltool.cli.screen import deliver, look_of
+    from nccltool.cli.looks import look_of
+    from nccltool.cli.screen import deliver
     from nccltool.core.documents import this_command
     from nccltool.core.errors import BadInput
     from nccltool.triage import follow, run, table
@@ -108,17 +110,17 @@ def _follow(asked: "FollowOptions", view: "TriageView") -> int:
     from nccltool.core.text import escaped
     from nccltool.triage import follow, table
 
-    def say(note: str) -> None:
-        click.echo(escaped(note), err=True)
+    def say_escaped(note: str) -> None:
+        say(escaped(note))
 
     def tell(incident: "Incident") -> None:
         if view.form != "json":  # which is one document
             deliver(table.shown(incident, view), view.output)
 
-    followed = follow.follow(asked, say, tell)
+    followed = follow.follow(asked, say_escaped, tell)
     if followed.was_told and view.form != "json":
-        say(f"{followed.why}: it stays {followed.incident.root_cause}")
+        say_escaped(f"{followed.why}: it stays {followed.incident.root_cause}")
     else:
-        say(followed.why)
+        say_escaped(followed.why)
         deliver(table.shown(followed.incident, view), view.output)
     return followed.incident.verdict.exit_code

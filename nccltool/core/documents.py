@@ -56,6 +56,8 @@ class RunInfo:
     """What measured it, where it was imported; None = nccltool."""
     set_in_ranks: tuple[str, ...] = ()
     """Variables of libraries that nccltool set in the ranks, where nobody else had, as NAME=value."""
+    rows_planned: int | None = None
+    """How many measurements were asked for; None where that is not known."""
     duration_s: float | None = None
     """From the start of its processes to their end; None where this command did not start them all."""
 

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,10 +59,8 @@ class Look:
             _wrap_column(cells, headers, flexible, self.width)
         widths = [max(map(_shown_width, column)) for column in zip(headers, *cells, strict=True)]
         align = align or ["left" for _ in headers]
-        lines = [_drawn(headers, widths, align), _BETWEEN_COLUMNS.join("-" * width for width in widths)]
-        for row in cells:
-            parts = itertools.zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
-            lines += [_drawn(part, widths, align) for part in parts]
+        lines = [*_drawn(headers, widths, align), _BETWEEN_COLUMNS.join("-" * width for width in widths)]
+        lines += [line for row in cells for line in _drawn(row, widths, align)]
         return "\n".join(lines)
 
     def wrapped(self, text: str, indent: str = "") -> list[str]:
@@ -103,12 +101,14 @@ def _lines(text: str, width: int | None, indent: str) -> list[str]:
     return lines or [""]
 
 
-def _drawn(cells: Sequence[str], widths: Sequence[int], align: Sequence[Align]) -> str:
-    padded = []
-    for cell, width, side in zip(cells, widths, align, strict=True):
-        blanks = " " * (width - _shown_width(cell))
-        padded.append(blanks + cell if side == "right" else cell + blanks)
-    return _BETWEEN_COLUMNS.join(padded).rstrip()
+def _drawn(cells: Sequence[str], widths: Sequence[int], align: Sequence[Align]) -> Iterator[str]:
+    """The lines of a row: cells of several lines begin at its top."""
+    for parts in itertools.zip_longest(*(cell.split("\n") for cell in cells), fillvalue=""):
+        padded = []
+        for part, width, side in zip(parts, widths, align, strict=True):
+            blanks = " " * (width - _shown_width(part))
+            padded.append(blanks + part if side == "right" else part + blanks)
+        yield _BETWEEN_COLUMNS.join(padded).rstrip()
 
 
 def _wrap_column(cells: list[list[str]], headers: Sequence[str], flexible: int, width: int) -> None:

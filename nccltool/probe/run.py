@@ -179,6 +179,7 @@ def info(outcome: LaunchOutcome, begun: Begun, cuda_graph: bool) -> RunInfo:
         cuda_graph=cuda_graph,
         set_in_ranks=world.set_in_ranks if world else (),
         duration_s=outcome.duration_s,
+        rows_planned=world.steps if world and isinstance(state.product, ProbeState) else None,
     )
 
 

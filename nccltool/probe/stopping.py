@@ -32,6 +32,10 @@ EDGES_FROM = 10
 only: over Gloo the first takes 1.15 of the time of the others and the last 1.33, which moves a median by 1 %.
 In smaller batches, which are those of calls that are long for the budget, two more would cost too much.
 """
+VAGUE_ABOVE = 0.10
+"""A row that could be further off than this is marked for people: it cannot show that a host has lost one of eight
+adapters, which costs 12.5 %.
+"""
 MAX_SAMPLES = 5000
 """More say nothing new, and samples are kept and sent."""
 

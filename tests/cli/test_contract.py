@@ -11,7 +11,19 @@ from nccltool.cli import cli
 from nccltool.cli.tree import Option, leaves
 from tests.conftest import Nccltool
 
-SHARED = {"help_pages", "__init__", "command", "config", "options", "screen", "tree", "values"}
+SHARED = {
+    "help_pages",
+    "__init__",
+    "command",
+    "config",
+    "looks",
+    "options",
+    "progress",
+    "screen",
+    "streams",
+    "tree",
+    "values",
+}
 """Files of the folder that hold no command."""
 
 LEAVES = dict(leaves(cli))

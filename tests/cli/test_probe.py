@@ -49,6 +49,10 @@ def measured(
 
 GOOD: list[Event] = [*HELLO, WORLD, *measured(0), *measured(1, size=2**20, ms=(1, 2, 3))]
 LAUNCHER = "launcher: local (no hosts are named and no scheduler is around)"
+STEPS = (
+    "[1/2] all_reduce         1 KiB      2 ms  busbw 0.000512 GB/s  wrong 0\n"
+    "[2/2] all_reduce         1 MiB      2 ms  busbw    0.524 GB/s  wrong 0\n"
+)
 COMMAND = ("probe", "--nodes", "2", "--op", "all_reduce", "--sizes", "1K,1M")
 
 
@@ -62,7 +66,7 @@ def test_a_good_run_is_shown_and_kept(tmp_path: Path, act: Act, nccltool: Ncclto
     act(GOOD)
     said = nccltool(*COMMAND)
     folder, run = the_run(tmp_path)
-    assert (said.code, said.err) == (0, f"{LAUNCHER}\nkept in {folder}\n")
+    assert (said.code, said.err) == (0, f"{LAUNCHER}\n{STEPS}kept in {folder}\n")
     assert said.out == views.renderer("table")(run)
     assert [(row.op, row.bytes, row.iterations) for row in run.measurements] == [
         ("all_reduce", 1024, 1),

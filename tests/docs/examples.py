@@ -60,9 +60,12 @@ _MEASURED = (
 
 Sizes stay, and so do numbers of one digit, and those of ranks, exit codes and wrong elements.
 """
-_VERDICT = re.compile(r"(pass|warn|fail|incomplete|unknown): ")
+_VERDICT = re.compile(r"(pass|warn|fail|incomplete|unknown):? ", re.IGNORECASE)
+_PEAK = (r"peak busbw .*?(?= \(exit code|$)", "peak busbw")
+_COMES_AND_GOES = re.compile(r"\[\d+(/\d+)?\] |(every row|\d+ of \d+ rows, marked !,) could be off by more than ")
+"""Progress, which a terminal shows only while it lasts, and how noisy the machine is."""
 _MEASURED_COLUMNS = {
-    *("time", "algbw", "busbw", "iterations", "alpha", "beta", "n-half", "residual"),
+    *("time", "algbw", "busbw", "\u00b1%", "iterations", "alpha", "beta", "n-half", "residual"),
     *("loss error", "allowed", "step", "samples/s", "tokens/s", "exposed %", "scaling %", "memory MiB"),
 }
 _NOT_KNOWN = ("", "?")
@@ -170,17 +173,19 @@ def written(example: Example, said: list[str]) -> None:
 
 def shape(text: str, may_print: tuple[str, ...] = (), *, exact: bool = False) -> list[str]:
     """The lines of `text` without what is measured; `exact`: without ids, versions and times of day alone."""
-    kept = [line for line in text.splitlines() if not any(re.search(each, line) for each in may_print)]
+    lines = [line for line in text.splitlines() if not _COMES_AND_GOES.match(line)]
+    kept = [line for line in lines if not any(re.search(each, line) for each in may_print)]
     return [_masked(line, _OF_THE_RUN) for line in kept] if exact else list(_without(kept))
 
 
 def _without(lines: list[str]) -> Iterator[str]:
     """`lines` without what is measured: in tables by their columns, elsewhere by what it looks like."""
     columns: list[tuple[str, int, int]] = []
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for above, line, below in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
         if re.fullmatch(r"-{2,}( +-{2,})+", below):
             spans = [each.span() for each in re.finditer(r"-+", below)]
-            columns = [(line[slice(*span)].strip(), *span) for span in spans]
+            names = line if line[slice(*spans[0])].strip() else above  # headings of two lines have units below
+            columns = [(names[slice(*span)].strip(), *span) for span in spans]
             yield " | ".join(name for name, _, _ in columns)
         elif set(line) != {"-", " "}:
             cells = _cells(line, columns)
@@ -205,7 +210,7 @@ def _cell(column: str, text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    masks = _MEASURED[:-2] if _VERDICT.match(line) else _MEASURED
+    masks = (_PEAK, *_MEASURED[:-2]) if _VERDICT.match(line) else _MEASURED
     return _masked(line, (*_OF_THE_RUN, *masks)).strip()
 
 

@@ -1,59 +1,167 @@
-"""The table for people: where it ran, a row a measurement, then what was found."""
+"""The result for people: the verdict, the rows or on a small screen a line an operation, then what was found."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from tabulate import tabulate
-
-from nccltool.core.documents import RunInfo
-from nccltool.core.look import PLAIN, Look
+from nccltool.core import notices
+from nccltool.core.look import PLAIN, Align, Look
 from nccltool.core.statistics import STATISTIC
+from nccltool.core.text import escaped
 from nccltool.core.units import format_bytes, format_gb_per_s, format_seconds
-from nccltool.probe import collectives
-from nccltool.probe.result import LatencyModel, Measurement, Run
-from nccltool.probe.views.base import circumstances
+from nccltool.probe import folding, headline
+from nccltool.probe.result import Measurement, Run
+from nccltool.probe.stopping import VAGUE_ABOVE
 
-HEADERS = ("op", "size", "time", "algbw", "busbw", "% of limit", "wrong", "iterations", "note")
-_LIMIT = HEADERS.index("% of limit")
 _HEAVY_TAIL = 1.25
-"""A mean this far above the median is that of a few slow iterations, and the row says so."""
+"""A time this far above the median is that of a few slow iterations, and the row says so under -v."""
 LEGEND = (
-    f"size: as in nccl-tests, 1 MiB = 2**20 B   time: {STATISTIC} over iterations of the slowest rank\n"
-    "algbw, busbw: GB/s = 10**9 B/s   wrong: elements over all ranks"
+    "size: as in nccl-tests, 1 MiB = 2**20 B   algbw, busbw: GB/s = 10**9 B/s",
+    f"time: {STATISTIC} over iterations of the slowest rank   {{}}%: how far off it could be, from 95 % intervals",
+    "wrong: elements over all ranks; - = not checked",
 )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Table:
+    """What is shown of the rows, and what is said once of all of them."""
+
+    text: str
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+
 def render(run: Run, look: Look = PLAIN) -> str:
-    blocks = [circumstances(run.info)]
-    if run.measurements:
-        blocks += [_rows(run), LEGEND, *_limits(run)]
-    if run.models:
-        blocks.append(_models(run))
-    rows = f"{len(run.measurements)} measurement{'' if len(run.measurements) == 1 else 's'}"
-    last = f"{run.verdict.status}: {rows}, exit code {run.verdict.exit_code}"
-    return "\n".join([*blocks, *(line for finding in run.findings for line in finding.lines(look)), last]) + "\n"
+    folded = [notices.of_finding(finding) for finding in folding.folded(run.findings)]
+    if not run.measurements:
+        return _page(run, look, folded, None)
+    text = _page(run, look, folded, _rows(run, look))
+    if look.height is None or look.verbose or text.count("\n") <= look.height - notices.BELOW:
+        return text
+    return _page(run, look, folded, _operations(run, look))
 
 
-def _rows(run: Run) -> str:
-    rows = [HEADERS, *(_row(row, run.info) for row in run.measurements)]
-    align = ["left", *["right" for _ in HEADERS[1:-1]], "left"]
-    if not _limits(run):
-        rows = [row[:_LIMIT] + row[_LIMIT + 1 :] for row in rows]
-        del align[_LIMIT]
-    return str(tabulate(rows, "firstrow", tablefmt="simple", colalign=align, disable_numparse=True))
+def _page(run: Run, look: Look, found: Sequence[notices.Notice], table: _Table | None) -> str:
+    head = notices.verdict_line(look, run.verdict.status, headline.of(run))
+    head += notices.circumstances(look, run.info)
+    blocks = [head]
+    if table:
+        head += [look.painted(line, "dim") for text in table.above for line in look.wrapped(text)]
+        blocks += [["", *table.text.splitlines()], list(table.below)]
+        if look.verbose:
+            blocks += [[line.format(look.plus_minus) for line in LEGEND], _limits(run)]
+    if look.verbose and run.models:
+        blocks.append(["", *_models(run, look).splitlines(), ""])
+    taken = sum(map(len, blocks))
+    return "\n".join(line for block in (*blocks, notices.shown(look, found, taken)) for line in block) + "\n"
 
 
-def _row(row: Measurement, info: RunInfo) -> tuple[str, ...]:
-    return (
-        row.op,
-        format_bytes(row.bytes),
-        format_seconds(row.time_s.seconds),
-        format_gb_per_s(row.algbw_bytes_per_s),
-        format_gb_per_s(row.busbw_bytes_per_s),
-        _share(row),
-        "not checked" if row.wrong is None else str(row.wrong),
-        "?" if row.iterations is None else str(row.iterations),
-        ", ".join(_notes(row, info)),
+def _rows(run: Run, look: Look) -> _Table:
+    """A row a measurement; what is the same in all of them, or nowhere, has no column."""
+    rows = run.measurements
+    error = f"{look.plus_minus}%"
+    columns: list[tuple[str, Align, list[str]]] = [
+        ("op", "left", [row.op for row in rows]),
+        ("size", "right", [format_bytes(row.bytes) for row in rows]),
+        ("time\nus", "right", [_microseconds(row.time_s.seconds) for row in rows]),
+        ("algbw\nGB/s", "right", [format_gb_per_s(row.algbw_bytes_per_s) for row in rows]),
+        ("busbw\nGB/s", "right", [format_gb_per_s(row.busbw_bytes_per_s) for row in rows]),
+        ("% of\nlimit", "right", [_share(row) for row in rows] if _limits(run) else []),
+        ("wrong", "right", [_wrong([row], look) for row in rows]),
+        (error, "right", _errors(rows, look)),
+        ("iterations", "right", [_count(row.iterations) for row in rows] if look.verbose else []),
+        ("note", "left", [", ".join(_notes(row, run, look.verbose)) for row in rows]),
+    ]
+    return _Table(text=_drawn(columns, look), above=tuple(_of_all(run, look)))
+
+
+def _operations(run: Run, look: Look) -> _Table:
+    """A line an operation: latency of the smallest size, the peak, and how the bandwidth grows."""
+    groups = headline.of_operations(run.measurements)
+    peaks = [headline.peak(group) for group in groups]
+    ranges = [headline.sizes(group) for group in groups]
+    checked = all(row.wrong == 0 for row in run.measurements)
+    columns: list[tuple[str, Align, list[str]]] = [
+        ("op", "left", [headline.name(group[0]) for group in groups]),
+        ("sizes", "left", ranges if len(set(ranges)) > 1 else []),
+        ("latency\nus", "right", [_microseconds(group[0].time_s.seconds) for group in groups]),
+        ("busbw\nGB/s", "right", [format_gb_per_s(row.busbw_bytes_per_s) for row in peaks]),
+        ("peak\nat", "right", [format_bytes(row.bytes) for row in peaks]),
+        ("worst\n" + f"{look.plus_minus}%", "right", _worst_errors(groups, look)),
+        ("wrong", "right", [] if checked else [_wrong(group, look) for group in groups]),
+        ("busbw by size", "left", [look.sparkline([r.busbw_bytes_per_s for r in group]) for group in groups]),
+    ]
+    nothing_wrong = ("no wrong element in any row",) if checked else ()
+    return _Table(
+        text=_drawn(columns, look),
+        above=(*_of_all(run, look), *nothing_wrong),
+        below=(look.painted(_how_to_see_all(run), "dim"),),
     )
+
+
+def _drawn(columns: Sequence[tuple[str, Align, list[str]]], look: Look) -> str:
+    shown = [column for column in columns if any(column[2])]
+    rows = list(zip(*(cells for _, _, cells in shown), strict=True))
+    return look.table([header for header, _, _ in shown], rows, [align for _, align, _ in shown])
+
+
+def _of_all(run: Run, look: Look) -> Iterator[str]:
+    """What is true of all rows, or explains a mark."""
+    rows = run.measurements
+    vague = sum(map(_is_vague, rows))
+    if vague:
+        which = f"{vague} of {len(rows)} rows, marked !," if vague < len(rows) else "every row"
+        yield f"{which} could be off by more than {look.plus_minus}{VAGUE_ABOVE:.0%}"
+    if all(row.cadence == "isolated" for row in rows):
+        yield "isolated: each call was timed by itself"
+    launched = sum(row.launch_limited for row in rows)
+    if launched:
+        yield f"{launched} of {len(rows)} rows (launch) show the time of launching in Python, not of the fabric"
+
+
+def _errors(rows: Sequence[Measurement], look: Look) -> list[str]:
+    """How far off each row could be; marked where that is too much, unless it is of all."""
+    marks = len({_is_vague(row) for row in rows}) > 1
+    return [_error(row, look, marks) for row in rows]
+
+
+def _worst_errors(groups: Sequence[Sequence[Measurement]], look: Look) -> list[str]:
+    rows = [row for group in groups for row in group]
+    marks = len({_is_vague(row) for row in rows}) > 1
+    return [_error(max(group, key=_uncertainty), look, marks) for group in groups]
+
+
+def _uncertainty(row: Measurement) -> float:
+    error = row.time_s.relative_error
+    return math.inf if error is None else error
+
+
+def _is_vague(row: Measurement) -> bool:
+    return round(_uncertainty(row), 3) > VAGUE_ABOVE  # as it is shown
+
+
+def _error(row: Measurement, look: Look, marks: bool) -> str:
+    error = row.time_s.relative_error
+    text = "?" if error is None else f"{error * 100:.1f}" if error < 0.0995 else f"{error * 100:.0f}"
+    if not marks:
+        return text
+    return look.painted(f"{text}!", "warn") if _is_vague(row) else f"{text} "
+
+
+def _wrong(rows: Sequence[Measurement], look: Look) -> str:
+    counts = [row.wrong for row in rows if row.wrong is not None]
+    if not counts:
+        return "-"
+    return look.painted(str(sum(counts)), "fail") if any(counts) else "0"
+
+
+def _microseconds(seconds: float) -> str:
+    micros = seconds * 1e6
+    return f"{micros:.2f}" if micros < 9.995 else f"{micros:.1f}" if micros < 99.95 else f"{micros:.0f}"
+
+
+def _count(number: int | None) -> str:
+    return "?" if number is None else str(number)
 
 
 def _share(row: Measurement) -> str:
@@ -76,32 +184,28 @@ def _limits(run: Run) -> list[str]:
     return lines
 
 
-def _notes(row: Measurement, info: RunInfo) -> Iterator[str]:
-    if info.emulated:
-        yield "emulated"
-    if _is_rare(row):
-        yield row.placement.replace("-", " ")
-    if row.cadence == "isolated":
+def _notes(row: Measurement, run: Run, verbose: bool) -> Iterator[str]:
+    if headline.is_rare(row):
+        yield row.placement
+    if row.cadence == "isolated" and any(other.cadence != "isolated" for other in run.measurements):
         yield "isolated"
-    middle = row.time_s.median
-    if middle is not None and row.time_s.seconds > _HEAVY_TAIL * middle:
-        yield f"tail: median {format_seconds(middle)}"
-    if row.noisy:
-        yield f"noisy: {_spread(row)}"
     if row.launch_limited:
-        yield "limited by launches"
-    if row.late_rank is not None and row.late_s is not None:
+        yield "limited by launches" if verbose else "launch"
+    if verbose and row.late_rank is not None and row.late_s is not None:
         yield f"waited {format_seconds(row.late_s)} for rank {row.late_rank}"
+    middle = row.time_s.median
+    if verbose and middle is not None and row.time_s.seconds > _HEAVY_TAIL * middle:
+        yield f"tail: median {format_seconds(middle)}"
 
 
-def _is_rare(row: Measurement | LatencyModel) -> bool:
-    """Of operations that torch.distributed does in place, out of place; of the others, in place."""
-    return (row.placement == "in-place") != (collectives.get(row.op).placements[0] == "in-place")
-
-
-def _spread(row: Measurement) -> str:
-    error = row.time_s.relative_error
-    return "too few iterations" if error is None else f"+-{error * 100:.0f} %"
+def _how_to_see_all(run: Run) -> str:
+    count = len(run.measurements)
+    if run.info.tool:  # imported, perhaps not saved
+        return f"-v shows all {count} rows"
+    words = run.info.command
+    folder = next((words[at + 1 : at + 2] for at, word in enumerate(words) if word == "--run-dir"), ())
+    where = f" --run-dir {folder[0]}" if folder else ""
+    return escaped(f"all {count} rows: nccltool runs {run.info.id} -v{where}")
 
 
 def _about(size: float) -> str:
@@ -109,11 +213,11 @@ def _about(size: float) -> str:
     return format_bytes(round(size / 1024) * 1024 if size >= 1024 else round(size))
 
 
-def _models(run: Run) -> str:
+def _models(run: Run, look: Look) -> str:
     headers = ("model t = alpha + bytes / beta", "alpha", "beta", "n-half", "residual")
     rows = [
         (
-            f"{model.op} {model.placement.replace('-', ' ')}" if _is_rare(model) else model.op,
+            f"{model.op} {model.placement.replace('-', ' ')}" if headline.is_rare(model) else model.op,
             format_seconds(model.alpha_s),
             f"{format_gb_per_s(model.beta_bytes_per_s)} GB/s",
             _about(model.n_half_bytes),
@@ -121,5 +225,4 @@ def _models(run: Run) -> str:
         )
         for model in run.models
     ]
-    align = ("left", "right", "right", "right", "right")
-    return "\n" + str(tabulate(rows, headers, tablefmt="simple", colalign=align, disable_numparse=True)) + "\n"
+    return look.table(headers, rows, ("left", "right", "right", "right", "right"))

@@ -1,0 +1,96 @@
+"""The first line of a result: what was measured, whether all of it came, who is suspected, the best bandwidth."""
+
+from collections.abc import Iterator, Sequence
+
+from nccltool.core.findings import Finding, SubjectKind
+from nccltool.core.text import counted, named
+from nccltool.core.units import format_bytes, format_gb_per_s
+from nccltool.probe import collectives
+from nccltool.probe.finding_kinds import LATE_RANK
+from nccltool.probe.result import LatencyModel, Measurement, Run
+
+_NAMED = 3
+_SUSPECTS: tuple[SubjectKind, ...] = ("host", "rank", "interface", "device", "link")
+INTERRUPTED = 130
+
+
+def of(run: Run) -> str:
+    """What follows the verdict in the first line."""
+    parts = [_what(run), *_troubles(run.findings), *_peaks(run.measurements)]
+    end = f" (exit code {run.verdict.exit_code})" if run.verdict.exit_code else ""
+    return "; ".join(parts) + end
+
+
+def _what(run: Run) -> str:
+    if not run.measurements:
+        return f"{_came(run)}nothing was measured"
+    ops = list(dict.fromkeys(row.op for row in run.measurements))
+    what = named(ops, _NAMED) if len(ops) <= _NAMED else f"{len(ops)} operations"
+    return f"{_came(run)}{what}, {sizes(run.measurements)}"
+
+
+def _came(run: Run) -> str:
+    """How much of it there is, where it is not all."""
+    if run.verdict.status != "incomplete":
+        return ""
+    planned = run.info.rows_planned
+    count = (
+        counted(len(run.measurements), "row") if planned is None else f"{len(run.measurements)} of {planned} rows"
+    )
+    return f"interrupted: {count}: " if run.verdict.exit_code == INTERRUPTED else f"{count}: "
+
+
+def sizes(rows: Sequence[Measurement]) -> str:
+    """`1 KiB to 16 MiB`."""
+    least, most = (format_bytes(choose(row.bytes for row in rows)) for choose in (min, max))
+    return least if least == most else f"{least} to {most}"
+
+
+def _troubles(findings: Sequence[Finding]) -> Iterator[str]:
+    errors = [finding for finding in findings if finding.is_error]
+    if errors:
+        yield named(dict.fromkeys(finding.code for finding in errors), _NAMED)
+    about = [one.subject for one in findings if one.is_error or one.kind is LATE_RANK]
+    suspects = dict.fromkeys(f"{one.kind} {one.name}" for one in about if one.kind in _SUSPECTS)
+    if suspects:
+        yield f"suspect{'s' if len(suspects) > 1 else ''}: {named(suspects, _NAMED)}"
+
+
+def _peaks(rows: Sequence[Measurement]) -> Iterator[str]:
+    peaks = [peak([row for row in rows if row.op == op]) for op in dict.fromkeys(row.op for row in rows)]
+    if not peaks:
+        return
+    if len(peaks) == 1:
+        yield f"peak busbw {_rate(peaks[0])} at {format_bytes(peaks[0].bytes)}"
+    elif len(peaks) <= _NAMED:
+        yield f"peak busbw {', '.join(f'{row.op} {_rate(row)}' for row in peaks)}"
+    else:
+        best = peak(peaks)
+        yield f"peak busbw {_rate(best)} ({best.op})"
+
+
+def _rate(row: Measurement) -> str:
+    return f"{format_gb_per_s(row.busbw_bytes_per_s)} GB/s"
+
+
+def peak(rows: Sequence[Measurement]) -> Measurement:
+    """The row with the highest bus bandwidth."""
+    return max(rows, key=lambda row: row.busbw_bytes_per_s)
+
+
+def of_operations(rows: Sequence[Measurement]) -> list[list[Measurement]]:
+    """The rows of each operation in each placement, in the order of their sizes."""
+    groups: dict[tuple[str, str], list[Measurement]] = {}
+    for row in rows:
+        groups.setdefault((row.op, row.placement), []).append(row)
+    return [sorted(group, key=lambda row: row.bytes) for group in groups.values()]
+
+
+def name(row: Measurement) -> str:
+    """The operation, and its placement where that is not the usual one."""
+    return f"{row.op} {row.placement}" if is_rare(row) else row.op
+
+
+def is_rare(row: Measurement | LatencyModel) -> bool:
+    """Of operations that torch.distributed does in place, out of place; of the others, in place."""
+    return (row.placement == "in-place") != (collectives.get(row.op).placements[0] == "in-place")
