@@ -69,11 +69,11 @@ def of_rows(rows: Iterable[Row], state: RunState, unit: ArrivalsOf = ROWS) -> tu
         if place is not None and several_places and len(ranks) > 1:
             found.append(_of_host(place, ranks, unit))
         else:
-            found += (_of_rank(place, one, unit) for one in ranks)
+            found += (_of_rank(place, one, unit, several_places) for one in ranks)
     return tuple(found)
 
 
-def _of_rank(place: _Place | None, one: LateRank, unit: ArrivalsOf) -> Finding:
+def _of_rank(place: _Place | None, one: LateRank, unit: ArrivalsOf, several_places: bool) -> Finding:
     on = f" on {place.text}" if place else ""
     where = one.share_text(unit.only, unit.several)
     return LATE_RANK.finding(
@@ -82,7 +82,7 @@ def _of_rank(place: _Place | None, one: LateRank, unit: ArrivalsOf) -> Finding:
         message=f"rank {one.rank}{on} came late in {where}, by {format_seconds(one.late_s)} in the median; the "
         "others waited for it",
         evidence=_evidence([one], unit),
-        remedy=_remedy(place),
+        remedy=_remedy(place, several_places),
     )
 
 
@@ -96,7 +96,7 @@ def _of_host(place: _Place, ranks: Sequence[LateRank], unit: ArrivalsOf) -> Find
         message=f"ranks {names} on {place.text} came late in {typical.share_text(unit.only, unit.several)}, by "
         f"{format_seconds(late_s)} in the median; the others waited for them",
         evidence=_evidence(ranks, unit),
-        remedy=_remedy(place),
+        remedy=_remedy(place, several_places=True),
     )
 
 
@@ -115,7 +115,8 @@ def _share(chance: float) -> str:
     return f"1 in {10**power:,}" if power > 1 else f"{chance:.1%}"
 
 
-def _remedy(place: _Place | None) -> str:
+def _remedy(place: _Place | None, several_places: bool) -> str:
     if place is None:
         return f"on its host: {_CHECK}"
-    return f"on {place.host}: {_CHECK}" + ("" if place.emulated else "; repeat the run without it")
+    without = "; repeat the run without it" if several_places and not place.emulated else ""
+    return f"on {place.host}: {_CHECK}{without}"

@@ -137,6 +137,7 @@ def test_ranks_of_one_host_are_not_named_as_that_host() -> None:
         state.apply(events.Hello(facts=facts), 0.0)
     found = late_findings.of_rows(late((3, 0.05), (2, 0.04)), state)
     assert [one.subject for one in found] == [Subject(kind="rank", name="2"), Subject(kind="rank", name="3")]
+    assert {one.remedy for one in found} == {ALPHA}
 
 
 def test_in_a_training() -> None:
