@@ -31,7 +31,7 @@ class Command:
     delayed: tuple[str, ...]
     healthy: tuple[str, ...]
     least_ms: int = 0
-    """Smaller delays are not a failed check of it."""
+    """Smaller delays are no failed check of it."""
 
 
 def _probe(ranks: int) -> Command:
