@@ -113,7 +113,7 @@ FAMILIES = (
         "monitor.alerts",
         "monitor.exporters",
     ),
-    *("interop.manifests", "train.strategies", "worker.train.strategies", "cli.help_pages"),
+    *("interop.manifests", "train.strategies", "worker.train.strategies", "probe.plots", "cli.help_pages"),
 )
 
 

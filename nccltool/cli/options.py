@@ -145,6 +145,10 @@ OUTPUT = "Output"
 written = section(OUTPUT, option("--output", type=click.Path(dir_okay=False), help="Write the result to FILE."))
 shown = section(OUTPUT, formats(*FORMATS), written)
 """Where and how the result of a run is shown."""
+plot = section(
+    OUTPUT,
+    option("--plot", type=click.Path(dir_okay=False), help="Draw bandwidth curves into FILE.svg or FILE.png."),
+)
 quiet = option("-q", "--quiet", is_flag=True, settable="project", help="Print only results and errors.")
 kept = section(
     OUTPUT,

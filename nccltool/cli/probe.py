@@ -15,6 +15,7 @@ from nccltool.cli.options import (
     injected_fault,
     kept,
     option,
+    plot,
     quiet,
     shown,
     started,
@@ -168,6 +169,7 @@ _PLACEMENTS = click.Choice(("natural", "in-place", "out-of-place", "both"))
     quiet,
 )
 @shown
+@plot
 @exit_styled
 @kept
 def command(**options: Any) -> None:

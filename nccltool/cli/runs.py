@@ -4,7 +4,7 @@ import click
 
 from nccltool.cli import values
 from nccltool.cli.command import ToolCommand
-from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, quiet, shown, verbose
+from nccltool.cli.options import OUTPUT, group, kept, only_typed, option, plot, quiet, shown, verbose
 from nccltool.cli.streams import say
 from nccltool.cli.tree import DefaultGroup, section
 from nccltool.core.errors import BadInput
@@ -31,14 +31,17 @@ _FILTERS = ("limit", "kind", "status", "since")
 )
 @section(OUTPUT, verbose)
 @shown
+@plot
 @kept
-def _list(run: str | None, form: str, output: str | None, run_dir: str | None, **filters: object) -> None:
+def _list(
+    run: str | None, form: str, output: str | None, plot: str | None, run_dir: str | None, **filters: object
+) -> None:
     """List saved runs, or show RUN again: an id, the start of an id, latest, a folder, or a run.json.
 
     `nccltool runs rm RUN...` removes runs.
     """
     from nccltool.cli.looks import look_of
-    from nccltool.cli.screen import deliver, text_of
+    from nccltool.cli.screen import deliver, draw, ready_to_draw, text_of
     from nccltool.core import run_directory
     from nccltool.monitor import run_filter, run_list
 
@@ -47,7 +50,12 @@ def _list(run: str | None, form: str, output: str | None, run_dir: str | None, *
         given = next((name for name in _FILTERS if filters[name]), None)
         if given:
             raise BadInput(f"--{given} filters the list of runs", "leave out RUN")
-        text = text_of(run_list.load(run_directory.find(base, run)), form, look_of(output))
+        ready_to_draw(plot)
+        loaded = run_list.load(run_directory.find(base, run))
+        text = text_of(loaded, form, look_of(output))
+        draw(loaded, plot)
+    elif plot:
+        raise BadInput("--plot draws one run", "name it: nccltool runs RUN --plot FILE.svg")
     elif form in run_list.FORMATS:
         wanted = group(run_filter.RunFilter, filters)
         text = run_list.render(wanted.chosen(run_list.entries(base)), form, look_of(output))

@@ -23,7 +23,7 @@ from nccltool.launch import torch_needed
 from nccltool.launch.order import LaunchOrder
 from nccltool.preflight import views as preflight_views
 from nccltool.preflight.result import Preflight
-from nccltool.probe import views
+from nccltool.probe import plots, views
 from nccltool.probe.result import Run
 from nccltool.train import views as train_views
 from nccltool.train.result import TrainRun
@@ -52,6 +52,8 @@ def carry_out(
     torch_needed.require(order.launch, click.get_current_context().command.name or "")
     if options["output"] and order.leads:
         writable(options["output"])
+    if order.leads:
+        ready_to_draw(options.get("plot"))
     is_silent = options["quiet"] or not order.leads
     if not is_silent:
         say(f"launcher: {order.launch.launcher} ({order.launch.why})")
@@ -73,8 +75,23 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool) -> No
     deliver(text_of(run, form, look_of(output)), output)
     if form in _WITHOUT_FINDINGS:
         _name_errors(run)
+    if run.measurements:  # else what was asked for is not drawn, as the result says
+        draw(run, options.get("plot"))
     if not options["quiet"]:
         say(f"kept in {folder}")
+
+
+def ready_to_draw(plot: str | None) -> None:
+    """Find out before the run that curves can be drawn there. Raises BadInput."""
+    if plot:
+        plots.checked(plot)
+        _write(plot, "ab", b"", "--plot")
+
+
+def draw(run: Run | Preflight, plot: str | None) -> None:
+    """Bandwidth curves, into the file of --plot. Raises BadInput."""
+    if plot:
+        _write(plot, "wb", plots.drawn(run.info, run.measurements, plot), "--plot")
 
 
 def text_of(run: Run | Preflight, form: str, look: Look) -> str:
@@ -132,9 +149,9 @@ def deliver(text: str, output: str | None) -> None:
         put(text)
 
 
-def _write(path: str, mode: Literal["ab", "wb"], data: bytes) -> None:
+def _write(path: str, mode: Literal["ab", "wb"], data: bytes, option: str = "--output") -> None:
     try:
         with Path(path).open(mode) as file:
             file.write(data)
     except OSError as error:
-        raise BadInput(f"--output {path} cannot be written: {error.strerror}", "name another file") from error
+        raise BadInput(f"{option} {path} cannot be written: {error.strerror}", "name another file") from error
