@@ -33,7 +33,7 @@ class Scene:
 
 
 SCENES = (
-    Scene(name="probe", words="probe --nodes 2 --op all_reduce,all_gather", verdict="PASS probe"),
+    Scene(name="probe", words="probe --nodes 2 --op all_reduce,all_gather", verdict="PASS all_reduce"),
     Scene(name="preflight-pass", words="preflight --nodes 2 --skip doctor", verdict="PASS preflight"),
     Scene(
         name="preflight-fail",
