@@ -86,7 +86,7 @@ def test_its_commands_make_an_installation(with_torch: bool, tmp_path: Path) -> 
         elif step.word == "RUN":
             _play(step, image, base)
     done = subprocess.run([base / "nccltool", "--version"], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == f"nccltool, version {nccltool.__version__}\n"
+    assert done.stdout == f"nccltool {nccltool.__version__}\n"
     said = (tmp_path / "log").read_text().splitlines()
     index = "install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu torch>=2.4 numpy>=1.26"
     assert said == ([] if with_torch else [f"pip {index}"]) + ["useradd --create-home --uid 1000 nccltool"]

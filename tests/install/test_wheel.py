@@ -86,7 +86,7 @@ def test_it_works_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> N
     # what it depends on, torch too, from the environment that runs this test: nothing to download
     (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     command = env / "bin/nccltool"
-    assert _run(command, "--version", cwd=tmp_path) == f"nccltool, version {nccltool.__version__}\n"
+    assert _run(command, "--version", cwd=tmp_path) == f"nccltool {nccltool.__version__}\n"
     assert _run(command, "--help", cwd=tmp_path).startswith("Usage: nccltool [OPTIONS] COMMAND [ARGS]...\n")
     program = "import nccltool; print(nccltool.__path__[0])"
     assert _run(env / "bin/python", "-c", program, cwd=tmp_path) == f"{site / 'nccltool'}\n"
