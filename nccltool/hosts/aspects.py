@@ -59,7 +59,7 @@ def aspects(host: HostFacts) -> _Told:
     yield from _gpus(host)
     yield from _limits(host)
     yield from _kernel(host)
-    state = then(host.clock.synchronised, lambda yes: "synchronised" if yes else "not synchronised")
+    state = then(host.clock.synchronised, lambda yes: "synchronized" if yes else "not synchronized")
     yield Aspect("clock-differs", "clock"), state
 
 
@@ -78,16 +78,16 @@ def _software(host: HostFacts) -> _Told:
         ("torch", versions.torch),
         (NCCL, versions.nccl),
         ("RCCL", versions.rccl),
-        ("CUDA of torch", versions.torch_cuda),
-        ("HIP of torch", versions.torch_hip),
+        ("torch's CUDA", versions.torch_cuda),
+        ("torch's HIP", versions.torch_hip),
     ):
         yield Aspect("version-differs", name), leaf if leaf != "" else "not installed"
     for code, name, leaf in (
         ("driver-differs", "NVIDIA driver", nvidia.driver),
-        ("driver-differs", "flavour of the NVIDIA driver", nvidia.flavour),
-        ("driver-differs", "CUDA of the driver", nvidia.cuda),
+        ("driver-differs", "NVIDIA driver flavor", nvidia.flavour),
+        ("driver-differs", "driver's CUDA", nvidia.cuda),
         ("driver-differs", "amdgpu driver", host.amd.driver),
-        ("driver-differs", "driver of mlx5", versions.ofed),
+        ("driver-differs", "mlx5 driver", versions.ofed),
         ("system-differs", "kernel", host.kernel.release),
         ("system-differs", "operating system", versions.os),
         ("system-differs", "Python", versions.python),
@@ -97,7 +97,7 @@ def _software(host: HostFacts) -> _Told:
         yield Aspect(code, name), leaf if leaf != "" else "none"
     if not isinstance(host.plugins, Unknown):
         named = sorted(f"{one.name} {or_none(one.library.version) or ''}".strip() for one in host.plugins)
-        yield Aspect("version-differs", "plugins of NCCL"), _joined(named)
+        yield Aspect("version-differs", "NCCL plugins"), _joined(named)
 
 
 def _joined(words: Iterable[str]) -> str:
@@ -142,7 +142,7 @@ def _port(name: str, port: RdmaPort) -> _Told:
     yield Aspect("rdma-differs", "link layer", name), port.link_layer
     if port.link_layer == "Ethernet" and not isinstance(port.gids, Unknown):
         found = [str(gid.index) for gid in port.gids if gid.type == "RoCE v2" and not gid.gid.startswith("fe80")]
-        yield Aspect("rdma-differs", "indexes of RoCE v2 GIDs", name), _joined(found)
+        yield Aspect("rdma-differs", "indices of RoCE v2 GIDs", name), _joined(found)
     if port.link_layer == "InfiniBand" and not isinstance(port.pkeys, Unknown):
         yield Aspect("rdma-differs", "partition keys", name), ", ".join(f"{key:#06x}" for key in port.pkeys)
 
@@ -156,11 +156,11 @@ def _gpus(host: HostFacts) -> _Told:
     gpus, others = or_none(host.nvidia.gpus) or (), or_none(host.amd.gpus) or ()
     yield Aspect("gpu-differs", "GPUs"), then(host.gpu_names, _kinds)
     for title, leaves in (
-        ("VBIOS of GPUs", {*(one.vbios for one in gpus), *(one.vbios for one in others)}),
-        ("fabric state of GPUs", {one.fabric_state for one in gpus}),
-        ("partitions of GPUs", {one.compute_partition for one in others}),
-        ("partitions of GPU memory", {one.memory_partition for one in others}),
-        ("GPUs that a GPU reaches over Infinity Fabric", {then(one.xgmi_peers, str) for one in others}),
+        ("GPU VBIOS", {*(one.vbios for one in gpus), *(one.vbios for one in others)}),
+        ("GPU fabric state", {one.fabric_state for one in gpus}),
+        ("GPU partitions", {one.compute_partition for one in others}),
+        ("GPU memory partitions", {one.memory_partition for one in others}),
+        ("Infinity Fabric peers per GPU", {then(one.xgmi_peers, str) for one in others}),
     ):
         told = sorted(leaf for leaf in leaves if isinstance(leaf, str))
         if told:
@@ -168,7 +168,7 @@ def _gpus(host: HostFacts) -> _Told:
     links = [one.nvlinks for one in gpus if not isinstance(one.nvlinks, Unknown)]
     if links:
         active = [str(sum(link.active for link in each)) for each in links]
-        yield Aspect("gpu-differs", "active NVLinks of each GPU"), ", ".join(active)
+        yield Aspect("gpu-differs", "active NVLinks per GPU"), ", ".join(active)
     modules = host.kernel.modules
     if gpus and not isinstance(modules, Unknown):
         loaded = any(module.name == "nvidia_peermem" for module in modules)
@@ -182,15 +182,15 @@ def _limits(host: HostFacts) -> _Told:
         ("open files (hard)", limits.nofile_hard),
         ("locked memory, bytes", limits.memlock_soft_bytes),
         ("stack, bytes", limits.stack_soft_bytes),
-        ("processes of the user", limits.nproc_soft),
-        ("processes of the cgroup", limits.pids_max),
-        ("memory of the cgroup, bytes", limits.memory_max_bytes),
-        ("size of /dev/shm, bytes", host.shm.size_bytes),
+        ("user processes", limits.nproc_soft),
+        ("cgroup processes", limits.pids_max),
+        ("cgroup memory, bytes", limits.memory_max_bytes),
+        ("/dev/shm size, bytes", host.shm.size_bytes),
     ):
         yield Aspect("limit-differs", name), "unlimited" if leaf is None else then(leaf, str)
     cores = limits.cpu_cores
     if not isinstance(cores, Unknown):
-        yield Aspect("limit-differs", "processors of the cgroup"), "unlimited" if cores is None else f"{cores:g}"
+        yield Aspect("limit-differs", "cgroup CPUs"), "unlimited" if cores is None else f"{cores:g}"
 
 
 def _kernel(host: HostFacts) -> _Told:
@@ -199,5 +199,5 @@ def _kernel(host: HostFacts) -> _Told:
             yield Aspect("kernel-differs", setting.name), then(setting.value, lambda text: " ".join(text.split()))
     if isinstance(host.kernel.cmdline, str):
         words = [word for word in host.kernel.cmdline.split() if "iommu" in word or word.startswith("pci=")]
-        yield Aspect("kernel-differs", "IOMMU on the command line"), " ".join(sorted(words)) or "nothing"
+        yield Aspect("kernel-differs", "IOMMU kernel option"), " ".join(sorted(words)) or "nothing"
     yield Aspect("kernel-differs", "clock source"), host.kernel.clocksource

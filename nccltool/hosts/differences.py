@@ -18,18 +18,26 @@ PAGE = "docs/differences.md"
 UNSET = "not set"
 
 KINDS: dict[str, tuple[Severity, SubjectKind, str]] = {
-    "env-differs": ("warning", "variable", "set the same value on every host, in the launcher"),
-    "conf-differs": ("warning", "file", "distribute the same file to every host"),
-    "version-differs": ("error", "host", "install the same release on every host"),
-    "driver-differs": ("warning", "host", "install the same driver and firmware on every host"),
-    "system-differs": ("info", "host", "boot the same image on every host"),
-    "interface-differs": ("warning", "interface", "compare `ip -d link show` of a host of each kind"),
-    "rdma-differs": ("warning", "device", "compare `rdma link show` and `ibstat` of a host of each kind"),
-    "gpu-differs": ("warning", "device", "compare `nvidia-smi -q` of a host of each kind"),
-    "limit-differs": ("warning", "host", "set the same limits: limits.d, the unit of the daemon, the container"),
-    "kernel-differs": ("info", "host", "set the same in sysctl.d or on the kernel's command line"),
-    "clock-differs": ("warning", "host", "start chronyd on these hosts; `chronyc tracking` shows its state"),
-    "name-duplicate": ("error", "host", "give each host its own name, or set NCCL_HOSTID"),
+    "env-differs": ("warning", "variable", "set the same value on all hosts, in the launcher"),
+    "conf-differs": ("warning", "file", "distribute the same file to all hosts"),
+    "version-differs": ("error", "host", "install the same release on all hosts"),
+    "driver-differs": ("warning", "host", "install the same driver and firmware on all hosts"),
+    "system-differs": ("info", "host", "boot the same image on all hosts"),
+    "interface-differs": ("warning", "interface", "compare `ip -d link show` on one host of each group"),
+    "rdma-differs": ("warning", "device", "compare `rdma link show` and `ibstat` on one host of each group"),
+    "gpu-differs": ("warning", "device", "compare `nvidia-smi -q` on one host of each group"),
+    "limit-differs": (
+        "warning",
+        "host",
+        "set the same limits in limits.d, the daemon's systemd unit and the container",
+    ),
+    "kernel-differs": ("info", "host", "set the same value in sysctl.d or on the kernel's command line"),
+    "clock-differs": (
+        "warning",
+        "host",
+        "systemctl start chronyd on these hosts, then check with chronyc tracking",
+    ),
+    "name-duplicate": ("error", "host", "give each host a unique name, or set NCCL_HOSTID"),
 }
 """By code: severity, kind of the subject, remedy; docs/differences.md has a section for each."""
 
@@ -84,11 +92,11 @@ def _difference(aspect: Aspect, seen: _Seen, names: list[str]) -> Iterator[Findi
     odd = set().union(*(hosts for _, hosts in ranked[1:])) - (set() if tied else most)
     what = str(aspect)
     if tied:
-        message = f"{what} differs between hosts: {len(ranked)} values, and none is that of most"
+        message = f"{what} differs between hosts: {len(ranked)} values, none in a majority"
     elif len(ranked) == 2:
         message = f"{what} is {_short(other)} on {briefly(odd)}, and {_short(norm)} on the other {len(most)}"
     else:
-        message = f"{what} is not {_short(norm)} on {briefly(odd)}, as on the other {len(most)}"
+        message = f"{what} is not {_short(norm)} on {briefly(odd)}, unlike on the other {len(most)}"
     subject = fold(odd) if KINDS[aspect.code][1] == "host" else what
     yield _finding(aspect.code, subject, message, _evidence(ranked, seen, names))
 
@@ -120,14 +128,14 @@ def _evidence(ranked: list[tuple[str, set[str]]], seen: _Seen, names: list[str])
     unknown = {why: numbers for why, numbers in seen.items() if isinstance(why, Unknown)}
     if unknown:
         last = max(unknown, key=lambda why: unknown[why][-1])
-        yield f"not known: {briefly({names[number] for number in chain(*unknown.values())})}: {last.reason}"
+        yield f"unknown on {briefly({names[number] for number in chain(*unknown.values())})}: {last.reason}"
 
 
 def _duplicates(boots: dict[str, set[str]]) -> Iterator[Finding]:
     """Containers of one host share its boot id; two hosts of one name do not."""
     names = [name for name, ids in boots.items() if len(ids) > 1]
     if names:
-        message = f"{briefly(names)} is the name of more than one host"
+        message = f"more than one host is named {briefly(names)}"
         evidence = (f"{name}: {len(boots[name])} boot ids" for name in names[:_MOST_VALUES])
         yield _finding("name-duplicate", fold(names), message, evidence)
 
@@ -138,6 +146,6 @@ def _clock_spread(clocks: list[tuple[float, str]]) -> Iterator[Finding]:
     middle = sorted(clocks)[len(clocks) // 2][0]
     off = {name: time - middle for time, name in clocks if abs(time - middle) > _CLOCK_S}
     if off:
-        message = f"the clock of {briefly(off)} is more than {_CLOCK_S:g} s from that of most"
+        message = f"the clock of {briefly(off)} is more than {_CLOCK_S:g} s off the majority"
         evidence = (f"{name}: {seconds:+.0f} s" for name, seconds in sorted(off.items())[:_MOST_VALUES])
         yield _finding("clock-differs", fold(off), message, evidence)

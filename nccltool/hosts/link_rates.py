@@ -92,9 +92,9 @@ def _speed(tree: Tree, folder: str) -> int | Unknown:
     try:
         return int(Path(f"{tree.root}{folder}/speed").read_text())
     except OSError as error:  # EINVAL: the link is down, or the driver has no answer
-        return Unknown(f"its speed cannot be read: {error.strerror}")
+        return Unknown(f"speed cannot be read: {error.strerror}")
     except ValueError:
-        return Unknown("its speed is not a number")
+        return Unknown("speed is not a number")
 
 
 def _bond(tree: Tree, folder: str) -> float:
@@ -104,16 +104,16 @@ def _bond(tree: Tree, folder: str) -> float:
     links = [link for link in (interface(tree, name) for name in members) if link.up is not False]
     for link in links:
         if isinstance(link.bytes_per_s, Unknown):
-            raise NotKnown(f"it is a bond; {link.name}: {link.bytes_per_s.reason}")
+            raise NotKnown(f"a bond; {link.name}: {link.bytes_per_s.reason}")
     if not mode or not links:
-        raise NotKnown("it is a bond; no link of it is up")
+        raise NotKnown("a bond without an active link")
     return sum(known(link.bytes_per_s) for link in links)
 
 
 def _vlan(tree: Tree, folder: str) -> float:
     below = lower(tree, folder)
     if len(below) != 1:
-        raise NotKnown("it is a VLAN, and the interface under it is not visible here")
+        raise NotKnown("a VLAN whose parent interface is not visible")
     rate = interface(tree, below[0]).bytes_per_s
     if isinstance(rate, Unknown):
         raise NotKnown(f"it is a VLAN on {below[0]}; {rate.reason}")
@@ -150,7 +150,7 @@ def _port(tree: Tree, adapter: str, number: str) -> LinkRate:
 @or_unknown
 def _port_rate(tree: Tree, device: str, text: Text, bond: str | None) -> float:
     if isinstance(text, Unknown):
-        raise NotKnown("its rate cannot be read")
+        raise NotKnown("rate cannot be read")
     gigabits, _ = rate_and_width(tree, device, text)
     own = known(gigabits) * 1e9 / 8
     return _bond(tree, bond) if bond else own  # the adapter of a bond names the rate of one of its links

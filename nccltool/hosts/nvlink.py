@@ -92,7 +92,7 @@ def domain(nvidia: Nvidia, settings: NcclSettings) -> NvLinkDomain:
     """
     try:
         if off := _switched_off(settings):
-            return NvLinkDomain(name="", text=f"{off}: NVLink is not used between hosts")
+            return NvLinkDomain(name="", text=f"{off}: NCCL does not use NVLink between hosts")
         known(nvidia.nvml)  # or why nobody knows of its fabric
         return _domain(known(nvidia.gpus), known(nvidia.imex_channels), settings)
     except NotKnown as why:
@@ -114,19 +114,19 @@ def _switched_off(settings: NcclSettings) -> str:
 def _domain(gpus: Sequence[Gpu], channels: Sequence[str], settings: NcclSettings) -> NvLinkDomain:
     for variable in ("NCCL_MNNVL_UUID", "NCCL_MNNVL_CLIQUE_ID", "NCCL_MNNVL_CROSS_CLIQUE"):
         if settings.get(variable) not in (None, "", "-1", "0"):
-            raise NotKnown(f"{variable} is set, and decides what NCCL takes for one NVLink domain")
+            raise NotKnown(f"{variable} is set and overrides the NVLink domain")
     if not gpus:
-        raise NotKnown("the driver shows no GPU")
+        raise NotKnown("the driver reports no GPU")
     places = {(known(gpu.cluster_uuid), known(gpu.clique_id)) for gpu in gpus}
     states = sorted({known(gpu.fabric_state) for gpu in gpus})
     if states == ["completed"] and {known(gpu.fabric_status) for gpu in gpus} != {"success"}:
-        raise NotKnown(f"the NVLink fabric of a GPU reports {known(gpus[0].fabric_status)}")
+        raise NotKnown(f"a GPU's NVLink fabric reports {known(gpus[0].fabric_status)}")
     if states != ["completed"] or any(uuid == _NO_CLUSTER for uuid, _ in places):
-        which = "in no cluster" if states == ["completed"] else ", ".join(states)
-        return NvLinkDomain(name="", text=f"its NVLink fabric is {which}: it ends at the host")
+        which = "not in a cluster" if states == ["completed"] else ", ".join(states)
+        return NvLinkDomain(name="", text=f"NVLink fabric {which}: limited to the host")
     if len(places) > 1:
-        raise NotKnown("its GPUs are in several NVLink cliques")
+        raise NotKnown("GPUs are in several NVLink cliques")
     uuid, clique = places.pop()
     if not channels:
-        raise NotKnown("no IMEX channel can be opened, and NVLink between hosts needs one")
+        raise NotKnown("no usable IMEX channel, which NVLink between hosts needs")
     return NvLinkDomain(name=f"{uuid}/{clique}", text=f"NVLink cluster {uuid}, clique {clique}")

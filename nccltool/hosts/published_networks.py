@@ -39,7 +39,7 @@ class PublishedNetwork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     @property
     def text(self) -> str:
         """`32 x 100 Gb/s are published for p5.48xlarge: https://..., 2026-11`."""
-        return f"{self.devices} x {self.gbps:g} Gb/s are published for {self.title}: {self.source}, {self.date}"
+        return f"{self.devices} x {self.gbps:g} Gb/s published for {self.title}: {self.source}, {self.date}"
 
 
 @cache

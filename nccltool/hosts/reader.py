@@ -148,9 +148,9 @@ def _collect(
         os.close(reading)
         _end(child)
     for number in sorted(waiting):
-        why = f"looking at {sources[number].name} took longer than {seconds:g} s"
+        why = f"reading {sources[number].name} took longer than {seconds:g} s"
         if time.monotonic() < end:
-            why = f"the process that looked at {sources[number].name} ended early"
+            why = f"the process that read {sources[number].name} exited early"
         yield number, _nothing(sources[number].part, why)
 
 
@@ -205,7 +205,7 @@ def _said(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
     try:
         return source.read(tree, env, seconds)
     except Exception as error:  # noqa: BLE001 - junk in one file costs one source, not the snapshot
-        return _nothing(source.part, f"{source.name} could not be understood: {type(error).__name__}: {error}")
+        return _nothing(source.part, f"cannot parse {source.name}: {type(error).__name__}: {error}")
 
 
 def _said_in_time(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
@@ -214,7 +214,7 @@ def _said_in_time(source: Source, tree: Tree, env: _Env, seconds: float) -> Any:
     thread = Thread(target=lambda: said.append(_said(source, tree, env, seconds)), daemon=True)
     thread.start()
     thread.join(seconds)
-    return said[0] if said else _nothing(source.part, f"looking at {source.name} took longer than {seconds:g} s")
+    return said[0] if said else _nothing(source.part, f"reading {source.name} took longer than {seconds:g} s")
 
 
 def _nothing(part: str, why: str) -> Any:

@@ -56,7 +56,7 @@ def of_nccl(host: NcclHost, ethernet: _Rates, rdma: _Rates, uuids: Collection[st
         if not ports and published and host.network_kind == "plugin":
             return _of_a_plugin(host, ethernet, published, gpus)
         if not ports:
-            return UsableNetwork(text="no port of an RDMA adapter that NCCL may use is active")
+            return UsableNetwork(text="no RDMA port that NCCL may use is active")
         ports, source = _as_published(host, ports, published)
         ports = _searched(host, ports, gpus)
     except NotKnown as why:
@@ -106,7 +106,7 @@ def _as_published(
     used = meant if len(meant) == published.devices else lower
     words = [published.text]
     if any(or_none(port.bytes_per_s) not in (None, each) for port in mine):
-        words.append(f"the ports say {', '.join(f'{count} x {kind}' for kind, count in said.items())}")
+        words.append(f"the ports report {', '.join(f'{count} x {kind}' for kind, count in said.items())}")
     others = [port for port in ports if port not in mine]
     return [*used, *([] if used is meant else others)], "; ".join(words)
 
@@ -144,7 +144,7 @@ def _of_a_plugin(
     asked = tuple(values.split(next((text for name in _LISTS if (text := host.get(name))), "")))
     up = {nic.name for nic in or_none(ethernet) or () if nic.up is not False}
     if missing := set(asked) - up:
-        return UsableNetwork(text=f"{', '.join(sorted(missing))} is not up here; {published.text}")
+        return UsableNetwork(text=f"{', '.join(sorted(missing))} is not up; {published.text}")
     nics = [
         Nic(name=name, layer="Ethernet", bytes_per_s=published.bytes_per_s, pci=or_none(there[name].pci))
         for name in dict.fromkeys(asked or there)
@@ -154,7 +154,7 @@ def _of_a_plugin(
     if not asked and count == len(there):
         count -= 1  # one is the host's own, and which one cannot be told
     if not 0 < count <= published.devices:
-        return UsableNetwork(text=f"which of its interfaces are for GPUs is not known; {published.text}")
+        return UsableNetwork(text=f"unknown which interfaces are for GPUs; {published.text}")
     devices = f"{count} x {published.gbps:g} Gb/s"
     rate = count * published.bytes_per_s
     return UsableNetwork(bytes_per_s=rate, text=f"{devices} ({published.text})", devices=devices)
@@ -172,7 +172,7 @@ def of_gloo(name: str, ethernet: _Rates) -> UsableNetwork:
         return _together([nic], nic.source, "socket")
     why = "Gloo chose its interface itself"
     if "," in name:
-        why = f"Gloo takes turns between {name}"
+        why = f"Gloo alternates between {name}"
     elif name:
         absent = f"Gloo uses {name}, which is not in /sys/class/net"
         why = ethernet.reason if isinstance(ethernet, Unknown) else absent
@@ -193,7 +193,7 @@ def _for_sockets(host: NcclHost, ethernet: _Rates) -> UsableNetwork:
             nic for nic in nics if not isinstance(nic.bytes_per_s, Unknown)
         ]
     if not nics:
-        return UsableNetwork(text="no interface with hardware behind it is up", transport="socket")
+        return UsableNetwork(text="no physical interface is up", transport="socket")
     fastest = max((or_none(nic.bytes_per_s) or 0.0 for nic in nics), default=0.0)
     all_known = not any(isinstance(nic.bytes_per_s, Unknown) for nic in nics)
     used = [nic for nic in nics if nic.bytes_per_s == fastest] if all_known else nics
@@ -216,7 +216,7 @@ def _together(nics: Sequence[LinkRate], source: str, transport: str | None) -> U
     lost = {slot: rate - slot.bytes_per_s for slot, rate in rates.items() if rate > slot.bytes_per_s}
     rate = sum(known(nic.bytes_per_s) for nic in nics) - sum(lost.values())
     kinds = ", ".join(f"{count} x PCIe {kind}" for kind, count in Counter(slot.text for slot in lost).items())
-    less = f", in slots that allow less: {kinds}" if lost else ""
+    less = f", in slower slots: {kinds}" if lost else ""
     text = f"{text} ({source}{less})"
     return UsableNetwork(bytes_per_s=rate, text=text, transport=transport, devices=devices)
 

@@ -100,7 +100,7 @@ def test_the_same_on_many_hosts_is_said_once() -> None:
 
 def test_hosts_that_tell_nothing_are_counted() -> None:
     (outcome, _) = judged(host(shm=LARGE), host(host="n2")).outcomes
-    assert (outcome.status, outcome.reason) == ("unknown", "it was not looked at (on 1 of 2 hosts)")
+    assert (outcome.status, outcome.reason) == ("unknown", "not checked (on 1 of 2 hosts)")
 
 
 def test_a_host_without_settings_is_judged_beside_others() -> None:

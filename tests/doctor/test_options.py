@@ -12,7 +12,7 @@ from tests.conftest import Nccltool
         (["--select", "XYZ"], "--select: no rule begins with 'XYZ'"),
         (["--env-file", "/nonexistent"], "--env-file /nonexistent cannot be read: No such file or directory"),
         (["--facts", "/nonexistent"], "--facts /nonexistent cannot be read: No such file or directory"),
-        (["--facts", "/etc/hosts"], "/etc/hosts is not a snapshot of facts"),
+        (["--facts", "/etc/hosts"], "/etc/hosts is not a facts snapshot"),
         (["--facts", "x", "--pid", "1"], "--facts cannot be combined with"),
         (["--pid", "1", "--env-file", "x"], "--pid cannot be combined with"),
         (["--pid", "4194305"], "--pid 4194305: no such process"),

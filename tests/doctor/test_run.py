@@ -50,7 +50,7 @@ def test_a_captured_tree_without_an_environment_cannot_be_judged(nccltool: Ncclt
     (tmp_path / "proc").mkdir()
     said = nccltool("doctor", "--root", str(tmp_path), "--select", "SYN")
     assert said.code == 4
-    assert "the environment is not known" in said.out
+    assert "environment unknown" in said.out
     assert said.out.startswith("UNKNOWN doctor of ")
     assert ": no rule could be checked\n" in said.out
 
@@ -100,7 +100,7 @@ def test_an_env_file_that_is_none(nccltool: Nccltool, tmp_path: Path) -> None:
     file.write_bytes(b"\x7fELF\0\0\x01\xff=\0")
     said = nccltool("doctor", "--env-file", str(file))
     assert (said.code, said.out) == (2, "")
-    assert f"--env-file {file}: entry 1, '\\x7fELF', is no variable" in said.err
+    assert f"--env-file {file}: entry 1, '\\x7fELF', is not a variable" in said.err
 
 
 def test_a_process_that_has_ended(nccltool: Nccltool) -> None:

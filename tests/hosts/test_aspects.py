@@ -41,9 +41,9 @@ def _changes() -> Iterator[tuple[str, dict[str, Any], str, str, str]]:
     yield "gpu-differs", {"nvidia": replace(nvidia, gpus=gpus[:7])}, "GPUs", "7 x NVIDIA H200", eight
     yield "limit-differs", {"limits": limits}, "locked memory, bytes", "65536", "unlimited"
     iommu = replace(kernel, cmdline="ro intel_iommu=on quiet")
-    yield "kernel-differs", {"kernel": iommu}, "IOMMU on the command line", "intel_iommu=on", "iommu=pt"
+    yield "kernel-differs", {"kernel": iommu}, "IOMMU kernel option", "intel_iommu=on", "iommu=pt"
     yield "system-differs", {"kernel": replace(kernel, release="5.4")}, "kernel", "5.4", "6.8.0-60-generic"
-    yield "clock-differs", {"clock": KernelClock(synchronised=False)}, "clock", "not synchronised", "synchronised"
+    yield "clock-differs", {"clock": KernelClock(synchronised=False)}, "clock", "not synchronized", "synchronized"
     digest = f"sha256 {sha256(CONF.encode()).hexdigest()[:12]}"
     yield "conf-differs", {"conf_files": (base.conf_files[0], conf)}, "/etc/nccl.conf", digest, "missing"
 

@@ -33,7 +33,7 @@ def test_a_variable_of_one_host() -> None:
             subject=Subject(kind="variable", name="NCCL_IB_HCA"),
             message="NCCL_IB_HCA is mlx5_0 on n[004-005], and mlx5 on the other 6",
             evidence=("mlx5: n[001-003,006-008] (6)", "mlx5_0: n[004-005] (2)"),
-            remedy="set the same value on every host, in the launcher",
+            remedy="set the same value on all hosts, in the launcher",
             page="docs/differences.md#env-differs",
         ),
     )
@@ -46,7 +46,7 @@ def test_a_variable_that_is_missing_somewhere() -> None:
 
 def test_no_majority() -> None:
     pair = fleet(2, env={"NCCL_ALGO": "Ring"})
-    assert only(compare(pair)).message == "NCCL_ALGO differs between hosts: 2 values, and none is that of most"
+    assert only(compare(pair)).message == "NCCL_ALGO differs between hosts: 2 values, none in a majority"
 
 
 def test_many_values() -> None:
@@ -64,7 +64,7 @@ def test_a_long_value_is_cut() -> None:
 def test_two_hosts_of_one_name() -> None:
     found = only(compare([*fleet(), replace(fleet()[0], boot_id="another")]))
     assert (found.code, found.severity) == ("name-duplicate", "error")
-    assert found.message == "n001 is the name of more than one host"
+    assert found.message == "more than one host is named n001"
 
 
 def test_ranks_of_one_host_are_one_host() -> None:
@@ -91,7 +91,7 @@ def test_what_was_not_read_is_said_beside_a_difference() -> None:
     assert only(compare(three)).evidence == (
         "1048576: n[002-004] (3)",
         "1024: n005 (1)",
-        "not known: n001: no permission",
+        "unknown on n001: no permission",
     )
 
 

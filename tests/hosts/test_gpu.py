@@ -45,7 +45,7 @@ def test_a_host_without_device_files(tmp_path: Path) -> None:
     assert gpu.count({}, tmp_path) == 0
 
 
-WINDOWS = Unknown("/dev/dxg does not tell how many GPUs Windows lends")
+WINDOWS = Unknown("/dev/dxg does not show how many GPUs Windows shares")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from nccltool.hosts.link_rates import LinkRate
 from nccltool.hosts.sources.base import Tree
 from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host, roce_host
 
-VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
+VIRTUAL = "virtual, and a speed it reports is not a link speed"
 HERE = Path("/sys/class/net/lo/speed")
 
 
@@ -70,7 +70,7 @@ def test_a_host_with_one_cable(tmp_path: Path) -> None:
     assert link_rates.rdma(tmp_path) == ()
     assert link_rates.ethernet(tmp_path) == (
         ethernet("eth0", 25),
-        ethernet("eth1", None, "its speed cannot be read: No such file or directory", up=False),
+        ethernet("eth1", None, "speed cannot be read: No such file or directory", up=False),
     )
 
 
@@ -103,11 +103,11 @@ def test_links_into_what_is_hidden(tmp_path: Path) -> None:
         (10, 0.01, None),
         (1000, 1, None),
         (800000, 800, None),
-        (-1, None, "its driver does not know its speed"),
-        (0, None, "its driver does not know its speed"),
-        (2**32 - 1, None, "its driver does not know its speed"),
-        ("fast", None, "its speed is not a number"),
-        ("", None, "its speed is not a number"),
+        (-1, None, "the driver does not report its speed"),
+        (0, None, "the driver does not report its speed"),
+        (2**32 - 1, None, "the driver does not report its speed"),
+        ("fast", None, "speed is not a number"),
+        ("", None, "speed is not a number"),
     ],
 )
 def test_speeds(tmp_path: Path, speed: object, gigabits: float | None, reason: str | None) -> None:
@@ -119,14 +119,14 @@ def test_speeds(tmp_path: Path, speed: object, gigabits: float | None, reason: s
 def test_the_kernel_refuses_the_speed_of_a_link_that_is_down(tmp_path: Path) -> None:
     folder = Sysfs(tmp_path).nic("eth0", speed=None, state="down")
     (folder / "speed").symlink_to(HERE)
-    refused = f"its speed cannot be read: {os.strerror(errno.EINVAL)}"
+    refused = f"speed cannot be read: {os.strerror(errno.EINVAL)}"
     assert interface(tmp_path, "eth0") == ethernet("eth0", None, refused, up=False)
 
 
 @pytest.mark.parametrize("driver", ["virtio_net", "hv_netvsc", "vmxnet3", "e1000"])
 def test_network_cards_of_virtual_machines(tmp_path: Path, driver: str) -> None:
     Sysfs(tmp_path).nic("eth0", 10000, driver=driver)
-    reason = f"{driver} is a network card of a virtual machine; its speed is not that of a wire"
+    reason = f"{driver} is a VM's virtual NIC; its speed is not a link speed"
     assert interface(tmp_path, "eth0") == ethernet("eth0", None, reason)
 
 
@@ -154,10 +154,10 @@ def one_unknown(tree: Sysfs) -> None:
         (two_and_one_down, "802.3ad 4", "", 50, None),
         (two_and_one_down, "balance-rr 0", "", 50, None),
         (two_and_one_down, "active-backup 1", "eth1", 25, None),
-        (two_and_one_down, "active-backup 1", "", None, "it is a bond; no link of it is up"),
-        (two_and_one_down, "active-backup 1", "eth2", None, "it is a bond; no link of it is up"),
-        (two_and_one_down, "", "", None, "it is a bond; no link of it is up"),
-        (one_unknown, "802.3ad 4", "", None, "it is a bond; eth1: its driver does not know its speed"),
+        (two_and_one_down, "active-backup 1", "", None, "a bond without an active link"),
+        (two_and_one_down, "active-backup 1", "eth2", None, "a bond without an active link"),
+        (two_and_one_down, "", "", None, "a bond without an active link"),
+        (one_unknown, "802.3ad 4", "", None, "a bond; eth1: the driver does not report its speed"),
     ],
 )
 def test_bonds(
@@ -192,9 +192,7 @@ def test_vlans(tmp_path: Path) -> None:
         "eth0.7": ethernet("eth0.7", 25, virtual=True),
         "bond0.7": ethernet("bond0.7", 50, virtual=True),
         "veth1.7": ethernet("veth1.7", None, f"it is a VLAN on veth1; {VIRTUAL}", virtual=True),
-        "lost.7": ethernet(
-            "lost.7", None, "it is a VLAN, and the interface under it is not visible here", virtual=True
-        ),
+        "lost.7": ethernet("lost.7", None, "a VLAN whose parent interface is not visible", virtual=True),
     }
 
 
@@ -204,9 +202,9 @@ def test_vlans(tmp_path: Path) -> None:
         ("800 Gb/sec (4X XDR)", 800, None),
         ("100 Gb/sec (2X HDR)", 100, None),
         ("2.5 Gb/sec (1X SDR)", 2.5, None),
-        (None, None, "its rate cannot be read"),
-        ("", None, "its rate is ''"),
-        ("very fast", None, "its rate is 'very fast'"),
+        (None, None, "rate cannot be read"),
+        ("", None, "rate is ''"),
+        ("very fast", None, "rate is 'very fast'"),
     ],
 )
 def test_rates_of_ports(tmp_path: Path, rate: str | None, gigabits: float | None, reason: str | None) -> None:
@@ -236,7 +234,7 @@ def test_an_adapter_with_two_ports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rate", "gigabits", "reason"),
     [
-        ("100 Gb/sec (4X EDR)", None, "an efa driver that is not recent says 100 Gb/s whatever the device is"),
+        ("100 Gb/sec (4X EDR)", None, "an old efa driver reports 100 Gb/s for every device"),
         ("200 Gb/sec (4X HDR)", 200, None),
     ],
 )

@@ -89,8 +89,8 @@ def domain(nvidia: Nvidia, nccl: Version | None = None, **env: str) -> NvLinkDom
     return nvlink.domain(nvidia, settings.build(env, (), nccl))
 
 
-NO_CHANNEL = "no IMEX channel can be opened, and NVLink between hosts needs one"
-OFF = "NVLink is not used between hosts"
+NO_CHANNEL = "no usable IMEX channel, which NVLink between hosts needs"
+OFF = "NCCL does not use NVLink between hosts"
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ OFF = "NVLink is not used between hosts"
         (tray(), {"NCCL_MNNVL_ENABLE": "0"}, "", f"NCCL_MNNVL_ENABLE=0: {OFF}"),
         (tray(), {"NCCL_CUMEM_ENABLE": "0"}, "", f"NCCL_CUMEM_ENABLE=0: {OFF}"),
         (tray(), {"NCCL_P2P_DISABLE": "1"}, "", f"NCCL_P2P_DISABLE=1: {OFF}"),
-        (tray(fabric_state="not started"), {}, "", "its NVLink fabric is not started: it ends at the host"),
-        (tray(fabric_state="not supported"), {}, "", "its NVLink fabric is not supported: it ends at the host"),
-        (healthy("dgx").nvidia, {}, "", "its NVLink fabric is in no cluster: it ends at the host"),
-        (tray(fabric_state=Unknown("only NVML tells")), {}, None, "only NVML tells"),
-        (tray(fabric_status="Unknown Error"), {}, None, "the NVLink fabric of a GPU reports Unknown Error"),
+        (tray(fabric_state="not started"), {}, "", "NVLink fabric not started: limited to the host"),
+        (tray(fabric_state="not supported"), {}, "", "NVLink fabric not supported: limited to the host"),
+        (healthy("dgx").nvidia, {}, "", "NVLink fabric not in a cluster: limited to the host"),
+        (tray(fabric_state=Unknown("only NVML reports it")), {}, None, "only NVML reports it"),
+        (tray(fabric_status="Unknown Error"), {}, None, "a GPU's NVLink fabric reports Unknown Error"),
         (
             tray(),
             {"NCCL_MNNVL_CLIQUE_ID": "3"},
             None,
-            "NCCL_MNNVL_CLIQUE_ID is set, and decides what NCCL takes for one NVLink domain",
+            "NCCL_MNNVL_CLIQUE_ID is set and overrides the NVLink domain",
         ),
         (msgspec.structs.replace(tray(), imex_channels=()), {}, None, NO_CHANNEL),
         (msgspec.structs.replace(tray(), imex_channels=Unknown("hidden")), {}, None, "hidden"),
@@ -122,7 +122,7 @@ OFF = "NVLink is not used between hosts"
             None,
             "nvidia-ml-py is missing",
         ),
-        (Nvidia(gpus=(), imex_channels=(), nvml="12.570"), {}, None, "the driver shows no GPU"),
+        (Nvidia(gpus=(), imex_channels=(), nvml="12.570"), {}, None, "the driver reports no GPU"),
     ],
 )
 def test_how_far_it_reaches(nvidia: Nvidia, env: dict[str, str], name: str | None, text: str) -> None:

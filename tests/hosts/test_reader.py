@@ -71,9 +71,9 @@ def _kills(tree: Tree, env: Mapping[str, str], seconds: float) -> Cloud:
 @pytest.mark.parametrize(
     ("read", "reason"),
     [
-        (_hangs, "looking at cloud took longer than 1 s"),
-        (_breaks, "cloud could not be understood: ValueError: junk"),
-        (_kills, "the process that looked at cloud ended early"),
+        (_hangs, "reading cloud took longer than 1 s"),
+        (_breaks, "cannot parse cloud: ValueError: junk"),
+        (_kills, "the process that read cloud exited early"),
     ],
 )
 def test_what_does_not_answer_costs_itself_only(

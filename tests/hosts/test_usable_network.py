@@ -19,7 +19,7 @@ from tests.support.sysfs import Sysfs, container, ethernet_host, infiniband_host
 
 PORTS = "(/sys/class/infiniband/*/ports/*/rate)"
 SPEEDS = "(/sys/class/net/*/speed)"
-VIRTUAL = "eth0: it is virtual, and a speed that it names is not that of a wire (/sys/class/net/eth0/speed)"
+VIRTUAL = "eth0: virtual, and a speed it reports is not a link speed (/sys/class/net/eth0/speed)"
 
 
 def facts(root: Path, plugins: tuple[str, ...] = ()) -> HostFacts:
@@ -97,10 +97,10 @@ def efa_host(root: Path) -> Sysfs:
         (infiniband_host, {"NCCL_IB_DISABLE": "1"}, 0.125, f"eno1 1 Gb/s Ethernet {SPEEDS}"),
         (infiniband_host, {"NCCL_NET": "Socket"}, 0.125, f"eno1 1 Gb/s Ethernet {SPEEDS}"),
         (roce_host, {}, 50, f"2 x 200 Gb/s Ethernet {PORTS}"),
-        (efa_host, {}, None, "no interface with hardware behind it is up"),  # which takes a plugin
+        (efa_host, {}, None, "no physical interface is up"),  # which takes a plugin
         (infiniband_host, {"NCCL_IB_DISABLE": "2"}, 0.125, f"eno1 1 Gb/s Ethernet {SPEEDS}"),
         (infiniband_host, {"NCCL_IB_DISABLE": "1", "NCCL_NET": "IB"}, 400, f"8 x 400 Gb/s InfiniBand {PORTS}"),
-        (ethernet_host, {"NCCL_NET": "IB"}, None, "no port of an RDMA adapter that NCCL may use is active"),
+        (ethernet_host, {"NCCL_NET": "IB"}, None, "no RDMA port that NCCL may use is active"),
         (all_ports_down, {}, 3.125, f"eth0 25 Gb/s Ethernet {SPEEDS}"),
         (ethernet_host, {}, 3.125, f"eth0 25 Gb/s Ethernet {SPEEDS}"),
         (two_interfaces, {}, 12.5, f"eth1 100 Gb/s Ethernet {SPEEDS}"),
@@ -108,12 +108,12 @@ def efa_host(root: Path) -> Sysfs:
         (two_interfaces, {"NCCL_SOCKET_IFNAME": "=bond0"}, 13.75, f"bond0 110 Gb/s Ethernet {SPEEDS}"),
         (two_interfaces, {"NCCL_SOCKET_IFNAME": "^eth0,docker"}, 12.5, f"eth1 100 Gb/s Ethernet {SPEEDS}"),
         (container, {"NCCL_SOCKET_IFNAME": "eth"}, None, VIRTUAL),
-        (container, {}, None, "no interface with hardware behind it is up"),
+        (container, {}, None, "no physical interface is up"),
         (
             with_an_unknown_port,
             {},
             None,
-            "mlx5_1:1: its rate cannot be read (/sys/class/infiniband/mlx5_1/ports/1/rate)",
+            "mlx5_1:1: rate cannot be read (/sys/class/infiniband/mlx5_1/ports/1/rate)",
         ),
     ],
 )
@@ -144,13 +144,13 @@ def in_slots(root: Path, ports: int, width: int) -> None:
             1,
             8,
             31.508,
-            f"2 x 200 Gb/s InfiniBand {PORTS[:-1]}, in slots that allow less: 2 x PCIe 16 GT/s x8)",
+            f"2 x 200 Gb/s InfiniBand {PORTS[:-1]}, in slower slots: 2 x PCIe 16 GT/s x8)",
         ),
         (
             2,
             16,
             63.015,
-            f"4 x 200 Gb/s InfiniBand {PORTS[:-1]}, in slots that allow less: 2 x PCIe 16 GT/s x16)",
+            f"4 x 200 Gb/s InfiniBand {PORTS[:-1]}, in slower slots: 2 x PCIe 16 GT/s x16)",
         ),
     ],
 )
@@ -169,7 +169,7 @@ def test_ports_share_a_slot(tmp_path: Path, ports: int, width: int, gigabytes: f
         (two_interfaces, "bond0", 13.75, "bond0 110 Gb/s Ethernet (/sys/class/net/bond0/speed)"),
         (container, "eth0", None, VIRTUAL),
         (container, "", None, "Gloo chose its interface itself"),
-        (two_interfaces, "eth0,eth1", None, "Gloo takes turns between eth0,eth1"),
+        (two_interfaces, "eth0,eth1", None, "Gloo alternates between eth0,eth1"),
         (container, "ib9", None, "Gloo uses ib9, which is not in /sys/class/net"),
     ],
 )
@@ -260,7 +260,7 @@ def test_where_plugins_are_not_known_nothing_is_claimed(tmp_path: Path) -> None:
 AWS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html, 2026-11"
 GCP = "https://cloud.google.com/compute/docs/gpus/gpu-network-bandwidth, 2026-11"
 AZURE = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ndh100v5-series, 2026-11"
-OF_P5 = f"32 x 100 Gb/s are published for p5.48xlarge, p5e.48xlarge: {AWS}"
+OF_P5 = f"32 x 100 Gb/s published for p5.48xlarge, p5e.48xlarge: {AWS}"
 IB_8 = f"8 x 400 Gb/s InfiniBand {PORTS}"
 
 
@@ -285,28 +285,28 @@ def machine(root: Path, kind: str, gpus: int | None = None, **env: str) -> Usabl
             "dgx",
             {"NCCL_IB_HCA": "=mlx5_0,mlx5_1"},
             None,
-            "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not every GPU has one of the fastest "
-            "beside it; name the right ones in NCCL_IB_HCA",
+            "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and not every GPU has one of the fastest "
+            "close to it; set NCCL_IB_HCA to the right ports",
         ),
         ("p5", {"NCCL_IB_HCA": "mlx5"}, 400, f"32 x 100 Gb/s ({OF_P5})"),  # which EFA's plugin does not read
         ("p5", {}, 400, f"32 x 100 Gb/s ({OF_P5})"),
         ("aws", {}, 100, f"8 x 100 Gb/s ({OF_P5})"),  # of which 8 are attached
-        ("gcp", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s are published for A3 Ultra: {GCP})"),
-        ("a4", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s are published for A4: {GCP})"),
-        ("a3-mega", {}, 200, f"8 x 200 Gb/s (8 x 200 Gb/s are published for A3 Mega: {GCP})"),
+        ("gcp", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s published for A3 Ultra: {GCP})"),
+        ("a4", {}, 400, f"8 x 400 Gb/s Ethernet (8 x 400 Gb/s published for A4: {GCP})"),
+        ("a3-mega", {}, 200, f"8 x 200 Gb/s (8 x 200 Gb/s published for A3 Mega: {GCP})"),
         (
             "a3-mega",
             {"NCCL_FASTRAK_IFNAME": "eth1,eth2,eth3,eth4"},
             100,
-            f"4 x 200 Gb/s (8 x 200 Gb/s are published for A3 Mega: {GCP})",
+            f"4 x 200 Gb/s (8 x 200 Gb/s published for A3 Mega: {GCP})",
         ),
         (
             "a3-mega",
             {"NCCL_FASTRAK_IFNAME": "eth1,eth9"},
             None,
-            f"eth9 is not up here; 8 x 200 Gb/s are published for A3 Mega: {GCP}",
+            f"eth9 is not up; 8 x 200 Gb/s published for A3 Mega: {GCP}",
         ),
-        ("azure", {}, 400, f"8 x 400 Gb/s InfiniBand (8 x 400 Gb/s are published for ND H100 v5: {AZURE})"),
+        ("azure", {}, 400, f"8 x 400 Gb/s InfiniBand (8 x 400 Gb/s published for ND H100 v5: {AZURE})"),
         ("gb200", {}, 200, f"4 x 400 Gb/s InfiniBand {PORTS}"),
         ("mi300x", {}, 400, f"8 x 400 Gb/s Ethernet {PORTS}"),
     ],
@@ -320,7 +320,7 @@ def test_machines(tmp_path: Path, kind: str, env: dict[str, str], gigabytes: flo
 @pytest.mark.parametrize(
     ("rates", "gigabytes", "devices"),
     [
-        (("200 Gb/sec (4X HDR)",) * 8, 200, "8 x 200 Gb/s InfiniBand"),  # the ports say less
+        (("200 Gb/sec (4X HDR)",) * 8, 200, "8 x 200 Gb/s InfiniBand"),  # the ports report less
         (("800 Gb/sec (4X XDR)",) * 8, 400, "8 x 400 Gb/s InfiniBand"),  # and more
         (("400 Gb/sec (4X NDR)",) * 8 + ("100 Gb/sec (4X EDR)",), 400, "8 x 400 Gb/s InfiniBand"),
         (("400 Gb/sec (4X NDR)",) * 7, 350, "7 x 400 Gb/s InfiniBand"),
@@ -337,8 +337,8 @@ def test_of_what_is_published_and_what_ports_say_the_lower_counts(
     shown = nccl_network(tmp_path, found, {})
     assert (shown.bytes_per_s, shown.devices) == (gigabytes * 1e9, devices)
     differs = rates[0].startswith(("200", "800")) or len(rates) > 8
-    assert ("the ports say" in shown.text) == differs
-    assert "8 x 400 Gb/s are published for ND H100 v5" in shown.text
+    assert ("the ports report" in shown.text) == differs
+    assert "8 x 400 Gb/s published for ND H100 v5" in shown.text
 
 
 @pytest.mark.parametrize(

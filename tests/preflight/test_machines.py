@@ -176,7 +176,7 @@ def test_where_the_maker_is_hidden_the_floor_of_a_platform_that_is_named_is_judg
     code: int,
     told: dict[str, str],
 ) -> None:
-    hidden = UsableNetwork(text="rdmap79s0:1: its rate cannot be read")
+    hidden = UsableNetwork(text="rdmap79s0:1: rate cannot be read")
     run = run_of("p5", hidden, gigabytes)
     no_dmi = msgspec.structs.replace(
         healthy("p5").cloud, provider=Unknown("hidden"), product_name=Unknown("hidden")

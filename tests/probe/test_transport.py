@@ -175,7 +175,7 @@ MAY = "NVLink may connect the GPUs of several hosts: "
 def within(*names: str | None, network: UsableNetwork | None = None) -> dict[str, UsableNetwork]:
     """The networks of hosts whose NVLink has these domains."""
     network = network or wire(50)
-    domains = [NvLinkDomain(name=name, text="only NVML tells" if name is None else "") for name in names]
+    domains = [NvLinkDomain(name=name, text="only NVML reports it" if name is None else "") for name in names]
     hosts = ("boot-a net:[1]", "boot-b net:[1]", "boot-c", "boot-d")
     return {host: replace(network, domain=domain) for host, domain in zip(hosts, domains, strict=False)}
 
@@ -230,13 +230,13 @@ def test_a_slow_host_is_named() -> None:
         (
             world(),
             "nccl",
-            {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(None, "eth0: it is virtual")},
-            "the network of beta: eth0: it is virtual",
+            {"boot-a net:[1]": wire(50), "boot-b net:[1]": wire(None, "eth0: virtual")},
+            "the network of beta: eth0: virtual",
         ),
         (world(), "gloo", {}, "the network of alpha: it did not say what its network is"),
         (world(gpu_name="NVIDIA GB200"), "nccl", SAME, f"{MAY}it did not say how far its NVLink reaches"),
-        (world(gpu_name="NVIDIA GB200"), "nccl", within(None, "x"), f"{MAY}only NVML tells"),
-        (world(gpu_name="NVIDIA GB200"), "nccl", within("x", None), f"{MAY}only NVML tells"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", within(None, "x"), f"{MAY}only NVML reports it"),
+        (world(gpu_name="NVIDIA GB200"), "nccl", within("x", None), f"{MAY}only NVML reports it"),
         (
             world(gpu_name="NVIDIA GB200"),
             "nccl",

@@ -13,7 +13,7 @@ class NotKnown(Exception):
     """A rule needs a fact that is Unknown. `str()` is the reason."""
 
 
-NOT_READ = Unknown("it was not looked at")
+NOT_READ = Unknown("not checked")
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -83,6 +83,6 @@ def numbers(text: str) -> frozenset[int]:
         first, _, last = word.partition("-")
         plain = word.isascii() and first.isdecimal() and (last.isdecimal() or "-" not in word)
         if not plain or len(word) > _LONGEST_RANGE or len(found) > _MOST_NUMBERS:
-            raise NotKnown(f"{text[:40]!r} is no list of processors")
+            raise NotKnown(f"{text[:40]!r} is not a list of CPUs")
         found.update(range(int(first), min(int(last or first), int(first) + _MOST_NUMBERS) + 1))
     return frozenset(found)

@@ -92,7 +92,7 @@ def from_json(text: bytes | str, where: str) -> HostFacts:
     try:
         host = _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadInput(f"{where} is not a snapshot of facts: {error}", _REMEDY) from error
+        raise BadInput(f"{where} is not a facts snapshot: {error}", _REMEDY) from error
     return _checked(host, where)
 
 
@@ -100,11 +100,14 @@ def _checked(host: HostFacts, where: str) -> HostFacts:
     if host.kind != KIND:
         raise BadInput(f"{where} is a document of kind {host.kind!r}, not {KIND!r}", _REMEDY)
     if host.schema != SCHEMA:
-        raise BadInput(f"{where} has schema {host.schema}, this nccltool reads {SCHEMA}", "use its own version")
+        raise BadInput(
+            f"{where} has schema {host.schema}; this nccltool reads {SCHEMA}",
+            "use the nccltool version that wrote it",
+        )
     return host
 
 
-_REMEDY = "save one with: nccltool facts --output FILE"
+_REMEDY = "create one with nccltool facts --output FILE"
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _PART_TYPES = {one.name: one.type for one in msgspec.structs.fields(HostFacts)}
 

@@ -65,7 +65,7 @@ def address(gid: Gid) -> int:
     try:  # a number is much faster than ipaddress, and there are hundreds of GIDs on a host
         return int(digits, 16) if len(digits) == 32 else int(ipaddress.IPv6Address(gid.gid))
     except ValueError:
-        raise NotKnown(f"{gid.gid[:60]!r} is no GID") from None
+        raise NotKnown(f"{gid.gid[:60]!r} is not a GID") from None
 
 
 def shown(gid: Gid) -> str:

@@ -64,7 +64,7 @@ def choose(
         return _choice(_find(given, usable, settings.version, most), "NCCL_SOCKET_IFNAME")
     found = _find("ib", usable, settings.version, most)
     if found:
-        return _choice(found, "a name that begins with ib comes first")
+        return _choice(found, "names beginning with ib have priority")
     hint = settings.get("NCCL_COMM_ID")
     if hint is not None and len(hint) > 1:
         choice = _by_comm_id(hint, network, resolve, settings.version)
@@ -97,14 +97,14 @@ def subnets(network: Network, chosen: Sequence[ChosenInterface]) -> dict[str, st
 
 def _automatic(usable: Sequence[Address], version: Version | None, most: int) -> InterfaceChoice:
     newest = values.since(_RUNNING_ONLY, version)
-    steps = [("^docker,lo,virbr" if newest else "^docker,lo", "the first that is neither docker* nor lo*")]
-    steps += [("docker", "nothing but docker* is left"), ("lo", "nothing but lo* is left")]
-    steps += [("virbr", "nothing but virbr* is left")] if newest else []
+    steps = [("^docker,lo,virbr" if newest else "^docker,lo", "first that is neither docker* nor lo*")]
+    steps += [("docker", "only docker* is left"), ("lo", "only lo* is left")]
+    steps += [("virbr", "only virbr* is left")] if newest else []
     for words, why in steps:
         found = _find(words, usable, version, most)
         if found:
             return _choice(found, why)
-    return _choice((), "there is no interface with an address")
+    return _choice((), "no interface has an address")
 
 
 def _choice(found: tuple[ChosenInterface, ...], why: str) -> InterfaceChoice:
@@ -126,7 +126,7 @@ def _usable(version: Version | None, network: Network, family: str | None) -> tu
 def _is_running(network: Network, name: str) -> bool:
     interface = network.interface(name.partition(":")[0])
     if interface is None:
-        raise NotKnown(f"the interface {name} has an address but is not in /sys/class/net")
+        raise NotKnown(f"the interface {name} has an address but is missing from /sys/class/net")
     return known(interface.running)
 
 
@@ -176,7 +176,7 @@ def _remote(text: str, resolve: Resolve) -> tuple[_Ip, str] | None:
         address, _, scope = inside.partition("%")
         literal = _literal(address)
         if closed and literal is None:  # NCCL goes on with whatever was in memory
-            raise NotKnown(f"{address} in NCCL_COMM_ID is no IPv6 address")
+            raise NotKnown(f"{address} in NCCL_COMM_ID is not an IPv6 address")
         return (literal, scope) if closed and literal else None
     hosts = [word.partition(":")[0] for word in text.split(",")] if len(text) > 1 else []
     host = next((name for name in hosts if name), None)
@@ -186,7 +186,7 @@ def _remote(text: str, resolve: Resolve) -> tuple[_Ip, str] | None:
     if literal is None:
         addresses = resolve(host)
         if addresses is None:
-            raise NotKnown(f"what {host} in NCCL_COMM_ID resolves to is not known")
+            raise NotKnown(f"cannot resolve {host} from NCCL_COMM_ID")
         literal = _literal(addresses[0]) if addresses else None
     return (literal, "") if literal else None
 

@@ -52,7 +52,7 @@ def ask(library: str, environment: Mapping[str, str], timeout_s: float = SECONDS
     log, found, said = done.out.rpartition(_RS)
     if not found:
         last = (done.err.strip() or done.out.strip() or f"exit code {done.code}").splitlines()[-1]
-        return Unknown(f"{library} did not answer: {last}")
+        return Unknown(f"cannot query {library}: {last}")
     return answer(json.loads(said), log)
 
 

@@ -38,7 +38,7 @@ def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> 
     beside = _beside_gpus(nics, pci, gpus)
     if beside is None:
         if len(kinds) > 1:
-            raise NotKnown(f"{_mixture(nics)}, and which of them are near GPUs is not known; {_REMEDY}")
+            raise NotKnown(f"{_mixture(nics)}, and which are close to GPUs is unknown; {_REMEDY}")
         return tuple(nics)
     near = [nic for nic in nics if any(nic.name in names for names in beside)]
     fastest = max((nic.bytes_per_s for nic in near), default=0.0)
@@ -48,18 +48,18 @@ def used(nics: Sequence[Nic], pci: Pci, gpus: Collection[str] | None = None) -> 
     if all_have and is_fast and len({nic.layer for nic in chosen}) == 1:
         return tuple(chosen)
     if len(kinds) > 1:
-        raise NotKnown(f"{_mixture(nics)}, and not every GPU has one of the fastest beside it; {_REMEDY}")
+        raise NotKnown(f"{_mixture(nics)}, and not every GPU has one of the fastest close to it; {_REMEDY}")
     if gpus is not None and len(beside) < len(_gpus(pci)):
-        raise NotKnown(f"{len(beside)} of its GPUs are used, and not every one has a port beside it; {_REMEDY}")
+        raise NotKnown(f"NCCL uses {len(beside)} GPUs, and not each has a port close to it; {_REMEDY}")
     return tuple(nics)
 
 
-_REMEDY = "name the right ones in NCCL_IB_HCA"
+_REMEDY = "set NCCL_IB_HCA to the right ports"
 
 
 def _mixture(nics: Iterable[Nic]) -> str:
     kinds = dict.fromkeys(f"{nic.bytes_per_s * 8 / 1e9:g} Gb/s {nic.layer}" for nic in nics)
-    return f"its ports differ ({listed(kinds)})"
+    return f"ports differ ({listed(kinds)})"
 
 
 def _beside_gpus(nics: Sequence[Nic], pci: Pci, used: Collection[str] | None) -> list[set[str]] | None:

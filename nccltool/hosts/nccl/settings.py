@@ -131,7 +131,7 @@ def of(host: HostFacts, version: Version | None = None) -> NcclSettings:
     """The settings of a snapshot, as this version of NCCL would build them."""
     if host.env_source.startswith(_NONE):
         reason = host.env_source.removeprefix(_NONE)
-        return NcclSettings(version=version, unread=f"the environment is not known: {reason}")
+        return NcclSettings(version=version, unread=f"environment unknown: {reason}")
     return build(host.env, _read_by(version, host.conf_files, host.env), version, host.env_source)
 
 
@@ -204,8 +204,8 @@ def environment_of(data: bytes, where: str) -> dict[str, str]:
         for number, word in enumerate(data.decode(errors="surrogateescape").split("\0"), start=1):
             if not word.partition("=")[0].isprintable():
                 raise BadInput(
-                    f"{where}: entry {number}, {shortened(word, 60)!r}, is no variable",
-                    "name what `env` or `env -0` printed",
+                    f"{where}: entry {number}, {shortened(word, 60)!r}, is not a variable",
+                    "pass the output of `env` or `env -0`",
                 )
         return environment_of_process(data)
     variables: dict[str, str] = {}
@@ -217,7 +217,7 @@ def environment_of(data: bytes, where: str) -> dict[str, str]:
         if not found or not name or any(letter.isspace() for letter in name):
             raise BadInput(
                 f"{where}:{number}: {shortened(text, 60)!r} is not NAME=value",
-                "one variable a line, as `env` prints them; for values with line breaks, what `env -0` prints",
+                "write one variable per line, as `env` prints them; for values with line breaks use `env -0`",
             )
         variables[name] = value
     return variables

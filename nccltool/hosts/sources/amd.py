@@ -80,7 +80,7 @@ def _gpu(tree: Tree, rows: Mapping[str, str]) -> AmdGpu:
     return AmdGpu(
         pci=_address(rows),
         render_minor=minor,
-        unique_id=_unique_id(rows) if _number(rows, "unique_id") else Unknown("the driver gives it none"),
+        unique_id=_unique_id(rows) if _number(rows, "unique_id") else Unknown("the driver reports none"),
         name=tree.text(f"{device}/product_name"),
         gfx=_gfx(rows),
         memory_bytes=tree.number(f"{device}/mem_info_vram_total"),

@@ -23,7 +23,7 @@ _Rows = Mapping[str, str]
 
 LARGEST = 1 << 20
 """No file of interest is larger; what follows is not read."""
-CAPTURED = "a captured tree does not tell"
+CAPTURED = "not in a captured tree"
 _DEEPEST = 40
 """Symbolic links that the kernel follows in one look-up."""
 
@@ -71,7 +71,7 @@ class Tree:
         try:
             return then(text, lambda digits: int(digits, base))
         except ValueError:
-            return Unknown(f"{path} holds {known(text)[:40]!r}, not a number")
+            return Unknown(f"{path} contains {known(text)[:40]!r}, not a number")
 
     def lines(self, path: str) -> Texts:
         """The lines of a file, without those that are empty."""
@@ -148,7 +148,7 @@ class Tree:
             if isinstance(target, Unknown):
                 return path if self.exists(path) is True else self.why(path, FileNotFoundError(2, "No such file"))
             path = os.path.normpath(os.path.join(os.path.dirname(path), target))
-        return Unknown(f"{path} is a circle of symbolic links")
+        return Unknown(f"{path} is a symbolic link loop")
 
     def _asked(self, path: str, ask: Callable[[str], T]) -> T | Unknown:
         try:
@@ -263,6 +263,6 @@ def _address(name: str, family: int, one: _Ifaddrs) -> Address:
     return Address(
         interface=name,
         address=str(ipaddress.ip_address(raw)),
-        prefix_len=Unknown("getifaddrs gives no mask") if mask is None else int.from_bytes(mask).bit_count(),
+        prefix_len=Unknown("getifaddrs returns no netmask") if mask is None else int.from_bytes(mask).bit_count(),
         family="AF_INET" if family == socket.AF_INET else "AF_INET6",
     )

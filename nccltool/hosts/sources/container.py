@@ -62,7 +62,7 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> Container:
 @or_unknown
 def daemons(tree: Tree) -> tuple[str, ...]:
     if known(tree.link("/proc/self/ns/pid")) != _INITIAL_PID:
-        raise NotKnown("the daemons of the host are in another PID namespace")
+        raise NotKnown("the host's daemons are in another PID namespace")
     seen = {tree.text(f"/proc/{pid}/comm") for pid in known(tree.names("/proc")) if pid.isdigit()}
     return tuple(sorted(_CUT[name] for name in seen if isinstance(name, str) and name in _CUT))
 
@@ -127,7 +127,7 @@ def _mempolicy() -> Flag:
     """Docker's seccomp profile forbids it without CAP_SYS_NICE."""
     number = _GET_MEMPOLICY.get(os.uname().machine)
     if number is None:
-        return Unknown("the number of this system call is not known for this processor")
+        return Unknown("system call number unknown for this CPU architecture")
     mode = ctypes.c_int()
     answer = ctypes.CDLL(None, use_errno=True).syscall(number, ctypes.byref(mode), None, 0, None, 0)
     return bool(answer == 0)

@@ -66,7 +66,7 @@ def of_process(tree: Tree, pid: int | str) -> dict[str, str]:
 def changed(tree: Tree, env: Mapping[str, str], pid: str | None, *, itself: bool) -> tuple[str, ...]:
     """Variables NCCL_* of `env` that are not what the process was started with. `itself`: it is this program."""
     if pid is None or not itself:
-        raise NotKnown("only a process itself knows what it has changed of its environment")
+        raise NotKnown("only the process itself can see changes to its environment")
     start = known(of_process(tree, pid))
     names = [name for name in sorted({*start, *env}) if name.startswith("NCCL_")]
     return tuple(name for name in names if start.get(name) != env.get(name))
@@ -88,11 +88,11 @@ def communicators(tree: Tree, environ: str) -> int:
     """Of this process, or of `pid N` when `environ` says so; a file has no process."""
     pid = _pid_of(environ)
     if not tree.live or pid is None:
-        raise NotKnown(f"{environ} is no process" if tree.live else CAPTURED)
+        raise NotKnown(f"{environ} is not a process" if tree.live else CAPTURED)
     names = [tree.text(f"/proc/{pid}/task/{task}/comm") for task in known(tree.names(f"/proc/{pid}/task"))]
     found = sum(isinstance(name, str) and name.startswith(_SERVICE) for name in names)
     if not found:
-        raise NotKnown("no thread is called NCCL Service; NCCL names its threads with NCCL_SET_THREAD_NAME=1")
+        raise NotKnown("no thread named NCCL Service; NCCL names its threads with NCCL_SET_THREAD_NAME=1")
     return found
 
 

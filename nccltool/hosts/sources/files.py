@@ -29,7 +29,7 @@ WELL_KNOWN = (
     "/var/lib/tcpxo/lib64", "/var/run/nvidia-topologyd/virtualTopology.xml",
 )  # fmt: skip
 _TEXT_OF = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
-_RELATIVE = "relative to a working directory that a captured tree does not tell"
+_RELATIVE = "relative to a working directory that a captured tree does not record"
 """A relative path counts from the working directory of the job, which is this one only on the live host."""
 
 
@@ -88,7 +88,7 @@ def _looked(tree: Tree, path: str, relative: str) -> tuple[Flag, os.stat_result 
     if not path.startswith("/") and not tree.live:
         raise NotKnown(relative)
     there = tree.exists(path)
-    return there, tree.stat(path) if there is not False else Unknown("it does not exist")
+    return there, tree.stat(path) if there is not False else Unknown("does not exist")
 
 
 def _text(tree: Tree, path: str, found: os.stat_result) -> Text:
@@ -116,7 +116,7 @@ def _set_by(files: tuple[ConfFile, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _file(tree: Tree, mounts: list[tuple[str, str]], asked_by: str, path: str) -> FileFact:
-    there, state = _looked(tree, path, f"it is {_RELATIVE}")
+    there, state = _looked(tree, path, f"{_RELATIVE}")
     is_file = not isinstance(state, Unknown) and stat.S_ISREG(state.st_mode)
     return FileFact(
         path=path,
@@ -128,7 +128,7 @@ def _file(tree: Tree, mounts: list[tuple[str, str]], asked_by: str, path: str) -
         parent_writable=_may(tree, os.path.dirname(path) or ".", os.W_OK | os.X_OK),
         fstype=_fstype(path, mounts),
         size_bytes=then(state, lambda found: found.st_size),
-        text=tree.exact(path) if asked_by in _TEXT_OF and is_file else Unknown("its text is not kept"),
+        text=tree.exact(path) if asked_by in _TEXT_OF and is_file else Unknown("content not recorded"),
     )
 
 
@@ -146,7 +146,7 @@ def _fstype(path: str, mounts: list[tuple[str, str]]) -> Text:
     full = os.path.normpath(os.path.join(os.getcwd(), path))
     above = [mount for mount in reversed(mounts) if f"{full}/".startswith(f"{mount[0].rstrip('/')}/")]
     if not above:
-        return Unknown("/proc/self/mountinfo does not tell")
+        return Unknown("not found in /proc/self/mountinfo")
     return max(above, key=lambda mount: len(mount[0]))[1]
 
 

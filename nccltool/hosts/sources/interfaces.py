@@ -15,8 +15,8 @@ _MADE_UP = ("virtio_net", "hv_netvsc", "vmxnet3", "xen_netfront", "vif", "e1000"
 """Drivers of network cards that exist only in a virtual machine: what speed they name means nothing."""
 _NOT_REAL = 2**31
 """Speeds from here on are -1 read as an unsigned number."""
-_NO_DEVICE = Unknown("it is virtual")
-VIRTUAL = "it is virtual, and a speed that it names is not that of a wire"
+_NO_DEVICE = Unknown("virtual")
+VIRTUAL = "virtual, and a speed it reports is not a link speed"
 _MOST = 512
 """Of routes and listeners. A host that speaks BGP has a million routes; the default and on-link ones matter."""
 _LISTEN = "0A"
@@ -88,7 +88,7 @@ def _bit(flags: Count, bit: int) -> Flag:
 def _carrier(tree: Tree, folder: str) -> Flag:
     number = tree.number(f"{folder}/carrier")
     if isinstance(number, Unknown) and number.reason.endswith("Invalid argument"):
-        return Unknown("the kernel does not say while the interface is down")
+        return Unknown("not reported while the interface is down")
     return then(number, lambda carrier: carrier == 1)
 
 
@@ -108,13 +108,13 @@ def _word(tree: Tree, path: str) -> str:
 def _speed(tree: Tree, name: str, depth: int) -> int:
     folder = f"{_NET}/{name}"
     if depth > 4:  # a VLAN on a bond of VLANs is as deep as it gets; a circle is deeper
-        raise NotKnown("it stands on too many others")
+        raise NotKnown("too many stacked interfaces")
     if mode := _word(tree, f"{folder}/bonding/mode"):
         return _bond_speed(tree, folder, mode, depth)
     if _kind(tree, folder) == "vlan":
         below = lower(tree, folder)
         if not below:
-            raise NotKnown("what is under the VLAN is not visible here")
+            raise NotKnown("the VLAN's parent interface is not visible")
         return known(_speed(tree, below[0], depth + 1))
     if tree.exists(f"{folder}/device") is False:
         raise NotKnown(VIRTUAL)
@@ -125,9 +125,9 @@ def checked_speed(tree: Tree, folder: str, speed: Count) -> int:
     """The speed that a network card names, where it means something. Raises NotKnown."""
     driver = tree.link_name(f"{folder}/device/driver")
     if driver in _MADE_UP:
-        raise NotKnown(f"{driver} is a network card of a virtual machine; its speed is not that of a wire")
+        raise NotKnown(f"{driver} is a VM's virtual NIC; its speed is not a link speed")
     if not 0 < known(speed) < _NOT_REAL:
-        raise NotKnown("its driver does not know its speed")
+        raise NotKnown("the driver does not report its speed")
     return known(speed)
 
 
@@ -144,10 +144,10 @@ def _bond_speed(tree: Tree, folder: str, mode: str, depth: int) -> int:
         if tree.text(f"{_NET}/{name}/operstate") != "down":
             speed = _speed(tree, name, depth + 1)
             if isinstance(speed, Unknown):
-                raise NotKnown(f"it is a bond; {name}: {speed.reason}")
+                raise NotKnown(f"a bond; {name}: {speed.reason}")
             total += speed
     if not total:
-        raise NotKnown("it is a bond; no link of it is up")
+        raise NotKnown("a bond without an active link")
     return total
 
 
@@ -159,7 +159,7 @@ def _addresses(tree: Tree) -> tuple[Address, ...]:
     four = {address: _own(address, on_link) for address in _local(trie)}
     homeless = [str(address) for address, own in four.items() if own is None]
     if homeless:
-        raise NotKnown(f"the routes do not tell which interface has {', '.join(homeless[:4])}")
+        raise NotKnown(f"the routes do not show which interface has {', '.join(homeless[:4])}")
     six = (
         Address(interface=row[5], address=str(_ipv6(row[0])), prefix_len=int(row[2], 16), family="AF_INET6")
         for row in map(str.split, or_none(tree.lines("/proc/net/if_inet6")) or ())

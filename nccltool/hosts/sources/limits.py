@@ -59,7 +59,7 @@ def _limit(lines: Texts, title: str, column: int) -> int | None:
         raise NotKnown(f"{_LIMITS} has no {title}")
     word = rows[0][column]
     if word != "unlimited" and not word.isdigit():
-        raise NotKnown(f"{_LIMITS} says {word!r}")
+        raise NotKnown(f"{_LIMITS} contains {word!r}")
     return None if word == "unlimited" else int(word)
 
 
@@ -88,24 +88,24 @@ def _of_cgroup(tree: Tree) -> ProcessLimits:
     paths = {name: row[2] for row in rows if len(row) == 3 for name in row[1].split(",")}
     second = tree.exists(f"{_ROOT}/cgroup.controllers") is True
     if not second and True not in (tree.exists(f"{_ROOT}/memory"), tree.exists(f"{_ROOT}/pids")):
-        raise NotKnown(f"no cgroup is mounted under {_ROOT}")
+        raise NotKnown(f"no cgroup mounted under {_ROOT}")
     controllers = ("", "", "", "") if second else ("pids", "memory", "cpu", "cpuset")
     pids, memory, cpu, cpuset = (groups(tree, name, paths.get(name, "/")) for name in controllers)
     limit = _smallest(tree, memory, "memory.max" if second else "memory.limit_in_bytes")
     if not second and isinstance(limit, int) and limit > _UNLIMITED_V1:
         limit = None
     file, event = ("memory.events", "oom") if second else ("memory.oom_control", "oom_kill")
-    events = tree.row(f"{memory[0]}/{file}", event, " ") if memory else Unknown("no memory group")
+    events = tree.row(f"{memory[0]}/{file}", event, " ") if memory else Unknown("no memory cgroup")
     cpus = "cpuset.cpus.effective" if second else "cpuset.cpus"
     return ProcessLimits(
         cgroup_version=2 if second else 1,
         cgroup_path=paths.get(controllers[1], "/"),
         pids_max=_smallest(tree, pids, "pids.max"),
-        pids_current=tree.number(f"{pids[0]}/pids.current") if pids else Unknown("no pids group is mounted"),
+        pids_current=tree.number(f"{pids[0]}/pids.current") if pids else Unknown("no pids cgroup mounted"),
         memory_max_bytes=limit,
         cpu_cores=_cores(tree, cpu, _quota if second else _quota_v1),
         oom_events=then(events, int),
-        cpuset=tree.text(f"{cpuset[0]}/{cpus}") if cpuset else Unknown("no cpuset group is mounted"),
+        cpuset=tree.text(f"{cpuset[0]}/{cpus}") if cpuset else Unknown("no cpuset cgroup mounted"),
     )
 
 
@@ -122,7 +122,7 @@ def _smallest(tree: Tree, groups: list[str], name: str) -> Limit:
     texts = [tree.text(f"{group}/{name}") for group in groups]
     found = [text for text in texts if isinstance(text, str)]
     if not found:
-        return Unknown(f"{_ROOT}: no group of this process shows {name}")
+        return Unknown(f"no cgroup of this process has {name}")
     return min((int(text) for text in found if text.isdigit()), default=None)
 
 
@@ -142,7 +142,7 @@ def _quota_v1(tree: Tree, group: str) -> float | None:
 def _cores(tree: Tree, groups: list[str], quota: Callable[[Tree, str], _Cores]) -> _Cores:
     seen = [one for one in (quota(tree, group) for group in groups) if not isinstance(one, Unknown)]
     if not seen:
-        return Unknown(f"{_ROOT}: no group of this process shows a quota of processors")
+        return Unknown(f"no cgroup of this process has a CPU quota")
     return min((one for one in seen if one is not None), default=None)
 
 
@@ -176,7 +176,7 @@ def _mount(tree: Tree) -> list[str]:
 
 
 def _fstype(mount: list[str] | Unknown) -> Text:
-    return then(mount, lambda words: words[0] if words else Unknown(f"nothing is mounted at {_SHM}"))
+    return then(mount, lambda words: words[0] if words else Unknown(f"nothing mounted at {_SHM}"))
 
 
 @or_unknown
@@ -184,7 +184,7 @@ def _size(mount: list[str] | Unknown) -> int:
     """The option size=65536k, which the kernel shows unless it is half of the memory."""
     match = re.search(r"(?:^|,)size=(\d+)([kmg]?)", (known(mount) or [""])[-1])
     if match is None:
-        raise NotKnown(f"the mount of {_SHM} names no size")
+        raise NotKnown(f"the {_SHM} mount has no size option")
     return int(match[1]) * _FACTORS[match[2]]
 
 
@@ -215,7 +215,7 @@ def _mapped(tree: Tree) -> tuple[str, ...]:
         if isinstance(maps, str):
             found.update(re.findall(rf"{_SHM}/nccl-\S+", maps))
         elif not maps.reason.endswith(("No such file or directory", "No such process")):
-            raise NotKnown("processes of other users may not be looked at")
+            raise NotKnown("other users' processes are not readable")
     return tuple(found)
 
 

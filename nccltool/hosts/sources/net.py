@@ -28,7 +28,7 @@ def read(tree: Tree, env: Mapping[str, str], seconds: float) -> HostNames:
     asked = [or_none(hostname) or "", master]
     named = {*asked, *_LOCAL} - {""}
     if tree.live:
-        found = within(seconds, [(f"the look-up of {name!r}", partial(_lookup, name)) for name in asked])
+        found = within(seconds, [(f"the lookup of {name!r}", partial(_lookup, name)) for name in asked])
         own, theirs = (one if isinstance(one, Unknown | tuple) else () for one in found)
     else:
         own, theirs = (_captured(lines, name) for name in asked)
@@ -53,7 +53,7 @@ def _lookup(name: str) -> Texts:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         temporary = error.errno == socket.EAI_AGAIN
-        return Unknown(f"the look-up of {name!r} failed: {error.strerror}") if temporary else ()
+        return Unknown(f"the lookup of {name!r} failed: {error.strerror}") if temporary else ()
     except (OSError, UnicodeError, ValueError):  # UnicodeError: a label that is too long
         return ()
     return tuple(dict.fromkeys(str(info[4][0]) for info in found))
@@ -67,7 +67,7 @@ def _captured(lines: list[list[str]] | Unknown, name: str) -> tuple[str, ...]:
         return (name,)
     found = tuple(words[0] for words in rows if name in words[1:])
     if not found:
-        raise NotKnown(f"/etc/hosts does not have {name!r}, and a captured tree asks no name server")
+        raise NotKnown(f"/etc/hosts does not have {name!r}, and a captured tree has no DNS")
     return found
 
 

@@ -31,7 +31,7 @@ _CHANNELS = "/dev/nvidia-caps-imex-channels"
 _DEVICE = re.compile(r"nvidia\d{1,4}")
 _WINDOWS = "/dev/dxg"
 """What WSL2 has in place of a driver's device files."""
-_UNCOUNTED = Unknown(f"{_WINDOWS} does not tell how many GPUs Windows lends")
+_UNCOUNTED = Unknown(f"{_WINDOWS} does not show how many GPUs Windows shares")
 
 
 def counted(tree: Tree, env: Mapping[str, str]) -> Count:
@@ -90,7 +90,7 @@ def _version(tree: Tree) -> tuple[Text, Text]:
     # NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (...)
     match = re.search(r"NVIDIA UNIX\b.*?Kernel Module\b.*?\s(\d+(?:\.\d+)+)", text)
     if match is None:
-        why = Unknown(f"{_DRIVER}/version has another form: {text[:80]!r}")
+        why = Unknown(f"unexpected format of {_DRIVER}/version: {text[:80]!r}")
         return why, why
     return match[1], "open" if "Open Kernel Module" in text else "proprietary"
 
@@ -118,9 +118,9 @@ def _described(tree: Tree, address: str) -> Gpu:
     minor = rows.get("Device Minor", "")
     return all_unknown(
         Gpu,
-        "only NVML tells",
+        "only NVML reports it",
         pci=address,
-        minor=int(minor) if minor.isdigit() else Unknown(f"{_DRIVER}/gpus names no Device Minor"),
+        minor=int(minor) if minor.isdigit() else Unknown(f"{_DRIVER}/gpus has no Device Minor"),
         uuid=_told(rows, "GPU UUID"),
         name=_told(rows, "Model"),
         vbios=_told(rows, "Video BIOS"),
@@ -132,7 +132,7 @@ def _described(tree: Tree, address: str) -> Gpu:
 def _told(rows: Mapping[str, str], name: str) -> Text:
     """The driver writes question marks for what it has not asked the GPU yet."""
     value = rows.get(name, "")
-    return value if value and "??" not in value and value != "N/A" else Unknown(f"{_DRIVER}/gpus names no {name}")
+    return value if value and "??" not in value and value != "N/A" else Unknown(f"{_DRIVER}/gpus has no {name}")
 
 
 @or_unknown
@@ -148,11 +148,11 @@ def nvml(tree: Tree, env: Mapping[str, str]) -> Nvidia:
     if not tree.live:
         return _cannot(CAPTURED)
     if tree.exists(f"{_DRIVER}/version") is not True and not _is_used(tree):
-        return _cannot("no NVIDIA driver is loaded")
+        return _cannot("no NVIDIA driver loaded")
     try:
         library = import_module("pynvml")
     except ImportError:
-        return _cannot("the Python package nvidia-ml-py is not installed")
+        return _cannot("nvidia-ml-py is not installed")
     told = ask_nvml(library)
     return counted_by_nvml(told, env) if tree.exists(_WINDOWS) is True else told
 

@@ -71,7 +71,7 @@ def _speed(tree: Tree, path: str) -> float:
     try:
         return float(text.split()[0])
     except (ValueError, IndexError):
-        raise NotKnown(f"its link speed is {text[:40]!r}") from None
+        raise NotKnown(f"link speed is {text[:40]!r}") from None
 
 
 def _upstream(tree: Tree, folder: str, address: str) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _control(config: bytes | Unknown, address: str, capability: int) -> int | No
     if len(space) == _EXTENDED:  # conventional PCI: there is no extended configuration space
         return None
     if len(space) < 4096:
-        raise NotKnown(f"{_DEVICES}/{address}/config shows {len(space)} of 4096 bytes: that needs root")
+        raise NotKnown(f"{_DEVICES}/{address}/config shows {len(space)} of 4096 bytes; reading all needs root")
     at, steps = _EXTENDED, 0
     while at >= _EXTENDED and at + 8 <= len(space) and steps < 480:  # as many as fit; a circle ends here too
         header, word = struct.unpack_from("<IxxH", space, at)

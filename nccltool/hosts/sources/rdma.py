@@ -44,7 +44,7 @@ def _device(tree: Tree, name: str, uverbs: Mapping[Text, str]) -> RdmaDevice:
         device=tree.text(f"{folder}/device/device"),
         pci=tree.pci_address(folder),
         numa_node=tree.number(f"{folder}/device/numa_node"),
-        uverbs=uverbs.get(name) or Unknown(f"{_VERBS} names none for it"),
+        uverbs=uverbs.get(name) or Unknown(f"none in {_VERBS}"),
         virtual_function=tree.exists(f"{folder}/device/physfn"),
         netdevs=_netdevs(tree, f"{folder}/device"),
     )
@@ -89,11 +89,11 @@ def rate_and_width(tree: Tree, device: str, text: Text) -> tuple[Number, Text]:
         return text, text
     match = re.match(r"(\d+(?:\.\d+)?) Gb/sec(?: \((\d+X))?", text)
     if match is None:
-        why = Unknown(f"its rate is {text[:60]!r}")
+        why = Unknown(f"rate is {text[:60]!r}")
         return why, why
-    width = match[2] or Unknown(f"its rate {text[:60]!r} names no width")
+    width = match[2] or Unknown(f"rate {text[:60]!r} has no width")
     if float(match[1]) == _EFA_FIXED_GBPS and tree.link_name(f"{device}/device/driver") == "efa":
-        return Unknown("an efa driver that is not recent says 100 Gb/s whatever the device is"), width
+        return Unknown("an old efa driver reports 100 Gb/s for every device"), width
     return float(match[1]), width
 
 

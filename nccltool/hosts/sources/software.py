@@ -39,7 +39,7 @@ def versions(tree: Tree, env: Mapping[str, str], seconds: float) -> Versions:
     return Versions(
         nccltool=or_none(found.get("nccltool", "")) or "",
         python=platform.python_version() if tree.live else Unknown(CAPTURED),
-        torch=found.get("torch", "" if folders else Unknown("no folder of Python packages was found")),
+        torch=found.get("torch", "" if folders else Unknown("no Python package directory found")),
         torch_cuda=_built_for(tree, folders, "cuda"),
         torch_hip=_built_for(tree, folders, "hip"),
         rccl=_rccl(tree, folders),
@@ -81,7 +81,9 @@ def _built_for(tree: Tree, folders: tuple[str, ...], what: str) -> Text:
         text = tree.exact(f"{folder}/torch/version.py")
         if isinstance(text, str):
             match = re.search(rf"^{what}\b[^=]*=\s*(?:'([^']*)'|None)", text, re.MULTILINE)
-            return (match[1] or "") if match else Unknown(f"{folder}/torch/version.py names no {what.upper()}")
+            return (
+                (match[1] or "") if match else Unknown(f"{folder}/torch/version.py has no {what.upper()} version")
+            )
     return Unknown("torch is not installed")
 
 
@@ -92,7 +94,7 @@ def _rccl(tree: Tree, folders: tuple[str, ...]) -> Text:
             if tree.exists(f"{folder}/{name}") is True:
                 found = then(tree.real(f"{folder}/{name}"), lambda path: _section(tree, path, b".rodata"))
                 match = None if isinstance(found, Unknown) else _RCCL.search(found)
-                why = Unknown(f"{folder}/{name} holds no text that names its version")
+                why = Unknown(f"{folder}/{name} contains no version string")
                 return match[1].decode() if match else why
     return ""
 
@@ -112,7 +114,7 @@ def _glibc() -> Text:
 
 def verbs(tree: Tree, env: Mapping[str, str], seconds: float) -> Rdma:
     verbs, gdrapi, link = _found(tree, env, seconds, "libibverbs.so.1", "libgdrapi.so.2", "libgdrapi.so")
-    exported = _exports(tree, verbs, b"ibv_reg_mr_iova2") if verbs else Unknown("there is no libibverbs.so.1")
+    exported = _exports(tree, verbs, b"ibv_reg_mr_iova2") if verbs else Unknown("libibverbs.so.1 not found")
     return Rdma(ibverbs=verbs, ibverbs_iova2=exported, gdrapi=gdrapi, gdrapi_link=link)
 
 
@@ -223,7 +225,7 @@ def _version(tree: Tree, path: str) -> str:
     for pattern in _VERSIONS:
         if match := pattern.search(data):
             return match[1].decode()
-    raise NotKnown(f"{path} holds no text that names its version")
+    raise NotKnown(f"{path} contains no version string")
 
 
 def _exports(tree: Tree, path: str, symbol: bytes) -> Flag:

@@ -80,7 +80,7 @@ def _hypervisor(tree: Tree, info: Text) -> Flag:
     vendors = ("QEMU", "Amazon EC2", "Google", "Xen", "VMware, Inc.")
     if tree.exists("/sys/hypervisor/type") is True or tree.text(f"{_DMI}/sys_vendor") in vendors:
         return True
-    return Unknown("this processor has no flag for it")
+    return Unknown("this CPU has no flag for it")
 
 
 @or_unknown
@@ -101,7 +101,7 @@ def _governors(tree: Tree) -> tuple[str, ...]:
 def cloud(tree: Tree) -> Cloud:
     """The DMI strings that every user may read, and the cloud that they tell: no metadata service is called."""
     if tree.exists(_DMI) is False:
-        return all_unknown(Cloud, f"{_DMI} does not exist: no firmware tells")
+        return all_unknown(Cloud, f"no DMI data in {_DMI}")
     told = {name: tree.text(f"{_DMI}/{name}") for name in _FIRMWARE}
     return Cloud(provider=_provider(told), **told)
 
@@ -139,7 +139,7 @@ def _arch(tree: Tree) -> Text:
     if isinstance(told, str):
         return told
     info, marks = known(tree.exact("/proc/cpuinfo")), {"vendor_id": "x86_64", "CPU implementer": "aarch64"}
-    return next((arch for mark, arch in marks.items() if mark in info), Unknown("/proc/cpuinfo does not tell"))
+    return next((arch for mark, arch in marks.items() if mark in info), Unknown("not in /proc/cpuinfo"))
 
 
 def _modules(tree: Tree) -> tuple[KernelModule, ...] | Unknown:

@@ -83,13 +83,13 @@ def _machine(host: HostFacts) -> str:
     memory = or_none(host.cpu.memory_bytes)
     size = f", {_gib(memory)}" if memory else ""
     below = _word(host.cpu.hypervisor, lambda virtual: ", virtual" if virtual else ", bare metal", "")
-    return f"{' '.join(made) or 'unknown maker'}, {_word(host.cpu.model)}, {nodes}{size}{below}"
+    return f"{' '.join(made) or 'unknown vendor'}, {_word(host.cpu.model)}, {nodes}{size}{below}"
 
 
 def _of_gpus(host: HostFacts) -> Iterator[tuple[str, str]]:
     nvidia, amd = host.nvidia, host.amd
     if nvidia.driver == "" and amd.driver == "":
-        yield "GPUs", "no driver of NVIDIA or AMD is loaded"
+        yield "GPUs", "no NVIDIA or AMD driver loaded"
     if nvidia.driver != "":
         flavour = _word(nvidia.flavour, lambda word: f" ({word})" if word else "", "")
         yield "driver", f"{_word(nvidia.driver)}{flavour}, CUDA {_word(nvidia.cuda)}"
@@ -220,7 +220,7 @@ def _gib(count: int) -> str:
 
 def _clock(host: HostFacts) -> str:
     bound = _word(host.clock.max_error_s, lambda seconds: f", within {seconds:.3g} s", "")
-    return _word(host.clock.synchronised, lambda yes: f"synchronised{bound}" if yes else "not synchronised")
+    return _word(host.clock.synchronised, lambda yes: f"synchronized{bound}" if yes else "not synchronized")
 
 
 def _reasons(host: HostFacts, look: Look) -> list[str]:
@@ -232,12 +232,12 @@ def _reasons(host: HostFacts, look: Look) -> list[str]:
         return []
     if not look.verbose:
         return [
-            look.painted(f"not known: {counted(sum(map(len, by_reason.values())), 'fact')}; -v shows why", "dim")
+            look.painted(f"unknown: {counted(sum(map(len, by_reason.values())), 'fact')}; -v shows why", "dim")
         ]
     texts = [f"{listed(at, 3)}: {why}" for why, at in by_reason.items()]
     if len(texts) > _MOST_REASONS:
         texts[_MOST_REASONS:] = [f"... and {len(texts) - _MOST_REASONS} more reasons: --format json"]
-    return ["not known:", *(line for text in texts for line in look.wrapped(escaped(f"  {text}"), "      "))]
+    return ["unknown:", *(line for text in texts for line in look.wrapped(escaped(f"  {text}"), "      "))]
 
 
 def _unknowns(part: msgspec.Struct, path: str) -> Iterator[tuple[str, str]]:

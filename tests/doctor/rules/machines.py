@@ -23,7 +23,7 @@ from nccltool.hosts.facts import (
     Setting,
 )
 
-DOWN = Unknown("the kernel does not say while the interface is down")
+DOWN = Unknown("not reported while the interface is down")
 HIDDEN = Unknown("/sys/class cannot be read: Permission denied")
 
 
@@ -37,7 +37,7 @@ def nic(
     return Interface(name=name, running=running, speed_mbps=speed, operstate=state, **given), addresses
 
 
-LO = nic("lo", "127.0.0.1/8", "::1/128", speed=Unknown("it is virtual"), virtual=True)
+LO = nic("lo", "127.0.0.1/8", "::1/128", speed=Unknown("virtual"), virtual=True)
 
 
 def net(*nics: tuple[Interface, tuple[str, ...]], routes: tuple[str, ...] = (), lo: bool = True) -> Network:

@@ -43,5 +43,5 @@ def test_numbers_of_a_list(text: str, found: set[int]) -> None:
 
 @pytest.mark.parametrize("text", ["all", "0-", "-3", "0,,1", "0x3", "0-9999999999999", "0-3:1/2", "\u0663"])
 def test_what_is_no_list_of_numbers(text: str) -> None:
-    with pytest.raises(NotKnown, match="no list of processors"):
+    with pytest.raises(NotKnown, match="is not a list of CPUs"):
         numbers(text)

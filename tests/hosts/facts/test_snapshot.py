@@ -37,16 +37,16 @@ def test_an_older_snapshot_lacks_what_was_not_looked_at_then() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "f is not a snapshot of facts: Input data was truncated"),
-        ("[]", "f is not a snapshot of facts: Expected `object`, got `array`"),
-        ("{}", "f is not a snapshot of facts: Object missing required field `host`"),
+        ("", "f is not a facts snapshot: Input data was truncated"),
+        ("[]", "f is not a facts snapshot: Expected `object`, got `array`"),
+        ("{}", "f is not a facts snapshot: Object missing required field `host`"),
         (
             '{"host": "n", "shm": {"size_bytes": "big"}}',
-            "f is not a snapshot of facts: Expected `int | object`, got `str` - at `$.shm.size_bytes`",
+            "f is not a facts snapshot: Expected `int | object`, got `str` - at `$.shm.size_bytes`",
         ),
         ('{"host": "n", "kind": "probe"}', "f is a document of kind 'probe', not 'facts'"),
-        ('{"host": "n", "schema": 9}', "f has schema 9, this nccltool reads 1"),
-        ("[" * 100000, "f is not a snapshot of facts: Expected `object`, got `array`"),
+        ('{"host": "n", "schema": 9}', "f has schema 9; this nccltool reads 1"),
+        ("[" * 100000, "f is not a facts snapshot: Expected `object`, got `array`"),
     ],
 )
 def test_what_is_no_snapshot_is_said(text: str, message: str) -> None:
@@ -57,7 +57,7 @@ def test_what_is_no_snapshot_is_said(text: str, message: str) -> None:
 
 
 def test_a_byte_that_is_no_utf8_is_bad_input() -> None:
-    with pytest.raises(BadInput, match="f is not a snapshot of facts: "):
+    with pytest.raises(BadInput, match="f is not a facts snapshot: "):
         facts.from_json(b'{"host": "\xff"}', "f")
 
 

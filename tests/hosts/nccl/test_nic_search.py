@@ -34,7 +34,7 @@ TRAINING = (nic("a", 400, "x"), nic("b", 400, "y"))
 STORAGE_IB = nic("s", 200, "own")
 STORAGE_ETHERNET = nic("s", 200, "own", ETHERNET)
 FAST_STORAGE = nic("s", 400, "own")
-MIXED = "its ports differ"
+MIXED = "ports differ"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_who_gets_channels(
         (("x", "y"), ("y.gpu1",), "b"),
         (("x", "y"), ("x.gpu0", "y.gpu1"), "ab"),
         (("x", "z"), ("x.gpu0",), "a"),
-        (("x", "z"), ("z.gpu1",), "1 of its GPUs are used, and not every one has a port beside it"),
+        (("x", "z"), ("z.gpu1",), "NCCL uses 1 GPUs, and not each has a port close to it"),
         (("z", "z"), ("z.gpu0", "z.gpu1"), "ab"),  # all of them, and none has one
         (("x", "y"), ("x.gpu0", "gone"), "ab"),  # not all are in the tree: it says nothing
     ],
@@ -97,6 +97,6 @@ def test_without_the_tree_only_ports_of_a_kind_can_be_told() -> None:
     with pytest.raises(NotKnown) as why:
         nic_search.used((*TRAINING, STORAGE_ETHERNET), hidden)
     assert str(why.value) == (
-        "its ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and which of them are near GPUs is not known; "
-        "name the right ones in NCCL_IB_HCA"
+        "ports differ (400 Gb/s InfiniBand, 200 Gb/s Ethernet), and which are close to GPUs is unknown; "
+        "set NCCL_IB_HCA to the right ports"
     )

@@ -70,7 +70,7 @@ def test_what_the_driver_does_not_tell_has_a_reason(tmp_path: Path) -> None:
     device = "/sys/class/drm/renderD128/device"
     assert (gpu.pci, gpu.unique_id, gpu.compute_partition) == (
         "0000:05:05.0",
-        Unknown("the driver gives it none"),
+        Unknown("the driver reports none"),
         "",
     )
     assert gpu.name == Unknown(f"{device}/product_name cannot be read: No such file or directory")

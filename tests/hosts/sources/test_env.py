@@ -50,7 +50,7 @@ def test_a_process_without_such_threads() -> None:
 
 @pytest.mark.parametrize("source", ["job.env", "pid x", "pid", "/proc/self/environ", ""])
 def test_a_file_is_no_process(source: str) -> None:
-    assert env.communicators(LIVE, source) == Unknown(f"{source} is no process")
+    assert env.communicators(LIVE, source) == Unknown(f"{source} is not a process")
 
 
 def test_a_process_that_is_gone() -> None:

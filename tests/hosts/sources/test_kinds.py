@@ -7,7 +7,7 @@ from nccltool.core.unknown import Unknown
 from nccltool.hosts.facts import Address, Cloud, Gid, Interface, PciDevice, RdmaDevice, RdmaPort, Setting, known
 from tests import captured_hosts
 
-VIRTUAL = Unknown("it is virtual")
+VIRTUAL = Unknown("virtual")
 NO_SUCH = "cannot be read: No such file or directory"
 
 
@@ -53,7 +53,7 @@ def test_addresses_of_a_captured_tree_are_told_by_routes() -> None:
         Address(interface="virbr0", address="192.168.122.1", prefix_len=24, family="AF_INET"),
         Address(interface="lo", address="::1", prefix_len=128, family="AF_INET6"),
     )
-    why = "the routes do not tell which interface has 10.3.0.1"  # a /32, as clouds give them
+    why = "the routes do not show which interface has 10.3.0.1"  # a /32, as clouds give them
     assert captured_hosts.captured("gcp").network.addresses == Unknown(why)
 
 
@@ -117,7 +117,7 @@ def test_an_efa_device() -> None:
     device = known(host.rdma.devices)[0]
     (port,) = known(device.ports)
     assert (device.driver, device.vendor, port.link_layer) == ("efa", "0x1d0f", "Unspecified")
-    assert port.rate_gbps == Unknown("an efa driver that is not recent says 100 Gb/s whatever the device is")
+    assert port.rate_gbps == Unknown("an old efa driver reports 100 Gb/s for every device")
     (plugin,) = known(host.plugins)
     assert (plugin.name, plugin.library.origin) == ("libnccl-net.so", "ldconfig")
     assert known(plugin.symbols) == ("ncclCollNetPlugin_v9", "ncclNetPlugin_v10", "ncclNetPlugin_v9")
@@ -160,10 +160,10 @@ def test_a_gpu_in_the_tree_of_pci() -> None:
         ("a4", "gcp"),
         ("azure", "azure"),
         ("gb200", None),
-        ("wsl2", Unknown("/sys/class/dmi/id does not exist: no firmware tells")),
+        ("wsl2", Unknown("no DMI data in /sys/class/dmi/id")),
         ("ib", None),
         ("laptop", None),
-        ("container", Unknown("/sys/class/dmi/id does not exist: no firmware tells")),
+        ("container", Unknown("no DMI data in /sys/class/dmi/id")),
     ],
 )
 def test_the_cloud(name: str, provider: str | Unknown | None) -> None:
@@ -199,7 +199,7 @@ def test_a_container() -> None:
         64 << 20,
     )
     assert host.rdma.devices == Unknown(f"/sys/class {NO_SUCH}")
-    assert host.services.running == Unknown("the daemons of the host are in another PID namespace")
+    assert host.services.running == Unknown("the host's daemons are in another PID namespace")
 
 
 def test_a_laptop_has_no_gpu_and_shows_no_configuration_space() -> None:
@@ -216,4 +216,4 @@ def test_the_driver_of_gpus() -> None:
     assert nvidia.memory_peers == ("nv_mem",)
     gpu = known(nvidia.gpus)[2]
     assert (gpu.pci, gpu.minor, gpu.name, gpu.vbios) == ("0000:23:00.0", 2, "NVIDIA H200", "96.00.bc.00.01")
-    assert gpu.nvlinks == Unknown("only NVML tells")
+    assert gpu.nvlinks == Unknown("only NVML reports it")

@@ -195,7 +195,7 @@ def test_the_functions_are_those_of_the_package() -> None:
 
 
 def test_a_captured_tree_does_not_ask_the_library_of_this_host(tmp_path: Any) -> None:
-    assert nvidia.nvml(Tree.at(tmp_path), {}).nvml == Unknown("a captured tree does not tell")
+    assert nvidia.nvml(Tree.at(tmp_path), {}).nvml == Unknown("not in a captured tree")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_no_libnccl(tmp_path: Path) -> None:
     [
         (b"", "cannot be read: cannot mmap an empty file"),
         (b"not a library", "is not an ELF file with a section .rodata"),
-        (elf({".rodata": b"nothing"}), "holds no text that names its version"),
+        (elf({".rodata": b"nothing"}), "contains no version string"),
         (elf({".rodata": b"NCCL version 2.27.3"})[:-90], "is not a complete ELF file"),
     ],
 )
@@ -109,7 +109,7 @@ def test_the_name_that_nccl_opens_is_told_from_the_other(tmp_path: Path) -> None
 
 def test_no_verbs(tmp_path: Path) -> None:
     found = software.verbs(Tree.at(tmp_path), {}, 10.0)
-    assert (found.ibverbs, found.ibverbs_iova2) == ("", Unknown("there is no libibverbs.so.1"))
+    assert (found.ibverbs, found.ibverbs_iova2) == ("", Unknown("libibverbs.so.1 not found"))
 
 
 def test_the_cache_of_this_host_is_understood() -> None:

@@ -24,7 +24,7 @@ def test_a_screen_has_room_for_it(name: str) -> None:
     assert text.startswith("host  ")
     assert len(text.splitlines()) <= 23
     assert max(map(len, text.splitlines())) <= 80
-    assert "\nnot known: " in text
+    assert "\nunknown: " in text
 
 
 def test_what_is_alike_is_told_once(golden: Callable[[str, str], None]) -> None:

@@ -78,9 +78,9 @@ def test_a_row_without_a_limit_is_blank() -> None:
 
 
 def test_where_no_limit_is_known_v_says_why() -> None:
-    text = verbose(run(row(None), row(None), reason="the network of beta: eth0: it is virtual"))
+    text = verbose(run(row(None), row(None), reason="the network of beta: eth0: virtual"))
     assert limits(text) == []
-    assert "\n% of limit is not known: the network of beta: eth0: it is virtual\n" in text
+    assert "\n% of limit is not known: the network of beta: eth0: virtual\n" in text
 
 
 def test_what_switches_reduce_can_be_above() -> None:

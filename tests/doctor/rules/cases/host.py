@@ -9,7 +9,7 @@ from tests.doctor.rules.parts import METAL, NO_GPUS, ROCE, VM, named, network, n
 
 _METAL: dict[str, Any] = {"cpu": METAL, "rdma": rdma()}
 _VIRTUAL: dict[str, Any] = {"cpu": VM, "rdma": rdma()}
-_ROOT_ONLY = Unknown("/sys/bus/pci/devices/0000:00:01.0/config shows 64 of 4096 bytes: that needs root")
+_ROOT_ONLY = Unknown("/sys/bus/pci/devices/0000:00:01.0/config shows 64 of 4096 bytes; reading all needs root")
 _LOOP = "127.0.0.1 localhost localhost.localdomain n1"
 _LOOPED = named("n1", hosts_lines=(_LOOP,))
 _GOVERNED: dict[str, Any] = {"nvidia": nvidia()}

@@ -205,7 +205,7 @@ CASES = (
         ],
         unknown=[
             host(),
-            host(nvidia=nvidia(gpus=(gpu(0, nvlinks=Unknown("only NVML tells")),))),
+            host(nvidia=nvidia(gpus=(gpu(0, nvlinks=Unknown("only NVML reports it")),))),
             host(nvidia=_RACK),
         ],
     ),

@@ -11,7 +11,7 @@ _X86, _ARM = Kernel(arch="x86_64"), Kernel(arch="aarch64")
 _SEVERAL: dict[str, Any] = {"kernel": _X86, "pci": pci(), "nvidia": nvidia(8, L40S)}
 _BOOT: dict[str, Any] = {"boot_id": "b1"}
 _CLONE: dict[str, Any] = {**_BOOT, "names": named("node")}
-_LINKS_HIDDEN = nvidia(gpus=tuple(gpu(number, nvlinks=Unknown("only NVML tells")) for number in range(8)))
+_LINKS_HIDDEN = nvidia(gpus=tuple(gpu(number, nvlinks=Unknown("only NVML reports it")) for number in range(8)))
 
 CASES = (
     of(

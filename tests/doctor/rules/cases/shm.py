@@ -52,7 +52,7 @@ CASES = (
             host(shm=shm(fstype="ext4", writable=Unknown("captured"))),
         ],
         silent=[host(shm=shm()), host(shm=shm(fstype="ramfs"))],
-        unknown=[host(), host(shm=shm(writable=Unknown("a captured tree does not tell")))],
+        unknown=[host(), host(shm=shm(writable=Unknown("not in a captured tree")))],
     ),
     of(
         "SHM005",

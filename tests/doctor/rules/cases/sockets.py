@@ -8,7 +8,7 @@ from nccltool.hosts.facts import Cpu, HostNames, Kernel, ProcessLimits
 from tests.doctor.rules.base import UNREAD, host, of
 from tests.doctor.rules.machines import EFA, ETHERNET, HIDDEN, NONE, net, nic, plugin, rdma, settings
 
-_VIRTUAL = Unknown("it is virtual")
+_VIRTUAL = Unknown("virtual")
 _SLOW = nic("eno1", "10.0.0.1/24", speed=10000)
 _FAST = nic("ens3", "10.1.0.1/24", speed=100000)
 _BOTH = net(_SLOW, _FAST)

@@ -19,7 +19,7 @@ CASES = (
     of(
         "TOP001",
         fires=[
-            host(_SET, files_=(file("NCCL_TOPO_FILE", exists=False, readable=Unknown("it does not exist")),)),
+            host(_SET, files_=(file("NCCL_TOPO_FILE", exists=False, readable=Unknown("does not exist")),)),
             host(_SET, files_=(file("NCCL_TOPO_FILE", readable=False),)),
         ],
         silent=[host(), host(_SET, files_=(file("NCCL_TOPO_FILE"),)), host({"NCCL_TOPO_FILE": ""})],
