@@ -191,8 +191,7 @@ def test_trays_of_which_nobody_knows_whether_nvlink_connects_them(tmp_path: Path
     blind = msgspec.structs.replace(healthy("gb200").nvidia, imex_channels=())
     run = run_of("gb200", replace(found, domain=nvlink.domain(blind, settings.build({}))), RACK)
     assert run.info.limit_unknown_reason == (
-        "NVLink may connect the GPUs of several hosts: no IMEX channel can be opened, and NVLink "
-        "between hosts needs one"
+        "NVLink may connect the GPUs of several hosts: no usable IMEX channel, which NVLink between hosts needs"
     )
     assert judged(healthy("gb200"), ran(run))[:2] == ("unknown", 4)
 

@@ -1,4 +1,4 @@
-"""The configuration files that NCCL reads, and what it does not tell about them."""
+"""NCCL's configuration files, and mistakes in them that NCCL does not report."""
 
 import re
 from collections import defaultdict

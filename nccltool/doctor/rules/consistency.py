@@ -1,4 +1,4 @@
-"""What must not differ between the ranks of a job."""
+"""Settings that must not differ between the ranks of a job."""
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""CoreWeave: SHARP, which lives in a plugin."""
+"""CoreWeave: SHARP, which is part of a plugin."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, for_text

@@ -1,4 +1,4 @@
-"""CUDA: which GPUs a rank sees, and how kernels are launched."""
+"""CUDA: visible GPUs and kernel launches."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

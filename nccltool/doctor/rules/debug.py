@@ -1,4 +1,4 @@
-"""What NCCL says: levels, subsystems, files, and its RAS port."""
+"""NCCL's logs: levels, subsystems, files; and its RAS port."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Settings that meet a defect of a certain release of NCCL."""
+"""Settings that trigger a bug in a specific NCCL release."""
 
 from nccltool.doctor import report
 from nccltool.doctor.rules.base import JudgedHost, Results, Variable, escaped, for_text, known, rule, shortened

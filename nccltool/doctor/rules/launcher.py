@@ -1,4 +1,4 @@
-"""What launchers set: addresses, ports, ranks, threads."""
+"""Launcher variables: addresses, ports, ranks, threads."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -44,8 +44,7 @@ def loopback_master(host: JudgedHost, variable: Variable, address: str) -> Resul
     because its store listens on all addresses.
     Example: MASTER_ADDR=localhost
     Instead: the address of node 0 in the nodes' network
-    Source: pytorch documentation, torch.distributed,
-    environment variable initialization
+    Source: pytorch documentation, torch.distributed, environment variable initialization
     """
     written = _is_loopback(address.strip("[]"))
     found = () if written else known(host.facts.names.master_addr)

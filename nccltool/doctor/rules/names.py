@@ -1,4 +1,4 @@
-"""Names that nothing reads: misspelt, invented, removed, too new, with the wrong prefix or in the wrong case."""
+"""Names that nothing reads: misspelled, invented, removed, too new, or with the wrong prefix or case."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""GPUs that reach each other inside a node: switches and levels, identities of hosts, registration."""
+"""Direct access between GPUs in a node: switches and levels, host identity, registration."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

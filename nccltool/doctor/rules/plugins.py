@@ -1,4 +1,4 @@
-"""Plugins and networks that are named in the environment, and the libraries of NCCL that can be reached."""
+"""Plugins and networks named in the environment, and the NCCL libraries that the loader finds."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Shared memory between ranks of a node: /dev/shm, host allocations of cuMem, namespaces."""
+"""Shared memory between ranks in a node: /dev/shm, cuMem host allocations, namespaces."""
 
 # ruff: noqa: S108 - nothing is written to /dev/shm
 from collections.abc import Generator, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Values that do not say what they were meant to say: quotes, blanks, units, words where numbers are read."""
+"""Values that NCCL reads differently than intended: quotes, spaces, units, words instead of numbers."""
 
 import re
 from collections import Counter

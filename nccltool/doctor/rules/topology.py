@@ -1,4 +1,4 @@
-"""Files of the topology: given, missing, of another machine, dumped."""
+"""Topology files: missing, from another machine, dumped."""
 
 import re
 from collections.abc import Iterator

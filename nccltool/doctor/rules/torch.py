@@ -1,4 +1,4 @@
-"""Variables of torch: waiting, watching, the flight recorder, diagnostics that cost."""
+"""torch variables: waits, the watchdog, the flight recorder, costly diagnostics."""
 
 from nccltool.core.text import escaped
 from nccltool.core.unknown import Unknown

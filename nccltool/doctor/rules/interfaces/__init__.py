@@ -1,3 +1,3 @@
-"""NCCL_SOCKET_IFNAME and the interfaces that it meets: which one NCCL takes, and whether others can reach it.
-NCCL over TCP: threads, sockets, ports, retries, NCCL_COMM_ID; and the interfaces of Gloo.
+"""NCCL_SOCKET_IFNAME and the interfaces it matches: which one NCCL uses, and whether other nodes can reach it.
+NCCL over TCP: threads, sockets, ports, retries, NCCL_COMM_ID; and the interfaces that Gloo uses.
 """
