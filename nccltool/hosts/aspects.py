@@ -185,7 +185,7 @@ def _limits(host: HostFacts) -> _Told:
         ("user processes", limits.nproc_soft),
         ("cgroup processes", limits.pids_max),
         ("cgroup memory, bytes", limits.memory_max_bytes),
-        ("/dev/shm size, bytes", host.shm.size_bytes),
+        ("shared memory, bytes", host.shm.size_bytes),
     ):
         yield Aspect("limit-differs", name), "unlimited" if leaf is None else then(leaf, str)
     cores = limits.cpu_cores

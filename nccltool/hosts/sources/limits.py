@@ -142,7 +142,7 @@ def _quota_v1(tree: Tree, group: str) -> float | None:
 def _cores(tree: Tree, groups: list[str], quota: Callable[[Tree, str], _Cores]) -> _Cores:
     seen = [one for one in (quota(tree, group) for group in groups) if not isinstance(one, Unknown)]
     if not seen:
-        return Unknown(f"no cgroup of this process has a CPU quota")
+        return Unknown("no cgroup of this process has a CPU quota")
     return min((one for one in seen if one is not None), default=None)
 
 
