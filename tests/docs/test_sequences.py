@@ -49,7 +49,7 @@ INSTEAD = (
 
 NOT_PLAYED = {
     r"^scripts/test\b": "runs these tests",
-    r"^pip install|^uv |^pipx ": "tests/install plays it, in an environment of its own",
+    r"^(pip|pipx|uvx?) ": "tests/install plays it, in an environment of its own",
     r"^(salloc|srun) ": "needs Slurm; tests/lab plays it where Slurm is installed",
     r"^mpirun -np 16 nccltool": "needs MPI; tests/lab/test_mpi.py plays it where MPI is installed",
     r"^(podman|docker) ": "needs a builder of images",
