@@ -69,11 +69,20 @@ def _columns() -> Iterator[str]:
     printed = [step.printed for page in PAGES for example in examples(page) for step in example.steps]
     printed += [file.read_text() for file in (ROOT / "tests/golden").glob("*.table")]
     for text in printed:
-        lines = text.splitlines()
-        for line, below in pairwise(lines):
-            if _RULE.fullmatch(below):
-                yield from filter(None, (line[slice(*one.span())].strip() for one in re.finditer("-+", below)))
+        lines = ["", *text.splitlines()]
+        for above, line, rule in zip(lines, lines[1:], lines[2:], strict=False):
+            if _RULE.fullmatch(rule):
+                yield from filter(None, _headers(above, line, rule))
     yield from comparison.CSV_COLUMNS
+
+
+def _headers(above: str, line: str, rule: str) -> Iterator[str]:
+    """Those of a table, whose headers may have two lines: `time` above `us`."""
+    spans = [one.span() for one in re.finditer("-+", rule)]
+    gaps = [above[end:begin] for (_, end), (begin, _) in pairwise([(0, 0), *spans])]
+    has_two = not any(gap.strip() for gap in gaps)
+    for span in spans:
+        yield " ".join(f"{above[slice(*span)] if has_two else ''} {line[slice(*span)]}".split())
 
 
 _NAMED_BY_DATA = {"arguments"}
