@@ -78,7 +78,7 @@ def _show(run: Run, folder: Path, options: Mapping[str, Any], leads: bool) -> No
     if run.measurements:  # else what was asked for is not drawn, as the result says
         draw(run, options.get("plot"))
     if not options["quiet"]:
-        say(f"kept in {folder}")
+        say(f"saved to {folder}")
 
 
 def ready_to_draw(plot: str | None) -> None:

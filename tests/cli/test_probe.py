@@ -66,7 +66,7 @@ def test_a_good_run_is_shown_and_kept(tmp_path: Path, act: Act, nccltool: Ncclto
     act(GOOD)
     said = nccltool(*COMMAND)
     folder, run = the_run(tmp_path)
-    assert (said.code, said.err) == (0, f"{LAUNCHER}\n{STEPS}kept in {folder}\n")
+    assert (said.code, said.err) == (0, f"{LAUNCHER}\n{STEPS}saved to {folder}\n")
     assert said.out == views.renderer("table")(run)
     assert [(row.op, row.bytes, row.iterations) for row in run.measurements] == [
         ("all_reduce", 1024, 1),

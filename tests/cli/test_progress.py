@@ -102,7 +102,7 @@ def test_bar_step_and_rows_on_a_terminal(
     assert max(len(line) for screen in screens(terminal.getvalue())[:-1] for line in screen[1:]) < 60
     after = screens(terminal.getvalue())[-1]
     assert after[0] == LAUNCHER
-    assert after[1].startswith("kept in ")
+    assert after[1].startswith("saved to ")
     assert len(after) == 2
 
 

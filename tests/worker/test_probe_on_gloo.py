@@ -87,7 +87,7 @@ def test_all_operations(start: Start, nodes: int, nproc: int) -> None:
     assert_run_directory(document, sweep.ended)
     assert [line for line in sweep.ended.stderr.splitlines() if not re.match(r"\[\d+/\d+\] ", line)] == [
         LAUNCHER,
-        f"kept in {sweep.ended.run}",
+        f"saved to {sweep.ended.run}",
     ]
 
 
