@@ -1,7 +1,6 @@
 """The command line: one command a file. Importing this imports click and nothing heavy."""
 
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 
 import click
@@ -13,31 +12,76 @@ from nccltool.core import signals
 from nccltool.core.errors import NccltoolError
 from nccltool.core.text import escaped_lines
 
-_SECTIONS = {
-    "Measure and check": ("probe", "train", "preflight", "doctor", "checks"),
-    "Find the cause": ("triage", "explain", "facts", "bundle"),
-    "Work with results": ("runs", "compare", "baseline", "import_", "collect"),
-    "Monitor": ("export", "serve"),
-    "Submit to a scheduler": ("sbatch", "manifest", "slurm_prolog"),
-    "About nccltool": ("help", "version", "completion"),
+SECTIONS = {
+    "Measure and check": {
+        "probe": "Measure bandwidth and latency of collectives",
+        "train": "Run small trainings and check them against a reference",
+        "preflight": "Check a cluster before jobs run on it",
+        "doctor": "Check NCCL settings against this host",
+        "checks": "List, show, copy and validate preflight suites",
+    },
+    "Find the cause": {
+        "triage": "Find the root cause of a failed job in its logs",
+        "explain": "Explain any word that nccltool prints",
+        "facts": "Show this host's network, GPUs, limits and versions",
+        "bundle": "Create a redacted support bundle",
+    },
+    "Work with results": {
+        "runs": "List, show and remove saved runs",
+        "compare": "Compare two runs, or a run with a baseline",
+        "baseline": "Save, list and remove baselines",
+        "import": "Import results of nccl-tests and rccl-tests",
+        "collect": "Merge the logs of several hosts into one run",
+    },
+    "Monitor": {
+        "export": "Export run metrics to Prometheus",
+        "serve": "Serve run metrics to Prometheus over HTTP",
+    },
+    "Submit to a scheduler": {
+        "sbatch": "Print a Slurm batch script that runs probe or preflight",
+        "manifest": "Print Kubernetes objects that run probe or preflight",
+        "slurm-prolog": "Check this node in a Slurm prolog or health check",
+    },
+    "About nccltool": {
+        "help": "Show the help of a command",
+        "version": "Show the version of nccltool, Python and torch",
+        "completion": "Print a completion script for a shell",
+    },
 }
-"""Files of this folder that hold a command, as the help groups them; a test holds it against the folder."""
+"""What each command does, as the help groups them: a test holds it against the commands and the folder."""
+_FILES = {"import": "import_", "slurm-prolog": "slurm_prolog"}
 
 
 class _Root(Group):
-    """All commands, in sections."""
+    """All commands, in sections; the module of one is imported when it is called, or when all are looked at."""
 
-    sections: dict[str, list[click.Command]]
+    _loaded: dict[str, click.Command]
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+    @property  # type: ignore[override]
+    def commands(self) -> dict[str, click.Command]:
+        return {name: self._command(name) for name in self.list_commands(None)}
+
+    @commands.setter
+    def commands(self, commands: dict[str, click.Command]) -> None:
+        self._loaded = commands
+
+    def _command(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            self._loaded[name] = import_module(f"nccltool.cli.{_FILES.get(name, name)}").command
+        return self._loaded[name]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self._command(cmd_name) if cmd_name in self.list_commands(ctx) else None
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:
+        return [name for names in SECTIONS.values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A line for each, never cut."""
-        width = max(map(len, self.commands))
-        for title, commands in self.sections.items():
+        width = max(map(len, self.list_commands(ctx)))
+        for title, commands in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{one.name:{width}}", str(one.short_help)) for one in commands])
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in commands.items()])
 
 
 @click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,17 +89,6 @@ class _Root(Group):
 @click.option("--no-config", is_flag=True, envvar="NCCLTOOL_NO_CONFIG", help="Ignore configuration files.")
 def cli(no_config: bool) -> None:
     """Measure, check and diagnose collective communication on GPU clusters."""
-
-
-def _commands(names: tuple[str, ...]) -> Iterator[click.Command]:
-    for name in names:
-        yield import_module(f"nccltool.cli.{name}").command
-
-
-cli.sections = {title: list(_commands(names)) for title, names in _SECTIONS.items()}
-for _section in cli.sections.values():
-    for _command in _section:
-        cli.add_command(_command)
 
 
 def main() -> None:

@@ -81,7 +81,7 @@ class Group(PoliteCommand, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is named. Raises BadInput with the one that was meant."""
-        if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if args[0] not in self.list_commands(ctx) and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise _unknown("command", args[0], self.list_commands(ctx), ctx)
         return super().resolve_command(ctx, args)
 

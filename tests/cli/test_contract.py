@@ -39,7 +39,7 @@ def test_commands_are_the_files_of_the_folder() -> None:
     import nccltool.cli
 
     files = {file.stem for file in Path(nccltool.cli.__file__).parent.glob("*.py")}
-    named = [name for names in nccltool.cli._SECTIONS.values() for name in names]
+    named = [nccltool.cli._FILES.get(name, name) for names in nccltool.cli.SECTIONS.values() for name in names]
     assert files - SHARED == set(named)
     assert len(cli.commands) == len(named)
 
