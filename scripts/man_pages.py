@@ -1,4 +1,4 @@
-"""Man pages from the help: man/nccltool.1 and a page for each command. The wheel installs them."""
+"""Man pages from the help: docs/man/nccltool.1 and a page for each command. The wheel installs them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from nccltool import __version__
 from nccltool.cli import cli
 from nccltool.cli.tree import leaves
 
-FOLDER = Path(__file__).parents[1] / "man"
+FOLDER = Path(__file__).parents[1] / "docs/man"
 
 
 def pages() -> Iterator[tuple[str, str]]:

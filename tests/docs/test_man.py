@@ -24,7 +24,7 @@ def _generator() -> ModuleType:
 
 
 MAN = _generator()
-PAGES = sorted((ROOT / "man").glob("*.1"))
+PAGES = sorted((ROOT / "docs/man").glob("*.1"))
 
 
 def test_they_are_the_help_of_now() -> None:
@@ -60,7 +60,7 @@ def test_the_text_is_the_help() -> None:
     """What roff reads as its own is escaped: a page has every line of the help."""
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")
-    page = ROOT / "man/nccltool-probe.1"
+    page = ROOT / "docs/man/nccltool-probe.1"
     argv = ["groff", "-man", "-Tascii", "-P-cbou", "-rLL=90n", str(page)]
     shown = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
     for line in ("-b, --min-bytes SIZE", "--nproc-per-node N|auto", "[default: 1KiB]", "n[01-04],user@x3:2222"):

@@ -54,7 +54,10 @@ def test_it_holds_the_package_the_checks_the_pages_of_explain_and_nothing_else(w
         *_files("nccltool"),
         *(f"nccltool/{name}" for name in _files("checks")),
         *(f"nccltool/docs/{name}" for name in pages_read()),
-        *(f"nccltool-{nccltool.__version__}.data/data/share/man/man1/{name[4:]}" for name in _files("man")),
+        *(
+            f"nccltool-{nccltool.__version__}.data/data/share/man/man1/{Path(name).name}"
+            for name in _files("docs/man")
+        ),
         *(f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")),
     }
     assert {"nccltool/py.typed", "nccltool/checks/README.md"} <= names
